@@ -13,9 +13,17 @@ struct ChangeBrokerHandler: RequestHandler {
     /// Decodes the records that observations need.
     let decoder = RecordDecoder("observations")
 
+    private let detailWork = FairSemaphore<ConnectionID>(permits: 1)
+
     private var feed: RecordFeed { history.feed }
     private var observations: ObservationService {
-        ObservationService(history: history, configuration: configuration, decoder: decoder, clock: clock)
+        ObservationService(
+            history: history,
+            configuration: configuration,
+            decoder: decoder,
+            detailWork: detailWork,
+            clock: clock
+        )
     }
 
     func limits(of method: String) -> MethodLimits { ChangeBrokerRequest.limits(of: method) }

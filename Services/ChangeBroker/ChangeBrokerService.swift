@@ -32,6 +32,10 @@ struct ChangeBrokerService: RunnableService {
         let thread = try PollThread(name: "broker")
         // libzmq takes long to forget the topics of a subscriber that had many: requests do not wait for that.
         let feedThread = try PollThread(name: "feed")
+        // Records are parsed on the thread that receives them: neither requests nor the newest records wait for pages
+        // of history.
+        let catalogThread = try PollThread(name: "catalog")
+        let historyThread = try PollThread(name: "history")
         var limits = MessagingLimits()
         // All requests can be repeated, so a stop does not wait long for readers.
         limits.drainTimeout = .seconds(2)
@@ -41,7 +45,14 @@ struct ChangeBrokerService: RunnableService {
         limits.topicsPerSubscriber = configuration.maxTopicsPerConnection
         let catalog = try ServiceClient(
             address: configuration.catalog,
-            thread: thread,
+            thread: catalogThread,
+            limits: limits,
+            security: configuration.catalogSecurity,
+            logger: logger
+        )
+        let historyCatalog = try ServiceClient(
+            address: configuration.catalog,
+            thread: historyThread,
             limits: limits,
             security: configuration.catalogSecurity,
             logger: logger
@@ -74,7 +85,7 @@ struct ChangeBrokerService: RunnableService {
             instance: PhotoLibrary.randomTransaction(),
             logger: logger
         )
-        let history = ChangeHistory(feed: feed, catalog: catalog)
+        let history = ChangeHistory(feed: feed, catalog: historyCatalog)
         let metrics = Hosting::Metrics()
         let servers = try RequestServers(
             .broker,
@@ -101,12 +112,13 @@ struct ChangeBrokerService: RunnableService {
             metrics.section("publisherTCP") { [remote = publishers[1]] in await remote.metrics() }
         }
         metrics.section("catalog") { await catalog.connectionMetrics() }
+        metrics.section("history") { await historyCatalog.connectionMetrics() }
         self.requestsAddress = servers.address
         self.feedAddress = publishers[0].boundAddress
         self.addresses = servers.addresses + publishers.map(\.boundAddress.description)
         self.feed = feed
         self.servers = servers
-        self.threads = [thread, feedThread]
+        self.threads = [thread, feedThread, catalogThread, historyThread]
         self.follower = CatalogFollower(catalog: catalog, feed: feed, configuration: configuration, logger: logger)
         self.logger = logger
         self.leaseCheck = configuration.fetchLeaseCheck

@@ -9,6 +9,9 @@ struct ChangeHistory: Sendable {
     let feed: RecordFeed
     let catalog: ServiceClient
 
+    /// How long a page waits for the ring before the catalog is asked.
+    private static let maxWait = Duration.milliseconds(250)
+
     /// Returns the page after a token.
     ///
     /// - Parameters:
@@ -22,22 +25,20 @@ struct ChangeHistory: Sendable {
         maxBytes: Int,
         deadline: Duration
     ) async throws(RPCError) -> EncodedPage {
+        // A client that comes from the catalog may know a commit that reaches the broker in a moment. The ring costs
+        // less than the catalog.
+        if let token { await feed.wait(for: token, atMost: min(deadline, Self.maxWait)) }
         if let page = await feed.page(after: token, limit: limit, filter: filter, maxBytes: maxBytes) {
             return page
         }
-        let page: ChangePage
+        let page: EncodedPage
         do throws(RPCError) {
             let request = ChangesSince(token: token, limit: limit, topics: filter.topics.sorted())
-            page = try await catalog.ask(request, deadline: deadline).result
+            page = try await catalog.encodedPage(request, deadline: deadline)
         } catch  where error.isTransient && error.errorCode != .deadlineExceeded {
             throw ErrorCode.unavailable.error("the catalog, which has the older history, is unreachable; try again")
         }
         await feed.note(oldest: page.oldest)
-        return EncodedPage(
-            records: page.records.map(\.bytes),
-            token: page.token,
-            oldest: page.oldest,
-            head: page.head
-        )
+        return page
     }
 }

@@ -1,3 +1,4 @@
+import Basics
 import Contracts
 import JSONValue
 import Logging
@@ -39,6 +40,9 @@ actor RecordFeed {
     var loading: [String: Task<Void, any Error>] = [:]
     private var followers: [UInt64: Follower] = [:]
     private var lastFollower: UInt64 = 0
+    /// Requests that wait for a record, with its sequence.
+    private var waiters: [UInt64: (sequence: Int64, promise: Promise<Void>)] = [:]
+    private var lastWaiter: UInt64 = 0
     private var isStopping = false
     private var counts = (records: 0, messages: 0, bytes: 0, truncated: 0, heads: 0, restarts: 0, unreadable: 0)
 
@@ -134,8 +138,28 @@ actor RecordFeed {
         defer {
             wake()
             recordSink.yield()
+            let head = ring?.head ?? 0
+            for waiter in waiters.values where waiter.sequence <= head { waiter.promise.fulfill(()) }
         }
         for record in records { try publish(record) }
+    }
+
+    /// Waits until the feed has come to a token of its history, for at most some time. Returns at once if the catalog
+    /// is not followed.
+    func wait(for token: ChangeToken, atMost duration: Duration) async {
+        guard let ring, ring.library == token.library, token.sequence > ring.head, problem == nil,
+            waiters.count < configuration.maxFollowers
+        else { return }
+        lastWaiter += 1
+        let (number, promise) = (lastWaiter, Promise<Void>())
+        waiters[number] = (token.sequence, promise)
+        let timeout = Task {
+            try? await Task.sleep(for: duration)
+            promise.fulfill(())
+        }
+        await promise.value(ifCancelled: ())
+        timeout.cancel()
+        waiters[number] = nil
     }
 
     /// Waits while subscribers have long queues. Records can wait, because the catalog stores them.
@@ -161,7 +185,7 @@ actor RecordFeed {
             send(part.topic, LiveFrames.part(part, of: record, previous: previous, limit: limit))
         }
         ring?.append(record, topics: parts.map(\.topic))
-        if fetches.count == 0 { carried = record.sequence }
+        if fetches.isEmpty { carried = record.sequence }
     }
 
     func send(_ topic: String, _ frame: [UInt8]) {
@@ -198,7 +222,7 @@ actor RecordFeed {
         for follower in followers.values { follower.signal.yield() }
         guard var head else { return }
         // It comes after everything at or below it, also what is published of observed fetches.
-        if fetches.count > 0, carried < head.sequence {
+        if !fetches.isEmpty, carried < head.sequence {
             head = FeedHead(sequence: carried, oldest: head.oldest, library: head.library, instance: head.instance)
         }
         let frame = LiveFrames.head(head)
@@ -324,7 +348,7 @@ actor RecordFeed {
                 "truncated": JSON(counts.truncated), "heads": JSON(counts.heads),
                 "topics": JSON(subscribedTopics.count),
             ],
-            "fetches": .object(fetches.metrics(behind: fetches.count > 0 ? max(0, head - carried) : 0)),
+            "fetches": .object(fetches.metrics(behind: !fetches.isEmpty ? max(0, head - carried) : 0)),
             "unreadableRecords": JSON(counts.unreadable),
             "followers": [
                 "count": JSON(followers.count), "limit": JSON(configuration.maxFollowers), "lags": .array(lags),

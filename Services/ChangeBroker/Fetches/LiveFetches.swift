@@ -23,6 +23,8 @@ struct LiveFetches {
     }
 
     private var fetches: [Int: LiveFetch] = [:]
+    /// Fetches whose keys have not arrived yet.
+    private var loading: [Int: LoadingFetch] = [:]
     private var numbers: [String: Int] = [:]
     private var index = FetchIndex()
     private var lastNumber = 0
@@ -48,32 +50,59 @@ struct LiveFetches {
 
     var count: Int { fetches.count }
 
+    /// True if no record matters to any fetch.
+    var isEmpty: Bool { fetches.isEmpty && loading.isEmpty }
+
     subscript(observation: String) -> LiveFetch? { numbers[observation].flatMap { fetches[$0] } }
 
     /// Returns the number of fetches that an identity observes.
     func count(heldBy identity: String) -> Int { held[identity] ?? 0 }
 
-    /// Adds a result, which is kept current from now on.
+    // MARK: Loading
+
+    /// Begins to collect the changes of a fetch whose keys are about to be asked for.
     ///
-    /// - Parameter records: the records after the sequence of the keys that the broker has already received
-    /// - Throws: an error if the records do not fit the keys
-    mutating func insert(
-        _ observation: String,
-        _ fetch: Fetch,
-        _ tree: KeyTree,
-        at sequence: Int64,
-        _ records: [ChangeRecord]
-    ) throws(ChangeDetailsError) {
+    /// - Parameter head: the newest sequence that the broker has; the keys are at least as new
+    /// - Returns: the number of the fetch, for ``finishLoading(_:_:at:)`` or ``cancelLoading(_:)``
+    mutating func beginLoading(_ observation: String, _ fetch: Fetch, after head: Int64) -> Int {
         lastNumber += 1
-        let live = LiveFetch(observation, fetch, number: lastNumber, tree: tree, at: sequence)
-        for record in records { _ = try live.advance(to: record.sequence, fetch.netChanges(of: record)) }
-        fetches[lastNumber] = live
-        numbers[observation] = lastNumber
+        loading[lastNumber] = LoadingFetch(observation: observation, fetch: fetch, oldestComplete: head)
         index.insert(fetch, number: lastNumber)
+        return lastNumber
+    }
+
+    /// Forgets a fetch that is being loaded; does nothing if its loading has finished.
+    mutating func cancelLoading(_ number: Int) {
+        guard let pending = loading.removeValue(forKey: number) else { return }
+        index.remove(number: number)
+        logBytes -= pending.bytes
+    }
+
+    /// Adds a loaded result, which is kept current from now on.
+    ///
+    /// - Returns: false if the changes since the keys are not known, so that the keys have to be loaded again
+    /// - Throws: an error if these changes do not fit the keys
+    mutating func finishLoading(
+        _ number: Int,
+        _ tree: KeyTree,
+        at sequence: Int64
+    ) throws(ChangeDetailsError) -> Bool {
+        guard let pending = loading[number], pending.isComplete(after: sequence) else { return false }
+        let live = LiveFetch(pending.observation, pending.fetch, number: number, tree: tree, at: sequence)
+        for entry in pending.log where entry.sequence > sequence {
+            _ = try live.advance(to: entry.sequence, entry.changes)
+        }
+        loading[number] = nil
+        logBytes -= pending.bytes
+        fetches[number] = live
+        numbers[live.observation] = number
         count(live, 1)
         var outcome = Outcome()
         bound(&outcome)
+        return true
     }
+
+    // MARK: Observers
 
     /// Notes that an identity observes a fetch, or renews its lease.
     mutating func addHolder(_ live: LiveFetch, by identity: String, at time: Int64) {
@@ -154,7 +183,8 @@ struct LiveFetches {
         counts.candidates += candidates.count
         for number in candidates {
             // The records that the keys were loaded with are not applied again.
-            guard let live = fetches[number], live.sequence < record.sequence else { continue }
+            guard let known = fetches[number]?.sequence ?? loading[number]?.oldestComplete, known < record.sequence
+            else { continue }
             counts.predicates += 1
             work.touched[number, default: []].append(Int32(work.entity - 1))
         }
@@ -162,17 +192,21 @@ struct LiveFetches {
 
     private mutating func carry(_ number: Int, _ work: Work, _ outcome: inout Outcome) {
         // It may have been given up since its entities were looked up.
-        guard let live = fetches[number] else { return }
+        guard let fetch = fetches[number]?.fetch ?? loading[number]?.fetch else { return }
         let record = work.record
         let changes = (work.touched[number] ?? []).compactMap { entity -> NetChange? in
             var position = Int(entity)
-            if position < record.assets.count { return live.fetch.netChange(record.assets[position]) }
+            if position < record.assets.count { return fetch.netChange(record.assets[position]) }
             position -= record.assets.count
-            if position < record.collections.count { return live.fetch.netChange(record.collections[position]) }
-            return live.fetch.netChange(record.lists[position - record.collections.count])
+            if position < record.collections.count { return fetch.netChange(record.collections[position]) }
+            return fetch.netChange(record.lists[position - record.collections.count])
         }
         guard !changes.isEmpty else { return }
-        advance(live, changes, record.sequence, &outcome)
+        if let live = fetches[number] {
+            advance(live, changes, record.sequence, &outcome)
+        } else if let added = loading[number]?.append(changes, at: record.sequence) {
+            logBytes += added
+        }
         bound(&outcome)
     }
 
@@ -215,7 +249,9 @@ struct LiveFetches {
             remove(largest.observation)
         }
         let capacity = min(maxLogBytes, maxBytes - resultBytes)
-        if logBytes > capacity { shortenLogs(to: capacity / 8 * 7) }
+        guard logBytes > capacity else { return }
+        for number in loading.keys { logBytes -= loading[number]?.giveUp() ?? 0 }
+        shortenLogs(to: capacity / 8 * 7)
     }
 
     /// Shortens the longest logs to one length, so that all logs together take no more than so many bytes.
@@ -252,6 +288,7 @@ struct LiveFetches {
 
     mutating func removeAll() {
         for observation in Array(numbers.keys) { remove(observation) }
+        for number in Array(loading.keys) { cancelLoading(number) }
     }
 
     /// The maximum number of fetches listed.

@@ -1,5 +1,6 @@
-import Contracts
 import Basics
+import Contracts
+import Hosting
 import JSONValue
 import Messaging
 import PhotoClient
@@ -10,12 +11,15 @@ struct ObservationService: Sendable {
     let history: ChangeHistory
     let configuration: ChangeBrokerConfiguration
     let decoder: RecordDecoder
+    /// Admits the reading of earlier records for details.
+    let detailWork: FairSemaphore<ConnectionID>
     let clock: MonotonicClock
 
     private var feed: RecordFeed { history.feed }
 
-    /// The maximum number of records read again for one response; beyond it the client fetches again.
-    private static let maxRecords = 10_000
+    /// The maximum number and size of records read again for one response; beyond it the client fetches again.
+    private static let maxRecords: Int64 = 10_000
+    private static let maxRecordBytes = 16 << 20
     /// The maximum number of entries in one response's details; beyond it the after list replaces them.
     private static let maxEntries = 100_000
 
@@ -34,7 +38,13 @@ struct ObservationService: Sendable {
                     continue
                 }
             }
-            let details = try await result(observation, since: request.token, request.isIncremental, request.form)
+            let details = try await result(
+                observation,
+                since: request.token,
+                request.isIncremental,
+                request.form,
+                for: incoming.connection
+            )
             guard let details else { continue }
             return FetchObserve.Result(
                 details: details,
@@ -61,7 +71,8 @@ struct ObservationService: Sendable {
                 request.observation,
                 since: request.token,
                 request.isIncremental,
-                request.form
+                request.form,
+                for: incoming.connection
             )
             if let result { return result }
         }
@@ -137,6 +148,23 @@ struct ObservationService: Sendable {
         _ fetch: Fetch,
         _ capacity: (rows: Int, bytes: Int)
     ) async throws(RPCError) -> Bool {
+        guard let number = await feed.beginLoading(observation, fetch) else { throw Self.notReady }
+        let isLoaded: Bool
+        do throws(RPCError) {
+            let (keys, token) = try await keys(of: fetch, capacity)
+            isLoaded = try await feed.install(number, keys.tree(), at: token)
+        } catch {
+            await feed.cancelLoading(number)
+            throw error
+        }
+        await feed.cancelLoading(number)
+        return isLoaded
+    }
+
+    private func keys(
+        of fetch: Fetch,
+        _ capacity: (rows: Int, bytes: Int)
+    ) async throws(RPCError) -> (keys: KeyFrames, token: ChangeToken) {
         let request = FetchKeys(fetch: fetch.window(offset: 0, limit: 0).wireForm, maxCount: capacity.rows)
         var keys = KeyFrames()
         var end: FetchKeys.Result?
@@ -161,26 +189,7 @@ struct ObservationService: Sendable {
         guard let end, end.count == keys.count else {
             throw ErrorCode.internalError.error("the catalog sent an incomplete list of keys")
         }
-        var records: [ChangeRecord] = []
-        var position = end.token
-        while let page = await feed.recentRecords(after: position), page.sequence > position.sequence {
-            for bytes in page.records {
-                // A record of a newer catalog: the result cannot be carried over it.
-                guard !Task.isCancelled, case .success(let record) = await decoder.decode(bytes, { $0 }) else {
-                    return false
-                }
-                records.append(record)
-            }
-            position = ChangeToken(library: position.library, sequence: page.sequence)
-        }
-        return try await feed.install(
-            observation,
-            fetch,
-            keys.tree(),
-            at: end.token,
-            records,
-            through: position.sequence
-        )
+        return (keys, end.token)
     }
 
     // MARK: Details
@@ -189,21 +198,31 @@ struct ObservationService: Sendable {
         _ observation: String,
         since token: ChangeToken?,
         _ isIncremental: Bool,
-        _ form: DetailsForm
+        _ form: DetailsForm,
+        for connection: ConnectionID
     ) async throws(RPCError) -> FetchDetailsResult? {
-        guard let reach = await feed.detailsRange(of: observation) else { return nil }
-        var earlier: (through: Int64, changes: NetChanges)?
+        var earlier = token.map(EarlierChanges.init)
         var isKnown = true
-        if let token, token.sequence < min(reach.oldestComplete, reach.calmSince) {
-            earlier = try await changes(observation, after: token, through: reach.oldestComplete)
-            isKnown = earlier != nil
+        var moment: ObservationState?
+        // While earlier records are read, the log may forget more of its beginning.
+        for _ in 0..<4 where isKnown && moment == nil {
+            guard let range = await feed.detailsRange(of: observation) else { return nil }
+            if let token, token.sequence < min(range.oldestComplete, range.calmSince), var begun = earlier {
+                isKnown = try await read(&begun, through: range.oldestComplete, of: observation, for: connection)
+                earlier = begun
+            }
+            guard isKnown else { break }
+            moment = await feed.observed(
+                observation,
+                after: token?.sequence,
+                earlier: earlier,
+                wantsIDs: isIncremental ? 0 : FetchDetailsResult.maxIDs
+            )
         }
-        let moment = await feed.observed(
-            observation,
-            after: isKnown ? token?.sequence : nil,
-            earlier: earlier,
-            wantsIDs: isIncremental && isKnown ? 0 : FetchDetailsResult.maxIDs
-        )
+        if moment == nil {
+            isKnown = false
+            moment = await feed.observed(observation, after: nil, wantsIDs: FetchDetailsResult.maxIDs)
+        }
         guard let moment else { return nil }
         var result = FetchDetailsResult(observation: observation, token: moment.token, count: moment.count)
         result.from = token
@@ -239,41 +258,68 @@ struct ObservationService: Sendable {
         return whole
     }
 
-    /// Returns the effect of the records on a result, from a token to a sequence; nil if there are too many.
-    private func changes(
-        _ observation: String,
-        after token: ChangeToken,
-        through end: Int64
-    ) async throws(RPCError) -> (through: Int64, changes: NetChanges)? {
-        guard end - token.sequence <= Self.maxRecords, let fetch = await feed.fetch(of: observation) else {
-            return nil
-        }
-        var net = NetChanges()
-        var cursor = token
-        while cursor.sequence < end {
-            let page = try await history.page(
-                after: cursor,
-                limit: 1000,
-                filter: .everything,
-                maxBytes: configuration.pageBytes,
-                deadline: .seconds(20)
-            )
-            for bytes in page.records {
-                guard !Task.isCancelled else {
-                    throw ErrorCode.userCancelled.error("the request was cancelled while its details were collected")
-                }
-                // A page may extend beyond the beginning of the log.
-                let changes = await decoder.decode(bytes) { $0.sequence <= end ? fetch.netChanges(of: $0) : nil }
-                do throws(JSONProblem) {
-                    if let changes = try changes.get() { net.add(changes) }
-                } catch {
-                    throw ErrorCode.internalError.error("cannot parse a change record: \(error)")
+    /// Reads the effect of the records on a result up to a sequence.
+    ///
+    /// - Returns: false if there are too many records to be read for one response
+    private func read(
+        _ earlier: inout EarlierChanges,
+        through end: Int64,
+        of observation: String,
+        for connection: ConnectionID
+    ) async throws(RPCError) -> Bool {
+        guard let fetch = await feed.fetch(of: observation) else { return false }
+        if let bytes = await feed.recordBytes(after: earlier.token), bytes > Self.maxRecordBytes { return false }
+        while earlier.token.sequence < end {
+            guard end - earlier.token.sequence <= Self.maxRecords, earlier.bytes <= Self.maxRecordBytes else {
+                return false
+            }
+            let begun = earlier
+            // One page at a time for all clients in turn, because a page takes memory and decoding it takes long.
+            let result = await detailWork.withPermit(for: connection) { () async -> Result<EarlierChanges, RPCError> in
+                do throws(RPCError) { return .success(try await page(after: begun, through: end, of: fetch)) } catch {
+                    return .failure(error)
                 }
             }
-            guard page.token.sequence > cursor.sequence else { return nil }
-            cursor = page.token
+            guard let result else {
+                throw ErrorCode.userCancelled.error("the request was cancelled while its details were collected")
+            }
+            let next = try result.get()
+            guard next.token.sequence > earlier.token.sequence else { return false }
+            earlier = next
         }
-        return (end, net)
+        return true
+    }
+
+    /// Adds the effect of the next page of records.
+    private func page(
+        after begun: EarlierChanges,
+        through end: Int64,
+        of fetch: Fetch
+    ) async throws(RPCError) -> EarlierChanges {
+        var earlier = begun
+        let page = try await history.page(
+            after: begun.token,
+            limit: 100,
+            filter: .everything,
+            maxBytes: 1 << 20,
+            deadline: .seconds(20)
+        )
+        for bytes in page.records {
+            // A page may extend beyond the beginning of the log.
+            let changes = await decoder.decode(bytes) { record in
+                (record.sequence, record.sequence <= end ? fetch.netChanges(of: record) : nil)
+            }
+            do throws(JSONProblem) {
+                let (sequence, found) = try changes.get()
+                guard let found else { return earlier }
+                earlier.add(found, at: sequence, bytes.count)
+            } catch {
+                throw ErrorCode.internalError.error("cannot parse a change record: \(error)")
+            }
+        }
+        // The rest of the page has no records.
+        earlier.advance(to: min(page.token.sequence, end))
+        return earlier
     }
 
     private static let notReady = ErrorCode.unavailable.error("the broker has not reached the catalog yet; try again")

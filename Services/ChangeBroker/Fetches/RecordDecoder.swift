@@ -11,7 +11,10 @@ final class RecordDecoder: Sendable {
     private let queue: DispatchQueue
 
     /// - Parameter name: The purpose, for the name of the thread.
-    init(_ name: String) { queue = DispatchQueue(label: "records.\(name)") }
+    init(_ name: String) {
+        // Below the threads that receive and publish.
+        queue = DispatchQueue(label: "records.\(name)", qos: .utility)
+    }
 
     /// Returns the result of a function of the record, which is called on the decoder's thread.
     ///

@@ -21,7 +21,7 @@ extension RecordFeed {
     /// none.
     func firstUncarried() -> ChangeToken? {
         guard let ring, carried < ring.head else { return nil }
-        guard fetches.count > 0 else {
+        guard !fetches.isEmpty else {
             carried = ring.head
             return nil
         }
@@ -97,7 +97,7 @@ extension RecordFeed {
         carried = ring?.head ?? 0
         for task in loading.values { task.cancel() }
         loading = [:]
-        guard fetches.count > 0 else { return }
+        guard !fetches.isEmpty else { return }
         fetches.removeAll()
         renewInstance()
     }
@@ -155,64 +155,36 @@ extension RecordFeed {
         }
     }
 
-    /// Installs a result of an earlier sequence, and carries it forward to now.
+    /// Begins to collect the changes of a fetch whose keys are about to be asked for.
     ///
-    /// - Parameters:
-    ///   - records: The records after the token that were parsed already: parsing large ones here would delay others.
-    ///   - last: The sequence up to which these reach.
-    /// - Returns: False if the ring does not reach back, or another history began.
+    /// - Returns: the number of the fetch for ``install(_:_:at:)`` or ``cancelLoading(_:)``; nil before the first
+    ///   contact with the catalog
+    func beginLoading(_ observation: String, _ fetch: Fetch) -> Int? {
+        ring.map { fetches.beginLoading(observation, fetch, after: $0.head) }
+    }
+
+    /// Forgets a fetch that is being loaded; does nothing if its result was installed.
+    func cancelLoading(_ number: Int) { fetches.cancelLoading(number) }
+
+    /// Installs a loaded result, and carries it forward to now.
+    ///
+    /// - Returns: False if the changes since its token are not known, or another history began.
     /// - Throws: `limit_exceeded` if other fetches have used the capacity meanwhile
-    func install(
-        _ observation: String,
-        _ fetch: Fetch,
-        _ tree: sending KeyTree,
-        at token: ChangeToken,
-        _ records: [ChangeRecord],
-        through last: Int64
-    ) throws(RPCError) -> Bool {
-        guard let ring, ring.library == token.library, token.sequence >= ring.oldestComplete else { return false }
-        guard fetches[observation] == nil else { return true }
+    func install(_ number: Int, _ tree: sending KeyTree, at token: ChangeToken) throws(RPCError) -> Bool {
+        guard let ring, ring.library == token.library else { return false }
         let capacity = try fetchCapacity(besides: 1)
         guard tree.count <= capacity.rows, tree.bytes + tree.count * 6 <= capacity.bytes else {
             throw ErrorCode.limitExceeded.error("all observed results together are too large; unobserve some")
         }
-        // What the broker has not seen yet comes to it as to any other fetch.
-        guard let rest = Self.records(of: ring, after: last) else { return false }
         do throws(ChangeDetailsError) {
-            try fetches.insert(observation, fetch, tree, at: token.sequence, records + rest)
-            return true
+            return try fetches.finishLoading(number, tree, at: token.sequence)
         } catch {
             logger.error(
                 "a loaded result does not match the records after it and is loaded again",
-                metadata: ["observation": "\(observation)", "entity": "\(error.entity)", "at": "\(token)"]
+                metadata: ["entity": "\(error.entity)", "at": "\(token)"]
             )
             return false
         }
-    }
-
-    /// Returns a page of the encoded records after a token from memory; nil if there are none, or the ring does not
-    /// reach back.
-    func recentRecords(after token: ChangeToken) -> RecordRing.Page? {
-        guard let ring, ring.library == token.library, token.sequence < ring.head else { return nil }
-        return ring.page(after: token.sequence, limit: 100, filter: .everything, maxBytes: 4 << 20)
-    }
-
-    private static func records(of ring: RecordRing, after sequence: Int64) -> [ChangeRecord]? {
-        var records: [ChangeRecord] = []
-        var position = sequence
-        while position < ring.head {
-            guard let page = ring.page(after: position, limit: 1000, filter: .everything, maxBytes: 16 << 20),
-                page.sequence > position
-            else { return nil }
-            for bytes in page.records {
-                guard let json = try? JSON(parsing: bytes), let record = try? ChangeRecord(json: json) else {
-                    return nil
-                }
-                records.append(record)
-            }
-            position = page.sequence
-        }
-        return records
     }
 
     /// Removes the identity from the observers; the observation ends if it has no other observer and no subscriber.
@@ -245,6 +217,9 @@ extension RecordFeed {
         fetches[observation].map { ($0.oldestComplete, $0.previous) }
     }
 
+    /// The encoded bytes of the records after a token; nil if the ring does not reach back.
+    func recordBytes(after token: ChangeToken) -> Int? { ring?.bytes(after: token.sequence) }
+
     /// The number of observed fetches, and of the objects in all their results.
     var observations: (count: Int, rows: Int) { (fetches.count, fetches.rows) }
 
@@ -261,14 +236,14 @@ extension RecordFeed {
     func observed(
         _ observation: String,
         after sequence: Int64?,
-        earlier: (through: Int64, changes: NetChanges)? = nil,
+        earlier: EarlierChanges? = nil,
         wantsIDs: Int = 0
     ) -> ObservationState? {
         guard let live = fetches[observation] else { return nil }
         var result = ObservationState(token: moment(of: live), count: live.count)
         // Without a visible change since the sequence, all later changes were beyond offset and limit.
         if let sequence, sequence < live.previous {
-            let start = earlier?.through ?? sequence
+            let start = earlier?.token.sequence ?? sequence
             guard start >= live.oldestComplete else { return nil }
             var net = earlier?.changes ?? NetChanges()
             net.add(live.changes(after: start).all)

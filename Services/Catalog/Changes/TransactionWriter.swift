@@ -21,7 +21,7 @@ final class TransactionWriter: Sendable {
         var batch = 128
         /// The maximum number of entities that the transactions of one commit name, except that the first is always
         /// included.
-        var batchWeight = 1024
+        var batchWeight = 512
     }
 
     private struct PendingWrite: Sendable {

@@ -74,7 +74,7 @@ let modules: [Module] = [
     Module(1, "ImageFormats"),
 
     // Layer 2, subsystems: none depends on another
-    Module(2, "Messaging", .library, ["CZeroMQ", "JSONValue", "Logging", "DequeModule"]),
+    Module(2, "Messaging", .library, ["CZeroMQ", "JSONValue", "Basics", "Logging", "DequeModule"]),
     Module(
         2,
         "Imaging",
@@ -85,7 +85,7 @@ let modules: [Module] = [
     Module(2, "Storage", .library, ["GRDB", "Basics", "Logging", "CProcess"]),
 
     // Layer 3, protocol: every request, response, feed message and error, defined once
-    Module(3, "Contracts", .library, ["PhotoModel", "Messaging", "JSONValue"]),
+    Module(3, "Contracts", .library, ["PhotoModel", "Messaging", "JSONValue", "Basics"]),
 
     // Layer 4, clients: typed calls, and what all programs share
     Module(
@@ -140,8 +140,7 @@ let modules: [Module] = [
         .program(name: "editor"),
         [
             "Hosting", "PhotoClient", "Contracts", "Messaging", "PhotoModel", "JSONValue", "Storage", "Imaging",
-            "Metadata",
-            "Logging", "ArgumentParser", "ServiceLifecycle",
+            "Metadata", "Basics", "Logging", "ArgumentParser", "ServiceLifecycle",
         ]
     ),
     Module(
@@ -158,8 +157,7 @@ let modules: [Module] = [
         "TestSupport",
         .support,
         [
-            "PhotoClient", "Contracts", "Messaging", "PhotoModel", "SamplePhotos", "JSONValue", "Logging",
-            "Subprocess", "SystemPackage",
+            "PhotoClient", "Contracts", "Messaging", "PhotoModel", "SamplePhotos", "JSONValue", "Basics", "Logging",
         ]
     ),
 
@@ -167,7 +165,7 @@ let modules: [Module] = [
     Module(6, "BasicsTests", .tests, ["Basics", "TestSupport"]),
     Module(6, "JSONValueTests", .tests, ["JSONValue", "TestSupport"]),
     Module(6, "PhotoModelTests", .tests, ["PhotoModel", "JSONValue", "TestSupport"]),
-    Module(6, "MessagingTests", .tests, ["Messaging", "JSONValue", "TestSupport", "CZeroMQ", "Logging"]),
+    Module(6, "MessagingTests", .tests, ["Messaging", "JSONValue", "Basics", "TestSupport", "CZeroMQ", "Logging"]),
     Module(
         6,
         "ImagingTests",
@@ -203,7 +201,7 @@ let modules: [Module] = [
         .tests,
         [
             "Catalog", "Hosting", "Contracts", "Messaging", "PhotoModel", "JSONValue", "Storage", "GRDB", "Logging",
-            "ServiceLifecycle", "SamplePhotos", "TestSupport",
+            "ServiceLifecycle", "SamplePhotos", "Basics", "TestSupport",
         ]
     ),
     Module(
@@ -212,7 +210,7 @@ let modules: [Module] = [
         .tests,
         [
             "ChangeBroker", "PhotoClient", "Contracts", "Messaging", "PhotoModel", "JSONValue", "Logging",
-            "TestSupport",
+            "Basics", "TestSupport",
         ]
     ),
     Module(
@@ -221,7 +219,7 @@ let modules: [Module] = [
         .tests,
         [
             "Thumbnailer", "Hosting", "PhotoClient", "Contracts", "Messaging", "PhotoModel", "JSONValue", "Storage",
-            "Imaging", "ImageFormats", "SamplePhotos", "Logging", "ArgumentParser", "TestSupport",
+            "Imaging", "ImageFormats", "SamplePhotos", "Basics", "Logging", "ArgumentParser", "TestSupport",
         ]
     ),
     Module(
@@ -230,7 +228,7 @@ let modules: [Module] = [
         .tests,
         [
             "Editor", "Thumbnailer", "Hosting", "PhotoClient", "Contracts", "Messaging", "PhotoModel", "JSONValue",
-            "Storage", "Imaging", "Metadata", "Logging", "ArgumentParser", "TestSupport",
+            "Storage", "Imaging", "Metadata", "Basics", "Logging", "ArgumentParser", "TestSupport",
         ]
     ),
     Module(
@@ -258,7 +256,7 @@ let modules: [Module] = [
         .bench,
         [
             "TestSupport", "PhotoClient", "Contracts", "Messaging", "PhotoModel", "JSONValue", "Imaging", "GRDB",
-            "CZeroMQ", "Logging", "ArgumentParser",
+            "Basics", "CZeroMQ", "Logging", "ArgumentParser",
         ]
     ),
 ]

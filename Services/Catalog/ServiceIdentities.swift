@@ -1,7 +1,7 @@
+import JSONValue
 import Contracts
 import Glibc
 import Hosting
-import Messaging
 
 /// The identities that may act for other clients and change the quarantine: services on this machine, which run as the
 /// catalog's own user, and keys on the list `services`.

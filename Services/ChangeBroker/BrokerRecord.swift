@@ -1,6 +1,6 @@
+import Basics
 import Contracts
 import JSONValue
-import Messaging
 import PhotoModel
 
 /// A change record as it passes through the broker: the parsed members that the broker needs, and the original bytes.

@@ -1,6 +1,6 @@
+import Basics
 import Contracts
 import DequeModule
-import Messaging
 import PhotoModel
 
 /// The newest records of one history, bounded by count and bytes; complete after a known sequence.

@@ -1,7 +1,7 @@
+import Messaging
 import ArgumentParser
 import Hosting
 import JSONValue
-import Messaging
 
 /// `safelight keys`
 struct KeysCommand: ParsableCommand {

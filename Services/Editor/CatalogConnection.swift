@@ -1,6 +1,6 @@
+import Basics
 import Contracts
 import JSONValue
-import Messaging
 import PhotoClient
 import PhotoModel
 

@@ -1,6 +1,6 @@
+import Basics
 import Contracts
 import JSONValue
-import Messaging
 import PhotoModel
 
 /// The source and the operations that an edit renders.

@@ -1,7 +1,6 @@
 import Contracts
 import Hosting
 import JSONValue
-import Messaging
 import PhotoClient
 import PhotoModel
 import Storage

@@ -1,6 +1,6 @@
+import Basics
 import Hosting
 import JSONValue
-import Messaging
 
 /// Metrics of published edits since the start.
 struct PublishMetrics: Sendable {

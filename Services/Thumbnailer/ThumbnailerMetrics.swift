@@ -1,6 +1,6 @@
+import Basics
 import Hosting
 import JSONValue
-import Messaging
 import Synchronization
 
 /// The thumbnailer's metrics.

@@ -1,3 +1,4 @@
+import JSONValue
 import Contracts
 import Foundation
 import Hosting

@@ -1,5 +1,4 @@
 public import JSONValue
-public import Messaging
 public import PhotoModel
 
 /// All errors of the services and their codes: PhotoKit's code if PhotoKit has the error, JSON-RPC's own below zero,

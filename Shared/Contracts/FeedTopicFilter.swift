@@ -1,5 +1,4 @@
-import JSONValue
-public import Messaging
+public import JSONValue
 
 /// A filter of change records by topic, used by the catalog, the broker and their clients.
 ///

@@ -1,5 +1,4 @@
 public import JSONValue
-public import Messaging
 public import PhotoModel
 
 /// `changes.perform`: performs one transaction (S-71 to S-84).

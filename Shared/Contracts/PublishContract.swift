@@ -1,5 +1,5 @@
+public import Basics
 public import JSONValue
-public import Messaging
 public import PhotoModel
 
 /// `edits.publish`: an edit that a client publishes without waiting for its render.

@@ -1,5 +1,4 @@
 public import JSONValue
-public import Messaging
 public import PhotoModel
 
 /// Stored bytes that are no longer opened because workers crashed or hung while reading them.

@@ -1,5 +1,4 @@
 public import JSONValue
-public import Messaging
 
 /// A request of a service: a method with its parameters, declared once as a table, and its result type.
 public protocol Request: JSONTabled {

@@ -1,5 +1,5 @@
+public import JSONValue
 import Contracts
-public import Messaging
 
 /// Delays between attempts: exponential with jitter, so that clients of a restarted service do not all retry at the
 /// same time.

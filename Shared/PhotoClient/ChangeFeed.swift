@@ -1,6 +1,7 @@
+import Basics
 import Contracts
 import DequeModule
-import JSONValue
+public import JSONValue
 public import Logging
 public import Messaging
 public import PhotoModel

@@ -1,6 +1,7 @@
+public import Basics
 public import Contracts
 import DequeModule
-import JSONValue
+public import JSONValue
 import Logging
 public import Messaging
 import PhotoModel

@@ -1,7 +1,8 @@
+import Basics
 import Contracts
-import JSONValue
+public import JSONValue
 import Logging
-public import Messaging
+import Messaging
 public import PhotoModel
 
 extension PhotoLibrary {

@@ -1,6 +1,6 @@
-import Basics
+public import JSONValue
+public import Basics
 public import Contracts
-public import Messaging
 public import PhotoModel
 
 extension PhotoLibrary {

@@ -1,6 +1,6 @@
+public import Basics
 public import Contracts
-import JSONValue
-public import Messaging
+public import JSONValue
 import PhotoModel
 
 extension PhotoLibrary {

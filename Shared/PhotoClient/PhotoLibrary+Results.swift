@@ -1,6 +1,5 @@
 public import Contracts
-import JSONValue
-public import Messaging
+public import JSONValue
 public import PhotoModel
 
 extension PhotoLibrary {

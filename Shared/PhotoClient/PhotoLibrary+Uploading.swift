@@ -1,8 +1,7 @@
 import Contracts
-import Basics
-import JSONValue
+public import Basics
+public import JSONValue
 import Logging
-public import Messaging
 import SystemPackage
 
 extension PhotoLibrary {

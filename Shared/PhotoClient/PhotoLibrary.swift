@@ -1,3 +1,4 @@
+public import JSONValue
 public import Contracts
 public import Logging
 public import Messaging

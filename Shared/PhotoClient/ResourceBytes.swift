@@ -1,7 +1,6 @@
 import Contracts
-import Basics
-import JSONValue
-public import Messaging
+public import Basics
+public import JSONValue
 public import PhotoModel
 
 extension PhotoLibrary {

@@ -1,3 +1,4 @@
+public import Basics
 public import Contracts
 public import JSONValue
 public import Logging

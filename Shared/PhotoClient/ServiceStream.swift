@@ -1,6 +1,7 @@
+public import Basics
 public import Contracts
 public import JSONValue
-public import Messaging
+import Messaging
 
 /// An event of a streaming request: notifications, then the response.
 public enum ServiceEvent<R: Request>: Sendable {

@@ -2,7 +2,6 @@ import Contracts
 import Foundation
 import GRDB
 import JSONValue
-import Messaging
 import PhotoClient
 import PhotoModel
 import Synchronization

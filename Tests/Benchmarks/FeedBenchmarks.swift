@@ -1,5 +1,5 @@
-import Foundation
 import Messaging
+import Foundation
 import PhotoClient
 
 /// Fan-out of the change-broker over a synthetic history, against bare libzmq with the same bytes and subscribers.

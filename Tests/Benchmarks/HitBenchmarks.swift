@@ -3,7 +3,6 @@ import Contracts
 import Foundation
 import Glibc
 import JSONValue
-import Messaging
 import PhotoClient
 import PhotoModel
 import Synchronization

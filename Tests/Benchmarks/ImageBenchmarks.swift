@@ -1,6 +1,6 @@
+import Messaging
 import Contracts
 import Foundation
-import Messaging
 import PhotoClient
 import PhotoModel
 

@@ -1,5 +1,5 @@
-import Foundation
 import Messaging
+import Foundation
 import PhotoClient
 
 /// Latency from commit to subscriber, at 1,000 real commits per second.

@@ -1,7 +1,7 @@
+import Messaging
 import CZeroMQ
 import Contracts
 import Foundation
-import Messaging
 import PhotoClient
 
 /// A request and its response over ipc: the project's protocol stack against a bare libzmq echo of the same bytes.

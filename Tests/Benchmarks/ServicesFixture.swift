@@ -1,3 +1,5 @@
+import JSONValue
+import Basics
 import Contracts
 import Foundation
 import Logging

@@ -1,7 +1,7 @@
+import Messaging
 import Contracts
 import Foundation
 import JSONValue
-import Messaging
 import PhotoModel
 import SamplePhotos
 import TestSupport

@@ -1,6 +1,5 @@
 import Contracts
 import JSONValue
-import Messaging
 import PhotoModel
 import TestSupport
 import Testing

@@ -1,6 +1,6 @@
+import Messaging
 import Contracts
 import JSONValue
-import Messaging
 import PhotoModel
 import TestSupport
 import Testing

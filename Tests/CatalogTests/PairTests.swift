@@ -1,7 +1,8 @@
+import Messaging
+import Basics
 import Contracts
 import Foundation
 import JSONValue
-import Messaging
 import PhotoModel
 import Storage
 import TestSupport

@@ -1,6 +1,6 @@
 import Contracts
-import JSONValue
 import Messaging
+import JSONValue
 import PhotoModel
 import Storage
 import TestSupport

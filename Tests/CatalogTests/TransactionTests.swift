@@ -1,7 +1,7 @@
+import Basics
 import Contracts
 import Glibc
 import JSONValue
-import Messaging
 import PhotoModel
 import TestSupport
 import Testing

@@ -1,6 +1,6 @@
+import Messaging
 import Contracts
 import JSONValue
-import Messaging
 import PhotoClient
 import PhotoModel
 import TestSupport

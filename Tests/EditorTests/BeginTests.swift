@@ -1,5 +1,4 @@
 import Contracts
-import Messaging
 import PhotoClient
 import PhotoModel
 import Storage

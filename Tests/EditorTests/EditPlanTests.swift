@@ -1,6 +1,6 @@
+import Basics
 import Contracts
 import JSONValue
-import Messaging
 import PhotoModel
 import Testing
 

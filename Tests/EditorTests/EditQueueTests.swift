@@ -1,5 +1,4 @@
 import Contracts
-import Messaging
 import PhotoModel
 import TestSupport
 import Testing

@@ -1,7 +1,6 @@
 import Contracts
 import Imaging
 import JSONValue
-import Messaging
 import Metadata
 import PhotoClient
 import PhotoModel

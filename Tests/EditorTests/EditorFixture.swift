@@ -1,3 +1,5 @@
+import Basics
+import JSONValue
 import ArgumentParser
 import Contracts
 import Foundation

@@ -1,7 +1,6 @@
 import Contracts
 import Hosting
 import JSONValue
-import Messaging
 import PhotoModel
 import TestSupport
 import Testing

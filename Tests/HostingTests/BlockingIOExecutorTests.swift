@@ -3,7 +3,6 @@ import Dispatch
 import Foundation
 import Hosting
 import JSONValue
-import Messaging
 import Storage
 import Synchronization
 import TestSupport

@@ -1,3 +1,4 @@
+import Basics
 import CZeroMQ
 import Foundation
 import JSONValue

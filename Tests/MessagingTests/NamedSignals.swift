@@ -1,4 +1,4 @@
-import Messaging
+import Basics
 import Synchronization
 
 /// One-shot events of tests, signalled and awaited by name.

@@ -1,5 +1,6 @@
+public import Basics
 public import Contracts
-import JSONValue
+public import JSONValue
 public import Messaging
 public import PhotoModel
 import Synchronization

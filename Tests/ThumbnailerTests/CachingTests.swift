@@ -2,7 +2,6 @@ import Contracts
 import Hosting
 import Foundation
 import JSONValue
-import Messaging
 import PhotoClient
 import PhotoModel
 import TestSupport

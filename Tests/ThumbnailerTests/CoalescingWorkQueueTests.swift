@@ -1,6 +1,6 @@
+import JSONValue
 import Contracts
 import Hosting
-import Messaging
 import Synchronization
 import TestSupport
 import Testing

@@ -1,9 +1,9 @@
+import Basics
 import Contracts
 import Foundation
 import Hosting
 import Imaging
 import JSONValue
-import Messaging
 import PhotoModel
 import Storage
 import TestSupport

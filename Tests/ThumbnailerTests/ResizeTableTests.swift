@@ -1,7 +1,8 @@
+import JSONValue
+import Basics
 import Contracts
 import Foundation
 import Imaging
-import Messaging
 import PhotoModel
 import TestSupport
 import Testing

@@ -1,5 +1,5 @@
+import JSONValue
 import Contracts
-import Messaging
 import PhotoModel
 import TestSupport
 import Testing

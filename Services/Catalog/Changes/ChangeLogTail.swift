@@ -1,4 +1,3 @@
-import Messaging
 import Synchronization
 
 /// The newest records in memory, and the tasks that wait for the next one. Commits resume them; nothing polls.

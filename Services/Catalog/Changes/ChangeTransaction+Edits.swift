@@ -1,6 +1,5 @@
 import Contracts
 import JSONValue
-import Messaging
 import PhotoModel
 
 /// A published edit as the catalog stores it.

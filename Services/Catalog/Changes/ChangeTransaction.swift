@@ -1,6 +1,5 @@
 import Contracts
 import JSONValue
-import Messaging
 import PhotoModel
 
 /// A transaction while its requests are applied in order; each request sees the effects of the earlier ones.

@@ -1,5 +1,4 @@
 import Contracts
-import Messaging
 import PhotoModel
 
 /// Implements `edits.status` and `edits.pending`: the states of published edits.

@@ -1,5 +1,5 @@
+import Basics
 import Logging
-import Messaging
 import Synchronization
 
 /// The ``RetentionClock`` of the running catalog; logs disagreements of the wall clock.

@@ -1,5 +1,5 @@
+import Basics
 import Logging
-import Messaging
 import ServiceLifecycle
 
 /// Makes the changes that depend only on the time, to recently added assets and to the trash: once at the start and

@@ -1,8 +1,8 @@
+import Basics
 import Contracts
 import Hosting
 import JSONValue
 import Logging
-import Messaging
 import PhotoModel
 import Storage
 import Synchronization

@@ -1,6 +1,5 @@
 import Contracts
 import JSONValue
-import Messaging
 import PhotoModel
 
 /// Implements `changes.details` (S-65 to S-69): the changes between two sequences.

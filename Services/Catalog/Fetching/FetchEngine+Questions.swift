@@ -1,6 +1,5 @@
 import Contracts
 import JSONValue
-import Messaging
 import PhotoModel
 
 /// Requests about results and entities other than pages.

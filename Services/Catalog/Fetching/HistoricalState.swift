@@ -1,6 +1,5 @@
 import Contracts
 import JSONValue
-import Messaging
 import PhotoModel
 
 /// The library at an earlier sequence: the stored rows with the records after that sequence undone.

@@ -1,5 +1,4 @@
 import Contracts
-import Messaging
 import PhotoModel
 
 /// The whole result of a fetch of assets at one sequence, as row numbers in its order.

@@ -1,9 +1,9 @@
+import Basics
 import Hosting
 import Contracts
 import Glibc
 import JSONValue
 import Logging
-import Messaging
 import ServiceLifecycle
 import Storage
 import Synchronization

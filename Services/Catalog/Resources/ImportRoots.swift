@@ -1,7 +1,6 @@
 import Contracts
 import Glibc
 import JSONValue
-import Messaging
 import Storage
 
 /// The files of this machine that a request may name.

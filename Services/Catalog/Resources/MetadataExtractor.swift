@@ -1,8 +1,8 @@
+import Basics
 import Contracts
 import Glibc
 import Hosting
 import JSONValue
-import Messaging
 import Metadata
 import PhotoModel
 import Storage

@@ -1,6 +1,5 @@
 import Contracts
 import Logging
-import Messaging
 import PhotoModel
 import Storage
 

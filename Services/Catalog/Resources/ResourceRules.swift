@@ -1,6 +1,5 @@
 import Contracts
 import JSONValue
-import Messaging
 import PhotoModel
 
 /// The rules for the files of one new asset, by ``FileGrouping``.

@@ -1,7 +1,7 @@
+import Basics
 import Contracts
 import Hosting
 import JSONValue
-import Messaging
 import Storage
 
 /// The uploads in progress, and the finished ones that no transaction has used yet.

@@ -1,6 +1,5 @@
 import GRDB
 import JSONValue
-import Messaging
 import PhotoModel
 
 /// A request for one transaction.

@@ -1,7 +1,6 @@
 import Contracts
 import DequeModule
 import JSONValue
-import Messaging
 import Synchronization
 
 /// Runs one write at a time on the thread of the writing connection, in the order of arrival.

@@ -1,6 +1,6 @@
+import Basics
 import Contracts
 import JSONValue
-import Messaging
 import PhotoModel
 
 /// Carries the observed results over the records that the feed has published: a cursor in the history like any other

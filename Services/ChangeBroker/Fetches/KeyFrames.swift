@@ -1,5 +1,6 @@
+import Basics
+import JSONValue
 import Contracts
-import Messaging
 import PhotoModel
 
 /// The keys of a result as the catalog sends them: frames of length-prefixed keys (see ``FetchKeys``).

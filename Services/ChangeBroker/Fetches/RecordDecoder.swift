@@ -1,6 +1,6 @@
+import Basics
 import Dispatch
 import JSONValue
-import Messaging
 import PhotoModel
 
 /// Decodes change records on one thread of its own.

@@ -1,7 +1,7 @@
+import Basics
 import Contracts
 import JSONValue
 import Logging
-import Messaging
 import PhotoModel
 
 /// The state of one observed result at one sequence.

@@ -3,7 +3,6 @@ import Contracts
 import Glibc
 import Hosting
 import JSONValue
-import Messaging
 import PhotoClient
 import PhotoModel
 import SystemPackage

@@ -2,7 +2,6 @@ import ArgumentParser
 import Contracts
 import Hosting
 import JSONValue
-import Messaging
 import PhotoClient
 import PhotoModel
 

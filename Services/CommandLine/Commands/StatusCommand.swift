@@ -1,8 +1,9 @@
+import Messaging
+import Basics
 import ArgumentParser
 import Contracts
 import Hosting
 import JSONValue
-import Messaging
 import PhotoClient
 import PhotoModel
 

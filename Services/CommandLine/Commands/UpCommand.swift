@@ -1,8 +1,8 @@
+import Messaging
 import ArgumentParser
 import Glibc
 import Hosting
 import JSONValue
-import Messaging
 import SystemPackage
 
 /// `safelight up`

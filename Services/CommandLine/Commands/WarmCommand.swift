@@ -1,8 +1,8 @@
+import Basics
 import ArgumentParser
 import Contracts
 import Hosting
 import JSONValue
-import Messaging
 import PhotoClient
 import PhotoModel
 

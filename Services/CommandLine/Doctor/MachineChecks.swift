@@ -1,6 +1,6 @@
+import Messaging
 import Glibc
 import Hosting
-import Messaging
 
 /// The checks that need no service: folders, disk space, keys, clock and locks.
 struct MachineChecks {

@@ -1,5 +1,4 @@
 import JSONValue
-import Messaging
 import PhotoModel
 import SystemPackage
 

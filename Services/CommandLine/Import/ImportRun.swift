@@ -1,7 +1,8 @@
+import Messaging
+import Basics
 import Contracts
 import Glibc
 import JSONValue
-import Messaging
 import PhotoClient
 import PhotoModel
 import Synchronization

@@ -1,8 +1,8 @@
+import JSONValue
 import ArgumentParser
 import Contracts
 import Hosting
 import Logging
-import Messaging
 import PhotoClient
 
 /// The options of every command that connects to the services.

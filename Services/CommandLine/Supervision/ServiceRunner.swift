@@ -1,6 +1,6 @@
+import Basics
 import Glibc
 import Hosting
-import Messaging
 import Subprocess
 import Synchronization
 import SystemPackage

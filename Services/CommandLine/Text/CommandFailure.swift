@@ -1,6 +1,5 @@
 import Hosting
 import JSONValue
-import Messaging
 import PhotoModel
 
 /// The error with which a command ends.

@@ -1,6 +1,6 @@
+import Basics
 import Glibc
 import JSONValue
-import Messaging
 import PhotoModel
 import Subprocess
 import SystemPackage

@@ -1,5 +1,5 @@
+import JSONValue
 import Contracts
-import Messaging
 
 /// The retry policy of published edits: try again, or end the edit. Pure; the caller keeps the time.
 ///

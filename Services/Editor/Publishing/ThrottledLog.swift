@@ -1,5 +1,5 @@
+import Basics
 import Logging
-import Messaging
 import Synchronization
 
 /// A log that writes a message at most once a second, with the number of messages suppressed since.

@@ -1,5 +1,5 @@
+import Basics
 import Glibc
-import Messaging
 import Synchronization
 
 /// The disk cache: renditions as files within a byte budget; the least recently used are evicted.

@@ -1,6 +1,5 @@
 import Basics
 import JSONValue
-import Messaging
 import PhotoModel
 
 /// A finished rendition: its bytes and the properties that the response reports.

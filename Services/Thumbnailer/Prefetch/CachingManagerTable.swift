@@ -1,6 +1,5 @@
 import Contracts
 import JSONValue
-import Messaging
 import PhotoModel
 
 /// The lists of images that caching managers keep prepared (S-53 to S-58).

@@ -2,7 +2,6 @@ import Basics
 import Contracts
 import Hosting
 import JSONValue
-import Messaging
 import PhotoModel
 import Synchronization
 

@@ -1,7 +1,7 @@
+import Basics
 import Contracts
 import Hosting
 import JSONValue
-import Messaging
 import Storage
 
 /// Renders images of stored bytes in worker processes.

@@ -1,8 +1,8 @@
+import Basics
 import Contracts
 import Hosting
 import JSONValue
 import Logging
-import Messaging
 import PhotoClient
 import PhotoModel
 import Synchronization

@@ -1,6 +1,5 @@
 import Contracts
 import JSONValue
-import Messaging
 import PhotoModel
 
 /// A contact sheet to draw from rendered images.

@@ -1,6 +1,6 @@
+import JSONValue
 import Contracts
 import Hosting
-import Messaging
 import PhotoModel
 import Synchronization
 

@@ -1,5 +1,6 @@
+import Basics
+import JSONValue
 import Contracts
-import Messaging
 import Synchronization
 
 /// Runs work once for all callers that request it at the same time, within a limit. Queued work of one group runs

@@ -1,5 +1,4 @@
 import Glibc
-import Messaging
 
 /// Functions that read and write key files with checked permissions.
 enum KeyFile {

@@ -1,6 +1,6 @@
+import Messaging
 import Glibc
 import Logging
-import Messaging
 import Synchronization
 
 /// The key lists of a key folder, cached and read again when a folder has changed.

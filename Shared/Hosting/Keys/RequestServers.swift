@@ -1,3 +1,4 @@
+public import Basics
 public import JSONValue
 public import Logging
 public import Messaging

@@ -1,8 +1,8 @@
+import Basics
 import ArgumentParser
 import Dispatch
 import Glibc
 public import Logging
-import Messaging
 public import ServiceLifecycle
 import Synchronization
 

@@ -1,6 +1,5 @@
 public import Contracts
 public import JSONValue
-public import Messaging
 
 /// The results of a service's `rpc.discover`, `health` and `metrics`.
 public struct ServiceState: Sendable {

@@ -1,5 +1,5 @@
+import JSONValue
 public import Contracts
-import Messaging
 
 extension ReportWorkerFault {
     /// Creates the report that a service sends to the catalog about bytes that crash or hang its workers.

@@ -1,6 +1,5 @@
 import Contracts
-import JSONValue
-public import Messaging
+public import JSONValue
 public import Storage
 import Synchronization
 

@@ -1,5 +1,5 @@
+public import JSONValue
 import Contracts
-public import Messaging
 
 extension WorkerFailure {
     /// The failure as an error on the wire.

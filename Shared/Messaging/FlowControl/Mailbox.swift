@@ -1,3 +1,5 @@
+import Basics
+import JSONValue
 import DequeModule
 import Synchronization
 

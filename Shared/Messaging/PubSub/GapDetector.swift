@@ -1,3 +1,5 @@
+import Basics
+
 /// Detects messages that a lossy subscription missed on one topic.
 ///
 /// Each message has its `sequence` and `previous` = p, which guarantees that the topic carried nothing after p and

@@ -1,3 +1,4 @@
+public import Basics
 import CZeroMQ
 import Glibc
 public import JSONValue

@@ -1,3 +1,5 @@
+import Basics
+
 /// The policy of a publisher for subscribers whose queue is full: how long it waits for them before it sends without
 /// them.
 ///

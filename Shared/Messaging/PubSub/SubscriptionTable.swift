@@ -1,3 +1,5 @@
+import Basics
+
 /// The topics of a publisher's subscribers, each counted once per connection.
 ///
 /// libzmq identifies the connection of a subscription by its descriptor alone, and reports the end of a connection by

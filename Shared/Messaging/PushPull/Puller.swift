@@ -1,3 +1,4 @@
+public import Basics
 import CZeroMQ
 public import JSONValue
 

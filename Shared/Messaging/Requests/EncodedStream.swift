@@ -1,4 +1,5 @@
-import JSONValue
+public import Basics
+public import JSONValue
 
 /// A notification whose params have not been parsed.
 public struct EncodedNotification: Sendable, Equatable {

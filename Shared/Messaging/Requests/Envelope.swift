@@ -1,3 +1,4 @@
+import Basics
 import JSONValue
 
 /// The frames before the JSON frame that a client expects back unchanged.

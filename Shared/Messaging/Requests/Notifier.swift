@@ -1,3 +1,4 @@
+public import Basics
 public import JSONValue
 
 /// Sends notifications about one request before its response, for example `image.degraded` and `progress`.

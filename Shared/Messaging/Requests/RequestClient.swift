@@ -1,3 +1,4 @@
+public import Basics
 import CZeroMQ
 import DequeModule
 public import JSONValue

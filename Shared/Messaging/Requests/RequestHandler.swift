@@ -1,3 +1,4 @@
+public import Basics
 public import JSONValue
 
 /// Identifies one connection of one peer, from its first message to its end.

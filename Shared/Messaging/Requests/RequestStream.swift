@@ -1,3 +1,4 @@
+public import Basics
 public import JSONValue
 
 /// An element of a ``RequestStream``: a notification or the reply.

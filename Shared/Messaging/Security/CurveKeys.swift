@@ -1,3 +1,4 @@
+import Basics
 import CZeroMQ
 
 /// A public CURVE key: 32 bytes, written as 40 characters of Z85 (ZeroMQ RFC 32). It is not secret.

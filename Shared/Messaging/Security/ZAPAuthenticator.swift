@@ -1,3 +1,4 @@
+import Basics
 public import JSONValue
 import Logging
 import Synchronization

@@ -1,3 +1,4 @@
+import Basics
 import CZeroMQ
 
 /// The socket of the ``ZAPAuthenticator``: answers libzmq's ZAP requests, on a thread of its own because lists are files.

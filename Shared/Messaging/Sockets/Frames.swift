@@ -1,5 +1,4 @@
-/// The bytes of one frame or attachment.
-public typealias Bytes = [UInt8]
+import Basics
 
 /// A received multipart message, truncated where it exceeded a limit.
 struct IncomingMessage: Sendable {

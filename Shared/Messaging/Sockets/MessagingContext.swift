@@ -1,3 +1,4 @@
+import Basics
 import CZeroMQ
 import Dispatch
 import Glibc

@@ -1,3 +1,4 @@
+import Basics
 import CZeroMQ
 import Glibc
 
@@ -106,4 +107,9 @@ struct Socket: ~Copyable {
     private func prepare(for address: EndpointAddress) throws(MessagingError) {
         if address.host?.hasPrefix("[") == true { try set(ZMQ_IPV6, 1 as Int32) }
     }
+}
+
+extension Duration {
+    /// Whole milliseconds as the 32-bit number that libzmq's options use, saturating.
+    fileprivate var optionMilliseconds: Int32 { Int32(clamping: microseconds / 1000) }
 }

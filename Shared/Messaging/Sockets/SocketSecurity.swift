@@ -1,3 +1,4 @@
+import Basics
 import CZeroMQ
 
 /// The protection of a socket.

@@ -1,3 +1,4 @@
+import Basics
 import CZeroMQ
 import Glibc
 import Synchronization

@@ -1,6 +1,5 @@
 import Contracts
 import Foundation
-import Messaging
 import PhotoClient
 import PhotoModel
 import TestSupport

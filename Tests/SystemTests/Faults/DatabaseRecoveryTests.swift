@@ -1,7 +1,6 @@
 import Contracts
 import Foundation
 import JSONValue
-import Messaging
 import PhotoClient
 import PhotoModel
 import TestSupport

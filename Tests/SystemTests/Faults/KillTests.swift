@@ -2,7 +2,6 @@ import Contracts
 import Basics
 import Foundation
 import JSONValue
-import Messaging
 import PhotoClient
 import PhotoModel
 import TestSupport

@@ -1,6 +1,6 @@
+import JSONValue
 import Contracts
 import Foundation
-import Messaging
 import PhotoClient
 import PhotoModel
 import TestSupport

@@ -2,7 +2,6 @@ import CZeroMQ
 import Contracts
 import Foundation
 import JSONValue
-import Messaging
 import PhotoClient
 import PhotoModel
 import TestSupport

@@ -1,7 +1,7 @@
+import Basics
 import Contracts
 import Foundation
 import JSONValue
-import Messaging
 import PhotoClient
 import PhotoModel
 import TestSupport

@@ -1,8 +1,8 @@
+import Messaging
 import Contracts
 import Foundation
 import Hosting
 import JSONValue
-import Messaging
 import PhotoClient
 import PhotoModel
 import TestSupport

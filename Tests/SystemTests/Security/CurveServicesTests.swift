@@ -1,9 +1,9 @@
+import JSONValue
 import ArgumentParser
 import Contracts
 import Foundation
 import Hosting
 import Logging
-import Messaging
 import PhotoClient
 import PhotoModel
 import TestSupport

@@ -2,7 +2,6 @@ import Contracts
 import Foundation
 import Hosting
 import JSONValue
-import Messaging
 import PhotoClient
 import PhotoModel
 import TestSupport

@@ -1,5 +1,3 @@
-public import JSONValue
-
 /// The error of one request: JSON-RPC's `error` member.
 public struct RPCError: Error, Sendable, Equatable {
     /// JSON-RPC's own number, PhotoKit's, or one of Safelight's, from 9001 up.

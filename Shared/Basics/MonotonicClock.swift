@@ -20,21 +20,19 @@ public struct MonotonicClock: Sendable {
 
 extension Duration {
     /// Whole microseconds, at least zero, saturating.
-    var microseconds: Int64 {
+    public var microseconds: Int64 {
         let (seconds, attoseconds) = components
         guard seconds >= 0, attoseconds >= 0 else { return 0 }
         let (product, overflow) = seconds.multipliedReportingOverflow(by: 1_000_000)
         guard !overflow else { return .max }
         return product.addingClamped(attoseconds / 1_000_000_000_000)
     }
-
-    /// Whole milliseconds as the 32-bit number that libzmq's options use, saturating.
-    var optionMilliseconds: Int32 { Int32(clamping: microseconds / 1000) }
 }
 
 extension FixedWidthInteger {
     /// Returns the sum, clamped to the type's range: numbers from the wire must not trap.
-    func addingClamped(_ other: Self) -> Self {
+    @inlinable
+    public func addingClamped(_ other: Self) -> Self {
         let (sum, overflow) = addingReportingOverflow(other)
         guard overflow else { return sum }
         return other > 0 ? .max : .min

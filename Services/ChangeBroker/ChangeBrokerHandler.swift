@@ -30,22 +30,22 @@ struct ChangeBrokerHandler: RequestHandler {
     func limits(of method: String) -> MethodLimits { ChangeBrokerRequest.limits(of: method) }
 
     @concurrent
-    func handle(_ incoming: IncomingRequest, notifier: Notifier) async throws(RPCError) -> Reply {
+    func handle(_ incoming: IncomingRequest, _ context: RequestContext) async throws(RPCError) -> Reply {
         switch try ChangeBrokerRequest(method: incoming.method, params: incoming.params) {
-        case .since(let request): Reply(encoded: try await since(request, incoming).encoded)
-        case .follow(let request): Reply(try await follow(request, incoming, notifier).json)
+        case .since(let request): Reply(encoded: try await since(request, context).encoded)
+        case .follow(let request): Reply(try await follow(request, context).json)
         case .head: Reply(try await head().json)
-        case .observe(let request): Reply(try await observations.observe(request, incoming).json)
-        case .unobserve(let request): Reply(try await observations.unobserve(request, incoming).json)
-        case .details(let request): Reply(try await observations.details(request, incoming).json)
+        case .observe(let request): Reply(try await observations.observe(request, context).json)
+        case .unobserve(let request): Reply(try await observations.unobserve(request, context).json)
+        case .details(let request): Reply(try await observations.details(request, context).json)
         case .discover: Reply(state.document)
         case .health: Reply(await state.health().json)
         case .figures: Reply(await state.counts())
         }
     }
 
-    private func since(_ request: FeedSince, _ incoming: IncomingRequest) async throws(RPCError) -> EncodedPage {
-        let remaining = incoming.deadlineMicroseconds.subtractingReportingOverflow(clock.nowMicroseconds()).partialValue
+    private func since(_ request: FeedSince, _ context: RequestContext) async throws(RPCError) -> EncodedPage {
+        let remaining = context.deadlineMicroseconds.subtractingReportingOverflow(clock.nowMicroseconds()).partialValue
         return try await history.page(
             after: request.token,
             limit: request.limit,
@@ -57,10 +57,9 @@ struct ChangeBrokerHandler: RequestHandler {
 
     private func follow(
         _ request: FeedFollow,
-        _ incoming: IncomingRequest,
-        _ notifier: Notifier
+        _ context: RequestContext
     ) async throws(RPCError) -> FollowEnd {
-        guard incoming.acceptsNotifications, incoming.credit != nil else {
+        guard context.acceptsNotifications, context.credit != nil else {
             throw ErrorCode.invalidParams.error(
                 "feed.follow sends notifications: use a DEALER socket and send credit, the number of bytes that may be "
                     + "in flight; on a REQ socket use feed.since",
@@ -68,7 +67,7 @@ struct ChangeBrokerHandler: RequestHandler {
             )
         }
         return try await FollowSession(history: history, configuration: configuration, clock: clock)
-            .run(request, from: incoming.identity, notifier: notifier)
+            .run(request, context)
     }
 
     private func head() async throws(RPCError) -> FeedHead {

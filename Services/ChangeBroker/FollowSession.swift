@@ -26,19 +26,21 @@ struct FollowSession: Sendable {
     ///
     /// - Throws: `token_expired` if the cursor fell behind the retained history, `unavailable` if the catalog is needed
     ///   and unreachable; the reader opens the stream again with its last token
-    func run(_ request: FeedFollow, from identity: String, notifier: Notifier) async throws(RPCError) -> FollowEnd {
+    func run(_ request: FeedFollow, _ context: RequestContext) async throws(RPCError) -> FollowEnd {
         let feed = history.feed
         guard var cursor = await startToken(request) else { throw Self.notReady }
-        let (id, signal) = try await feed.addFollower(identity, at: cursor)
+        let (id, signal) = try await feed.addFollower(context.identity, at: cursor)
         do throws(RPCError) {
             // A reader without a token starts at the head and must learn that position.
-            if request.token == nil { try await notifier.notify(FeedFollow.progress, ["token": token(cursor)]) }
+            if request.token == nil { try await context.notifier.notify(FeedFollow.progress, ["token": token(cursor)]) }
             var reported = ReportedPosition(token: cursor, time: clock.nowMicroseconds())
             for await _ in signal {
-                while try await step(request, &cursor, &reported, notifier) { await feed.follower(id, isAt: cursor) }
+                while try await step(request, &cursor, &reported, context.notifier) {
+                    await feed.follower(id, isAt: cursor)
+                }
                 await feed.follower(id, isAt: cursor)
                 if reported.token != cursor, clock.nowMicroseconds() - reported.time >= Self.progressPause {
-                    try await progress(cursor, &reported, notifier)
+                    try await progress(cursor, &reported, context.notifier)
                 }
             }
         } catch {

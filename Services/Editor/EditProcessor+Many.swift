@@ -28,7 +28,7 @@ extension EditProcessor {
     static let progress = "edits.progress"
 
     /// Handles `edits.apply`. The response for one asset is an ``EditOutcome``, for several ``EditOutcomes``.
-    func apply(_ edits: ApplyEdits, for identity: String, _ notifier: Notifier) async throws(RPCError) -> JSON {
+    func apply(_ edits: ApplyEdits, _ context: RequestContext) async throws(RPCError) -> JSON {
         guard [edits.asset != nil, !edits.assets.isEmpty, edits.fetch != nil].count(where: { $0 }) == 1 else {
             throw ErrorCode.invalidParams.error(
                 "edits.apply: give exactly one of asset, assets and fetch",
@@ -38,21 +38,21 @@ extension EditProcessor {
         if let asset = edits.asset {
             let edit = try await edit(edits, asset)
             guard !edits.dryRun else { return try await validate(edit) }
-            return try await apply(edit, for: identity, priority: edits.priority.ofWorkers).json
+            return try await apply(edit, for: context.identity, priority: edits.priority.ofWorkers).json
         }
         guard edits.ifRevision == nil, edits.ifContentRevision == nil else {
             throw ErrorCode.invalidOptions.error("a revision applies to one asset: use it with asset only")
         }
         let assets = try await assets(edits.assets, edits.fetch)
-        return try await each(assets, dryRun: edits.dryRun, notifier) { asset throws(RPCError) in
+        return try await each(assets, dryRun: edits.dryRun, context.notifier) { asset throws(RPCError) in
             let edit = try await edit(edits, asset)
             guard !edits.dryRun else { return try await validate(edit) }
-            return try await apply(edit, for: identity, priority: edits.priority.ofWorkers).json
+            return try await apply(edit, for: context.identity, priority: edits.priority.ofWorkers).json
         }
     }
 
     /// Handles `edits.copy`.
-    func copy(_ copy: CopyEdits, for identity: String, _ notifier: Notifier) async throws(RPCError) -> JSON {
+    func copy(_ copy: CopyEdits, _ context: RequestContext) async throws(RPCError) -> JSON {
         guard copy.to.isEmpty != (copy.fetch == nil) else {
             throw ErrorCode.invalidParams.error("edits.copy: give either to or fetch", ["parameter": "to"])
         }
@@ -60,13 +60,13 @@ extension EditProcessor {
         let found: Result<AdjustmentList, RPCError>
         do throws(RPCError) { found = .success(try await list(of: copy.from)) } catch { found = .failure(error) }
         if copy.transaction == nil { _ = try found.get() }
-        return try await each(assets, dryRun: copy.dryRun, notifier) { asset throws(RPCError) in
+        return try await each(assets, dryRun: copy.dryRun, context.notifier) { asset throws(RPCError) in
             let name = copy.transaction.map { "\($0).\(asset.text)" }
             // A repeated copy matches the earlier one even if the asset it was copied from has changed since.
             let asked = EditDigest.of(copy, asset)
             if let name {
                 let transaction = EditTransaction(
-                    identity: identity,
+                    identity: context.identity,
                     client: copy.client,
                     transaction: name,
                     digest: asked
@@ -83,7 +83,7 @@ extension EditProcessor {
                 transaction: name
             )
             guard !copy.dryRun else { return try await validate(edit) }
-            return try await apply(edit, for: identity, priority: copy.priority.ofWorkers, asked: asked).json
+            return try await apply(edit, for: context.identity, priority: copy.priority.ofWorkers, asked: asked).json
         }
     }
 

@@ -11,17 +11,17 @@ struct EditorHandler: RequestHandler {
     func limits(of method: String) -> MethodLimits { EditorRequest.limits(of: method) }
 
     @concurrent
-    func handle(_ request: IncomingRequest, notifier: Notifier) async throws(RPCError) -> Reply {
+    func handle(_ request: IncomingRequest, _ context: RequestContext) async throws(RPCError) -> Reply {
         switch try EditorRequest(method: request.method, params: request.params) {
         case .begin(let editing): try await edits.begin(editing)
-        case .apply(let edit): Reply(try await edits.apply(edit, for: request.identity, notifier))
+        case .apply(let edit): Reply(try await edits.apply(edit, context))
         case .preview(let preview): try await edits.preview(preview)
-        case .revert(let revert): Reply(try await edits.revert(revert, for: request.identity).json)
-        case .copy(let copy): Reply(try await edits.copy(copy, for: request.identity, notifier))
+        case .revert(let revert): Reply(try await edits.revert(revert, for: context.identity).json)
+        case .copy(let copy): Reply(try await edits.copy(copy, context))
         case .compare(let compare): try await edits.compare(compare)
         case .suggest(let suggest): Reply(try await edits.suggest(suggest).json)
         case .history(let history): Reply(try await edits.history(history).json)
-        case .undo(let undo): Reply(try await edits.undo(undo, for: request.identity).json)
+        case .undo(let undo): Reply(try await edits.undo(undo, for: context.identity).json)
         case .discover: Reply(state.document)
         case .health: Reply(await state.health().json)
         case .figures: Reply(await state.counts())

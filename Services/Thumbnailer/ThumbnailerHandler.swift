@@ -14,11 +14,11 @@ struct ThumbnailerHandler: RequestHandler {
     func limits(of method: String) -> MethodLimits { ThumbnailerRequest.limits(of: method) }
 
     @concurrent
-    func handle(_ request: IncomingRequest, notifier: Notifier) async throws(RPCError) -> Reply {
-        let owner = request.identity
+    func handle(_ request: IncomingRequest, _ context: RequestContext) async throws(RPCError) -> Reply {
+        let owner = context.identity
         switch try ThumbnailerRequest(method: request.method, params: request.params) {
-        case .image(let image): return try await images.image(image, request, notifier)
-        case .data(let image): return try await data.data(image, request, notifier)
+        case .image(let image): return try await images.image(image, context)
+        case .data(let image): return try await data.data(image, context)
         case .sheet(let sheet): return try await sheets.sheet(sheet)
         case .openCache(let cache): return Reply(try caches.open(cache, owner: owner).json)
         case .configureCache(let cache): try caches.configure(cache, owner: owner)
@@ -35,10 +35,10 @@ struct ThumbnailerHandler: RequestHandler {
     }
 
     /// Answers at once if the image is in memory and its asset is known to be unchanged.
-    func replyAtOnce(to request: IncomingRequest) -> Reply? {
+    func replyAtOnce(to request: IncomingRequest, _ context: RequestContext) -> Reply? {
         guard request.method == ImageRequest.method,
             case .image(let image)? = try? ThumbnailerRequest(method: request.method, params: request.params)
         else { return nil }
-        return images.cachedImage(image, request)
+        return images.cachedImage(image, context)
     }
 }

@@ -74,7 +74,7 @@ final class SyntheticCatalog: RequestHandler {
     /// The bytes of the live message that the feed makes of a record.
     var liveFrame: [UInt8] { template.bytes.dropLast() + Array(",\"previous\":\(Self.first - 1)}".utf8) }
 
-    func handle(_ request: IncomingRequest, notifier: Notifier) async throws(RPCError) -> Reply {
+    func handle(_ request: IncomingRequest, _ context: RequestContext) async throws(RPCError) -> Reply {
         switch try CatalogRequest(method: request.method, params: request.params) {
         case .token:
             let head = ChangeToken(library: library, sequence: state.withLock { $0.head })
@@ -86,7 +86,7 @@ final class SyntheticCatalog: RequestHandler {
                 Health.Result(service: "catalog", version: "synthetic", isHealthy: true, problems: [], sequence: head)
                     .json
             )
-        case .follow(let follow): return try await tell(after: follow.token, notifier)
+        case .follow(let follow): return try await tell(after: follow.token, context.notifier)
         default: throw .methodNotFound("the synthetic catalog does not know \(request.method)")
         }
     }

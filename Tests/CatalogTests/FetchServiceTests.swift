@@ -135,13 +135,10 @@ struct FetchServiceTests {
             let later = ChangeToken(library: now.library, sequence: now.sequence + 1)
             let request = FetchAssets(fetch: FetchDescription(.assets), atLeast: later)
             // Bypasses the server, which would answer at the deadline itself.
-            let impatient = IncomingRequest(
-                id: 1,
-                method: FetchAssets.method,
-                params: request.json,
-                deadlineMicroseconds: MonotonicClock.system.nowMicroseconds() + 100_000
-            )
-            let behind = await rpcError { try await catalog.service.handler.handle(impatient, notifier: .silent) }
+            let incoming = IncomingRequest(id: 1, method: FetchAssets.method, params: request.json)
+            let deadline = MonotonicClock.system.nowMicroseconds() + 100_000
+            let impatient = RequestContext(deadlineMicroseconds: deadline)
+            let behind = await rpcError { try await catalog.service.handler.handle(incoming, impatient) }
             #expect(behind?.name == "behind" && behind?.data["head"] == .string(now.description))
             async let waiting = catalog.call(request)
             try await catalog.perform([.updateAsset(.init(id: .id(id), set: AssetPatch(rating: 4)))])

@@ -73,14 +73,8 @@ struct ResourceTests {
             let id = try await catalog.importImages([image(1)])[0]
             let handler = catalog.service.handler
             func ask(_ request: some Request, credit: Int?) async throws -> Reply {
-                let incoming = IncomingRequest(
-                    id: 1,
-                    method: type(of: request).method,
-                    params: request.json,
-                    acceptsNotifications: false,
-                    credit: credit
-                )
-                return try await handler.handle(incoming, notifier: .silent)
+                let incoming = IncomingRequest(id: 1, method: type(of: request).method, params: request.json)
+                return try await handler.handle(incoming, RequestContext(acceptsNotifications: false, credit: credit))
             }
             let reply = try await ask(ReadResource(asset: id, type: .photo), credit: 1 << 20)
             #expect(reply.attachments == [image(1)])

@@ -80,7 +80,7 @@ struct ExampleTests {
 
     private struct PhotoShop: RequestHandler {
         @concurrent
-        func handle(_ request: IncomingRequest, notifier: Notifier) async throws(RPCError) -> Reply {
+        func handle(_ request: IncomingRequest, _ context: RequestContext) async throws(RPCError) -> Reply {
             switch request.method {
             case FetchAssets.method:
                 let fetch = try FetchAssets(params: request.params).fetch

@@ -159,7 +159,7 @@ struct FakeCatalogHandler: RequestHandler {
     let catalog: FakeCatalog
 
     @concurrent
-    func handle(_ request: IncomingRequest, notifier: Notifier) async throws(RPCError) -> Reply {
+    func handle(_ request: IncomingRequest, _ context: RequestContext) async throws(RPCError) -> Reply {
         switch try CatalogRequest(method: request.method, params: request.params) {
         case .token: return Reply(await catalog.current.json)
         case .since(let since): return Reply(try await catalog.page(since).json)
@@ -170,7 +170,7 @@ struct FakeCatalogHandler: RequestHandler {
                 let records = try await catalog.records(after: token)
                 guard let last = records.last else { continue }
                 token = last.token
-                try await notifier.notify(
+                try await context.notifier.notify(
                     ChangesFollow.notification,
                     ["records": .array(records.map(\.json)), "token": .string(token.description)]
                 )
@@ -178,7 +178,9 @@ struct FakeCatalogHandler: RequestHandler {
         case .fetchKeys(let keys):
             do {
                 let (frame, end) = try await catalog.keys(keys)
-                if !frame.isEmpty { try await notifier.notify(FetchKeys.notification, [:], attachments: [frame]) }
+                if !frame.isEmpty {
+                    try await context.notifier.notify(FetchKeys.notification, [:], attachments: [frame])
+                }
                 return Reply(end.json)
             } catch {
                 throw (error as? RPCError) ?? ErrorCode.internalError.error("\(error)")

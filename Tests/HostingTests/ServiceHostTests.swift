@@ -271,7 +271,9 @@ struct ServiceHostTests {
 
     @Test func `a request server and workers stop on shutdown`() async throws {
         struct Echo: RequestHandler {
-            @concurrent func handle(_ request: IncomingRequest, notifier: Notifier) async throws(RPCError) -> Reply {
+            @concurrent func handle(_ request: IncomingRequest, _ context: RequestContext) async throws(RPCError)
+                -> Reply
+            {
                 Reply(request.params)
             }
         }

@@ -147,9 +147,9 @@ struct CancellingTests {
 
     @Test func `the handler gets the deadline, and the client enforces it`() async throws {
         try await MessagingFixture.with { fixture in
-            let handler = ClosureHandler { request, _ in
+            let handler = ClosureHandler { request, context in
                 #expect(request.params == [:])
-                #expect(request.deadlineMicroseconds < .max)
+                #expect(context.deadlineMicroseconds < .max)
                 try await untilCancelled()
                 return Reply([:])
             }
@@ -195,11 +195,11 @@ struct CancellingTests {
         for kind in [MessagingFixture.Kind.ipc, .tcp] {
             try await MessagingFixture.with { fixture in
                 let signals = NamedSignals()
-                let handler = ClosureHandler { _, notifier in
+                let handler = ClosureHandler { _, context in
                     signals.signal("started")
                     defer { signals.signal("ended") }
                     // No credit is sent: only the end of the connection can end this handler.
-                    while true { try await notifier.notify("tick", [:]) }
+                    while true { try await context.notifier.notify("tick", [:]) }
                 }
                 try await fixture.serving(kind, handler: handler) { server in
                     let peer = try RawPeer(ZMQ_DEALER, server.boundAddress)

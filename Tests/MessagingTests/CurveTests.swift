@@ -189,9 +189,9 @@ struct CurveTests {
             let server = try server(
                 fixture,
                 curve,
-                handler: ClosureHandler { request, _ in
+                handler: ClosureHandler { request, context in
                     guard request.method == "stream" else { return Reply([:]) }
-                    started.signal(request.identity)
+                    started.signal(context.identity)
                     try await untilCancelled()
                     return Reply([:])
                 }

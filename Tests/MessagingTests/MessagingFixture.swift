@@ -95,14 +95,14 @@ struct MessagingFixture {
 
 /// A handler that calls a closure.
 struct ClosureHandler: RequestHandler {
-    let body: @Sendable (IncomingRequest, Notifier) async throws -> Reply
+    let body: @Sendable (IncomingRequest, RequestContext) async throws -> Reply
 
-    init(_ body: @escaping @Sendable (IncomingRequest, Notifier) async throws -> Reply) { self.body = body }
+    init(_ body: @escaping @Sendable (IncomingRequest, RequestContext) async throws -> Reply) { self.body = body }
 
     @concurrent
-    func handle(_ request: IncomingRequest, notifier: Notifier) async throws(RPCError) -> Reply {
+    func handle(_ request: IncomingRequest, _ context: RequestContext) async throws(RPCError) -> Reply {
         do {
-            return try await body(request, notifier)
+            return try await body(request, context)
         } catch let error as RPCError {
             throw error
         } catch {
@@ -114,11 +114,11 @@ struct ClosureHandler: RequestHandler {
 /// A handler that returns what it received.
 struct EchoHandler: RequestHandler {
     @concurrent
-    func handle(_ request: IncomingRequest, notifier: Notifier) async throws(RPCError) -> Reply {
+    func handle(_ request: IncomingRequest, _ context: RequestContext) async throws(RPCError) -> Reply {
         if request.method == "fail" { throw .invalidParams("as you wish") }
         return Reply(
-            ["method": .string(request.method), "params": request.params, "identity": .string(request.identity)],
-            attachments: request.attachments
+            ["method": .string(request.method), "params": request.params, "identity": .string(context.identity)],
+            attachments: context.attachments
         )
     }
 }

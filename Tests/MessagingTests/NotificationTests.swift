@@ -9,9 +9,9 @@ import Testing
 struct NotificationTests {
     @Test func `notifications arrive before the response, in order, with the request's id`() async throws {
         try await MessagingFixture.with { fixture in
-            let handler = ClosureHandler { _, notifier in
+            let handler = ClosureHandler { _, context in
                 for step in 0..<100 {
-                    try await notifier.notify("progress", ["step": JSON(step)], attachments: [[UInt8(step)]])
+                    try await context.notifier.notify("progress", ["step": JSON(step)], attachments: [[UInt8(step)]])
                 }
                 return Reply(["done": true])
             }
@@ -39,11 +39,11 @@ struct NotificationTests {
 
     @Test func `notifications can be received unparsed and parsed later`() async throws {
         try await MessagingFixture.with { fixture in
-            let handler = ClosureHandler { _, notifier in
-                try await notifier.notify("one", ["text": "}\"{", "list": [1, ["id": 7]]])
-                try await notifier.notify("two", encoded: Bytes("{\"a\":[{\"id\":\"x\"}]}".utf8))
+            let handler = ClosureHandler { _, context in
+                try await context.notifier.notify("one", ["text": "}\"{", "list": [1, ["id": 7]]])
+                try await context.notifier.notify("two", encoded: Bytes("{\"a\":[{\"id\":\"x\"}]}".utf8))
                 // A notification with attachments is parsed in any case.
-                try await notifier.notify("three", ["a": 3], attachments: [[1]])
+                try await context.notifier.notify("three", ["a": 3], attachments: [[1]])
                 return Reply(["done": true])
             }
             try await fixture.serving(handler: handler) { server in
@@ -75,11 +75,11 @@ struct NotificationTests {
     @Test func `a stream stops without byte credit and continues with it`() async throws {
         try await MessagingFixture.with { fixture in
             let sent = Counter()
-            let handler = ClosureHandler { request, notifier in
-                #expect(request.credit == 1000)
+            let handler = ClosureHandler { request, context in
+                #expect(context.credit == 1000)
                 #expect(request.params == [:])
                 for _ in 0..<20 {
-                    try await notifier.notify("chunk", [:], attachments: [Bytes(repeating: 1, count: 400)])
+                    try await context.notifier.notify("chunk", [:], attachments: [Bytes(repeating: 1, count: 400)])
                     sent.add()
                 }
                 return Reply([:])
@@ -106,9 +106,9 @@ struct NotificationTests {
     @Test func `a stream returns credit as its notifications are read`() async throws {
         try await MessagingFixture.with { fixture in
             let sent = Counter()
-            let handler = ClosureHandler { _, notifier in
+            let handler = ClosureHandler { _, context in
                 for _ in 0..<200 {
-                    try await notifier.notify("chunk", [:], attachments: [Bytes(repeating: 1, count: 50_000)])
+                    try await context.notifier.notify("chunk", [:], attachments: [Bytes(repeating: 1, count: 50_000)])
                     sent.add()
                 }
                 return Reply([:])
@@ -130,9 +130,9 @@ struct NotificationTests {
     @Test func `leaving the loop cancels the request`() async throws {
         try await MessagingFixture.with { fixture in
             let signals = NamedSignals()
-            let handler = ClosureHandler { _, notifier in
+            let handler = ClosureHandler { _, context in
                 defer { signals.signal("ended") }
-                while true { try await notifier.notify("tick", [:]) }
+                while true { try await context.notifier.notify("tick", [:]) }
             }
             try await fixture.serving(handler: handler) { server in
                 let client = try fixture.client(server)
@@ -145,9 +145,9 @@ struct NotificationTests {
     @Test func `cancelling the reading task ends the stream and the request`() async throws {
         try await MessagingFixture.with { fixture in
             let signals = NamedSignals()
-            let handler = ClosureHandler { _, notifier in
+            let handler = ClosureHandler { _, context in
                 defer { signals.signal("ended") }
-                try await notifier.notify("tick", [:])
+                try await context.notifier.notify("tick", [:])
                 try await untilCancelled()
                 return Reply([:])
             }
@@ -169,8 +169,8 @@ struct NotificationTests {
         try await MessagingFixture.with { fixture in
             var limits = MessagingLimits()
             limits.inboxMessages = 10
-            let handler = ClosureHandler { _, notifier in
-                for _ in 0..<1000 { try await notifier.notify("tick", [:]) }
+            let handler = ClosureHandler { _, context in
+                for _ in 0..<1000 { try await context.notifier.notify("tick", [:]) }
                 try await untilCancelled()
                 return Reply([:])
             }
@@ -194,10 +194,10 @@ struct NotificationTests {
             var limits = MessagingLimits()
             limits.outboxBytesPerConnection = 1 << 20
             let sent = Counter()
-            let handler = ClosureHandler { request, notifier in
+            let handler = ClosureHandler { request, context in
                 guard request.method == "flood" else { return Reply([:]) }
                 while true {
-                    try await notifier.notify("chunk", [:], attachments: [Bytes(repeating: 1, count: 100_000)])
+                    try await context.notifier.notify("chunk", [:], attachments: [Bytes(repeating: 1, count: 100_000)])
                     sent.add()
                 }
             }

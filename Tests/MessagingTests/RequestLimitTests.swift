@@ -14,7 +14,7 @@ struct RequestLimitTests {
         let gate: TaskBarrier
 
         @concurrent
-        func handle(_ request: IncomingRequest, notifier: Notifier) async throws(RPCError) -> Reply {
+        func handle(_ request: IncomingRequest, _ context: RequestContext) async throws(RPCError) -> Reply {
             if request.method == "held" { await gate.pass() }
             return Reply("done")
         }

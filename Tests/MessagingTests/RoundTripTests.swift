@@ -128,13 +128,13 @@ struct RoundTripTests {
     /// A handler that answers some requests on the poll thread; replies say where they were made.
     private struct Quick: RequestHandler {
         @concurrent
-        func handle(_ request: IncomingRequest, notifier: Notifier) async throws(RPCError) -> Reply {
-            Reply(["by": "task"], attachments: request.attachments)
+        func handle(_ request: IncomingRequest, _ context: RequestContext) async throws(RPCError) -> Reply {
+            Reply(["by": "task"], attachments: context.attachments)
         }
 
-        func replyAtOnce(to request: IncomingRequest) -> Reply? {
+        func replyAtOnce(to request: IncomingRequest, _ context: RequestContext) -> Reply? {
             switch request.method {
-            case "quick": Reply(["by": "poll thread"], attachments: request.attachments)
+            case "quick": Reply(["by": "poll thread"], attachments: context.attachments)
             case "large": Reply([:], attachments: [Bytes](repeating: Bytes(repeating: 0, count: 8 << 20), count: 3))
             default: nil
             }
@@ -201,9 +201,9 @@ struct RoundTripTests {
 
     @Test func `a plain REQ client gets exactly one message, with and without correlation`() async throws {
         try await MessagingFixture.with { fixture in
-            let chatty = ClosureHandler { request, notifier in
-                #expect(!request.acceptsNotifications)
-                let wasSent = try await notifier.notify("progress", [:])
+            let chatty = ClosureHandler { request, context in
+                #expect(!context.acceptsNotifications)
+                let wasSent = try await context.notifier.notify("progress", [:])
                 #expect(!wasSent)
                 return Reply(["done": true], attachments: [[1, 2]])
             }

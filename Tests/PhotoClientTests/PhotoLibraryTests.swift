@@ -67,14 +67,14 @@ struct PhotoLibraryTests {
             let received = Mutex<[String: Bytes]>([:])
             let library = fixture.library
             let begun = RecordedList<Int>()
-            try await fixture.serving(fixture.endpoints.catalog) { (request, _) throws(RPCError) in
+            try await fixture.serving(fixture.endpoints.catalog) { (request, context) throws(RPCError) in
                 switch try CatalogRequest(method: request.method, params: request.params) {
                 case .beginUpload:
                     return Reply(BeginUpload.Result(upload: "u\(begun.add(1))").json)
                 case .appendUpload(let append):
                     if append.upload == "u1", append.offset > 0 { throw ErrorCode.handleExpired.error("started anew") }
                     let size = received.withLock { all in
-                        all[append.upload, default: []].append(contentsOf: request.attachments.first ?? [])
+                        all[append.upload, default: []].append(contentsOf: context.attachments.first ?? [])
                         return all[append.upload]?.count ?? 0
                     }
                     return Reply(AppendUpload.Result(size: Int64(size)).json)
@@ -113,13 +113,13 @@ struct PhotoLibraryTests {
         _ bytes: Bytes,
         digest: String,
         _ request: IncomingRequest,
-        _ notifier: Notifier
+        _ context: RequestContext
     ) async throws(RPCError) -> Reply {
         let read = try ReadResource(params: request.params)
         var offset = Int(read.offset)
         while offset < bytes.count {
             let chunk = Bytes(bytes[offset...].prefix(ReadResource.chunkBytes))
-            try await notifier.notify(
+            try await context.notifier.notify(
                 ReadResource.notification,
                 ["offset": JSON(offset)],
                 attachments: [chunk]
@@ -141,8 +141,8 @@ struct PhotoLibraryTests {
             let bytes = Bytes((0..<5_000_000).map { UInt8(truncatingIfNeeded: $0 &* 7) })
             let digest = SHA256.hash(data: bytes).hexadecimal
             let library = fixture.library
-            try await fixture.serving(fixture.endpoints.catalog) { (request, notifier) throws(RPCError) in
-                try await Self.send(bytes, digest: digest, request, notifier)
+            try await fixture.serving(fixture.endpoints.catalog) { (request, context) throws(RPCError) in
+                try await Self.send(bytes, digest: digest, request, context)
             } while: {
                 let whole = try await library.resource(asset: assetID(1)).readAll(limit: 5_000_000)
                 #expect(whole == bytes)
@@ -158,8 +158,8 @@ struct PhotoLibraryTests {
         try await ClientFixture.with { fixture in
             let digest = SHA256.hash(data: Bytes("original".utf8)).hexadecimal
             let library = fixture.library
-            try await fixture.serving(fixture.endpoints.catalog) { (request, notifier) throws(RPCError) in
-                try await Self.send(Bytes("tampered".utf8), digest: digest, request, notifier)
+            try await fixture.serving(fixture.endpoints.catalog) { (request, context) throws(RPCError) in
+                try await Self.send(Bytes("tampered".utf8), digest: digest, request, context)
             } while: {
                 let error = await #expect(throws: RPCError.self) {
                     try await library.resource(asset: assetID(1)).readAll(limit: 100)

@@ -7,12 +7,12 @@ import TestSupport
 
 /// A service whose responses a test defines.
 struct ScriptedHandler: RequestHandler {
-    typealias Script = @Sendable (IncomingRequest, Notifier) async throws(RPCError) -> Reply
+    typealias Script = @Sendable (IncomingRequest, RequestContext) async throws(RPCError) -> Reply
     let script: Script
 
     @concurrent
-    func handle(_ request: IncomingRequest, notifier: Notifier) async throws(RPCError) -> Reply {
-        try await script(request, notifier)
+    func handle(_ request: IncomingRequest, _ context: RequestContext) async throws(RPCError) -> Reply {
+        try await script(request, context)
     }
 }
 

@@ -109,7 +109,7 @@ public final class ScriptedCatalog: RequestHandler {
 
     /// Responds to a request, or throws the next error injected for its method.
     @concurrent
-    public func handle(_ request: IncomingRequest, notifier: Notifier) async throws(RPCError) -> Reply {
+    public func handle(_ request: IncomingRequest, _ context: RequestContext) async throws(RPCError) -> Reply {
         let (before, failure) = state.withLock { state in
             state.counts[request.method, default: 0] += 1
             let failure = state.failures[request.method]?.first
@@ -120,7 +120,7 @@ public final class ScriptedCatalog: RequestHandler {
         if let failure { throw failure }
         switch try CatalogRequest(method: request.method, params: request.params) {
         case .fetchAssets(let fetch): return Reply(try page(fetch).json)
-        case .perform(let changes): return Reply(try perform(changes, request))
+        case .perform(let changes): return Reply(try perform(changes, context))
         case .beginUpload:
             return state.withLock { state in
                 state.nextID += 1
@@ -129,7 +129,7 @@ public final class ScriptedCatalog: RequestHandler {
             }
         case .appendUpload(let append):
             return state.withLock { state in
-                state.uploads[append.upload]?.append(contentsOf: request.attachments.first ?? [])
+                state.uploads[append.upload]?.append(contentsOf: context.attachments.first ?? [])
                 return Reply(AppendUpload.Result(size: Int64(state.uploads[append.upload]?.count ?? 0)).json)
             }
         case .finishUpload(let finish):
@@ -167,8 +167,8 @@ public final class ScriptedCatalog: RequestHandler {
         )
     }
 
-    private func perform(_ changes: PerformChanges, _ request: IncomingRequest) throws(RPCError) -> JSON {
-        let key = "\(changes.onBehalfOf ?? request.identity)\n\(changes.client)\n\(changes.transaction ?? "")"
+    private func perform(_ changes: PerformChanges, _ context: RequestContext) throws(RPCError) -> JSON {
+        let key = "\(changes.onBehalfOf ?? context.identity)\n\(changes.client)\n\(changes.transaction ?? "")"
         let digest = changes.requestDigest ?? changes.json.text
         let known = state.withLock { state in
             state.performed.append(changes)
@@ -179,22 +179,22 @@ public final class ScriptedCatalog: RequestHandler {
             return known.reply
         }
         guard !changes.recall else { throw ErrorCode.identifierNotFound.error("no such transaction was committed") }
-        return try commit(changes, request, key: key, digest: digest)
+        return try commit(changes, context, key: key, digest: digest)
     }
 
     private func commit(
         _ changes: PerformChanges,
-        _ request: IncomingRequest,
+        _ context: RequestContext,
         key: String,
         digest: String
     ) throws(RPCError) -> JSON {
         var resources: [ResourceType: AssetResource] = [:]
         for case .editAsset(let edit) in changes.requests {
-            resources[.fullSizePhoto] = try kept(edit.render.source, .fullSizePhoto, request)
+            resources[.fullSizePhoto] = try kept(edit.render.source, .fullSizePhoto, context)
             resources[.adjustmentData] = try kept(
                 .attachment(edit.adjustmentData.attachment),
                 .adjustmentData,
-                request
+                context
             )
         }
         let outcome = state.withLock { state -> Result<JSON, RPCError> in
@@ -276,11 +276,11 @@ public final class ScriptedCatalog: RequestHandler {
     private func kept(
         _ source: ResourceSource?,
         _ type: ResourceType,
-        _ request: IncomingRequest
+        _ context: RequestContext
     ) throws(RPCError) -> AssetResource {
         let bytes: Bytes? =
             switch source {
-            case .attachment(let index): request.attachments.indices.contains(index) ? request.attachments[index] : nil
+            case .attachment(let index): context.attachments.indices.contains(index) ? context.attachments[index] : nil
             case .upload(let name): state.withLock { $0.uploads[name] }
             default: nil
             }

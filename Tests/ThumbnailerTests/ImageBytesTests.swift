@@ -135,11 +135,11 @@ extension ThumbnailerWorkerTests {
         }
 
         @Test func `a REQ client gets an error for an image that exceeds one message`() async throws {
-            let incoming = IncomingRequest(id: 1, method: ImageRequest.method, acceptsNotifications: false)
-            let fits = try await ImageReplyBuilder.send([:], Bytes(repeating: 1, count: 14 << 20), incoming, .silent)
+            let context = RequestContext(acceptsNotifications: false)
+            let fits = try await ImageReplyBuilder.send([:], Bytes(repeating: 1, count: 14 << 20), context)
             #expect(fits.attachments.map(\.count) == [8 << 20, 6 << 20])
             await #expect(throws: RPCError.self) {
-                try await ImageReplyBuilder.send([:], Bytes(repeating: 1, count: 16 << 20), incoming, .silent)
+                try await ImageReplyBuilder.send([:], Bytes(repeating: 1, count: 16 << 20), context)
             }
         }
     }

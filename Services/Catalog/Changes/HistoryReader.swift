@@ -53,8 +53,8 @@ struct HistoryReader: Sendable {
     /// Streams records until the request is cancelled, waiting for credit and for commits.
     ///
     /// - Throws: `invalid_options` on a REQ socket, `token_expired`
-    func follow(_ request: ChangesFollow, _ incoming: IncomingRequest, _ notifier: Notifier) async throws -> Reply {
-        guard incoming.acceptsNotifications else {
+    func follow(_ request: ChangesFollow, _ context: RequestContext) async throws -> Reply {
+        guard context.acceptsNotifications else {
             throw ErrorCode.invalidOptions.error(
                 "changes.follow needs a DEALER socket; a REQ socket polls changes.since"
             )
@@ -73,7 +73,7 @@ struct HistoryReader: Sendable {
             case .records(let found, let last): (records, position) = (found.map(\.bytes), last)
             case .older: (records, position) = try await stored(after: position)
             }
-            try await notifier.notify(
+            try await context.notifier.notify(
                 ChangesFollow.notification,
                 encoded: EncodedPage.notification(records, token: token())
             )

@@ -18,8 +18,8 @@ struct KeyDelivery: Sendable {
         var count = 0
     }
 
-    func keys(_ request: FetchKeys, _ incoming: IncomingRequest, _ notifier: Notifier) async throws -> Reply {
-        guard incoming.acceptsNotifications else {
+    func keys(_ request: FetchKeys, _ context: RequestContext) async throws -> Reply {
+        guard context.acceptsNotifications else {
             throw ErrorCode.invalidOptions.error("fetch.keys needs a DEALER socket; on a REQ socket request pages")
         }
         let fetch = try Fetch(request.fetch)
@@ -27,7 +27,9 @@ struct KeyDelivery: Sendable {
             throw ErrorCode.notObservable.error("fetch.keys does not support this fetch; request pages")
         }
         let keys = try await read(fetch, request.maxCount)
-        for chunk in keys.chunks { try await notifier.notify(FetchKeys.notification, [:], attachments: [chunk]) }
+        for chunk in keys.chunks {
+            try await context.notifier.notify(FetchKeys.notification, [:], attachments: [chunk])
+        }
         return Reply(FetchKeys.Result(token: keys.token, count: keys.count).json)
     }
 

@@ -53,10 +53,9 @@ struct BackupService: Sendable {
 
     func backup(
         _ request: BackupLibrary,
-        _ incoming: IncomingRequest,
-        _ notifier: Notifier
+        _ context: RequestContext
     ) async throws -> BackupLibrary.Result {
-        let target = try target(request, incoming.identity)
+        let target = try target(request, context.identity)
         guard isBusy.begin() else {
             throw ErrorCode.busy.error("another backup is running; try again when it is done")
         }
@@ -64,7 +63,7 @@ struct BackupService: Sendable {
         resources.pinCollection()
         defer { resources.release() }
         do {
-            return try await run(target, request, notifier)
+            return try await run(target, request, context.notifier)
         } catch let error as StorageError {
             logger.error("a backup failed", metadata: ["target": "\(target.path)", "error": "\(error)"])
             throw Self.rpcError(error, target.path)

@@ -32,10 +32,9 @@ final class RescanService: Sendable {
 
     func rescan(
         _ request: RescanLibrary,
-        _ incoming: IncomingRequest,
-        _ notifier: Notifier
+        _ context: RequestContext
     ) async throws -> RescanLibrary.Result {
-        guard incoming.identity.hasPrefix("uid:") else {
+        guard context.identity.hasPrefix("uid:") else {
             throw ErrorCode.accessDenied.error("paths are accepted over ipc only")
         }
         let folders = try folders(request.root)
@@ -46,7 +45,7 @@ final class RescanService: Sendable {
         // Only the newest progress report matters to a client that reads slowly.
         let (steps, report) = AsyncStream.makeStream(of: JSONObject.self, bufferingPolicy: .bufferingNewest(1))
         async let result = scan(folders, report)
-        for await step in steps { try await notifier.notify(BackupLibrary.notification, step) }
+        for await step in steps { try await context.notifier.notify(BackupLibrary.notification, step) }
         return try await result
     }
 

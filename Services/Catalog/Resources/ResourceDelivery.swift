@@ -13,8 +13,7 @@ struct ResourceDelivery: Sendable {
 
     func read(
         _ request: ReadResource,
-        _ incoming: IncomingRequest,
-        _ notifier: Notifier
+        _ context: RequestContext
     ) async throws -> Reply {
         let asset = try await store.read { try $0.assets.asset(request.asset) }
         guard let asset else {
@@ -37,13 +36,13 @@ struct ResourceDelivery: Sendable {
             )
         }
         let length = min(request.length ?? .max, resource.size - request.offset)
-        let (resources, source) = (resources, BlockingIOExecutor.Source.connection(incoming.connection))
+        let (resources, source) = (resources, BlockingIOExecutor.Source.connection(context.connection))
         let file = try await blockingIO.run(for: source) { try resources.open(digest) }
         guard file.size == resource.size else {
             throw ErrorCode.resourceChanged.error("the stored bytes are damaged; restore the file from a backup")
         }
-        if incoming.acceptsNotifications, incoming.credit != nil {
-            return try await stream(file, resource, request.offset, length, source, notifier)
+        if context.acceptsNotifications, context.credit != nil {
+            return try await stream(file, resource, request.offset, length, source, context.notifier)
         }
         return try await single(file, resource, request, length, source)
     }

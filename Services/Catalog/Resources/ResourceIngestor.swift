@@ -31,7 +31,7 @@ struct ResourceIngestor: Sendable {
     ///   - alwaysReads: extracts the metadata also of bytes that an asset has already
     func prepare(
         _ requests: [ChangeRequest],
-        _ incoming: IncomingRequest,
+        _ context: RequestContext,
         _ taken: TakenResources,
         alwaysReads: Bool
     ) async throws -> [PreparedChange] {
@@ -47,7 +47,7 @@ struct ResourceIngestor: Sendable {
                     running += 1
                     group.addTask {
                         do {
-                            return (index, try await prepare(requests[index], incoming, taken, alwaysReads))
+                            return (index, try await prepare(requests[index], context, taken, alwaysReads))
                         } catch {
                             throw CatalogErrorMapping.rpcError(error).about(request: index)
                         }
@@ -63,7 +63,7 @@ struct ResourceIngestor: Sendable {
 
     private func prepare(
         _ request: ChangeRequest,
-        _ incoming: IncomingRequest,
+        _ context: RequestContext,
         _ taken: TakenResources,
         _ alwaysReads: Bool
     ) async throws -> PreparedChange {
@@ -72,7 +72,7 @@ struct ResourceIngestor: Sendable {
             try check(create.resources)
             var resources: [PreparedResource] = []
             for resource in create.resources {
-                resources.append(try await ingest(resource, incoming, taken))
+                resources.append(try await ingest(resource, context, taken))
             }
             if !alwaysReads, create.ifDuplicate == .useExisting,
                 let original = resources.first(where: \.type.isOriginal)
@@ -84,20 +84,20 @@ struct ResourceIngestor: Sendable {
             for index in resources.indices { try await read(&resources[index]) }
             try ResourceRules.resolve(&resources)
             if let sidecar = create.sidecar, let index = resources.firstIndex(where: \.type.isOriginal) {
-                let facts = try await read(sidecar: sidecar, incoming)
+                let facts = try await read(sidecar: sidecar, context)
                 resources[index].facts?.merge(facts)
             }
             var change = PreparedChange(request, resources: resources)
             if let edit = create.edit {
-                change.render = try await ingest(render: edit.render, incoming, taken)
-                change.adjustment = try await ingest(edit.adjustmentData, incoming, taken)
+                change.render = try await ingest(render: edit.render, context, taken)
+                change.adjustment = try await ingest(edit.adjustmentData, context, taken)
             }
             return change
         case .editAsset(let edit):
             return PreparedChange(
                 request,
-                resources: [try await ingest(render: edit.render, incoming, taken)],
-                adjustment: try await ingest(edit.adjustmentData, incoming, taken)
+                resources: [try await ingest(render: edit.render, context, taken)],
+                adjustment: try await ingest(edit.adjustmentData, context, taken)
             )
         default: return PreparedChange(request)
         }
@@ -105,10 +105,10 @@ struct ResourceIngestor: Sendable {
 
     private func ingest(
         render resource: NewResource,
-        _ incoming: IncomingRequest,
+        _ context: RequestContext,
         _ taken: TakenResources
     ) async throws -> PreparedResource {
-        var render = try await ingest(resource, incoming, taken)
+        var render = try await ingest(resource, context, taken)
         try await read(&render)
         render.type = render.facts?.mediaType == .video ? .fullSizeVideo : .fullSizePhoto
         try Self.check(render)
@@ -157,7 +157,7 @@ struct ResourceIngestor: Sendable {
 
     /// Removes the source files that a committed transaction moved in, after the stored bytes were read back from disk
     /// and verified. A file that is not the one that was read stays.
-    func removeMoved(_ requests: [ChangeRequest], _ prepared: [PreparedChange], _ incoming: IncomingRequest) async {
+    func removeMoved(_ requests: [ChangeRequest], _ prepared: [PreparedChange], _ context: RequestContext) async {
         for (request, change) in zip(requests, prepared) {
             guard case .createAsset(let create) = request else { continue }
             for (resource, taken) in zip(create.resources, change.resources) {
@@ -165,7 +165,7 @@ struct ResourceIngestor: Sendable {
                     let digest = ResourceDigest(taken.digest)
                 else { continue }
                 do {
-                    try await removeMoved(path, identity, digest, incoming)
+                    try await removeMoved(path, identity, digest, context)
                 } catch {
                     // A file that cannot be removed exists twice, which loses nothing.
                     logger.error(
@@ -181,15 +181,15 @@ struct ResourceIngestor: Sendable {
         _ path: String,
         _ identity: FileIdentity,
         _ digest: ResourceDigest,
-        _ incoming: IncomingRequest
+        _ context: RequestContext
     ) async throws {
-        let (resources, roots, source) = (resources, roots, BlockingIOExecutor.Source.connection(incoming.connection))
+        let (resources, roots, source) = (resources, roots, BlockingIOExecutor.Source.connection(context.connection))
         let open = { @Sendable in try resources.open(digest) }
         do {
             try await blockingIO.verify(try await blockingIO.run(for: source, open), fromDisk: true, for: source)
         } catch is StorageError {
             // The disk did not keep the written bytes: store them again while the source exists.
-            let file = try roots.open(path, for: incoming.identity)
+            let file = try roots.open(path, for: context.identity)
             _ = try await blockingIO.copy(file, into: resources, limit: maxBytes, verifies: true, for: source)
             try await blockingIO.verify(try await blockingIO.run(for: source, open), fromDisk: true, for: source)
         }
@@ -200,10 +200,10 @@ struct ResourceIngestor: Sendable {
 
     private func ingest(
         _ resource: NewResource,
-        _ incoming: IncomingRequest,
+        _ context: RequestContext,
         _ taken: TakenResources
     ) async throws -> PreparedResource {
-        let (resources, source) = (resources, BlockingIOExecutor.Source.connection(incoming.connection))
+        let (resources, source) = (resources, BlockingIOExecutor.Source.connection(context.connection))
         let stored: StoredResource
         var path: String?
         var identity: FileIdentity?
@@ -215,17 +215,17 @@ struct ResourceIngestor: Sendable {
         var name = try resource.originalFilename.map { try storable($0, "originalFilename") }
         switch resource.source {
         case .attachment(let number):
-            let bytes = try attachment(number, incoming)
+            let bytes = try attachment(number, context)
             try check(bytes.prefix(MetadataReader.beginningBytes), Int64(bytes.count), resource, name ?? "the bytes")
             stored = try await blockingIO.run(for: source) { try resources.put(bytes: bytes, verifies: verifies) }
         case .upload(let upload):
-            stored = try await uploads.finished(upload, owner: incoming.identity)
+            stored = try await uploads.finished(upload, owner: context.identity)
         case .path(let named):
             path = named
             let isReferenced = resource.isReferenced
             if isReferenced { try roots.requireConfigured() }
-            let file = try roots.open(named, for: incoming.identity)
-            if resource.isMoved { identity = try roots.requireMovable(file, named, for: incoming.identity) }
+            let file = try roots.open(named, for: context.identity)
+            if resource.isMoved { identity = try roots.requireMovable(file, named, for: context.identity) }
             name = name ?? ExtractedMetadata.text(named.split(separator: "/").last.map(String.init), 1024)
             let beginning = try await blockingIO.run(for: source) {
                 try file.read(offset: 0, count: MetadataReader.beginningBytes)
@@ -289,10 +289,10 @@ struct ResourceIngestor: Sendable {
 
     private func ingest(
         _ data: AdjustmentData,
-        _ incoming: IncomingRequest,
+        _ context: RequestContext,
         _ taken: TakenResources
     ) async throws -> PreparedResource {
-        let bytes = try attachment(data.attachment, incoming)
+        let bytes = try attachment(data.attachment, context)
         guard bytes.count <= AdjustmentData.maxBytes else {
             throw ErrorCode.limitExceeded.error(
                 "adjustment data has at most \(AdjustmentData.maxBytes) bytes",
@@ -300,18 +300,18 @@ struct ResourceIngestor: Sendable {
             )
         }
         let resources = resources
-        let stored = try await blockingIO.run(for: .connection(incoming.connection)) { try resources.put(bytes: bytes) }
+        let stored = try await blockingIO.run(for: .connection(context.connection)) { try resources.put(bytes: bytes) }
         taken.add(stored)
         return PreparedResource(type: .adjustmentData, digest: stored.digest.text, size: stored.size)
     }
 
-    private func attachment(_ number: Int, _ incoming: IncomingRequest) throws -> Bytes {
-        guard incoming.attachments.indices.contains(number) else {
+    private func attachment(_ number: Int, _ context: RequestContext) throws -> Bytes {
+        guard context.attachments.indices.contains(number) else {
             throw ErrorCode.invalidParams.error(
-                "there is no attachment \(number); the message has \(incoming.attachments.count)"
+                "there is no attachment \(number); the message has \(context.attachments.count)"
             )
         }
-        return incoming.attachments[number]
+        return context.attachments[number]
     }
 
     private func read(_ resource: inout PreparedResource) async throws {
@@ -320,14 +320,14 @@ struct ResourceIngestor: Sendable {
     }
 
     /// Returns the metadata of a sidecar; its bytes are not stored.
-    private func read(sidecar: NewResource, _ incoming: IncomingRequest) async throws -> SidecarMetadata {
+    private func read(sidecar: NewResource, _ context: RequestContext) async throws -> SidecarMetadata {
         let limit = Int64(SidecarMetadata.maxBytes)
         let bytes: Bytes
         switch sidecar.source {
-        case .attachment(let number): bytes = try attachment(number, incoming)
+        case .attachment(let number): bytes = try attachment(number, context)
         case .path(let named):
-            let file = try roots.open(named, for: incoming.identity)
-            bytes = try await blockingIO.run(for: .connection(incoming.connection)) { try file.readAll(limit: limit) }
+            let file = try roots.open(named, for: context.identity)
+            bytes = try await blockingIO.run(for: .connection(context.connection)) { try file.readAll(limit: limit) }
         case .upload, nil: throw ErrorCode.invalidParams.error("a sidecar names an attachment or a path")
         }
         guard bytes.count <= SidecarMetadata.maxBytes else {

@@ -25,16 +25,16 @@ struct ObservationService: Sendable {
 
     // MARK: Requests
 
-    func observe(_ request: FetchObserve, _ incoming: IncomingRequest) async throws(RPCError) -> FetchObserve.Result {
+    func observe(_ request: FetchObserve, _ context: RequestContext) async throws(RPCError) -> FetchObserve.Result {
         let fetch = try Self.observable(request.fetch)
         // The observation may end before its result is read; then it is loaded again.
         for _ in 0..<5 {
             guard let library = await feed.token?.library else { throw Self.notReady }
             let observation = Self.observation(of: fetch, library)
-            if let token = request.token { try await catchUp(with: token, observation, incoming) }
-            if try await feed.addHolder(observation, by: incoming.identity, at: clock.nowMicroseconds()) == false {
+            if let token = request.token { try await catchUp(with: token, observation, context) }
+            if try await feed.addHolder(observation, by: context.identity, at: clock.nowMicroseconds()) == false {
                 try await load(observation, fetch)
-                guard try await feed.addHolder(observation, by: incoming.identity, at: clock.nowMicroseconds()) else {
+                guard try await feed.addHolder(observation, by: context.identity, at: clock.nowMicroseconds()) else {
                     continue
                 }
             }
@@ -43,7 +43,7 @@ struct ObservationService: Sendable {
                 since: request.token,
                 request.isIncremental,
                 request.form,
-                for: incoming.connection
+                for: context.connection
             )
             guard let details else { continue }
             return FetchObserve.Result(
@@ -55,24 +55,24 @@ struct ObservationService: Sendable {
         throw ErrorCode.unavailable.error("the library changes too fast to load this result; try again")
     }
 
-    func unobserve(_ request: FetchUnobserve, _ incoming: IncomingRequest) async throws(RPCError) -> EmptyResult {
-        guard await feed.removeHolder(request.observation, by: incoming.identity) else {
+    func unobserve(_ request: FetchUnobserve, _ context: RequestContext) async throws(RPCError) -> EmptyResult {
+        guard await feed.removeHolder(request.observation, by: context.identity) else {
             throw Self.gone(request.observation)
         }
         return EmptyResult()
     }
 
-    func details(_ request: FetchDetails, _ incoming: IncomingRequest) async throws(RPCError) -> FetchDetailsResult {
-        try await catchUp(with: request.token, request.observation, incoming)
+    func details(_ request: FetchDetails, _ context: RequestContext) async throws(RPCError) -> FetchDetailsResult {
+        try await catchUp(with: request.token, request.observation, context)
         for _ in 0..<5 {
             let time = clock.nowMicroseconds()
-            guard try await feed.addHolder(request.observation, by: incoming.identity, at: time) else { break }
+            guard try await feed.addHolder(request.observation, by: context.identity, at: time) else { break }
             let result = try await result(
                 request.observation,
                 since: request.token,
                 request.isIncremental,
                 request.form,
-                for: incoming.connection
+                for: context.connection
             )
             if let result { return result }
         }
@@ -101,12 +101,12 @@ struct ObservationService: Sendable {
     private func catchUp(
         with token: ChangeToken,
         _ observation: String,
-        _ incoming: IncomingRequest
+        _ context: RequestContext
     ) async throws(RPCError) {
-        let left = incoming.deadlineMicroseconds.subtractingReportingOverflow(clock.nowMicroseconds()).partialValue
+        let left = context.deadlineMicroseconds.subtractingReportingOverflow(clock.nowMicroseconds()).partialValue
         let end = clock.nowMicroseconds() + min(max(left, 0) / 4 * 3, 20_000_000)
         guard try await feed.isBehind(token, observation) else { return }
-        let (id, signal) = try await feed.addFollower(incoming.identity)
+        let (id, signal) = try await feed.addFollower(context.identity)
         var isReached = false
         do throws(RPCError) {
             for await _ in signal {

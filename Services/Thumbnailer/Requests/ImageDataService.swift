@@ -13,8 +13,7 @@ struct ImageDataService: Sendable {
 
     func data(
         _ request: ImageData,
-        _ incoming: IncomingRequest,
-        _ notifier: Notifier
+        _ context: RequestContext
     ) async throws(RPCError) -> Reply {
         let answer = try await source.assets([request.asset], atLeast: request.atLeast)
         let asset = try ImageRequestService.asset(request.asset, of: answer)
@@ -34,14 +33,14 @@ struct ImageDataService: Sendable {
             pixelWidth: facts.pixelWidth,
             pixelHeight: facts.pixelHeight
         ).json
-        let (blockingIO, client) = (blockingIO, BlockingIOExecutor.Source.connection(incoming.connection))
+        let (blockingIO, client) = (blockingIO, BlockingIOExecutor.Source.connection(context.connection))
         if file.size <= Int64(ImageDelivery.inReply) {
             let bytes = try await Self.storage {
                 try await blockingIO.run(for: client) { try file.readAll(limit: Int64(ImageDelivery.inReply)) }
             }
-            return try await ImageReplyBuilder.send(result, bytes, incoming, notifier)
+            return try await ImageReplyBuilder.send(result, bytes, context)
         }
-        guard incoming.acceptsNotifications else { throw ImageReplyBuilder.tooLarge(file.size) }
+        guard context.acceptsNotifications else { throw ImageReplyBuilder.tooLarge(file.size) }
         try await Self.storage { try await blockingIO.verify(file, for: client) }
         var offset: Int64 = 0
         while offset < file.size {
@@ -50,7 +49,7 @@ struct ImageDataService: Sendable {
                 try await blockingIO.run(for: client) { try file.read(offset: start, count: count) }
             }
             guard !bytes.isEmpty else { throw Self.changed }
-            try await notifier.notify(ImageDelivery.chunk, ["offset": .int(offset)], attachments: [bytes])
+            try await context.notifier.notify(ImageDelivery.chunk, ["offset": .int(offset)], attachments: [bytes])
             offset += Int64(bytes.count)
         }
         return Reply(result)

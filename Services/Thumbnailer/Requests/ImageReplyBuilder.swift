@@ -17,11 +17,10 @@ struct ImageReplyBuilder: Sendable {
         _ delivery: RenditionProvider.Delivery,
         index: Int,
         isDegraded: Bool = false,
-        _ incoming: IncomingRequest,
-        _ notifier: Notifier
+        _ context: RequestContext
     ) async throws(RPCError) -> Reply {
         let result = result(delivery, index: index, isDegraded: isDegraded, isFinal: true)
-        return try await Self.send(result.json, delivery.rendition.bytes, incoming, notifier)
+        return try await Self.send(result.json, delivery.rendition.bytes, context)
     }
 
     /// Returns the response for bytes that fit in one attachment.
@@ -79,8 +78,7 @@ struct ImageReplyBuilder: Sendable {
     static func send(
         _ result: JSON,
         _ bytes: Bytes,
-        _ incoming: IncomingRequest,
-        _ notifier: Notifier
+        _ context: RequestContext
     ) async throws(RPCError) -> Reply {
         let limit = ReadResource.maxReplyBytes
         if bytes.count <= limit { return Reply(result, attachments: [bytes]) }
@@ -90,9 +88,9 @@ struct ImageReplyBuilder: Sendable {
             }
             return Reply(result, attachments: parts)
         }
-        guard incoming.acceptsNotifications else { throw tooLarge(Int64(bytes.count)) }
+        guard context.acceptsNotifications else { throw tooLarge(Int64(bytes.count)) }
         for start in stride(from: 0, to: bytes.count, by: ImageDelivery.chunkBytes) {
-            try await notifier.notify(
+            try await context.notifier.notify(
                 ImageDelivery.chunk,
                 ["offset": JSON(start)],
                 attachments: [Array(bytes[start..<min(start + ImageDelivery.chunkBytes, bytes.count)])]

@@ -16,37 +16,36 @@ struct ImageRequestService: Sendable {
     /// Handles `image.request`: every path ends in one response, and no degraded image follows the final one.
     func image(
         _ request: ImageRequest,
-        _ incoming: IncomingRequest,
-        _ notifier: Notifier
+        _ context: RequestContext
     ) async throws(RPCError) -> Reply {
-        let cached = try preparationState(of: request, incoming)
+        let cached = try preparationState(of: request, context)
         let answer = try await source.assets([request.asset], atLeast: request.atLeast)
         let asset = try Self.asset(request.asset, of: answer)
         let plan = try RenditionPlan(request, of: asset)
         renditions.previews.note(plan)
         let reply = ImageReplyBuilder(asset: asset, sequence: answer.sequence, preparationState: cached)
         if let held = renditions.cached(plan) {
-            return try await reply.send(held, index: 0, incoming, notifier)
+            return try await reply.send(held, index: 0, context)
         }
         if let refusal = answer.rpcError(of: plan, asset) { throw refusal }
-        switch request.effectiveDeliveryMode(acceptsNotifications: incoming.acceptsNotifications) {
+        switch request.effectiveDeliveryMode(acceptsNotifications: context.acceptsNotifications) {
         case .highQualityFormat:
-            return try await reply.send(try await renditions.rendered(plan), index: 0, incoming, notifier)
+            return try await reply.send(try await renditions.rendered(plan), index: 0, context)
         case .fastFormat:
             if let degraded = await degraded(plan) {
-                return try await reply.send(degraded, index: 0, isDegraded: true, incoming, notifier)
+                return try await reply.send(degraded, index: 0, isDegraded: true, context)
             }
-            return try await reply.send(try await renditions.rendered(plan), index: 0, incoming, notifier)
+            return try await reply.send(try await renditions.rendered(plan), index: 0, context)
         case .opportunistic:
-            let (delivery, before) = try await opportunistic(request, plan, reply, notifier)
-            return try await reply.send(delivery, index: before, incoming, notifier)
+            let (delivery, before) = try await opportunistic(request, plan, reply, context.notifier)
+            return try await reply.send(delivery, index: before, context)
         }
     }
 
     /// Returns the response if the rendition is in memory and the asset's cache entry is valid.
-    func cachedImage(_ request: ImageRequest, _ incoming: IncomingRequest) -> Reply? {
+    func cachedImage(_ request: ImageRequest, _ context: RequestContext) -> Reply? {
         do throws(RPCError) {
-            let cached = try preparationState(of: request, incoming)
+            let cached = try preparationState(of: request, context)
             guard let answer = source.known([request.asset], atLeast: request.atLeast) else { return nil }
             let asset = try Self.asset(request.asset, of: answer)
             let plan = try RenditionPlan(request, of: asset)
@@ -62,12 +61,12 @@ struct ImageRequestService: Sendable {
     /// Checks the request. Returns the image's state in the caching manager that it names.
     private func preparationState(
         of request: ImageRequest,
-        _ incoming: IncomingRequest
+        _ context: RequestContext
     ) throws(RPCError) -> CachingManagerTable.PreparationState? {
         try RenditionPlan.check(request)
         try Self.check(request.format)
         guard let name = request.cache else { return nil }
-        return try caches.preparationState(of: request, in: name, owner: incoming.identity)
+        return try caches.preparationState(of: request, in: name, owner: context.identity)
     }
 
     private enum Step: Sendable {

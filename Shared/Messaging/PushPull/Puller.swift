@@ -6,7 +6,7 @@ public import JSONValue
 public struct PulledMessage: Sendable, Equatable {
     /// The frames, as they were pushed.
     public let frames: [Bytes]
-    /// As in ``IncomingRequest/identity``.
+    /// As in ``RequestContext/identity``.
     public let identity: String
 }
 

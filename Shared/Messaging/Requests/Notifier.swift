@@ -5,22 +5,19 @@ public import JSONValue
 public struct Notifier: Sendable {
     private let request: OpenRequest?
     private let outbox: ServerOutbox?
-    private let limits: MessagingLimits
 
-    init(_ request: OpenRequest, outbox: ServerOutbox, limits: MessagingLimits) {
+    init(_ request: OpenRequest, outbox: ServerOutbox) {
         self.request = request
         self.outbox = outbox
-        self.limits = limits
     }
 
     private init() {
         request = nil
         outbox = nil
-        limits = MessagingLimits()
     }
 
-    /// A notifier that sends nothing, for tests of handlers.
-    public static let silent = Notifier()
+    /// A notifier that sends nothing.
+    static var silent: Notifier { Notifier() }
 
     /// Sends one notification; the request's `id` is added to its params.
     ///
@@ -56,8 +53,8 @@ public struct Notifier: Sendable {
     }
 
     private func send(_ frames: [Bytes]) async throws(RPCError) -> Bool {
-        guard let request, let outbox, request.incoming.acceptsNotifications else { return false }
-        if let violation = limits.violation(of: frames) { throw violation }
+        guard let request, let outbox, request.context.acceptsNotifications else { return false }
+        if let violation = outbox.limits.violation(of: frames) { throw violation }
         let bytes = frames.reduce(0) { $0 + $1.count }
         if let credit = request.credit, await credit.acquire(bytes) != .acquired { throw Self.ended }
         switch await request.reserveBytes(bytes) {

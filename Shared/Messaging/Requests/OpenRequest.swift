@@ -45,6 +45,8 @@ final class CancellationSignal: Sendable {
 /// An open request, shared by its task, its notifier and the poll thread.
 final class OpenRequest: Sendable {
     let incoming: IncomingRequest
+    /// Without the notifier, which refers to this object.
+    let context: RequestContext
     /// Frames that precede every message to the client: the routing id and REQ's envelope.
     let prefix: [Bytes]
     let signal = CancellationSignal()
@@ -57,12 +59,14 @@ final class OpenRequest: Sendable {
 
     init(
         _ incoming: IncomingRequest,
+        _ context: RequestContext,
         prefix: [Bytes],
         credit: ByteSemaphore?,
         semaphores: [ByteSemaphore],
         reservation: RequestReservation?
     ) {
         self.incoming = incoming
+        self.context = context
         self.prefix = prefix
         self.credit = credit
         self.semaphores = semaphores
@@ -114,8 +118,12 @@ enum ServerEvent: Sendable {
 final class ServerOutbox: Sendable {
     private let events = Mutex<[ServerEvent]>([])
     private let wakeup: PollWakeup
+    let limits: MessagingLimits
 
-    init(wakeup: PollWakeup) { self.wakeup = wakeup }
+    init(wakeup: PollWakeup, limits: MessagingLimits) {
+        self.wakeup = wakeup
+        self.limits = limits
+    }
 
     func post(_ event: ServerEvent) {
         events.withLock { $0.append(event) }

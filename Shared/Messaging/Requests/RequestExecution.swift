@@ -5,7 +5,6 @@ struct RequestExecution: Sendable {
     let request: OpenRequest
     let handler: any RequestHandler
     let outbox: ServerOutbox
-    let limits: MessagingLimits
 
     /// Returns when the handler has returned, which may be long after the server answered the request itself.
     @concurrent
@@ -18,10 +17,11 @@ struct RequestExecution: Sendable {
     private func answer() async -> ServerEvent {
         let id = request.incoming.id
         do throws(RPCError) {
-            let notifier = Notifier(request, outbox: outbox, limits: limits)
-            let reply = try await handler.handle(request.incoming, notifier: notifier)
+            var context = request.context
+            context.notifier = Notifier(request, outbox: outbox)
+            let reply = try await handler.handle(request.incoming, context)
             let frames = [reply.frame(id: id)] + reply.attachments
-            if let violation = limits.violation(of: frames) { throw violation }
+            if let violation = outbox.limits.violation(of: frames) { throw violation }
             switch await request.reserveBytes(frames.reduce(0) { $0 + $1.count }) {
             case .success(let reservation):
                 return .answer(
@@ -39,7 +39,7 @@ struct RequestExecution: Sendable {
             var error = error
             if request.signal.ending == .cancelled { error = .cancelled("the request was cancelled") }
             var frame = EnvelopeWriter.error(id: id, error)
-            if frame.count > limits.maxMessageBytes {
+            if frame.count > outbox.limits.maxMessageBytes {
                 error.data = [:]
                 error.message = String(error.message.prefix(1000))
                 frame = EnvelopeWriter.error(id: id, error)

@@ -1,18 +1,8 @@
 public import Basics
 public import JSONValue
 
-/// Identifies one connection of one peer, from its first message to its end.
-///
-/// A peer that reconnects gets a new id.
-public struct ConnectionID: Sendable, Hashable {
-    /// libzmq's routing id of the peer.
-    let routing: Bytes
-    /// Distinguishes successive connections with the same routing id.
-    let serial: UInt64
-}
-
 /// A request as passed to the handler: envelope and limits have been checked, `deadlineMs` and `credit` removed from
-/// params.
+/// params. What came with it is in ``RequestContext``.
 public struct IncomingRequest: Sendable {
     /// A string or an integer, unique among the connection's open requests.
     public let id: JSON
@@ -20,49 +10,12 @@ public struct IncomingRequest: Sendable {
     public let method: String
     /// An object; `{}` if the request had none.
     public let params: JSON
-    /// The frames after the JSON frame, in order.
-    public let attachments: [Bytes]
-    /// The connection that the request arrived on.
-    public let connection: ConnectionID
-    /// The caller's identity: `uid:1000` over ipc, as reported by the kernel; `key:<name>` over CURVE; `loopback` if it
-    /// is unknown.
-    public let identity: String
-    /// True if the peer can receive notifications before the response; REQ sockets cannot.
-    public let acceptsNotifications: Bool
-    /// When the request's deadline passes, in microseconds of the server's clock; `Int64.max` for a stream, which ends
-    /// with its connection.
-    public let deadlineMicroseconds: Int64
-    /// The byte credit that the request was opened with; nil if it had none.
-    public let credit: Int?
 
     /// Makes a request for tests of handlers; requests from the wire are made by ``RequestServer``.
-    public init(
-        id: JSON,
-        method: String,
-        params: JSON = [:],
-        attachments: [Bytes] = [],
-        connection: ConnectionID = ConnectionID(test: 0),
-        identity: String = "loopback",
-        acceptsNotifications: Bool = true,
-        deadlineMicroseconds: Int64 = .max,
-        credit: Int? = nil
-    ) {
+    public init(id: JSON, method: String, params: JSON = [:]) {
         self.id = id
         self.method = method
         self.params = params
-        self.attachments = attachments
-        self.connection = connection
-        self.identity = identity
-        self.acceptsNotifications = acceptsNotifications
-        self.deadlineMicroseconds = deadlineMicroseconds
-        self.credit = credit
-    }
-}
-
-extension ConnectionID {
-    /// Makes an id for tests of handlers.
-    public init(test number: UInt64) {
-        self.init(routing: [], serial: number)
     }
 }
 
@@ -103,13 +56,14 @@ public protocol RequestHandler: Sendable {
     /// Handles one request, on the pool. Many run concurrently.
     ///
     /// The task is cancelled when the caller cancels the request, at its deadline, and when its connection ends.
-    @concurrent func handle(_ request: IncomingRequest, notifier: Notifier) async throws(RPCError) -> Reply
+    @concurrent func handle(_ request: IncomingRequest, _ context: RequestContext) async throws(RPCError) -> Reply
 
     /// Returns a reply that needs no waiting, on the poll thread; nil leaves the request, and every error of it, to
-    /// ``handle(_:notifier:)``.
+    /// ``handle(_:_:)``.
     ///
-    /// It saves two thread switches. All connections wait meanwhile, so it must neither read a file nor block.
-    func replyAtOnce(to request: IncomingRequest) -> Reply?
+    /// It saves two thread switches. All connections wait meanwhile, so it must neither read a file nor block. The context's
+    /// notifier sends nothing.
+    func replyAtOnce(to request: IncomingRequest, _ context: RequestContext) -> Reply?
 
     /// Returns the limits for requests of a method; they are checked on the poll thread before anything is parsed or
     /// run.
@@ -121,5 +75,5 @@ extension RequestHandler {
     public func limits(of method: String) -> MethodLimits { .unlimited }
 
     /// Returns nil.
-    public func replyAtOnce(to request: IncomingRequest) -> Reply? { nil }
+    public func replyAtOnce(to request: IncomingRequest, _ context: RequestContext) -> Reply? { nil }
 }

@@ -265,10 +265,8 @@ extension RequestServer {
         }
         currentMetrics.requests += 1
         let deadline = deadline(of: request)
-        let incoming = IncomingRequest(
-            id: request.id,
-            method: request.method,
-            params: .object(request.params),
+        let incoming = IncomingRequest(id: request.id, method: request.method, params: .object(request.params))
+        let context = RequestContext(
             attachments: Array(message.frames.dropFirst()),
             connection: connection.id,
             identity: connection.identity,
@@ -276,11 +274,14 @@ extension RequestServer {
             deadlineMicroseconds: deadline,
             credit: request.credit
         )
-        if let reply = handler.replyAtOnce(to: incoming), send(reply, to: incoming, prefix, connection) { return }
+        if let reply = handler.replyAtOnce(to: incoming, context), send(reply, to: incoming, prefix, connection) {
+            return
+        }
         nextDeadline = min(nextDeadline, deadline)
         let credit = request.credit.map { ByteSemaphore(available: $0, maxAvailable: limits.maxCredit) }
         let open = OpenRequest(
             incoming,
+            context,
             prefix: prefix,
             credit: credit,
             semaphores: [connection.outboxSemaphore, outboxSemaphore],
@@ -289,7 +290,7 @@ extension RequestServer {
         connection.open[request.id] = open
         connection.running += 1
         running += 1
-        work.append(RequestExecution(request: open, handler: handler, outbox: outbox, limits: limits))
+        work.append(RequestExecution(request: open, handler: handler, outbox: outbox))
     }
 
     /// Returns when a request's deadline passes. A request with credit and without `deadlineMs` is a stream and ends

@@ -108,7 +108,7 @@ extension RequestServer {
         var earliest = Int64.max
         for connection in connections.byRouting.values {
             for request in connection.open.values {
-                let deadline = request.incoming.deadlineMicroseconds
+                let deadline = request.context.deadlineMicroseconds
                 if deadline > now {
                     earliest = min(earliest, deadline)
                     continue

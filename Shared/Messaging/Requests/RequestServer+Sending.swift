@@ -39,7 +39,7 @@ extension RequestServer {
     private func ended(_ request: OpenRequest) {
         running -= 1
         tasks[ObjectIdentifier(request)] = nil
-        guard let connection = connections[request.incoming.connection] else { return }
+        guard let connection = connections[request.context.connection] else { return }
         connection.running -= 1
         // If the server answered the request itself, no response follows that would remove an idle connection.
         if connection.open[request.incoming.id] !== request { forgetIfIdle(connection) }
@@ -47,7 +47,7 @@ extension RequestServer {
 
     /// Returns the connection of a request that has no response yet.
     private func connection(of request: OpenRequest) -> Connection? {
-        guard let connection = connections[request.incoming.connection],
+        guard let connection = connections[request.context.connection],
             connection.open[request.incoming.id] === request
         else { return nil }
         return connection

@@ -93,7 +93,7 @@ public actor RequestServer: SocketOwner {
         self.logger = logger
         self.handler = handler
         self.wakeup = thread.loop.makeWakeup()
-        let outbox = ServerOutbox(wakeup: wakeup)
+        let outbox = ServerOutbox(wakeup: wakeup, limits: limits)
         self.outbox = outbox
         self.listening = security.domain.map { domain in
             thread.context.authenticator.listen(to: domain) { outbox.post(.revoked($0)) }

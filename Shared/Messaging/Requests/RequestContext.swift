@@ -1,0 +1,55 @@
+public import Basics
+
+/// What a handler knows about a request besides its method and parameters, and how it sends notifications.
+public struct RequestContext: Sendable {
+    /// The frames after the JSON frame, in order.
+    public let attachments: [Bytes]
+    /// The connection that the request arrived on.
+    public let connection: ConnectionID
+    /// The caller's identity: `uid:1000` over ipc, as reported by the kernel; `key:<name>` over CURVE; `loopback` if it
+    /// is unknown.
+    public let identity: String
+    /// True if the peer can receive notifications before the response; REQ sockets cannot.
+    public let acceptsNotifications: Bool
+    /// When the request's deadline passes, in microseconds of the server's clock; `Int64.max` for a stream, which ends
+    /// with its connection.
+    public let deadlineMicroseconds: Int64
+    /// The byte credit that the request was opened with; nil if it had none.
+    public let credit: Int?
+    /// Sends notifications about the request.
+    public internal(set) var notifier: Notifier = .silent
+
+    /// Makes a context without a notifier: for tests of handlers, and for ``RequestServer``, which adds the notifier.
+    public init(
+        attachments: [Bytes] = [],
+        connection: ConnectionID = ConnectionID(test: 0),
+        identity: String = "loopback",
+        acceptsNotifications: Bool = true,
+        deadlineMicroseconds: Int64 = .max,
+        credit: Int? = nil
+    ) {
+        self.attachments = attachments
+        self.connection = connection
+        self.identity = identity
+        self.acceptsNotifications = acceptsNotifications
+        self.deadlineMicroseconds = deadlineMicroseconds
+        self.credit = credit
+    }
+}
+
+/// Identifies one connection of one peer, from its first message to its end.
+///
+/// A peer that reconnects gets a new id.
+public struct ConnectionID: Sendable, Hashable {
+    /// libzmq's routing id of the peer.
+    let routing: Bytes
+    /// Distinguishes successive connections with the same routing id.
+    let serial: UInt64
+}
+
+extension ConnectionID {
+    /// Makes an id for tests of handlers.
+    public init(test number: UInt64) {
+        self.init(routing: [], serial: number)
+    }
+}

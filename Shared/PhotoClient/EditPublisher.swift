@@ -23,8 +23,7 @@ public actor EditPublisher {
     private var isPollingAllowed = true
     /// Incremented with every change that a caller may be waiting for.
     private var version: UInt64 = 0
-    private var nextWaiter: UInt64 = 0
-    private nonisolated let waiters = Mutex<[UInt64: CheckedContinuation<Void, Never>]>([:])
+    private nonisolated let waiters = Mutex<[Promise<Void>]>([])
     /// Undelivered status updates: at most three for each edit of the window, because ``publish(_:)`` waits for them.
     private(set) var pendingUpdates: Deque<EditStatus> = []
     private var isOver = false
@@ -213,29 +212,21 @@ public actor EditPublisher {
     /// Waits until the version differs from `seen`, or the task is cancelled.
     private func change(after seen: UInt64) async {
         guard version == seen else { return }
-        nextWaiter += 1
-        let waiter = nextWaiter
-        await withTaskCancellationHandler {
-            await withCheckedContinuation { continuation in
-                let isOver = waiters.withLock { waiters in
-                    if Task.isCancelled { return true }
-                    waiters[waiter] = continuation
-                    return false
-                }
-                if isOver { continuation.resume() }
-            }
-        } onCancel: {
-            waiters.withLock { $0.removeValue(forKey: waiter) }?.resume()
+        let change = Promise<Void>()
+        waiters.withLock { $0.append(change) }
+        await change.value {
+            self.waiters.withLock { $0.removeAll { $0 === change } }
+            change.fulfill(())
         }
     }
 
     private func signalChange() {
         version += 1
         let all = waiters.withLock { waiters in
-            defer { waiters = [:] }
-            return waiters.values
+            defer { waiters = [] }
+            return waiters
         }
-        for waiter in all { waiter.resume() }
+        for change in all { change.fulfill(()) }
     }
 }
 

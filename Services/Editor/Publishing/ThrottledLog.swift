@@ -6,7 +6,7 @@ import Synchronization
 final class ThrottledLog: Sendable {
     private let logger: Logger
     private let clock: MonotonicClock
-    private let state = Mutex((next: Int64.min, silent: 0))
+    private let state = Mutex(LogThrottle())
 
     init(_ logger: Logger, clock: MonotonicClock = .system) {
         self.logger = logger
@@ -15,17 +15,9 @@ final class ThrottledLog: Sendable {
 
     func warning(_ message: Logger.Message, _ metadata: @autoclosure () -> Logger.Metadata) {
         let now = clock.nowMicroseconds()
-        let silent: Int? = state.withLock { state in
-            guard now >= state.next else {
-                state.silent += 1
-                return nil
-            }
-            defer { state = (now + 1_000_000, 0) }
-            return state.silent
-        }
-        guard let silent else { return }
+        guard let count = state.withLock({ $0.count(at: now) }) else { return }
         var metadata = metadata()
-        if silent > 0 { metadata["others"] = "\(silent)" }
+        if count > 1 { metadata["others"] = "\(count - 1)" }
         logger.warning(message, metadata: metadata)
     }
 }

@@ -19,9 +19,8 @@ final class ByteSemaphore: Sendable {
     }
 
     private struct Waiter {
-        let number: UInt64
         let bytes: Int
-        let continuation: CheckedContinuation<Outcome, Never>
+        let outcome: Promise<Outcome>
     }
 
     private struct State {
@@ -29,7 +28,6 @@ final class ByteSemaphore: Sendable {
         var waiters: Deque<Waiter> = []
         var waitingBytes = 0
         var isClosed = false
-        var lastNumber: UInt64 = 0
     }
 
     private let state: Mutex<State>
@@ -67,7 +65,7 @@ final class ByteSemaphore: Sendable {
 
     /// Acquires the bytes, waiting in line until some are available.
     func acquire(_ bytes: Int) async -> Outcome {
-        enum Step { case done(Outcome), wait(UInt64) }
+        enum Step { case done(Outcome), wait(Promise<Outcome>) }
         let step: Step = state.withLock { state in
             if state.isClosed { return .done(.closed) }
             if state.available > 0, state.waiters.isEmpty {
@@ -75,42 +73,25 @@ final class ByteSemaphore: Sendable {
                 return .done(.acquired)
             }
             if state.waitingBytes.addingClamped(bytes) > maxWaitingBytes { return .done(.refused) }
-            state.lastNumber += 1
-            return .wait(state.lastNumber)
+            let outcome = Promise<Outcome>()
+            state.waiters.append(Waiter(bytes: bytes, outcome: outcome))
+            state.waitingBytes += bytes
+            return .wait(outcome)
         }
-        guard case .wait(let number) = step else {
-            guard case .done(let outcome) = step else { return .closed }
-            return outcome
-        }
-        return await withTaskCancellationHandler {
-            await withCheckedContinuation { continuation in
-                let waiter = Waiter(number: number, bytes: bytes, continuation: continuation)
-                let outcome: Outcome? = state.withLock { state in
-                    if Task.isCancelled { return .cancelled }
-                    if state.isClosed { return .closed }
-                    if state.available > 0, state.waiters.isEmpty {
-                        state.available -= bytes
-                        return .acquired
-                    }
-                    state.waiters.append(waiter)
-                    state.waitingBytes += bytes
-                    return nil
-                }
-                if let outcome { continuation.resume(returning: outcome) }
-            }
-        } onCancel: {
-            cancel(number)
+        switch step {
+        case .done(let outcome): return outcome
+        case .wait(let outcome): return await outcome.value { self.cancel(outcome) }
         }
     }
 
-    private func cancel(_ number: UInt64) {
-        let waiter: Waiter? = state.withLock { state in
-            guard let index = state.waiters.firstIndex(where: { $0.number == number }) else { return nil }
-            let waiter = state.waiters.remove(at: index)
-            state.waitingBytes -= waiter.bytes
-            return waiter
+    /// Removes a waiter from the line. One that has left it has its bytes already, and must get them.
+    private func cancel(_ outcome: Promise<Outcome>) {
+        let isWaiting = state.withLock { state in
+            guard let index = state.waiters.firstIndex(where: { $0.outcome === outcome }) else { return false }
+            state.waitingBytes -= state.waiters.remove(at: index).bytes
+            return true
         }
-        waiter?.continuation.resume(returning: .cancelled)
+        if isWaiting { outcome.fulfill(.cancelled) }
     }
 
     /// Releases bytes, up to the ceiling, and resumes waiters in order.
@@ -125,7 +106,7 @@ final class ByteSemaphore: Sendable {
             }
             return passing
         }
-        for waiter in passing { waiter.continuation.resume(returning: .acquired) }
+        for waiter in passing { waiter.outcome.fulfill(.acquired) }
     }
 
     /// Resumes all waiters, present and future, with `closed`.
@@ -136,6 +117,6 @@ final class ByteSemaphore: Sendable {
             state.waitingBytes = 0
             return state.waiters
         }
-        for waiter in leaving { waiter.continuation.resume(returning: .closed) }
+        for waiter in leaving { waiter.outcome.fulfill(.closed) }
     }
 }

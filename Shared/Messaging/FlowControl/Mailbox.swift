@@ -13,12 +13,10 @@ final class Mailbox<Element: Sendable>: Sendable {
         case cancelled
     }
 
-    private struct Waiter {
-        let number: UInt64
-        let continuation: CheckedContinuation<TakeResult, Never>
-    }
+    private typealias Waiter = Promise<TakeResult>
 
     private enum Step { case stored, refused, deliver(Waiter) }
+    private enum Next { case taken(TakeResult), wait(Waiter) }
 
     private struct State {
         var elements: Deque<(element: Element, bytes: Int)> = []
@@ -26,7 +24,6 @@ final class Mailbox<Element: Sendable>: Sendable {
         var waiters: Deque<Waiter> = []
         var isFinished = false
         var failure: RPCError?
-        var lastNumber: UInt64 = 0
 
         /// Set while the mailbox is full; the next read clears it and calls the capacity callback.
         var mustReportCapacity = false
@@ -70,7 +67,7 @@ final class Mailbox<Element: Sendable>: Sendable {
         case .stored: return true
         case .refused: return false
         case .deliver(let waiter):
-            waiter.continuation.resume(returning: .element(element))
+            waiter.fulfill(.element(element))
             return true
         }
     }
@@ -92,34 +89,32 @@ final class Mailbox<Element: Sendable>: Sendable {
             defer { state.waiters = [] }
             return state.waiters
         }
-        for waiter in waiters { waiter.continuation.resume(returning: .end(failure)) }
+        for waiter in waiters { waiter.fulfill(.end(failure)) }
     }
 
     /// Removes and returns the next element, waiting for it if there is none.
     func next() async -> TakeResult {
-        let (ready, number, makesRoom): (TakeResult?, UInt64, Bool) = state.withLock { state in
+        let (next, makesRoom): (Next, Bool) = state.withLock { state in
             defer { state.mustReportCapacity = false }
-            state.lastNumber += 1
-            return (state.next(), state.lastNumber, state.mustReportCapacity)
+            if let ready = state.next() { return (.taken(ready), state.mustReportCapacity) }
+            let waiter = Waiter()
+            state.waiters.append(waiter)
+            return (.wait(waiter), state.mustReportCapacity)
         }
         if makesRoom { onCapacity?() }
-        if let ready { return ready }
-        return await withTaskCancellationHandler {
-            await withCheckedContinuation { continuation in
-                let taken: TakeResult? = state.withLock { state in
-                    if let ready = state.next() { return ready }
-                    if Task.isCancelled { return .cancelled }
-                    state.waiters.append(Waiter(number: number, continuation: continuation))
-                    return nil
-                }
-                if let taken { continuation.resume(returning: taken) }
-            }
-        } onCancel: {
-            let waiter: Waiter? = state.withLock { state in
-                guard let index = state.waiters.firstIndex(where: { $0.number == number }) else { return nil }
-                return state.waiters.remove(at: index)
-            }
-            waiter?.continuation.resume(returning: .cancelled)
+        switch next {
+        case .taken(let result): return result
+        case .wait(let waiter): return await waiter.value { self.cancel(waiter) }
         }
+    }
+
+    /// Removes a waiter. One that was removed before is about to get an element, which must not be lost.
+    private func cancel(_ waiter: Waiter) {
+        let isWaiting = state.withLock { state in
+            guard let index = state.waiters.firstIndex(where: { $0 === waiter }) else { return false }
+            state.waiters.remove(at: index)
+            return true
+        }
+        if isWaiting { waiter.fulfill(.cancelled) }
     }
 }

@@ -29,7 +29,7 @@ public actor Publisher: SocketOwner {
     private var isAway = false
     private let socketBox: SocketBox<MonitoredSocket>
     private var subscriptions = SubscriptionTable()
-    private var excesses = RejectionLog()
+    private var excesses = LogThrottle()
     /// Messages removed from the queue, and how many of them have been sent.
     private var leaving: [OutgoingMessage] = []
     private var left = 0
@@ -305,8 +305,7 @@ private final class PublishQueue: Sendable {
         var messages: [OutgoingMessage] = []
         /// Bytes of these messages, and of those removed from the queue but not sent yet.
         var bytes = 0
-        var waiting: [UInt64: CheckedContinuation<Void, Never>] = [:]
-        var lastWaiter: UInt64 = 0
+        var waiting: [Promise<Void>] = []
         var isClosed = false
         var dropped = 0
         var refused = 0
@@ -366,36 +365,27 @@ private final class PublishQueue: Sendable {
     private static let comfortable = 4 << 20
 
     func waitForCapacity() async {
-        guard state.withLock({ $0.bytes > Self.comfortable && !$0.isClosed }) else { return }
-        let number = state.withLock { state in
-            state.lastWaiter += 1
-            return state.lastWaiter
+        let capacity: Promise<Void>? = state.withLock { state in
+            guard state.bytes > Self.comfortable, !state.isClosed else { return nil }
+            let capacity = Promise<Void>()
+            state.waiting.append(capacity)
+            return capacity
         }
-        await withTaskCancellationHandler {
-            await withCheckedContinuation { continuation in
-                let isFree = state.withLock { state in
-                    if state.bytes > Self.comfortable, !state.isClosed, !Task.isCancelled {
-                        state.waiting[number] = continuation
-                        return false
-                    }
-                    return true
-                }
-                if isFree { continuation.resume() }
-            }
-        } onCancel: {
-            state.withLock { $0.waiting.removeValue(forKey: number) }?.resume()
+        await capacity?.value {
+            self.state.withLock { $0.waiting.removeAll { $0 === capacity } }
+            capacity?.fulfill(())
         }
     }
 
     /// Subtracts sent or dropped bytes, and resumes the waiting tasks once half of the comfortable amount is reached.
     func didSend(_ bytes: Int) {
-        let freed: [CheckedContinuation<Void, Never>] = state.withLock { state in
+        let freed: [Promise<Void>] = state.withLock { state in
             state.bytes -= bytes
             guard state.bytes <= Self.comfortable / 2 || state.isClosed else { return [] }
-            defer { state.waiting = [:] }
-            return Array(state.waiting.values)
+            defer { state.waiting = [] }
+            return state.waiting
         }
-        for continuation in freed { continuation.resume() }
+        for capacity in freed { capacity.fulfill(()) }
     }
 
     /// Closes the queue and resumes all waiting tasks: nothing will be sent any more.

@@ -27,7 +27,7 @@ public actor Subscriber: SocketOwner {
     )
     /// True if CURVE is used: only then does a failed handshake mean a refused key.
     private let hasKeys: Bool
-    private var refusals = RejectionLog()
+    private var refusals = LogThrottle()
 
     /// The address of the publisher.
     public nonisolated let address: EndpointAddress

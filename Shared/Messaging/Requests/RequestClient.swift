@@ -28,7 +28,7 @@ public actor RequestClient: SocketOwner {
     var counts = (sent: 0, answers: 0, strays: 0, malformed: 0, lost: 0, connections: 0, refused: 0)
     /// True if CURVE is used: only then does a failed handshake mean a refused key.
     let hasKeys: Bool
-    var refusals = RejectionLog()
+    var refusals = LogThrottle()
 
     /// The address of the service.
     public nonisolated let address: EndpointAddress

@@ -40,7 +40,7 @@ public final class ZAPAuthenticator: Sendable {
         var admissions = 0
         var refusals = 0
         var revocations = 0
-        var log = RejectionLog()
+        var log = LogThrottle()
     }
 
     private struct State {
@@ -170,20 +170,5 @@ public final class ZAPAuthenticator: Sendable {
             for hook in hooks { hook(gone) }
         }
         return isNeeded
-    }
-}
-
-/// Limits a log line to one a second; the line reports how many events it counts.
-struct RejectionLog: Sendable {
-    private var lastLine: Int64?
-    private var since = 0
-
-    /// Counts one event. Returns the number of events since the last line if a line is due, otherwise nil.
-    mutating func count(at now: Int64) -> Int? {
-        since = since.addingClamped(1)
-        if let lastLine, now < lastLine.addingClamped(1_000_000) { return nil }
-        defer { since = 0 }
-        lastLine = now
-        return since
     }
 }

@@ -3,7 +3,7 @@ import Glibc
 /// Reads numbers at byte offsets of untrusted data. Every access is bounds-checked; out of bounds is `nil`.
 public struct ByteReader: Sendable {
     public let bytes: ArraySlice<UInt8>
-    /// The byte order of ``short(_:)`` and ``long(_:)``.
+    /// The byte order of ``short(_:)``, ``long(_:)`` and ``long8(_:)``.
     public let isLittle: Bool
 
     public init(_ bytes: ArraySlice<UInt8>, isLittle: Bool = false) {
@@ -53,6 +53,8 @@ public struct ByteReader: Sendable {
     public func short(_ offset: Int) -> Int? { number(offset, 2, little: isLittle) }
     /// Reads 32 bits in the byte order of this reader.
     public func long(_ offset: Int) -> Int? { number(offset, 4, little: isLittle) }
+    /// Reads 64 bits in the byte order of this reader; nil if the number does not fit into an `Int`.
+    public func long8(_ offset: Int) -> Int? { number(offset, 8, little: isLittle) }
 
     /// Returns `length` bytes as text; nil if they are not UTF-8.
     public func text(_ offset: Int, _ length: Int) -> String? {

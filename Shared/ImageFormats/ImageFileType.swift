@@ -15,12 +15,17 @@ public enum ImageFileType: String, Sendable, Hashable, CaseIterable {
         if head.starts(with: [0x89, 0x50, 0x4E, 0x47, 0x0D, 0x0A, 0x1A, 0x0A]) { return .png }
         if has("GIF87a") || has("GIF89a") { return .gif }
         if has("RIFF"), has("WEBP", at: 8) { return .webp }
-        if head.starts(with: [0x49, 0x49, 0x2A, 0x00]) || head.starts(with: [0x4D, 0x4D, 0x00, 0x2A]) { return .tiff }
+        if tiffMagic.contains(where: head.starts) { return .tiff }
         if has("BM"), head.count >= 18, head[14] >= 12, head[15] == 0 { return .bmp }
         if has("ftyp", at: 4) { return brand(head) }
         if head.starts(with: [0xFF, 0x0A]) || head.starts(with: JPEGXLStructure.container) { return .jxl }
         return nil
     }
+
+    /// TIFF and BigTIFF, in both byte orders.
+    private static let tiffMagic: [[UInt8]] = [
+        [0x49, 0x49, 0x2A, 0x00], [0x4D, 0x4D, 0x00, 0x2A], [0x49, 0x49, 0x2B, 0x00], [0x4D, 0x4D, 0x00, 0x2B],
+    ]
 
     /// Returns HEIC or AVIF by the major brand, then by the compatible brands.
     private static func brand(_ head: [UInt8]) -> ImageFileType? {
@@ -38,6 +43,15 @@ public enum ImageFileType: String, Sendable, Hashable, CaseIterable {
         return brands.contains("mif1") || brands.contains("msf1") ? .heic : nil
     }
 
+    /// Image formats that are recognized but not opened.
+    private static let unsupportedMagic: [(name: String, magic: [UInt8])] =
+        [
+            ("Photoshop", Array("8BPS".utf8)), ("OpenEXR", [0x76, 0x2F, 0x31, 0x01]),
+            ("JPEG 2000", [0, 0, 0, 0x0C, 0x6A, 0x50, 0x20, 0x20]), ("JPEG 2000", [0xFF, 0x4F, 0xFF, 0x51]),
+            ("Windows icon", [0, 0, 1, 0]), ("JPEG XR", [0x49, 0x49, 0xBC]), ("Radiance HDR", Array("#?RADIANCE".utf8)),
+            ("DirectDraw surface", Array("DDS ".utf8)),
+        ] + (1...7).map { ("PNM", Array("P\($0)".utf8)) }
+
     /// Describes the apparent type of the bytes for an error message. The bytes themselves are never included.
     public static func describe(_ bytes: some Collection<UInt8>) -> String {
         let head = Array(bytes.prefix(256))
@@ -45,7 +59,7 @@ public enum ImageFileType: String, Sendable, Hashable, CaseIterable {
         if let kind = sniff(head) { return kind.rawValue }
         let reader = ByteReader(head)
         if reader.text(4, 4) == "ftyp" { return "an ISO media file (\(reader.text(8, 4) ?? "unknown brand"))" }
-        if head.starts(with: Array("8BPS".utf8)) { return "Photoshop" }
+        for (name, magic) in unsupportedMagic where head.starts(with: magic) { return name }
         if head.starts(with: Array("%!".utf8)) { return "PostScript" }
         if head.starts(with: Array("%PDF".utf8)) { return "PDF" }
         let isText = head.allSatisfy { $0 >= 0x20 || $0 == 0x09 || $0 == 0x0A || $0 == 0x0D }

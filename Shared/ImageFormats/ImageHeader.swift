@@ -21,6 +21,8 @@ public struct ImageHeader: Sendable, Hashable {
     public var hasAlpha = false
     /// True if the file contains its end marker; false if bytes are missing.
     public var isComplete = true
+    /// True if the decoder returns the negative: ImageMagick ignores that white is zero at two and four bits.
+    public var isNegated = false
     /// The range of the EXIF block's TIFF structure in the file.
     public var exif: Range<Int>?
     /// The range of the XMP packet in the file.

@@ -25,6 +25,9 @@ public enum JPEGStructure {
                 guard header == nil, let height = reader.big16(offset + 3), let width = reader.big16(offset + 5) else {
                     break
                 }
+                guard isFrame(reader, offset, length) else {
+                    throw .invalid("a JPEG file with an impossible frame header")
+                }
                 header = ImageHeader(kind: .jpeg, storedWidth: width, storedHeight: height)
             case 0xE1 where reader.has("Exif\0", at: offset + 2) && exif == nil:
                 if content.count > 6 { exif = content.startIndex + 6..<content.endIndex }
@@ -39,6 +42,17 @@ public enum JPEGStructure {
         header.xmp = xmp
         header.isComplete = isComplete
         return header
+    }
+
+    /// Returns true if a frame header has values that are allowed (ITU-T T.81, B.2.2).
+    private static func isFrame(_ reader: ByteReader, _ offset: Int, _ length: Int) -> Bool {
+        guard let precision = reader.byte(offset + 2), (2...16).contains(precision),
+            let components = reader.byte(offset + 7), (1...4).contains(components), length == 8 + 3 * components
+        else { return false }
+        return (0..<components).allSatisfy { component in
+            guard let sampling = reader.byte(offset + 9 + 3 * component) else { return false }
+            return (1...4).contains(sampling >> 4) && (1...4).contains(sampling & 15)
+        }
     }
 
     /// Returns true if there is a colour profile in the segments before the image data.

@@ -2,8 +2,11 @@
 enum PNGStructure {
     static func read(_ reader: ByteReader) throws(ImageHeader.Failure) -> ImageHeader {
         guard reader.has("IHDR", at: 12), let width = reader.big32(16), let height = reader.big32(20),
-            let colour = reader.byte(25)
+            let colour = reader.byte(25), let depth = reader.byte(24)
         else { throw .truncated }
+        guard [1, 2, 4, 8, 16].contains(depth), [0, 2, 3, 4, 6].contains(colour) else {
+            throw .invalid("a PNG file of colour type \(colour) with \(depth) bits")
+        }
         var header = ImageHeader(kind: .png, storedWidth: width, storedHeight: height)
         header.hasAlpha = colour & 4 != 0
         header.isComplete = false
@@ -125,10 +128,13 @@ enum WebPStructure {
             header.hasAlpha = flags & 0x10 != 0
             return header
         case "VP8 ":
-            guard let width = reader.little16(26), let height = reader.little16(28) else { return nil }
+            // The start code of a key frame (RFC 6386, section 9.1).
+            guard reader.slice(23, 3)?.elementsEqual([0x9D, 0x01, 0x2A]) == true, let width = reader.little16(26),
+                let height = reader.little16(28)
+            else { return nil }
             return ImageHeader(kind: .webp, storedWidth: width & 0x3FFF, storedHeight: height & 0x3FFF)
         case "VP8L":
-            guard let bits = reader.little32(21) else { return nil }
+            guard reader.byte(20) == 0x2F, let bits = reader.little32(21) else { return nil }
             var header = ImageHeader(
                 kind: .webp,
                 storedWidth: bits & 0x3FFF + 1,
@@ -145,6 +151,12 @@ enum WebPStructure {
 enum BMPStructure {
     static func read(_ reader: ByteReader) throws(ImageHeader.Failure) -> ImageHeader {
         guard let size = reader.little32(2), let form = reader.little32(14) else { throw .truncated }
+        // One plane of an allowed depth follows the size.
+        guard let planes = reader.little16(form == 12 ? 22 : 26), let depth = reader.little16(form == 12 ? 24 : 28)
+        else { throw .truncated }
+        guard planes == 1, [1, 2, 4, 8, 16, 24, 32].contains(depth) else {
+            throw .invalid("a BMP file with \(planes) planes of \(depth) bits")
+        }
         var header: ImageHeader
         if form == 12 {
             guard let width = reader.little16(18), let height = reader.little16(20) else { throw .truncated }

@@ -1,4 +1,4 @@
-/// Parses the first directory of a TIFF structure: of a TIFF file or of an EXIF block.
+/// Parses the first directory of a TIFF structure: of a TIFF or BigTIFF file or of an EXIF block.
 public enum TIFFStructure {
     private static let longest = 4096
 
@@ -7,11 +7,25 @@ public enum TIFFStructure {
         guard let width = directory.number(0x0100), let height = directory.number(0x0101) else {
             throw .invalid("a TIFF file whose first directory has no size")
         }
+        if let found = unsupported(directory) { throw .unsupported(found: found) }
         var header = ImageHeader(kind: .tiff, storedWidth: width, storedHeight: height)
         header.exif = file.bytes.startIndex..<file.bytes.endIndex
         header.hasAlpha = directory.number(0x0152) != nil
+        header.isNegated = directory.number(photometricTag) == 0 && [2, 4].contains(directory.number(0x0102))
         if let packet = directory.bytes(0x02BC) { header.xmp = packet }
         return header
+    }
+
+    /// Returns the name of a variant that the decoder would return with wrong pixels; nil for any other.
+    private static func unsupported(_ directory: Directory) -> String? {
+        let compression = directory.number(0x0103)
+        if compression == 6 { return "a TIFF file with old-style JPEG compression (6)" }
+        // libtiff converts JPEG tiles to RGB only if they are YCbCr.
+        if compression == 7, directory.number(photometricTag) == 5, directory.number(0x0142) != nil {
+            return "a TIFF file with tiles of CMYK JPEG"
+        }
+        if directory.number(0x0153) == 2 { return "a TIFF file with signed samples" }
+        return nil
     }
 
     /// Returns the stored orientation (tag 0x0112) of an EXIF block.
@@ -44,11 +58,13 @@ public enum TIFFStructure {
         return content.startIndex..<content.endIndex
     }
 
-    /// One image file directory.
+    /// One image file directory. The numbers of BigTIFF have eight bytes where those of TIFF have four, and those of
+    /// entries eight where they have two.
     private struct Directory {
         let reader: ByteReader
         let start: Int
         let count: Int
+        private let isBig: Bool
 
         init?(_ block: ByteReader, at offset: Int?) {
             switch block.text(0, 2) {
@@ -56,48 +72,76 @@ public enum TIFFStructure {
             case "MM": reader = ByteReader(block.bytes, isLittle: false)
             default: return nil
             }
-            guard reader.short(2) == 42, let start = offset ?? reader.long(4), let count = reader.short(start),
-                count <= TIFFStructure.longest
+            switch reader.short(2) {
+            case 42: isBig = false
+            case 43 where reader.short(4) == 8 && reader.short(6) == 0: isBig = true
+            default: return nil
+            }
+            guard let start = offset ?? (isBig ? reader.long8(8) : reader.long(4)),
+                let count = isBig ? reader.long8(start) : reader.short(start), count <= TIFFStructure.longest
             else { return nil }
             self.start = start
             self.count = count
         }
 
-        /// The offset of the next directory.
-        var next: Int? { reader.long(start + 2 + 12 * count) }
+        private var wordSize: Int { isBig ? 8 : 4 }
+        private var countSize: Int { isBig ? 8 : 2 }
+        private var entrySize: Int { 4 + 2 * wordSize }
 
-        private func entry(_ tag: Int) -> Int? {
-            for index in 0..<count where reader.short(start + 2 + 12 * index) == tag { return start + 2 + 12 * index }
+        private func word(_ offset: Int) -> Int? { isBig ? reader.long8(offset) : reader.long(offset) }
+
+        /// The offset of the next directory.
+        var next: Int? { word(start + countSize + entrySize * count) }
+
+        /// The values of a field: their type and number, and where they are.
+        private struct Field {
+            let type: Int
+            let count: Int
+            let offset: Int
+        }
+
+        private func field(_ tag: Int) -> Field? {
+            for index in 0..<count {
+                let entry = start + countSize + entrySize * index
+                guard reader.short(entry) == tag else { continue }
+                guard let type = reader.short(entry + 2), let count = word(entry + 4), let size = Self.sizes[type]
+                else { return nil }
+                let values = entry + 4 + wordSize
+                guard count > wordSize / size else { return Field(type: type, count: count, offset: values) }
+                return word(values).map { Field(type: type, count: count, offset: $0) }
+            }
             return nil
         }
 
-        /// Returns the first value of a field of type byte, short or long.
-        func number(_ tag: Int) -> Int? {
-            guard let entry = entry(tag) else { return nil }
-            return switch reader.short(entry + 2) {
-            case 1: reader.byte(entry + 8)
-            case 3: reader.short(entry + 8)
-            case 4: reader.long(entry + 8)
+        /// The bytes of a value by type: byte, text, short, long, undefined, directory, and the eight bytes of BigTIFF.
+        private static let sizes = [1: 1, 2: 1, 3: 2, 4: 4, 7: 1, 13: 4, 16: 8, 18: 8]
+
+        private func value(_ field: Field, _ index: Int) -> Int? {
+            switch Self.sizes[field.type] {
+            case 1: reader.byte(field.offset + index)
+            case 2: reader.short(field.offset + 2 * index)
+            case 4: reader.long(field.offset + 4 * index)
+            case 8: reader.long8(field.offset + 8 * index)
             default: nil
             }
         }
 
+        /// Returns the first value of a field of type byte, short, long or long8.
+        func number(_ tag: Int) -> Int? {
+            guard let field = field(tag), [1, 3, 4, 16].contains(field.type) else { return nil }
+            return value(field, 0)
+        }
+
         /// Returns the values of a field of offsets, at most eight.
         func places(_ tag: Int) -> [Int] {
-            guard let entry = entry(tag), let type = reader.short(entry + 2), type == 4 || type == 13,
-                let count = reader.long(entry + 4), count > 0
-            else { return [] }
-            guard count > 1, let start = reader.long(entry + 8) else {
-                return [reader.long(entry + 8)].compactMap { $0 }
-            }
-            return (0..<min(count, 8)).compactMap { reader.long(start + 4 * $0) }
+            guard let field = field(tag), [4, 13, 16, 18].contains(field.type) else { return [] }
+            return (0..<min(field.count, 8)).compactMap { value(field, $0) }
         }
 
         /// Returns the range of the bytes of a field of type byte or undefined.
         func bytes(_ tag: Int) -> Range<Int>? {
-            guard let entry = entry(tag), let type = reader.short(entry + 2), type == 1 || type == 7,
-                let length = reader.long(entry + 4), length > 4, let offset = reader.long(entry + 8),
-                let content = reader.slice(offset, length)
+            guard let field = field(tag), field.type == 1 || field.type == 7, field.count > 4,
+                let content = reader.slice(field.offset, field.count)
             else { return nil }
             return content.startIndex..<content.endIndex
         }

@@ -35,7 +35,7 @@ struct HostileBytesTests {
             ),
             ("markup", Array("<image><read filename=\"/etc/passwd\"/><write filename=\"/tmp/x\"/></image>".utf8)),
             ("PostScript", Array("%!PS-Adobe-3.0\n".utf8)), ("PDF", Array("%PDF-1.4\n".utf8)),
-            ("unknown bytes", [0, 0, 1, 0, 1, 0, 16, 16]),
+            ("Windows icon", [0, 0, 1, 0, 1, 0, 16, 16]),
             ("an ISO media file (isom)", [0, 0, 0, 24] + Array("ftypisom0000isomiso2".utf8)),
             ("Photoshop", Array("8BPS".utf8) + [0, 1, 0, 0]),
         ]

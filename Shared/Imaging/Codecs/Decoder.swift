@@ -47,6 +47,7 @@ enum Decoder {
         }
         if wand.warnings.contains(where: { $0.lowercased().contains("premature end") }) { throw .truncated }
         if header.kind == .gif { try layOnCanvas(wand, header) }
+        if header.isNegated { try wand.attempt("negating", MagickNegateImage(wand.pointer, MagickFalse)) }
         try check(wand, header, isScaled: isScaled, width, height)
         if isScaled, wand.width != width || wand.height != height {
             try wand.crop(PixelRect(x: 0, y: 0, width: width, height: height))

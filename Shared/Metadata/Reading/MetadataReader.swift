@@ -46,11 +46,15 @@ public enum MetadataReader {
         return facts
     }
 
-    /// Refuses a truncated image, whose missing part would be rendered grey.
+    /// Refuses a truncated image, whose missing part would be rendered grey, and a header without an image.
     ///
     /// - Throws: `MetadataError.truncated`, or another error if the bytes are not an image
     public static func requireWhole(_ bytes: [UInt8]) throws(MetadataError) {
-        guard try header(of: bytes).isComplete else { throw .truncated }
+        let header = try header(of: bytes)
+        guard header.isComplete else { throw .truncated }
+        guard header.kind != .jxl || JPEGXLFrames.areReadable(bytes) else {
+            throw .invalid("a JPEG XL file whose frames cannot be read")
+        }
     }
 
     /// How many bytes ``isFilm(_:rawEnding:)`` looks at.

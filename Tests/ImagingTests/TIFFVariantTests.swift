@@ -1,0 +1,97 @@
+import ImageFormats
+import TestSupport
+import Testing
+
+@testable import Imaging
+
+/// Variants of TIFF that decoders open with wrong pixels and without an error: each is right, or refused by name.
+struct TIFFVariantTests {
+    private static let side = 32
+
+    /// Writes a TIFF or BigTIFF file of one strip, in the byte order of Intel.
+    struct File: Sendable {
+        var bits = 8
+        var photometric = 1
+        var isBig = false
+        /// Further fields of type short, by tag.
+        var fields: [Int: Int] = [:]
+
+        func bytes(_ data: [UInt8]) -> [UInt8] {
+            var values = [
+                256: side, 257: side, 258: bits, 259: 1, 262: photometric, 273: 0, 277: 1, 278: side, 279: data.count,
+            ]
+            values.merge(fields) { $1 }
+            let (head, word, number) = isBig ? (16, 8, 8) : (8, 4, 2)
+            let start = head + number + values.count * (4 + 2 * word) + word
+            values[273] = start
+            var bytes: [UInt8] = Array("II".utf8) + little(isBig ? 43 : 42, 2)
+            bytes += isBig ? little(8, 2) + little(0, 2) + little(16, 8) : little(8, 4)
+            bytes += little(values.count, number)
+            for (tag, value) in values.sorted(by: { $0.key < $1.key }) {
+                let isLong = tag == 273 || tag == 279
+                bytes += little(tag, 2) + little(isLong ? 4 : 3, 2) + little(1, word) + little(value, word)
+            }
+            return bytes + little(0, word) + data
+        }
+
+        private func little(_ value: Int, _ count: Int) -> [UInt8] {
+            (0..<count).map { UInt8(truncatingIfNeeded: value >> (8 * $0)) }
+        }
+    }
+
+    /// Returns rows that become brighter from left to right.
+    private func ramp(bits: Int, isInk: Bool) -> [UInt8] {
+        let most = (1 << bits) - 1
+        var row: [UInt8] = []
+        var (byte, used) = (0, 0)
+        for x in 0..<Self.side {
+            let value = (x * most + Self.side / 2) / (Self.side - 1)
+            byte = byte << bits | (isInk ? most - value : value)
+            used += bits
+            guard used == 8 else { continue }
+            row.append(UInt8(byte))
+            (byte, used) = (0, 0)
+        }
+        return (0..<Self.side).flatMap { _ in row }
+    }
+
+    /// Returns the brightness at the left and at the right edge, 0 to 255.
+    private func edges(_ bytes: [UInt8]) throws -> (left: UInt8, right: UInt8) {
+        let wand = try Decoder.decode(
+            bytes,
+            ImageProbe.header(of: bytes, limits: PixelLimits()),
+            eighths: DecodeScale.full,
+            scale: 1,
+            limits: PixelLimits()
+        )
+        let pixels = try ContactSheet.pixels(of: wand)
+        return (pixels.rgb[3], pixels.rgb[3 * (Self.side - 2)])
+    }
+
+    @Test(arguments: [1, 2, 4, 8], [false, true])
+    func `grey of every depth is a positive, wherever white is`(bits: Int, isInk: Bool) throws {
+        let bytes = File(bits: bits, photometric: isInk ? 0 : 1).bytes(ramp(bits: bits, isInk: isInk))
+        let (left, right) = try edges(bytes)
+        #expect(left < 30 && right > 190, "\(left) to \(right)")
+    }
+
+    @Test func `BigTIFF is opened`() throws {
+        let bytes = File(isBig: true).bytes(ramp(bits: 8, isInk: false))
+        #expect(ImageFileType.sniff(bytes) == .tiff)
+        let (left, right) = try edges(bytes)
+        #expect(left < 30 && right > 225, "\(left) to \(right)")
+    }
+
+    @Test(arguments: [
+        (File(fields: [259: 6]), "old-style JPEG"), (File(bits: 32, fields: [339: 2]), "signed"),
+        (File(bits: 8, fields: [339: 2]), "signed"),
+        (File(photometric: 5, fields: [259: 7, 322: 32, 323: 32]), "tiles of CMYK JPEG"),
+    ])
+    func `a variant that would come out wrong is refused by name`(_ test: (file: File, name: String)) {
+        let error = #expect(throws: ImageHeader.Failure.self) {
+            try ImageHeader.read(test.file.bytes([UInt8](repeating: 0, count: Self.side * Self.side * 4)))
+        }
+        guard case .unsupported(let found) = error else { return #expect(Bool(false), "\(String(describing: error))") }
+        #expect(found.contains(test.name), "\(found)")
+    }
+}

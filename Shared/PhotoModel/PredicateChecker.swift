@@ -53,6 +53,7 @@ struct PredicateChecker {
         _ folding: TextFolding
     ) throws(PredicateError) -> PredicateNode {
         try check(operation, folding, against: key)
+        if key.type == .date, let condition = try day(key, operation, literal) { return condition }
         if let kind = operation.textKind {
             return try text(literal, key).map { .text(key, TextMatch(kind, $0, folding: folding)) }
                 ?? .constant(false)
@@ -69,6 +70,86 @@ struct PredicateChecker {
                 return relation == .equal ? match : .not(match)
             }
             return .comparison(key, relation, try value(literal, key))
+        }
+    }
+
+    /// Returns the condition on a name that is no key of its own: of the number of keywords, or of the whole location;
+    /// nil for any other name.
+    ///
+    /// Both ask whether something is missing, and are written as conditions that exist for other reasons.
+    func missing(
+        _ name: String,
+        _ operation: PredicateOperator,
+        _ literal: PredicateLiteral
+    ) throws(PredicateError) -> PredicateNode? {
+        guard let property = Self.missing[name], entityClass == .asset else { return nil }
+        func refused(_ allowed: [String]) -> PredicateError {
+            PredicateError(
+                .unsupportedPredicate,
+                "\(name) is only tested for presence",
+                key: name,
+                entityClass: entityClass,
+                allowed: allowed.map { "\(name) \($0)" }
+            )
+        }
+        switch property {
+        case .location:
+            guard case .json(.null) = literal, operation == .equal || operation == .notEqual else {
+                throw refused(["== nil", "!= nil"])
+            }
+            return .comparison(.latitude, operation == .equal ? .equal : .notEqual, .null)
+        case .keywordCount:
+            let some = PredicateNode.anyKeyword(.matches(TextMatch(.like, "*")))
+            guard case .json(.int(let number)) = literal else { throw refused(["== 0", "> 0"]) }
+            switch (operation, number) {
+            case (.equal, 0), (.lessOrEqual, 0), (.less, 1): return .not(some)
+            case (.notEqual, 0), (.greater, 0), (.greaterOrEqual, 1): return some
+            default: throw refused(["== 0", "> 0"])
+            }
+        }
+    }
+
+    /// True if a name is one that ``missing(_:_:_:)`` knows.
+    func hasMissing(_ name: String) -> Bool { entityClass == .asset && Self.missing[name] != nil }
+
+    private enum MissingProperty { case location, keywordCount }
+
+    private static let missing: [String: MissingProperty] = [
+        "location": .location, "keywords.@count": .keywordCount,
+    ]
+
+    /// Returns the condition on a date that is compared with a day, which is all of its time in UTC; nil if it is not.
+    private func day(
+        _ key: PredicateKey,
+        _ operation: PredicateOperator,
+        _ literal: PredicateLiteral
+    ) throws(PredicateError) -> PredicateNode? {
+        func day(_ literal: PredicateLiteral) -> (start: PredicateValue, end: PredicateValue)? {
+            guard case .json(.string(let text)) = literal, text.utf8.count == Timestamp.dayLength,
+                let start = Timestamp.parse(text)
+            else { return nil }
+            return (.integer(start), .integer(start + 86_400_000_000 - 1))
+        }
+        if operation == .between, case .list(let bounds) = literal, bounds.count == 2, let last = day(bounds[1]) {
+            return .between(key, try value(bounds[0], key), last.end)
+        }
+        if operation == .isIn, case .list(let literals) = literal, literals.contains(where: { day($0) != nil }) {
+            guard literals.count <= 100 else {
+                throw PredicateError(.limitExceeded, "IN takes at most 100 values if one is a day", key: key.name)
+            }
+            var days: [PredicateNode] = []
+            for literal in literals { days.append(try condition(key, .equal, literal, [])) }
+            return .or(days)
+        }
+        guard let (start, end) = day(literal) else { return nil }
+        return switch operation {
+        case .equal: .between(key, start, end)
+        case .notEqual: .not(.between(key, start, end))
+        case .less: .comparison(key, .less, start)
+        case .lessOrEqual: .comparison(key, .lessOrEqual, end)
+        case .greater: .comparison(key, .greater, end)
+        case .greaterOrEqual: .comparison(key, .greaterOrEqual, start)
+        default: nil
         }
     }
 
@@ -204,8 +285,8 @@ struct PredicateChecker {
 // MARK: - Values
 
 extension PredicateChecker {
-    /// Up to this many seconds, a `Double` represents every microsecond.
-    private static let maxSeconds = 1_000_000_000.0
+    /// Up to here a `Double` represents every microsecond.
+    private static let maxMicroseconds = 1e15
 
     private func list(
         _ literal: PredicateLiteral,
@@ -282,8 +363,10 @@ extension PredicateChecker {
                 ?? json.stringValue.flatMap(Timestamp.parse)
                 .map { .integer($0) }
         case .duration:
-            guard let seconds = json.doubleValue, abs(seconds) <= Self.maxSeconds else { return nil }
-            return .integer(Int64((seconds * 1_000_000).rounded()))
+            if let text = json.stringValue { return DurationText.microseconds(text).map { .integer($0) } }
+            if let microseconds = json.intValue { return .integer(microseconds) }
+            guard let microseconds = json.doubleValue, abs(microseconds) <= Self.maxMicroseconds else { return nil }
+            return .integer(Int64(microseconds.rounded()))
         case .flag:
             if let flag = json.boolValue { return .flag(flag) }
             return json.intValue.flatMap { $0 == 0 || $0 == 1 ? .integer($0) : nil }

@@ -8,6 +8,8 @@ public import JSONValue
 //     {"key": K, "op": "in", "value": [V, …]}
 //     {"key": K, "op": "beginsWith" | "contains" | "endsWith" | "like", "value": TEXT, "options": "c" | "d" | "cd"}
 //     {"key": K, "op": "==" | "!=", "value": TEXT, "options": …}
+//     {"key": "location", "op": "==" | "!=", "value": null}
+//     {"key": "keywords.@count", "op": "==" | ">", "value": 0}
 //     {"key": K, "mask": M, "op": "==" | "!=", "value": M}      compares (key & mask) with the value, default 0
 //     {"any": "keywords", "op": "==" | "in" | a text operator, "value": …, "options": …}
 //     {"near": {"latitude": …, "longitude": …, "radius": metres}}
@@ -114,16 +116,21 @@ struct PredicateTreeReader {
         let isAny = object["key"] == nil
         let hasMask = object["mask"] != nil
         try only(isAny ? ["any", "op", "value", "options"] : ["key", "op", "value", "options", "mask"], in: object)
-        let key = try checker.key(name)
         guard let operation = PredicateOperator(rawValue: sign) else {
             throw PredicateError(
                 .unsupportedPredicate,
                 "unknown operator \"\(sign.prefix(32))\"",
-                key: key.name,
+                key: try checker.key(name).name,
                 entityClass: checker.entityClass,
                 allowed: PredicateOperator.allCases.map(\.rawValue)
             )
         }
+        if !isAny, !hasMask, object["options"] == nil, let value = object["value"],
+            let condition = try checker.missing(name, operation, .json(value))
+        {
+            return condition
+        }
+        let key = try checker.key(name)
         guard let folding = TextFolding(letters: object["options"]?.stringValue ?? "") else {
             throw PredicateError(.invalidPredicate, "options are c, d or cd", key: key.name, allowed: ["c", "d", "cd"])
         }
@@ -224,7 +231,6 @@ extension PredicateKey {
         switch (value, type) {
         case (.null, _): .null
         case (.integer(let number), .flag): .bool(number != 0)
-        case (.integer(let number), .duration): .double(Double(number) / 1_000_000)
         case (.integer(let number), .name(let names)):
             names.first { $0.number == number }.map { .string($0.name) } ?? .int(number)
         case (.integer(let number), _): .int(number)

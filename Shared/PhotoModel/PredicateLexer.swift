@@ -84,7 +84,11 @@ struct PredicateLexer {
             return .number(try number())
         case _ where Self.isWord(first):
             let start = offset
-            while let byte = byte(), Self.isWord(byte) { offset += 1 }
+            while let byte = byte(),
+                Self.isWord(byte) || byte == UInt8(ascii: "@") && bytes[offset - 1] == UInt8(ascii: ".")
+            {
+                offset += 1
+            }
             return .word(String(decoding: bytes[start..<offset], as: UTF8.self))
         default: break
         }

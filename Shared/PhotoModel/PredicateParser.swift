@@ -6,9 +6,11 @@ extension Predicate {
     /// Comparisons with the key on either side (`= == != <> < <= =< > >= =>`), `BETWEEN {a, b}`, `IN {…}`, `BEGINSWITH
     /// CONTAINS ENDSWITH LIKE == !=` with `[c] [d] [cd]`, `ANY keywords …` (also SOME and NONE), bit tests
     /// `(mediaSubtypes & 2) != 0`, `AND OR NOT && || !`, parentheses, TRUEPREDICATE and FALSEPREDICATE, a flag alone,
-    /// quoted text, numbers, TRUE FALSE YES NO, NIL NULL, dates as `CAST("2024-05-01T00:00:00Z", "NSDate")` or as text,
-    /// and `%@ %d %ld %f %K …` for the arguments in their order. Our own additions are `NEAR(latitude, longitude,
-    /// metres)` and `INSIDE(south, west, north, east)`. Keywords are case-insensitive, keys are case-sensitive.
+    /// quoted text, numbers, durations as `60 s`, TRUE FALSE YES NO, NIL NULL, dates as text or as
+    /// `CAST("2024-05-01T00:00:00Z", "NSDate")`, days as `"2024-05-01"` (all of their time in UTC), `location == nil`,
+    /// `keywords.@count == 0`, and `%@ %d %ld %f %K …` for the arguments in their order. Our own additions are
+    /// `NEAR(latitude, longitude, metres)` and `INSIDE(south, west, north, east)`. Keywords are case-insensitive, keys
+    /// are case-sensitive.
     ///
     /// - Throws: `unsupported_predicate`, `invalid_predicate`, `limit_exceeded`, with the byte offset in the text
     public init(
@@ -40,6 +42,8 @@ struct PredicateParser {
     /// One side of a comparison.
     private enum Operand {
         case key(PredicateKey)
+        /// A name that is no key, of something that may be missing.
+        case missing(String)
         case masked(PredicateKey, PredicateLiteral)
         case literal(PredicateLiteral)
     }
@@ -246,6 +250,11 @@ struct PredicateParser {
         _ right: Operand
     ) throws(PredicateError) -> PredicateNode {
         switch (left, right) {
+        case (.missing(let name), .literal(let literal)) where quantifier == nil && folding.isEmpty:
+            guard let condition = try checker.missing(name, operation, literal) else {
+                throw .unknownKey(name, of: checker.entityClass, offset: nil)
+            }
+            return condition
         case (.key(let key), .literal(let literal)):
             guard let quantifier else {
                 return try checker.condition(key, operation, listed(literal, operation), folding)
@@ -331,10 +340,12 @@ struct PredicateParser {
         switch token.kind {
         case .key(let name):
             position += 1
+            if checker.hasMissing(name) { return .missing(name) }
             return .key(try checker.key(name, offset: token.offset))
         case .word(let name) where Self.literal(name) == nil && name.uppercased() != "CAST":
             if Self.isConnective(name) || Self.operation(token) != nil { throw unexpected("a key or a constant") }
             position += 1
+            if checker.hasMissing(name) { return .missing(name) }
             return .key(try checker.key(name, offset: token.offset))
         default: return .literal(try constant())
         }
@@ -356,6 +367,13 @@ struct PredicateParser {
             return .json(.string(text))
         case .number(let json), .argument(let json):
             position += 1
+            // A unit makes it a duration: `60 s`.
+            if case .word(let unit) = token.kind, DurationText.units.contains(where: { $0.name == unit }),
+                let number = json.doubleValue
+            {
+                position += 1
+                return .json(.string("\(number) \(unit)"))
+            }
             return .json(json)
         case .word(let name):
             if name.uppercased() == "CAST" { return try date() }

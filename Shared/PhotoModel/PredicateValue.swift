@@ -55,8 +55,10 @@ public enum PredicateType: Sendable, Hashable {
     /// A finite `Double`.
     case number
     /// Microseconds since 1970. Literals are RFC 3339 text, whole microseconds, or CAST(…, "NSDate").
+    ///
+    /// A day as text, `2024-05-01`, is all of its time in UTC: `<=` and the end of BETWEEN include it.
     case date
-    /// Microseconds. Literals are seconds, like PhotoKit's `duration`.
+    /// Microseconds. Literals are microseconds, or text with a unit: "60 s", see ``DurationText``.
     case duration
     /// Literals are true and false, or 1 and 0.
     case flag
@@ -88,7 +90,8 @@ public enum PredicateType: Sendable, Hashable {
         case .integer: "a whole number"
         case .number: "a number"
         case .date: "a date: RFC 3339 text, or microseconds since 1970"
-        case .duration: "a number of seconds"
+        case .duration:
+            "microseconds, or a number with a unit: \(DurationText.units.map(\.name).joined(separator: ", "))"
         case .flag: "true or false"
         case .id: "an identifier"
         case .name(let names): "one of " + names.map(\.name).joined(separator: ", ")

@@ -3,6 +3,9 @@ public enum Timestamp {
     /// The years 1 to 9999, the range of RFC 3339.
     public static let range: ClosedRange<Int64> = -62_135_596_800_000_000...253_402_300_799_999_999
 
+    /// The length of a day without a time, `2024-05-01`.
+    static let dayLength = 10
+
     /// Parses `2024-05-01T12:30:00.25+02:00`, or `2024-05-01` as its midnight in UTC; `nil` for anything else.
     ///
     /// Digits below a microsecond are dropped. There are no leap seconds.

@@ -10,6 +10,11 @@ struct PredicateParserTests {
     private static let photoHDR = #"{"key":"mediaSubtypes","mask":2,"op":"!=","value":0}"#
     private static let date = #"{"key":"creationDate","op":">=","value":1714521600000000}"#
 
+    private static let durations = #"{"key":"duration","op":"in","value":[2,1000,90000000,3600000000]}"#
+    private static let withoutKeywords = #"{"not":{"any":"keywords","op":"like","value":"*"}}"#
+    private static let day =
+        #"{"key":"creationDate","op":"between","value":[1714521600000000,1714607999999999]}"#
+
     static let readings: [(String, String)] = [
         ("rating > 3", rating), ("3 < rating", rating), ("(rating) > (3)", rating), ("rating>3", rating),
         ("  rating\n>\t3 ", rating), ("rating > 3.0", rating), ("rating > 0x3", rating), ("((rating > 3))", rating),
@@ -32,7 +37,19 @@ struct PredicateParserTests {
         ("mediaType == 1", #"{"key":"mediaType","op":"==","value":"image"}"#),
         ("mediaType IN {1, 'video'}", #"{"key":"mediaType","op":"in","value":["image","video"]}"#),
         ("mediaType IN {'video'}", #"{"key":"mediaType","op":"==","value":"video"}"#),
-        ("duration > 1.5", #"{"key":"duration","op":">","value":1.5}"#),
+        ("duration > 60", #"{"key":"duration","op":">","value":60}"#),
+        ("duration > 60 s", #"{"key":"duration","op":">","value":60000000}"#),
+        ("duration > '1.5 s'", #"{"key":"duration","op":">","value":1500000}"#),
+        ("duration IN {1 ms, 2 us, 1.5 min, 1 h}", durations),
+        ("location == nil", #"{"key":"location.latitude","op":"==","value":null}"#),
+        ("location != NULL", #"{"key":"location.latitude","op":"!=","value":null}"#),
+        ("keywords.@count == 0", withoutKeywords), ("keywords.@count < 1", withoutKeywords),
+        ("NOT keywords.@count > 0", withoutKeywords), ("!(keywords.@count != 0)", withoutKeywords),
+        ("creationDate < '2024-05-01'", #"{"key":"creationDate","op":"<","value":1714521600000000}"#),
+        ("creationDate <= '2024-05-01'", #"{"key":"creationDate","op":"<=","value":1714607999999999}"#),
+        ("creationDate > '2024-05-01'", #"{"key":"creationDate","op":">","value":1714607999999999}"#),
+        ("creationDate == '2024-05-01'", day), ("creationDate BETWEEN {'2024-05-01', '2024-05-01'}", day),
+        ("creationDate IN {'2024-05-01'}", day), ("creationDate != '2024-05-01'", #"{"not":\#(day)}"#),
         ("pixelWidth BETWEEN {100, 200}", #"{"key":"pixelWidth","op":"between","value":[100,200]}"#),
         ("pixelWidth BETWEEN {100, 100}", #"{"key":"pixelWidth","op":"==","value":100}"#),
         ("pixelWidth BETWEEN {200, 100}", "false"), ("rating IN {}", "false"), ("rating < nil", "false"),

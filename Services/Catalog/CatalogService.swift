@@ -202,7 +202,7 @@ struct CatalogService: RunnableService {
         _ environment: CatalogEnvironment,
         _ logger: Logger
     ) throws -> LibraryStore {
-        var options = DatabaseFileOptions()
+        var options = LibraryStore.Options()
         options.readers = configuration.readers
         options.checkSeconds = configuration.checkSeconds
         let store = try LibraryStore(
@@ -212,7 +212,7 @@ struct CatalogService: RunnableService {
             newHistory: environment.makeName(),
             logger: logger
         )
-        if store.database.check == .unfinished {
+        if store.isCheckUnfinished {
             logger.notice(
                 "the database check at start did not finish; run catalog --check for a complete one",
                 metadata: ["seconds": "\(configuration.checkSeconds)"]

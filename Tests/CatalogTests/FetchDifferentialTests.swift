@@ -30,7 +30,7 @@ struct FetchDifferentialTests {
                 return
             }
             let found = try await fixture.store.read { reader -> (rows: [ObjectID], count: Int?) in
-                let store = FetchStore(database: reader.database)
+                let store = reader.fetches
                 let rows = try store.assetRows(fetch, .init()) ?? []
                 let assets = try reader.assets.assets(rows)
                 return (rows.compactMap { assets[$0]?.id }, try store.assetCount(fetch))
@@ -90,7 +90,7 @@ struct FetchDifferentialTests {
                 .sorted(by: fetch.areInIncreasingOrder).map(\.id)
             let expected = Array(passing.dropFirst(fetch.offset).prefix(fetch.limit > 0 ? fetch.limit : .max))
             let found = try await fixture.store.read { reader -> (ids: [ObjectID], count: Int)? in
-                let page = try CollectionFetchStore(database: reader.database).page(fetch, .init())
+                let page = try reader.collectionFetches.page(fetch, .init())
                 return page.map { ($0.objects.map(\.id), $0.count) }
             }
             guard found?.ids == expected, found?.count == expected.count else {

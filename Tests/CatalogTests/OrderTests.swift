@@ -79,7 +79,7 @@ struct OrderTests {
             let whole = assets.filter(fetch.includes).sorted(by: fetch.areInIncreasingOrder).map(\.id)
             for (from, count) in [(0, 1), (0, 30), (7, 3), (max(0, whole.count - 5), 30), (whole.count, 5)] {
                 let found = try await fixture.store.read { reader -> (rows: [ObjectID], count: Int?) in
-                    let store = FetchStore(database: reader.database)
+                    let store = reader.fetches
                     let rows = try store.assetRows(fetch, .init(from: from, count: count)) ?? []
                     return (try reader.assets.identifiers(rows), try store.assetCount(fetch))
                 }

@@ -19,7 +19,7 @@ struct QueryPlanTests {
         if order != "modificationDate:desc" { fetches.append(try Fetch(.assets(.smartAlbum(.favorites)), sort: sort)) }
         for fetch in fetches {
             let plan = try await fixture.store.read { reader -> [String] in
-                let store = FetchStore(database: reader.database)
+                let store = reader.fetches
                 let query = try #require(try store.pageQuery(fetch, .init(from: 0, count: 100)))
                 let rows = try Row.fetchAll(
                     reader.database,
@@ -48,7 +48,7 @@ struct QueryPlanTests {
         for fetch in fetches {
             #expect(fetch.counter != nil, "\(fetch.json.text)")
             let (counted, listed) = try await fixture.store.read { reader in
-                let store = FetchStore(database: reader.database)
+                let store = reader.fetches
                 return (try store.assetCount(fetch), try store.assetRows(fetch, .init())?.count)
             }
             #expect(counted == listed, "\(fetch.json.text)")

@@ -75,6 +75,16 @@ struct SourceRuleTests {
         expectNone(words, in: \.strings, of: others, "SQL outside a Store or Schema file")
     }
 
+    @Test func `only the store reaches into the library's database`() throws {
+        let others = tree.productFiles.filter { !SourceRules.mayHoldSQL($0) }
+        expectNone(
+            /\b(reader|store)\.database\b/,
+            in: \.code,
+            of: others,
+            "it reaches through the store: give the type in Store a method"
+        )
+    }
+
     @Test func `no file is longer than the limit`() throws {
         for file in tree.files {
             #expect(file.source.lineCount <= SourceRules.longestFile, "\(file.path) is too long")

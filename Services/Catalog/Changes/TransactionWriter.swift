@@ -136,7 +136,7 @@ final class TransactionWriter: Sendable {
         do {
             let (outcomes, head) = try transaction.commit(
                 batch.map(\.request),
-                isOfTheDisk: { store.database.mapped($0) is StorageError }
+                isOfTheDisk: { store.storageError($0) != nil }
             )
             if head.sequence != tail.head { rememberHead(head) }
             let duration = clock.nowMicroseconds() - start
@@ -203,7 +203,7 @@ final class TransactionWriter: Sendable {
     }
 
     private func rpcError(forBatch error: any Error) -> RPCError {
-        guard let error = store.database.mapped(error) as? StorageError else {
+        guard let error = store.storageError(error) else {
             return ErrorCode.internalError.error("the commit failed; see the catalog's log")
         }
         return error.rpcError

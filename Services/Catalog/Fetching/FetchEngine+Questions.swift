@@ -32,7 +32,7 @@ extension FetchEngine {
                 guard request.byMediaType else { continue }
                 var kinds: [MediaType: Int] = [:]
                 if token.sequence == head.sequence {
-                    kinds = try FetchStore(database: reader.database).mediaCounts(fetch) ?? [:]
+                    kinds = try reader.fetches.mediaCounts(fetch) ?? [:]
                 } else {
                     let array = fetch.windowed(try rows.rows(of: fetch.whole, at: token.sequence))
                     for start in stride(from: 0, to: array.count, by: 1000) {
@@ -82,7 +82,7 @@ extension FetchEngine {
         return try await store.read { reader in
             let head = try reader.head()
             let window = FetchStore.Window(from: 0, count: FetchKeyAssets.maxCount + 1)
-            guard let rows = try FetchStore(database: reader.database).assetRows(fetch, window) else {
+            guard let rows = try reader.fetches.assetRows(fetch, window) else {
                 throw CatalogErrorMapping.notFound(fetch)
             }
             let members = try reader.assets.assets(rows)

@@ -63,7 +63,7 @@ final class FetchEngine: Sendable {
             let isNear = request.from < Self.deepPage && fetch.offset < Self.deepPage
             var result: FetchAssets.Result
             if token.sequence == head.sequence, isNear, fetch.kind.isDecidedByEntity {
-                guard let page = try FetchStore(database: reader.database).assetRows(fetch, window) else {
+                guard let page = try reader.fetches.assetRows(fetch, window) else {
                     throw CatalogErrorMapping.notFound(fetch)
                 }
                 result = FetchAssets.Result(
@@ -178,7 +178,7 @@ final class FetchEngine: Sendable {
             return fetch.page(objects, window)
         }
         if moment == head.sequence {
-            guard let page = try CollectionFetchStore(database: reader.database).page(fetch, window) else {
+            guard let page = try reader.collectionFetches.page(fetch, window) else {
                 throw CatalogErrorMapping.notFound(fetch)
             }
             return page
@@ -214,7 +214,7 @@ final class FetchEngine: Sendable {
             return fetch.windowed(known)
         }
         let carried = fetch.counter == nil ? try carriedCount(fetch.whole, head, reader, cache) : nil
-        guard let all = try carried ?? FetchStore(database: reader.database).assetCount(fetch.whole) else {
+        guard let all = try carried ?? reader.fetches.assetCount(fetch.whole) else {
             throw CatalogErrorMapping.notFound(fetch)
         }
         if fetch.counter == nil { cache.insert(count: all, of: fetch.whole, at: head.sequence) }

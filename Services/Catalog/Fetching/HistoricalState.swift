@@ -72,14 +72,14 @@ struct HistoricalState {
     /// Returns the result of a fetch as it was, without offset and limit.
     func result(of fetch: Fetch) throws -> [Int64] {
         let touched = try touchedSince().assets
-        let array = try FetchStore(database: reader.database).assetRows(fetch, .init()) ?? []
+        let array = try reader.fetches.assetRows(fetch, .init()) ?? []
         return try ResultMerge(reader: reader, fetch: fetch).merged(array, with: touched)
     }
 
     /// Returns the collections or lists of a fetch as they were, without offset and limit.
     func collections(of fetch: Fetch) throws -> [PhotoCollection] {
         let touched = try touchedSince()
-        var objects = try CollectionFetchStore(database: reader.database).page(fetch, .init())?.objects ?? []
+        var objects = try reader.collectionFetches.page(fetch, .init())?.objects ?? []
         objects.removeAll { touched.collections[$0.id] != nil }
         let before = touched.collections.values.compactMap { $0 }.filter { fetch.includes($0) }
         return (objects + before).sorted { fetch.areInIncreasingOrder($0, $1) }

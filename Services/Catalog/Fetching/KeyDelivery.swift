@@ -39,7 +39,7 @@ struct KeyDelivery: Sendable {
             var keys = Keys(token: try reader.head().token)
             var chunk: Bytes = []
             var total = 0
-            let isThere = try FetchKeyStore(database: reader.database).each(fetch) { key in
+            let isThere = try reader.fetchKeys.each(fetch) { key in
                 keys.count += 1
                 total += key.bytes.count + 4
                 guard keys.count <= maxCount, total <= maxBytes else {

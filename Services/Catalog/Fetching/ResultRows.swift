@@ -32,7 +32,7 @@ struct ResultRows {
             return try HistoricalState(reader: reader, moment: moment, head: head).result(of: fetch)
         }
         if fetch.kind.isDecidedByEntity, let carried = try carried(fetch) { return carried }
-        guard let rows = try FetchStore(database: reader.database).assetRows(fetch, .init()) else {
+        guard let rows = try reader.fetches.assetRows(fetch, .init()) else {
             throw CatalogErrorMapping.notFound(fetch)
         }
         return rows

@@ -82,7 +82,7 @@ struct BackupService: Sendable {
                 ["parameter": "target"]
             )
         }
-        let library = store.database.path.split(separator: "/").dropLast()
+        let library = store.path.split(separator: "/").dropLast()
         guard !path.split(separator: "/").starts(with: library) else {
             throw ErrorCode.invalidOptions.error("the target is inside the library's own folder; choose another")
         }
@@ -116,7 +116,7 @@ struct BackupService: Sendable {
             try targetStore.clearIncoming()
             let partial = target.databasePath("library-new.sqlite")
             for ending in ["", "-journal", "-wal", "-shm"] { unlink(partial + ending) }
-            try store.database.copy(to: partial)
+            try store.copy(to: partial)
             return (partial, targetStore)
         }
         let copy = try BackupStore(path: database)

@@ -1,11 +1,15 @@
 import GRDB
 import Glibc
+import JSONValue
 import Logging
 import PhotoModel
 import Storage
 
 /// The library's database and the head file beside it, which records the newest sequence.
 final class LibraryStore: Sendable {
+    typealias Options = DatabaseFile.Options
+
+    /// The database; only the types in Store and their tests use it.
     let database: DatabaseFile
     let headFile: HeadFile
     /// The history of the library since this start.
@@ -26,7 +30,7 @@ final class LibraryStore: Sendable {
     ///   - newHistory: 32 hexadecimal digits that were never used before
     init(
         folder: String,
-        options: DatabaseFile.Options = DatabaseFile.Options(),
+        options: Options = Options(),
         now: Int64,
         newHistory: String,
         logger: Logger
@@ -165,11 +169,23 @@ final class LibraryStore: Sendable {
         }
     }
 
+    /// The path of the database file.
+    var path: String { database.path }
+
+    /// True if the check at the start ran out of time.
+    var isCheckUnfinished: Bool { database.check == .unfinished }
+
     /// The size of the write-ahead log in bytes; 0 if there is none.
     var walBytes: Int64 {
         var status = stat()
-        return stat(database.path + "-wal", &status) == 0 ? Int64(status.st_size) : 0
+        return stat(path + "-wal", &status) == 0 ? Int64(status.st_size) : 0
     }
+
+    /// Returns the failure of the database or its disk that an error reports; nil for any other error.
+    func storageError(_ error: any Error) -> StorageError? { database.mapped(error) as? StorageError }
+
+    /// Copies the database, as it is at one sequence, to a new file.
+    func copy(to path: String) throws(StorageError) { try database.copy(to: path) }
 
     func close() throws {
         try headFile.sync()
@@ -179,8 +195,12 @@ final class LibraryStore: Sendable {
 
 /// A read of one snapshot of the database.
 struct LibraryReader {
+    /// The connection; only the types in Store and their tests use it.
     let database: Database
 
+    var fetches: FetchStore { FetchStore(database: database) }
+    var collectionFetches: CollectionFetchStore { CollectionFetchStore(database: database) }
+    var fetchKeys: FetchKeyStore { FetchKeyStore(database: database) }
     var history: HistoryStore { HistoryStore(database: database) }
     var assets: AssetStore { AssetStore(database: database) }
     var collections: CollectionStore { CollectionStore(database: database) }
@@ -194,4 +214,19 @@ struct LibraryReader {
     }
 
     func counter(_ name: String) throws -> Int { try CounterChanges.value(of: name, database) }
+
+    /// Returns the usual counts of the library.
+    func metrics() throws -> JSONObject {
+        let head = try head()
+        var counts = JSONObject()
+        for name in ["assets", "visible", "visible.image", "visible.video", "visible.favorite", "hidden"] {
+            counts[name] = JSON(try counter(name))
+        }
+        counts["library"] = .string(head.library)
+        counts["oldest"] = .int(head.oldest)
+        counts["historyBytes"] = JSON(try history.bytes())
+        counts["editsAccepted"] = JSON(try edits.pending())
+        counts["editsFinished"] = JSON(try edits.finished())
+        return counts
+    }
 }

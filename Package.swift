@@ -23,7 +23,12 @@ let packages: [String: (url: String, version: Version, products: [String])] = [
 
 // MARK: - Modules
 
-enum Kind { case library, c, system(pkgConfig: String?, apt: String), program(name: String), support, tests, bench }
+enum Kind {
+    case library, c, system(pkgConfig: String?, apt: String), support, tests, bench
+    /// With `isLinked` the program is a library and an executable of its file Program.swift, because the package manager
+    /// does not link an executable into another one.
+    case program(name: String, isLinked: Bool = false)
+}
 
 struct Module {
     let layer: Int
@@ -110,7 +115,7 @@ let modules: [Module] = [
     Module(
         5,
         "Catalog",
-        .program(name: "catalog"),
+        .program(name: "catalog", isLinked: true),
         [
             "Hosting", "Contracts", "Messaging", "PhotoModel", "JSONValue", "Storage", "Metadata", "GRDB", "Basics",
             "Logging", "ArgumentParser", "ServiceLifecycle", "DequeModule",
@@ -255,8 +260,8 @@ let modules: [Module] = [
         "Benchmarks",
         .bench,
         [
-            "TestSupport", "PhotoClient", "Contracts", "Messaging", "PhotoModel", "JSONValue", "Imaging", "GRDB",
-            "Basics", "CZeroMQ", "Logging", "ArgumentParser",
+            "Catalog", "TestSupport", "PhotoClient", "Contracts", "Messaging", "PhotoModel", "JSONValue", "Imaging",
+            "GRDB", "CZeroMQ", "Basics", "Logging", "ArgumentParser",
         ]
     ),
 ]
@@ -293,6 +298,26 @@ func targetDependency(_ name: String) -> Target.Dependency {
     return .product(name: name, package: package.key)
 }
 
+func targets(_ module: Module) -> [Target] {
+    guard case .program(_, isLinked: true) = module.kind else { return [target(module)] }
+    return [
+        .target(
+            name: module.name,
+            dependencies: module.dependencies.map(targetDependency),
+            path: module.path,
+            exclude: ["Program.swift"],
+            swiftSettings: commonSettings
+        ),
+        .executableTarget(
+            name: executable(module),
+            dependencies: [.target(name: module.name)],
+            path: module.path,
+            sources: ["Program.swift"],
+            swiftSettings: commonSettings
+        ),
+    ]
+}
+
 func target(_ module: Module) -> Target {
     let dependencies = module.dependencies.map(targetDependency)
     switch module.kind {
@@ -325,14 +350,20 @@ func target(_ module: Module) -> Target {
     }
 }
 
+/// Returns the name of a program's executable target.
+func executable(_ module: Module) -> String {
+    if case .program(_, isLinked: true) = module.kind { return module.name + "Program" }
+    return module.name
+}
+
 func product(_ module: Module) -> Product? {
-    guard case .program(let name) = module.kind else { return nil }
-    return .executable(name: name, targets: [module.name])
+    guard case .program(let name, _) = module.kind else { return nil }
+    return .executable(name: name, targets: [executable(module)])
 }
 
 let package = Package(
     name: "safelight",
     products: modules.compactMap(product),
     dependencies: packages.sorted { $0.key < $1.key }.map { .package(url: $0.value.url, from: $0.value.version) },
-    targets: modules.map(target)
+    targets: modules.flatMap(targets)
 )

@@ -305,13 +305,7 @@ private final class LibraryLock: Sendable {
     private let file: Mutex<LockFile?>
 
     init(_ folder: String) throws {
-        let lock = try LockFile(
-            path: "\(folder)/lock",
-            program: "catalog",
-            using: folder,
-            advice: "stop it or choose another --library"
-        )
-        file = Mutex(lock)
+        file = Mutex(try LibraryFolder.lock(folder))
     }
 
     func release() { file.withLock { $0 = nil } }

@@ -10,6 +10,7 @@ struct BenchmarksCommand: AsyncParsableCommand {
         abstract: "Measures the services against named peers and limits.",
         subcommands: [
             MeasureCommand.self, EchoCommand.self, PublishCommand.self, SubscribeCommand.self, WireCommand.self,
+            GenerateCommand.self,
         ],
         defaultSubcommand: MeasureCommand.self
     )

@@ -49,7 +49,7 @@ enum ScaleBenchmarks {
         bench.log("generating a library of \(assets) assets")
         let time = try await seconds {
             try await runProgram(
-                bench.place.program("catalog"),
+                BenchmarkPaths.ownProgram,
                 [
                     "generate", "--assets", "\(assets)", "--seed", "\(GeneratedLibraries.seed)", "--albums",
                     "\(assets / 1000)",
@@ -60,7 +60,7 @@ enum ScaleBenchmarks {
         bench.remark(
             ReportNote(
                 name: "scale.generate.\(assets)",
-                text: "catalog generate",
+                text: "Benchmarks generate",
                 value: Double(assets) / time,
                 unit: "assets/s"
             )

@@ -108,7 +108,7 @@ final class ServicesFixture {
     func process(_ name: String) -> Int32 { running[name]?.processIdentifier ?? 0 }
 }
 
-/// Libraries made by `catalog generate`, each once per run.
+/// Libraries made by `Benchmarks generate`, each once per run.
 actor GeneratedLibraries {
     private let place: BenchmarkPaths
     private var made: [Int: String] = [:]
@@ -122,11 +122,11 @@ actor GeneratedLibraries {
         if let folder = made[assets] { return try await copy(folder, purpose, assets) }
         let folder = try place.folder("generated-\(assets)")
         try await runProgram(
-            place.program("catalog"),
+            BenchmarkPaths.ownProgram,
             ["generate", "--assets", "\(assets)", "--seed", "\(Self.seed)", "--library", folder]
         )
         guard FileManager.default.subpaths(atPath: folder)?.isEmpty == false else {
-            throw BenchmarkError("catalog generate failed")
+            throw BenchmarkError("no library was generated")
         }
         made[assets] = folder
         return try await copy(folder, purpose, assets)

@@ -205,11 +205,11 @@ struct FetchServiceTests {
     @Test func `the generator creates the same library for the same seed`() async throws {
         var snapshots: [Snapshot] = []
         for name in ["one", "two"] {
-            let plan = GeneratedLibraryWriter.Plan(assets: 2000, albums: 7, sizes: [10, 1000], trash: 2, seed: 42)
-            let made = try await GeneratedLibraryWriter.make(folder: folder.file(name), plan)
-            #expect(made.assets == 2000)
+            let options = ["--albums", "7", "--album-sizes", "10", "1000", "--trash", "2", "--seed", "42"]
+            try generateLibrary(at: folder.file(name), assets: 2000, options)
             let fixture = try StoreFixture(at: folder.file(name))
             let snapshot = try await fixture.store.everything()
+            #expect(snapshot.assets.count == 2000)
             let records = try await fixture.store.read { reader in
                 try reader.history.records(after: 0, through: .max, count: 1000, bytes: .max).records
             }

@@ -1,3 +1,4 @@
+import TestSupport
 import PhotoModel
 
 @testable import Catalog
@@ -99,7 +100,7 @@ struct InMemoryLibrary: LibraryState {
     private(set) var edits: [String: StoredEdit] = [:]
 
     private(set) var sequence: Int64 = 0
-    private var random = SeededRandomNumberGenerator(seed: 11)
+    private var random = SeededRandom(seed: 11)
 
     /// Performs a transaction and applies its result.
     @discardableResult

@@ -38,10 +38,7 @@ struct QueryPlanTests {
         async throws
     {
         let folder = try TemporaryFolder("counts")
-        _ = try await GeneratedLibraryWriter.make(
-            folder: folder.file("one"),
-            GeneratedLibraryWriter.Plan(assets: 3000, albums: 5, trash: 2, seed: 7)
-        )
+        try generateLibrary(at: folder.file("one"), assets: 3000, ["--albums", "5", "--trash", "2", "--seed", "7"])
         let fixture = try StoreFixture(at: folder.file("one"))
         var fetches = [try Fetch(.assets(.library)), try Fetch(.assets(.library), mediaType: .video)]
         for album in SmartAlbum.allCases { fetches.append(try Fetch(.assets(.smartAlbum(album)))) }

@@ -1,3 +1,5 @@
+import TestSupport
+import Basics
 import JSONValue
 import PhotoModel
 
@@ -6,7 +8,7 @@ import PhotoModel
 /// A generator of random assets and fetches: with few distinct values, so that they match, and with edge cases among
 /// them.
 struct RandomLibrary {
-    var random: SeededRandomNumberGenerator
+    var random: SeededRandom
     let texts = [
         "", "a", "A", "é", "e\u{301}", "Zürich", "zurich", "ZÜRICH 2", "straße", "STRASSE", "100%", "a_b", "a*b", "a?b",
         "\\", "'; DROP TABLE asset; --", "\"", "日本", "😀 b", "aab", "ab", "İ", "\u{FFFF}x",
@@ -14,7 +16,7 @@ struct RandomLibrary {
     let dates: [Int64] = [0, 1, -1, 1_000_000, 1_700_000_000_000_000, -62_135_596_800_000_000, 5_000_000]
     var albums: [ObjectID] = []
 
-    init(seed: UInt64) { random = SeededRandomNumberGenerator(seed: seed) }
+    init(seed: UInt64) { random = SeededRandom(seed: seed) }
 
     mutating func maybe<Value>(_ value: (inout RandomLibrary) -> Value) -> Value? {
         random.chance(60) ? value(&self) : nil
@@ -61,7 +63,12 @@ struct RandomLibrary {
         asset.lensModel = maybe { $0.random.pick($0.texts) }
         asset.adjustmentFormatIdentifier = random.chance(30) ? random.pick(texts) : nil
         asset.resources = [
-            AssetResource(type: .photo, digest: random.name() + random.name(), size: 10, contentType: "public.jpeg")
+            AssetResource(
+                type: .photo,
+                digest: random.nextHexadecimal() + random.nextHexadecimal(),
+                size: 10,
+                contentType: "public.jpeg"
+            )
         ]
         for album in albums where random.chance(40) {
             let key = OrderKey("\(random.pick(["A", "B", "m", "z"]))\(number)x")

@@ -41,10 +41,19 @@ final class StoreFixture: Sendable {
         record.assets = result.assets
         record.collections = result.collections
         record.lists = result.lists
-        try await store.append(
-            LibraryGenerator.Batch(result: result, record: record, bytes: record.bytes, assetsSoFar: 0)
-        )
+        try await store.append(record, bytes: record.bytes)
     }
+}
+
+/// Creates a library with generated assets, which have no pixels.
+///
+/// - Parameter options: further options of `Benchmarks generate`
+func generateLibrary(at path: String, assets: Int, _ options: [String]) throws {
+    let made = try RunningProgram.run(
+        "Benchmarks",
+        ["generate", "--library", path, "--assets", "\(assets)"] + options
+    )
+    try #require(made.status == 0, "\(made.errors)")
 }
 
 /// The entities of a library.

@@ -112,7 +112,7 @@ struct TransactionTests {
     @Test func `replaying the records yields the contents of the tables`() async throws {
         let seed = UInt64.random(in: 0...UInt64.max)
         TestPaths.report("seed \(seed)")
-        var random = SeededRandomNumberGenerator(seed: seed)
+        var random = SeededRandom(seed: seed)
         try await CatalogFixture.with(folder) { catalog in
             let root = try await catalog.service.store.read { try $0.collections.list(.root) }
             var assets: [ObjectID] = []

@@ -35,6 +35,15 @@ public final class SafelightFixture: Sendable {
         self.environment = environment
     }
 
+    /// Creates the services' library with generated assets, which have no pixels.
+    ///
+    /// - Parameter options: further options of `Benchmarks generate`
+    public func generateLibrary(assets: Int, _ options: [String] = []) throws {
+        let arguments = ["generate", "--assets", "\(assets)", "--library", folder.file("library")]
+        let made = try RunningProgram.run("Benchmarks", arguments + options)
+        guard made.status == 0 else { throw FixtureError(description: "no library was generated: \(made.errors)") }
+    }
+
     /// Starts services in the order of the list and waits for each to be ready.
     public func start(_ services: [Service] = Service.allCases) throws {
         for service in services {

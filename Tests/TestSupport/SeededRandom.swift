@@ -44,6 +44,9 @@ public struct SeededRandom: RandomNumberGenerator, Sendable {
     /// Returns true with a probability of 1 in `count`.
     public mutating func one(in count: Int) -> Bool { Int.random(in: 0..<count, using: &self) == 0 }
 
+    /// Returns true in the given percentage of cases.
+    public mutating func chance(_ percent: Double) -> Bool { Double.random(in: 0..<100, using: &self) < percent }
+
     /// Returns a random element of a non-empty list.
     public mutating func pick<Element>(_ elements: [Element]) -> Element {
         elements[Int.random(in: elements.indices, using: &self)]

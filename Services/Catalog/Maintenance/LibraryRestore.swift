@@ -34,12 +34,7 @@ struct LibraryRestore: Sendable {
         guard try BackupFolder.names(library).isEmpty else {
             throw StorageError.invalid("\(library) is not empty; choose a new folder for the restored library")
         }
-        let lock = try LockFile(
-            path: library + "/lock",
-            program: "catalog",
-            using: library,
-            advice: "choose another --library"
-        )
+        let lock = try LibraryFolder.lock(library, advice: "choose another --library")
         defer { withExtendedLifetime(lock) {} }
         let source = try ResourceStore(root: backup.resourcesPath, isReadOnly: true)
         let target = try ResourceStore(root: library + "/resources")

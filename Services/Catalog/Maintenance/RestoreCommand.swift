@@ -30,10 +30,11 @@ struct RestoreCommand: ParsableCommand {
             library: library,
             newHistory: CatalogEnvironment().makeName()
         )
-        var shown = MonotonicInstant()
+        let clock = ContinuousClock()
+        var shown = clock.now
         let result = try restore.run { done, total in
-            guard shown.microseconds >= 1_000_000 else { return }
-            shown = MonotonicInstant()
+            guard clock.now - shown >= .seconds(1) else { return }
+            shown = clock.now
             let line = Array("\(done) of \(total) resources\n".utf8)
             _ = Glibc.write(2, line, line.count)
         }

@@ -1,5 +1,6 @@
 import Glibc
 import Hosting
+import Storage
 
 /// The folder of a library.
 enum LibraryFolder {
@@ -20,5 +21,15 @@ enum LibraryFolder {
                 throw .badSetting(source: "--library", reason: "\(current) cannot be created: \(reason)")
             }
         }
+    }
+
+    /// Locks the folder against other processes.
+    ///
+    /// - Parameter advice: what the user can do if the folder is in use
+    static func lock(
+        _ path: String,
+        advice: String = "stop it or choose another --library"
+    ) throws(StorageError) -> LockFile {
+        try LockFile(path: path + "/lock", program: "catalog", using: path, advice: advice)
     }
 }

@@ -117,15 +117,17 @@ final class LibraryStore: Sendable {
         try await database.read { try value(LibraryReader(database: $0)) }
     }
 
-    /// Writes a complete generated transaction without applying the rules.
-    func append(_ batch: LibraryGenerator.Batch) async throws {
-        try await write { database in
+    /// Writes a complete transaction without applying the rules; published edits are left out.
+    func append(_ record: ChangeRecord, bytes: [UInt8]) async throws {
+        var result = TransactionResult()
+        (result.assets, result.collections, result.lists) = (record.assets, record.collections, record.lists)
+        try await write { [result] database in
             var counters = CounterChanges()
-            try DatabaseLibrary(database).save(batch.result, sequence: batch.record.sequence, &counters)
+            try DatabaseLibrary(database).save(result, sequence: record.sequence, &counters)
             let history = HistoryStore(database: database)
-            try history.append(batch.record, bytes: batch.bytes, &counters)
+            try history.append(record, bytes: bytes, &counters)
             try counters.save(database)
-            try history.setHead(batch.record.sequence)
+            try history.setHead(record.sequence)
         }
     }
 

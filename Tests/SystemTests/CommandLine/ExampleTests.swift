@@ -185,12 +185,7 @@ struct ExampleTests {
         _ body: (SafelightFixture, PhotoLibrary, [ObjectID]) async throws -> Void
     ) async throws {
         let services = try SafelightFixture("python")
-        let generated = try RunningProgram.run(
-            "catalog",
-            ["generate", "--assets", "40"],
-            environment: services.environment
-        )
-        #expect(generated.status == 0, "\(generated.errors)")
+        try services.generateLibrary(assets: 40)
         try services.start([.catalog, .changeBroker])
         let library = try services.library()
         let ids = try await library.assets(FetchDescription(.assets), count: 100).assets.map(\.id)

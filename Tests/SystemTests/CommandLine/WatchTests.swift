@@ -156,8 +156,7 @@ struct WatchTests {
     @Test(.spec("S-63", "S-70"))
     func `the result of a fetch is followed: the list first, then its changes`() async throws {
         let services = try SafelightFixture("list")
-        let made = try RunningProgram.run("catalog", ["generate", "--assets", "30"], environment: services.environment)
-        #expect(made.status == 0, "\(made.errors)")
+        try services.generateLibrary(assets: 30)
         try services.start([.catalog, .changeBroker])
         let library = try services.library()
         let fetch = ["--fetch", "--where", "rating >= 4", "--sort", "rating:desc", "--limit", "5"]

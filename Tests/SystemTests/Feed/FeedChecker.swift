@@ -46,12 +46,7 @@ enum FeedChecker {
         _ body: (SafelightFixture, PhotoLibrary, [ObjectID]) async throws -> Void
     ) async throws {
         let services = try SafelightFixture("faults", environment: environment)
-        let made = try RunningProgram.run(
-            "catalog",
-            ["generate", "--assets", "\(assets)"],
-            environment: services.environment
-        )
-        #expect(made.status == 0, "\(made.errors)")
+        try services.generateLibrary(assets: assets)
         try services.start([.catalog, .changeBroker])
         let library = try services.library()
         let ids = try await library.assets(FetchDescription(.assets), count: 1000).assets.map(\.id)

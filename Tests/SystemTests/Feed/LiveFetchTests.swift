@@ -29,12 +29,7 @@ struct LiveFetchTests {
     func `each live result equals a fresh run of the same fetch, through random transactions`() async throws {
         var random = SeededRandom(named: "live fetches")
         let services = try SafelightFixture("live")
-        let generated = try RunningProgram.run(
-            "catalog",
-            ["generate", "--assets", "400", "--albums", "6", "--seed", "\(random.seed % 1000)"],
-            environment: services.environment
-        )
-        #expect(generated.status == 0, "\(generated.errors)")
+        try services.generateLibrary(assets: 400, ["--albums", "6", "--seed", "\(random.seed % 1000)"])
         try services.start([.catalog, .changeBroker])
         let library = try services.library()
         var work = try await RandomWorkload(library)

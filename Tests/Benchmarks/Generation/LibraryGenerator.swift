@@ -1,4 +1,6 @@
+import Basics
 import PhotoModel
+import TestSupport
 
 /// Generates the transactions of a library with plausible metadata and no pixels; the same seed generates the same
 /// ones.
@@ -8,7 +10,7 @@ import PhotoModel
 struct LibraryGenerator: Sendable {
     let assets: Int
     let library: String
-    private var random: SeededRandomNumberGenerator
+    private var random: SeededRandom
     private var places: [Location]
     private var albums: [AssetCollection] = []
     private var lastKeys: [Int: OrderKey] = [:]
@@ -19,7 +21,7 @@ struct LibraryGenerator: Sendable {
     private let trash: Double
     private var root: CollectionList?
     private var made = 0
-    private var sequence: Int64
+    private var sequence: Int64 = 0
     private var session: Session?
     private var moments = MomentTotals()
     private var day: Int64
@@ -34,7 +36,6 @@ struct LibraryGenerator: Sendable {
 
     /// A transaction and its record.
     struct Batch: Sendable {
-        let result: TransactionResult
         let record: ChangeRecord
         let bytes: [UInt8]
         let assetsSoFar: Int
@@ -55,7 +56,7 @@ struct LibraryGenerator: Sendable {
     ///   - albums: the number of albums in addition to those of fixed sizes
     ///   - sizes: the sizes of albums whose members are spread evenly over the library
     ///   - trash: the percentage of assets in the trash
-    ///   - library: the history of the empty library, whose head is `sequence`
+    ///   - library: the history of the empty library
     init(
         assets: Int,
         albums: Int,
@@ -63,16 +64,14 @@ struct LibraryGenerator: Sendable {
         trash: Double = 0,
         seed: UInt64,
         library: String,
-        sequence: Int64,
         root: CollectionList
     ) {
-        var random = SeededRandomNumberGenerator(seed: seed)
+        var random = SeededRandom(seed: seed)
         self.assets = assets
         self.library = library
         self.albumsLeft = albums + sizes.count
         self.sizes = sizes
         self.trash = trash
-        self.sequence = sequence
         self.root = root
         self.places = (0..<60).map { _ in
             Location(
@@ -91,13 +90,13 @@ struct LibraryGenerator: Sendable {
         if albumsLeft > 0 { return nextAlbums() }
         guard made < assets else { return nil }
         sequence += 1
-        var result = TransactionResult()
+        var record = newRecord()
         var touched: [Int: (before: AssetCollection, after: AssetCollection)] = [:]
         var date: Int64 = 0
         for _ in 0..<min(step, assets - made) {
             let asset = nextAsset(&touched)
             date = max(date, asset.addedDate)
-            result.assets.append(EntityChange(before: nil, after: asset))
+            record.assets.append(EntityChange(before: nil, after: asset))
             made += 1
         }
         for (index, touched) in touched.sorted(by: { $0.key < $1.key }) {
@@ -105,32 +104,33 @@ struct LibraryGenerator: Sendable {
             change.after.revision = Revision(sequence)
             change.after.modificationDate = date
             albums[index] = change.after
-            result.collections.append(EntityChange(before: change.before, after: change.after))
+            record.collections.append(EntityChange(before: change.before, after: change.after))
         }
-        let derived = moments.add(result.assets.compactMap(\.after), sequence: sequence, date: date)
-        result.collections += derived.moments
-        result.lists += derived.lists
-        return batch(result, date: date)
+        let derived = moments.add(record.assets.compactMap(\.after), sequence: sequence, date: date)
+        record.collections += derived.moments
+        record.lists += derived.lists
+        record.date = date
+        return batch(record)
     }
 
-    private func batch(_ result: TransactionResult, date: Int64) -> Batch {
-        var record = ChangeRecord(
+    private func newRecord() -> ChangeRecord {
+        ChangeRecord(
             sequence: sequence,
             library: library,
-            date: date,
+            date: Self.start,
             origin: ChangeOrigin(identity: "generator")
         )
-        record.assets = result.assets
-        record.collections = result.collections
-        record.lists = result.lists
-        return Batch(result: result, record: record, bytes: record.bytes, assetsSoFar: made)
+    }
+
+    private func batch(_ record: ChangeRecord) -> Batch {
+        Batch(record: record, bytes: record.bytes, assetsSoFar: made)
     }
 
     // MARK: Albums
 
     private mutating func nextAlbums() -> Batch {
         sequence += 1
-        var result = TransactionResult()
+        var record = newRecord()
         let count = min(step, albumsLeft)
         albumsLeft -= count
         let keys = OrderKey.keys(count: count, after: albums.last?.parentKey)
@@ -150,7 +150,7 @@ struct LibraryGenerator: Sendable {
             album.modificationDate = Self.start
             album.estimatedAssetCount = 0
             albums.append(album)
-            result.collections.append(EntityChange(before: nil, after: album))
+            record.collections.append(EntityChange(before: nil, after: album))
         }
         if let before = root {
             var after = before
@@ -158,9 +158,9 @@ struct LibraryGenerator: Sendable {
             after.revision = Revision(sequence)
             after.modificationDate = Self.start
             root = after
-            result.lists = [EntityChange(before: before, after: after)]
+            record.lists = [EntityChange(before: before, after: after)]
         }
-        return batch(result, date: Self.start)
+        return batch(record)
     }
 
     // MARK: Assets
@@ -198,7 +198,7 @@ struct LibraryGenerator: Sendable {
             session.time += Int64(Double.random(in: 2...120, using: &random) * 1_000_000)
             session.burst =
                 random.chance(0.5)
-                ? ("b" + String(random.name().prefix(16)), Int.random(in: 3...9, using: &random)) : nil
+                ? ("b" + String(random.nextHexadecimal().prefix(16)), Int.random(in: 3...9, using: &random)) : nil
         }
         let added = session.time + Int64.random(in: 1...5, using: &random) * 86_400_000_000
         let revision = Revision(sequence)
@@ -269,7 +269,7 @@ struct LibraryGenerator: Sendable {
         asset.resources = [
             AssetResource(
                 type: isVideo ? .video : .photo,
-                digest: random.name() + random.name(),
+                digest: random.nextHexadecimal() + random.nextHexadecimal(),
                 size: Int64.random(in: 1_500_000...14_000_000, using: &random),
                 contentType: asset.contentType,
                 originalFilename: asset.originalFilename,
@@ -299,100 +299,9 @@ struct LibraryGenerator: Sendable {
     }
 }
 
-/// The properties of a camera that appear in a photo's metadata.
-struct Camera: Sendable {
-    let make: String
-    let model: String
-    let lens: String?
-    let width: Int
-    let height: Int
-    let contentType: String
-    let prefix: String
-    let suffix: String
-}
-
-/// The values that the generator chooses from.
-enum GeneratorVocabulary {
-    static let cameras = [
-        Camera(
-            make: "Apple",
-            model: "iPhone 12",
-            lens: "iPhone 12 back camera",
-            width: 4032,
-            height: 3024,
-            contentType: "public.heic",
-            prefix: "IMG_",
-            suffix: ".HEIC"
-        ),
-        Camera(
-            make: "Apple",
-            model: "iPhone 6s",
-            lens: "iPhone 6s back camera",
-            width: 4032,
-            height: 3024,
-            contentType: "public.jpeg",
-            prefix: "IMG_",
-            suffix: ".JPG"
-        ),
-        Camera(
-            make: "Canon",
-            model: "Canon EOS 80D",
-            lens: "EF-S18-135mm f/3.5-5.6 IS USM",
-            width: 6000,
-            height: 4000,
-            contentType: "public.jpeg",
-            prefix: "IMG_",
-            suffix: ".JPG"
-        ),
-        Camera(
-            make: "NIKON CORPORATION",
-            model: "NIKON D750",
-            lens: "24.0-120.0 mm f/4.0",
-            width: 6016,
-            height: 4016,
-            contentType: "public.jpeg",
-            prefix: "DSC_",
-            suffix: ".JPG"
-        ),
-        Camera(
-            make: "FUJIFILM",
-            model: "X-T3",
-            lens: "XF23mmF1.4 R",
-            width: 6240,
-            height: 4160,
-            contentType: "public.jpeg",
-            prefix: "DSCF",
-            suffix: ".JPG"
-        ),
-        Camera(
-            make: "SONY",
-            model: "ILCE-7M3",
-            lens: "FE 85mm F1.8",
-            width: 6000,
-            height: 4000,
-            contentType: "public.jpeg",
-            prefix: "DSC0",
-            suffix: ".JPG"
-        ),
-        Camera(
-            make: "samsung",
-            model: "SM-G960F",
-            lens: nil,
-            width: 4032,
-            height: 3024,
-            contentType: "public.jpeg",
-            prefix: "2018_",
-            suffix: ".jpg"
-        ),
-    ]
-    static let keywords = [
-        "family", "beach", "mountain", "birthday", "Zürich", "café", "garden", "dog", "cat", "snow", "forest", "river",
-        "city", "night", "concert", "wedding", "holiday", "train", "boat", "museum", "food", "market", "sunset",
-        "portrait", "school", "football", "bicycle", "harbour", "castle", "autumn",
-    ]
-    static let occasions = [
-        "Summer", "Winter", "Birthday", "Wedding", "Weekend", "Trip to the sea", "Hike", "Christmas", "School",
-        "Garden",
-        "Été", "Grandma's visit", "Concert", "New home",
-    ]
+extension SeededRandom {
+    /// Returns a number with an approximately normal distribution, mean 0 and standard deviation 1.
+    fileprivate mutating func normal() -> Double {
+        (0..<6).reduce(0.0) { sum, _ in sum + Double.random(in: -1...1, using: &self) } / 1.4
+    }
 }

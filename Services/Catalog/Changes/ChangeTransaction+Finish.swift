@@ -1,3 +1,5 @@
+import Contracts
+import JSONValue
 import PhotoModel
 
 /// The result of applying a transaction.
@@ -14,6 +16,18 @@ struct TransactionResult: Sendable, Equatable {
 }
 
 extension ChangeTransaction {
+    /// Returns the reply to a transaction that was performed.
+    func result(token: ChangeToken, isChanged: Bool) -> JSON {
+        var ids = JSONObject()
+        for (ref, id) in placeholders { ids[ref] = .string(id.text) }
+        return PerformChanges.Result(
+            token: token,
+            isChanged: isChanged,
+            placeholders: ids,
+            duplicates: duplicates
+        ).json
+    }
+
     /// Returns the entities that differ from before, with new revisions and all derived values: counts and dates of
     /// albums, moments.
     mutating func finish() throws -> TransactionResult {

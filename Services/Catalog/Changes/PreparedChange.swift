@@ -1,32 +1,6 @@
 import PhotoModel
 import Storage
 
-/// Metadata that was read from a file before the transaction.
-struct ExtractedMetadata: Sendable, Equatable {
-    var mediaType = MediaType.image
-    var mediaSubtypes: MediaSubtypes = []
-    var playbackStyle = PlaybackStyle.image
-    var contentType = ""
-    /// The size in pixels after orientation.
-    var pixelWidth = 0
-    var pixelHeight = 0
-    /// The EXIF orientation of the stored pixels; 1 is upright.
-    var orientation = 1
-    var duration: Int64 = 0
-    var creationDate: Int64?
-    var creationOffset: Int?
-    var location: Location?
-    var burstIdentifier: String?
-    var rating = 0
-    var caption: String?
-    var keywords: [String] = []
-    var cameraMake: String?
-    var cameraModel: String?
-    var lensModel: String?
-    /// The identifier that the photo and the video of a Live Photo share.
-    var contentIdentifier: String?
-}
-
 /// Bytes in the resource store that are about to be assigned to an asset.
 struct PreparedResource: Sendable {
     var type: ResourceType

@@ -17,11 +17,11 @@ struct AssetStore {
 
     func asset(_ id: ObjectID) throws -> Asset? {
         let statement = try database.cachedStatement(
-            sql: "SELECT \(AssetRowStore.selection) FROM asset a WHERE a.id = ?"
+            sql: "SELECT \(AssetRowMapping.selection) FROM asset a WHERE a.id = ?"
         )
         guard let row = try Row.fetchOne(statement, arguments: [id.text]) else { return nil }
         let number: Int64 = row[0]
-        var assets = [number: try AssetRowStore.asset(row)]
+        var assets = [number: try AssetRowMapping.asset(row)]
         try addParts(to: &assets, "= ?", [number])
         return assets[number]
     }
@@ -38,10 +38,10 @@ struct AssetStore {
         var assets: [Int64: Asset] = [:]
         assets.reserveCapacity(rows.count)
         try each(
-            "SELECT \(AssetRowStore.selection) FROM asset a WHERE a.row IN (SELECT value FROM json_each(?))",
+            "SELECT \(AssetRowMapping.selection) FROM asset a WHERE a.row IN (SELECT value FROM json_each(?))",
             [list]
         ) { row in
-            assets[row[0]] = try AssetRowStore.asset(row)
+            assets[row[0]] = try AssetRowMapping.asset(row)
         }
         try addParts(to: &assets, "IN (SELECT value FROM json_each(?))", [list])
         return assets
@@ -58,7 +58,7 @@ struct AssetStore {
             list
         ) { row in
             let resource = AssetResource(
-                type: try AssetRowStore.named(row[1]),
+                type: try AssetRowMapping.named(row[1]),
                 digest: (row[2] as Data).hexadecimal,
                 size: row[3],
                 contentType: row[4],
@@ -81,8 +81,8 @@ struct AssetStore {
             list
         ) { row in
             let membership = Membership(
-                collection: try AssetRowStore.identifier(row[1]),
-                key: try AssetRowStore.orderKey(row[2])
+                collection: try AssetRowMapping.identifier(row[1]),
+                key: try AssetRowMapping.orderKey(row[2])
             )
             assets[row[0]]?.memberships.append(membership)
         }
@@ -110,7 +110,7 @@ struct AssetStore {
         let list = "[" + rows.map(String.init).joined(separator: ",") + "]"
         for table in ["asset", "departed"] {
             try each("SELECT row, id FROM \(table) WHERE row IN (SELECT value FROM json_each(?))", [list]) { row in
-                ids[row[0]] = try AssetRowStore.identifier(row[1])
+                ids[row[0]] = try AssetRowMapping.identifier(row[1])
             }
         }
         return ids
@@ -125,7 +125,7 @@ struct AssetStore {
     /// Returns the deleted asset that had a row number, while the kept history mentions the asset.
     func departed(_ row: Int64) throws -> ObjectID? {
         let statement = try database.cachedStatement(sql: "SELECT id FROM departed WHERE row = ?")
-        return try String.fetchOne(statement, arguments: [row]).map(AssetRowStore.identifier)
+        return try String.fetchOne(statement, arguments: [row]).map(AssetRowMapping.identifier)
     }
 
     /// Returns the asset whose original has these bytes; if there are several, the one imported first.
@@ -137,7 +137,7 @@ struct AssetStore {
                 WHERE r.digest = ? AND r.type IN (1, 2, 3) ORDER BY r.asset LIMIT 1
                 """
         )
-        return try String.fetchOne(statement, arguments: [Data(bytes)]).map(AssetRowStore.identifier)
+        return try String.fetchOne(statement, arguments: [Data(bytes)]).map(AssetRowMapping.identifier)
     }
 
     /// Returns at most ``ChangeRecord/maxEntities`` assets that are marked as damaged because of these bytes.
@@ -151,7 +151,7 @@ struct AssetStore {
                 """,
             arguments: [Data(bytes), ChangeRecord.maxEntities]
         )
-        return try texts.map(AssetRowStore.identifier)
+        return try texts.map(AssetRowMapping.identifier)
     }
 
     /// Returns the frames of a burst, ordered by identifier.
@@ -159,7 +159,7 @@ struct AssetStore {
         let statement = try database.cachedStatement(
             sql: "SELECT id FROM asset WHERE burst_identifier = ? ORDER BY id LIMIT ?"
         )
-        return try String.fetchAll(statement, arguments: [identifier, limit]).map(AssetRowStore.identifier)
+        return try String.fetchAll(statement, arguments: [identifier, limit]).map(AssetRowMapping.identifier)
     }
 
     // MARK: Writing
@@ -192,7 +192,7 @@ struct AssetStore {
     }
 
     private func insert(_ asset: Asset) throws {
-        try run(AssetRowStore.insertion, StatementArguments(AssetRowStore.values(of: asset)))
+        try run(AssetRowMapping.insertion, StatementArguments(AssetRowMapping.values(of: asset)))
         let row = database.lastInsertedRowID
         try insertResources(of: asset, row)
         try insertKeywords(of: asset, row)
@@ -202,13 +202,13 @@ struct AssetStore {
     /// Sets only the columns that differ, since SQLite writes an index only if one of its columns is set.
     private func update(_ before: Asset, _ after: Asset) throws {
         // Folding is expensive and needed only if a text is written.
-        let folds = !AssetRowStore.haveSameTexts(before, after)
+        let folds = !AssetRowMapping.haveSameTexts(before, after)
         let (old, new) = (
-            AssetRowStore.values(of: before, foldsTexts: folds), AssetRowStore.values(of: after, foldsTexts: folds)
+            AssetRowMapping.values(of: before, foldsTexts: folds), AssetRowMapping.values(of: after, foldsTexts: folds)
         )
         let changed = new.indices.filter { old[$0] != new[$0] }
         if !changed.isEmpty {
-            let columns = changed.map { "\(AssetRowStore.columns[$0]) = ?" }.joined(separator: ", ")
+            let columns = changed.map { "\(AssetRowMapping.columns[$0]) = ?" }.joined(separator: ", ")
             try run(
                 "UPDATE asset SET \(columns) WHERE id = ?",
                 StatementArguments(changed.map { new[$0] } + [after.id.text.databaseValue])

@@ -1,71 +1,7 @@
+import Contracts
 import GRDB
 import JSONValue
 import PhotoModel
-
-/// A request for one transaction.
-struct WriteRequest: Sendable {
-    var changes: [PreparedChange]
-    var origin: ChangeOrigin
-    /// The idempotency key; nil if the write is not idempotent.
-    var key: OutcomeKey?
-    /// SHA-256 of the request's parameters.
-    var digest: [UInt8]
-    /// The client that the transaction is made for.
-    var source = WriteSource()
-    /// True if the transaction also applies what depends on the time: recently added and the trash.
-    var passesTime = false
-    /// Damage found in stored bytes, which the transaction also records.
-    var marks: [DamageReport] = []
-
-    init(changes: [PreparedChange], origin: ChangeOrigin, key: OutcomeKey?, digest: [UInt8]) {
-        self.changes = changes
-        self.origin = origin
-        self.key = key
-        self.digest = digest
-    }
-
-    /// Returns a transaction of origin `clock`, which applies what depends on the time.
-    static var clock: WriteRequest {
-        var request = WriteRequest(changes: [], origin: ChangeOrigin(identity: "clock"), key: nil, digest: [])
-        request.passesTime = true
-        return request
-    }
-
-    /// Returns a transaction that marks damaged images.
-    static func marking(_ marks: [DamageReport]) -> WriteRequest {
-        var request = WriteRequest(changes: [], origin: ChangeOrigin(identity: "examiner"), key: nil, digest: [])
-        request.marks = marks
-        return request
-    }
-}
-
-/// The record of a committed transaction in the form in which it is stored and sent: it is encoded once.
-struct CommittedRecord: Sendable {
-    let sequence: Int64
-    let bytes: [UInt8]
-    /// True if the record inserts assets.
-    let bringsAssets: Bool
-}
-
-/// A transaction that was performed, or whose outcome was already known.
-struct PerformedWrite: Sendable {
-    /// The result as it is sent.
-    var result: JSON
-    /// The record; nil if nothing changed or the outcome was already known.
-    var record: CommittedRecord?
-    var isRepeat = false
-    /// True if more changes are due by the clock than fit into one transaction.
-    var hasMore = false
-    /// True if this is a clock transaction and nothing was due.
-    var isIdle = false
-}
-
-/// The reason why one request of a batch was not performed; the other requests are not affected.
-enum WriteFailure: Error, Sendable {
-    case refused(RPCError)
-    /// The metadata of some bytes is needed after all: the caller extracts it and sends the request again.
-    case factsNeeded
-}
 
 /// Commits several requests together; each is applied completely or not at all and has its own sequence.
 struct BatchStore {
@@ -257,5 +193,12 @@ struct BatchStore {
             try CounterChanges.set(max(0, moment), as: RetentionTime.counter, database)
         }
         work.performed = performed
+    }
+
+    private func tooLarge(_ bytes: Int) -> RPCError {
+        ErrorCode.limitExceeded.error(
+            "the change record would have \(bytes) bytes, the limit is \(rules.maxRecordBytes); split the transaction",
+            ["limit": JSON(rules.maxRecordBytes)]
+        )
     }
 }

@@ -15,7 +15,7 @@ extension CollectionStore {
                 """
         )
         return try Row.fetchOne(statement, arguments: [collection.text, key?.text ?? ""]).map {
-            (try AssetRowStore.identifier($0[0]), try AssetRowStore.orderKey($0[1]))
+            (try AssetRowMapping.identifier($0[0]), try AssetRowMapping.orderKey($0[1]))
         }
     }
 
@@ -29,7 +29,7 @@ extension CollectionStore {
                     """
             )
             return try Row.fetchOne(statement, arguments: [list.text, key?.text ?? ""]).map {
-                (try AssetRowStore.identifier($0[0]), try AssetRowStore.orderKey($0[1]))
+                (try AssetRowMapping.identifier($0[0]), try AssetRowMapping.orderKey($0[1]))
             }
         }
         return children.min { ($0.key, $0.id) < ($1.key, $1.id) }
@@ -67,14 +67,14 @@ extension CollectionStore {
         while let row = try rows.next() {
             // No moment is longer than a day, so moments that start earlier cannot end later.
             if (row[2] as Int64) + 86_400_000_000 < end { break }
-            if !excluded.contains(try AssetRowStore.identifier(row[1])) { end = max(end, row[0]) }
+            if !excluded.contains(try AssetRowMapping.identifier(row[1])) { end = max(end, row[0]) }
         }
         return start...end
     }
 
     private func first(_ rows: RowCursor, _ excluded: Set<ObjectID>) throws -> Int64? {
         while let row = try rows.next() {
-            if !excluded.contains(try AssetRowStore.identifier(row[1])) { return row[0] }
+            if !excluded.contains(try AssetRowMapping.identifier(row[1])) { return row[0] }
         }
         return nil
     }
@@ -91,7 +91,7 @@ extension CollectionStore {
                     AND a.added_date < ? ORDER BY a.added_date, a.id LIMIT ?
                     """
             )
-            return try String.fetchAll(statement, arguments: [date, limit]).map(AssetRowStore.identifier)
+            return try String.fetchAll(statement, arguments: [date, limit]).map(AssetRowMapping.identifier)
         }.prefix(limit).map { $0 }
     }
 
@@ -100,7 +100,7 @@ extension CollectionStore {
         let statement = try database.cachedStatement(
             sql: "SELECT id FROM asset WHERE trashed_date < ? ORDER BY trashed_date, id LIMIT ?"
         )
-        return try String.fetchAll(statement, arguments: [date, limit]).map(AssetRowStore.identifier)
+        return try String.fetchAll(statement, arguments: [date, limit]).map(AssetRowMapping.identifier)
     }
 
     // MARK: Smart albums

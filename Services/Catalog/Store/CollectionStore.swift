@@ -14,18 +14,18 @@ struct CollectionStore {
     static let collectionSource = "collection c LEFT JOIN list p ON p.row = c.parent"
 
     static func collection(_ row: Row) throws -> AssetCollection {
-        var collection = AssetCollection(id: try AssetRowStore.identifier(row[1]), revision: Revision(row[2]))
-        collection.type = try AssetRowStore.named(row[3])
-        collection.subtype = try AssetRowStore.named(row[4])
+        var collection = AssetCollection(id: try AssetRowMapping.identifier(row[1]), revision: Revision(row[2]))
+        collection.type = try AssetRowMapping.named(row[3])
+        collection.subtype = try AssetRowMapping.named(row[4])
         collection.title = row[5]
-        collection.parent = try (row[6] as String?).map(AssetRowStore.identifier)
-        collection.parentKey = try (row[7] as String?).map(AssetRowStore.orderKey)
+        collection.parent = try (row[6] as String?).map(AssetRowMapping.identifier)
+        collection.parentKey = try (row[7] as String?).map(AssetRowMapping.orderKey)
         collection.creationDate = row[8]
         collection.modificationDate = row[9]
         collection.startDate = row[10]
         collection.endDate = row[11]
         collection.estimatedAssetCount = row[12]
-        collection.keyAsset = try (row[13] as String?).map(AssetRowStore.identifier)
+        collection.keyAsset = try (row[13] as String?).map(AssetRowMapping.identifier)
         if collection.type == .moment, case .moment(let moment) = DerivedCollection(collection.id) {
             collection.approximateLocation = moment.cell?.middle
         }
@@ -51,12 +51,12 @@ struct CollectionStore {
     static let listSource = "list l LEFT JOIN list p ON p.row = l.parent"
 
     static func list(_ row: Row) throws -> CollectionList {
-        var list = CollectionList(id: try AssetRowStore.identifier(row[1]), revision: Revision(row[2]))
-        list.type = try AssetRowStore.named(row[3])
-        list.subtype = try AssetRowStore.named(row[4])
+        var list = CollectionList(id: try AssetRowMapping.identifier(row[1]), revision: Revision(row[2]))
+        list.type = try AssetRowMapping.named(row[3])
+        list.subtype = try AssetRowMapping.named(row[4])
         list.title = row[5]
-        list.parent = try (row[6] as String?).map(AssetRowStore.identifier)
-        list.parentKey = try (row[7] as String?).map(AssetRowStore.orderKey)
+        list.parent = try (row[6] as String?).map(AssetRowMapping.identifier)
+        list.parentKey = try (row[7] as String?).map(AssetRowMapping.orderKey)
         list.creationDate = row[8]
         list.modificationDate = row[9]
         list.startDate = row[10]
@@ -80,7 +80,7 @@ struct CollectionStore {
                 WHERE m.collection = (SELECT row FROM collection WHERE id = ?) ORDER BY m.order_key LIMIT ?
                 """
         )
-        return try String.fetchAll(statement, arguments: [collection.text, limit]).map(AssetRowStore.identifier)
+        return try String.fetchAll(statement, arguments: [collection.text, limit]).map(AssetRowMapping.identifier)
     }
 
     func lastMemberKey(of collection: ObjectID) throws -> OrderKey? {
@@ -90,7 +90,7 @@ struct CollectionStore {
                 ORDER BY order_key DESC LIMIT 1
                 """
         )
-        return try String.fetchOne(statement, arguments: [collection.text]).map(AssetRowStore.orderKey)
+        return try String.fetchOne(statement, arguments: [collection.text]).map(AssetRowMapping.orderKey)
     }
 
     func lastChildKey(of list: ObjectID) throws -> OrderKey? {
@@ -101,7 +101,7 @@ struct CollectionStore {
                     ORDER BY parent_key DESC LIMIT 1
                     """
             )
-            return try String.fetchOne(statement, arguments: [list.text]).map(AssetRowStore.orderKey)
+            return try String.fetchOne(statement, arguments: [list.text]).map(AssetRowMapping.orderKey)
         }
         return keys.max()
     }
@@ -124,7 +124,7 @@ struct CollectionStore {
                 )
                 let rows = try Row.fetchCursor(statement, arguments: [row, shown])
                 while let row = try rows.next() {
-                    if excluded.contains(try AssetRowStore.identifier(row[1])) { continue }
+                    if excluded.contains(try AssetRowMapping.identifier(row[1])) { continue }
                     dates.append(row[0])
                     break
                 }

@@ -42,7 +42,7 @@ struct FetchKeyStore {
                 case .string(let text): .text(text)
                 }
             }
-            keys[row[0]] = fetch.resultKey(values, id: try AssetRowStore.identifier(row[1]))
+            keys[row[0]] = fetch.resultKey(values, id: try AssetRowMapping.identifier(row[1]))
         }
         return keys
     }

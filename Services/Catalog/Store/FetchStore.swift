@@ -54,7 +54,7 @@ struct FetchStore {
         let statement = try database.makeStatement(sql: piece.text)
         var counts: [MediaType: Int] = [:]
         for row in try Row.fetchAll(statement, arguments: StatementArguments(piece.values)) {
-            counts[try AssetRowStore.named(row[0])] = row[1]
+            counts[try AssetRowMapping.named(row[0])] = row[1]
         }
         return counts
     }

@@ -8,16 +8,6 @@ import PhotoModel
     import Foundation
 #endif
 
-/// The head of the library: its history, the newest sequence, and the sequence after which the history is complete.
-struct LibraryHead: Sendable, Equatable {
-    var library: String
-    var sequence: Int64
-    var oldest: Int64
-
-    var token: ChangeToken { ChangeToken(library: library, sequence: sequence) }
-    var oldestToken: ChangeToken { ChangeToken(library: library, sequence: oldest) }
-}
-
 /// A committed transaction, as the bytes of its record.
 struct StoredRecord: Sendable, Equatable {
     let sequence: Int64
@@ -29,19 +19,6 @@ struct RecordPage: Sendable {
     var records: [StoredRecord] = []
     /// True if there may be more records: the page ended at a limit, not at the end of the history.
     var isCut = false
-}
-
-/// The outcome of a transaction, kept for clients that repeat the request.
-struct StoredOutcome: Sendable, Equatable {
-    let digest: [UInt8]
-    let reply: [UInt8]
-}
-
-/// The key of an idempotent transaction: the identity, the client's name and the transaction id.
-struct OutcomeKey: Sendable, Hashable {
-    let identity: String
-    let client: String
-    let transaction: String
 }
 
 /// Reads and writes the change log and the outcomes, within one transaction.

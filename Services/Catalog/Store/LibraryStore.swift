@@ -17,7 +17,7 @@ final class LibraryStore: Sendable {
     /// The newest sequence at this start.
     let startSequence: Int64
     /// Serializes every write that is not part of a group of transactions.
-    private let writes = WriteTurns()
+    private let writes = WriteSerializer()
 
     /// Opens or creates the library in a folder whose lock the caller holds.
     ///

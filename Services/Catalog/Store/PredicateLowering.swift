@@ -1,50 +1,6 @@
 import GRDB
 import PhotoModel
 
-#if canImport(FoundationEssentials)
-    import FoundationEssentials
-#else
-    import Foundation
-#endif
-
-/// A fragment of SQL with its bound values; values never become SQL text.
-struct SQLFragment {
-    var text: String
-    var values: [DatabaseValue]
-
-    init(_ text: String, _ values: [DatabaseValue] = []) {
-        self.text = text
-        self.values = values
-    }
-
-    static func joined(_ pieces: [SQLFragment], _ separator: String) -> SQLFragment {
-        SQLFragment(pieces.map(\.text).joined(separator: separator), pieces.flatMap(\.values))
-    }
-
-    /// Returns a text as a bound value. SQLite's text binding ends at a zero byte, so a text with one is bound as
-    /// bytes.
-    static func bound(_ text: String) -> SQLFragment {
-        guard text.utf8.contains(0) else { return SQLFragment("?", [text.databaseValue]) }
-        return SQLFragment("CAST(? AS TEXT)", [Data(text.utf8).databaseValue])
-    }
-
-    static func bound(_ value: PredicateValue) -> SQLFragment {
-        switch value {
-        case .null: SQLFragment("NULL")
-        case .integer(let number): SQLFragment("?", [number.databaseValue])
-        case .number(let number): SQLFragment("?", [number.databaseValue])
-        case .text(let text): bound(text)
-        }
-    }
-
-    static func + (left: SQLFragment, right: SQLFragment) -> SQLFragment {
-        SQLFragment(left.text + right.text, left.values + right.values)
-    }
-
-    static func + (left: SQLFragment, right: String) -> SQLFragment { SQLFragment(left.text + right, left.values) }
-    static func + (left: String, right: SQLFragment) -> SQLFragment { SQLFragment(left + right.text, right.values) }
-}
-
 /// Translates a predicate to SQL on one table, with the same result as ``Predicate/evaluate(_:)`` for each row.
 struct PredicateLowering {
     let table: PredicateTable
@@ -162,72 +118,5 @@ struct PredicateLowering {
             "(a.latitude IS NOT NULL AND a.latitude BETWEEN ? AND ? AND (a.longitude >= ? \(joint) a.longitude <= ?))",
             [box.south, box.north, box.west, box.east].map(\.databaseValue)
         )
-    }
-}
-
-/// The columns of the predicate keys.
-enum PredicateTable {
-    case asset, collection, list
-
-    func column(_ key: PredicateKey) -> String {
-        switch self {
-        case .asset: assetColumn(key)
-        case .collection: collectionColumn(key, "c")
-        case .list: collectionColumn(key, "l")
-        }
-    }
-
-    /// Returns the column with the text folded for case and diacritics; nil if the key has none.
-    func foldedColumn(_ key: PredicateKey) -> String? {
-        switch key {
-        case .caption, .originalFilename, .cameraMake, .cameraModel, .lensModel, .title: column(key) + "_folded"
-        default: nil
-        }
-    }
-
-    private func collectionColumn(_ key: PredicateKey, _ table: String) -> String {
-        switch key {
-        case .localIdentifier: "\(table).id"
-        case .title: "\(table).title"
-        case .startDate: "\(table).start_date"
-        case .endDate: "\(table).end_date"
-        case .estimatedAssetCount: table == "c" ? "c.asset_count" : "NULL"
-        default: "NULL"
-        }
-    }
-
-    private func assetColumn(_ key: PredicateKey) -> String {
-        switch key {
-        case .localIdentifier: "a.id"
-        case .mediaType: "a.media_type"
-        case .mediaSubtypes: "a.media_subtypes"
-        case .playbackStyle: "a.playback_style"
-        case .sourceType: "a.source_type"
-        case .contentType: "a.content_type"
-        case .pixelWidth: "a.pixel_width"
-        case .pixelHeight: "a.pixel_height"
-        case .duration: "a.duration"
-        case .creationDate: "a.creation_date"
-        case .modificationDate: "a.modification_date"
-        case .contentModificationDate: "a.content_modification_date"
-        case .addedDate: "a.added_date"
-        case .trashedDate: "a.trashed_date"
-        case .isFavorite: "a.is_favorite"
-        case .isHidden: "a.is_hidden"
-        case .burstIdentifier: "a.burst_identifier"
-        case .representsBurst: "a.represents_burst"
-        case .burstSelectionTypes: "a.burst_selection_types"
-        case .rating: "a.rating"
-        case .caption: "a.caption"
-        case .originalFilename: "a.original_filename"
-        case .cameraMake: "a.camera_make"
-        case .cameraModel: "a.camera_model"
-        case .lensModel: "a.lens_model"
-        case .hasAdjustments: "(a.adjustment_format_identifier IS NOT NULL)"
-        case .adjustmentFormatIdentifier: "a.adjustment_format_identifier"
-        case .latitude: "a.latitude"
-        case .longitude: "a.longitude"
-        case .keywords, .title, .startDate, .endDate, .estimatedAssetCount: "NULL"
-        }
     }
 }

@@ -2,7 +2,7 @@ import GRDB
 import PhotoModel
 
 /// A mapping between ``Asset`` values and rows of the table `asset`.
-enum AssetRowStore {
+enum AssetRowMapping {
     /// Every column except the row number, in the order used by ``values(of:)`` and ``asset(_:)``.
     static let columns = [
         "id", "visible", "revision", "content_revision", "media_type", "media_subtypes", "playback_style",

@@ -7,7 +7,7 @@ import Synchronization
 ///
 /// Transactions are committed in groups, and after each group the work queued for the thread goes first. At most one of
 /// these writes is queued, so the two kinds alternate and neither can starve the other.
-final class WriteTurns: Sendable {
+final class WriteSerializer: Sendable {
     /// The maximum number of waiting writes; further ones are refused as `busy`.
     static let limit = 1024
 

@@ -1,0 +1,30 @@
+import JSONValue
+import Messaging
+
+/// The record of a committed transaction in the form in which it is stored and sent: it is encoded once.
+struct CommittedRecord: Sendable {
+    let sequence: Int64
+    let bytes: [UInt8]
+    /// True if the record inserts assets.
+    let bringsAssets: Bool
+}
+
+/// A transaction that was performed, or whose outcome was already known.
+struct PerformedWrite: Sendable {
+    /// The result as it is sent.
+    var result: JSON
+    /// The record; nil if nothing changed or the outcome was already known.
+    var record: CommittedRecord?
+    var isRepeat = false
+    /// True if more changes are due by the clock than fit into one transaction.
+    var hasMore = false
+    /// True if this is a clock transaction and nothing was due.
+    var isIdle = false
+}
+
+/// The reason why one request of a batch was not performed; the other requests are not affected.
+enum WriteFailure: Error, Sendable {
+    case refused(RPCError)
+    /// The metadata of some bytes is needed after all: the caller extracts it and sends the request again.
+    case factsNeeded
+}

@@ -1,0 +1,68 @@
+import Hosting
+import Messaging
+import PhotoModel
+
+/// A request for one transaction.
+struct WriteRequest: Sendable {
+    var changes: [PreparedChange]
+    var origin: ChangeOrigin
+    /// The idempotency key; nil if the write is not idempotent.
+    var key: OutcomeKey?
+    /// SHA-256 of the request's parameters.
+    var digest: [UInt8]
+    /// The client that the transaction is made for.
+    var source = WriteSource()
+    /// True if the transaction also applies what depends on the time: recently added and the trash.
+    var passesTime = false
+    /// Damage found in stored bytes, which the transaction also records.
+    var marks: [DamageReport] = []
+
+    init(changes: [PreparedChange], origin: ChangeOrigin, key: OutcomeKey?, digest: [UInt8]) {
+        self.changes = changes
+        self.origin = origin
+        self.key = key
+        self.digest = digest
+    }
+
+    /// Returns a transaction of origin `clock`, which applies what depends on the time.
+    static var clock: WriteRequest {
+        var request = WriteRequest(changes: [], origin: ChangeOrigin(identity: "clock"), key: nil, digest: [])
+        request.passesTime = true
+        return request
+    }
+
+    /// Returns a transaction that marks damaged images.
+    static func marking(_ marks: [DamageReport]) -> WriteRequest {
+        var request = WriteRequest(changes: [], origin: ChangeOrigin(identity: "examiner"), key: nil, digest: [])
+        request.marks = marks
+        return request
+    }
+}
+
+/// The client that a transaction is made for; the writer's queue serves the sources in turn.
+struct WriteSource: Sendable, Hashable {
+    /// The connection; nil for the catalog itself.
+    var connection: ConnectionID?
+    /// The client that a service acts for.
+    var client: String?
+}
+
+extension WriteRequest {
+    /// The approximate number of entities that the request names, at least 1; it bounds the size of a commit.
+    var weight: Int { changes.reduce(0) { $0 + $1.request.weight } }
+}
+
+extension ChangeRequest {
+    fileprivate var weight: Int {
+        switch self {
+        case .deleteAssets(let request), .deleteCollections(let request), .deleteLists(let request),
+            .trashAssets(let request), .restoreAssets(let request):
+            max(1, request.ids.count)
+        case .createCollection(let request): 1 + request.add.count
+        case .updateCollection(let request): 1 + request.add.count + request.remove.count + request.edits.count
+        case .createList(let request): 1 + request.add.count
+        case .updateList(let request): 1 + request.edits.count
+        default: 1
+        }
+    }
+}

@@ -1,0 +1,68 @@
+import PhotoModel
+
+/// The columns of the predicate keys.
+enum PredicateTable {
+    case asset, collection, list
+
+    func column(_ key: PredicateKey) -> String {
+        switch self {
+        case .asset: assetColumn(key)
+        case .collection: collectionColumn(key, "c")
+        case .list: collectionColumn(key, "l")
+        }
+    }
+
+    /// Returns the column with the text folded for case and diacritics; nil if the key has none.
+    func foldedColumn(_ key: PredicateKey) -> String? {
+        switch key {
+        case .caption, .originalFilename, .cameraMake, .cameraModel, .lensModel, .title: column(key) + "_folded"
+        default: nil
+        }
+    }
+
+    private func collectionColumn(_ key: PredicateKey, _ table: String) -> String {
+        switch key {
+        case .localIdentifier: "\(table).id"
+        case .title: "\(table).title"
+        case .startDate: "\(table).start_date"
+        case .endDate: "\(table).end_date"
+        case .estimatedAssetCount: table == "c" ? "c.asset_count" : "NULL"
+        default: "NULL"
+        }
+    }
+
+    private func assetColumn(_ key: PredicateKey) -> String {
+        switch key {
+        case .localIdentifier: "a.id"
+        case .mediaType: "a.media_type"
+        case .mediaSubtypes: "a.media_subtypes"
+        case .playbackStyle: "a.playback_style"
+        case .sourceType: "a.source_type"
+        case .contentType: "a.content_type"
+        case .pixelWidth: "a.pixel_width"
+        case .pixelHeight: "a.pixel_height"
+        case .duration: "a.duration"
+        case .creationDate: "a.creation_date"
+        case .modificationDate: "a.modification_date"
+        case .contentModificationDate: "a.content_modification_date"
+        case .addedDate: "a.added_date"
+        case .trashedDate: "a.trashed_date"
+        case .isFavorite: "a.is_favorite"
+        case .isHidden: "a.is_hidden"
+        case .burstIdentifier: "a.burst_identifier"
+        case .representsBurst: "a.represents_burst"
+        case .burstSelectionTypes: "a.burst_selection_types"
+        case .rating: "a.rating"
+        case .caption: "a.caption"
+        case .originalFilename: "a.original_filename"
+        case .cameraMake: "a.camera_make"
+        case .cameraModel: "a.camera_model"
+        case .lensModel: "a.lens_model"
+        case .hasAdjustments: "(a.adjustment_format_identifier IS NOT NULL)"
+        case .adjustmentFormatIdentifier: "a.adjustment_format_identifier"
+        case .latitude: "a.latitude"
+        case .longitude: "a.longitude"
+        case .keywords, .title, .startDate, .endDate, .estimatedAssetCount: "NULL"
+        }
+    }
+}

@@ -1,0 +1,46 @@
+import GRDB
+import PhotoModel
+
+#if canImport(FoundationEssentials)
+    import FoundationEssentials
+#else
+    import Foundation
+#endif
+
+/// A fragment of SQL with its bound values; values never become SQL text.
+struct SQLFragment {
+    var text: String
+    var values: [DatabaseValue]
+
+    init(_ text: String, _ values: [DatabaseValue] = []) {
+        self.text = text
+        self.values = values
+    }
+
+    static func joined(_ pieces: [SQLFragment], _ separator: String) -> SQLFragment {
+        SQLFragment(pieces.map(\.text).joined(separator: separator), pieces.flatMap(\.values))
+    }
+
+    /// Returns a text as a bound value. SQLite's text binding ends at a zero byte, so a text with one is bound as
+    /// bytes.
+    static func bound(_ text: String) -> SQLFragment {
+        guard text.utf8.contains(0) else { return SQLFragment("?", [text.databaseValue]) }
+        return SQLFragment("CAST(? AS TEXT)", [Data(text.utf8).databaseValue])
+    }
+
+    static func bound(_ value: PredicateValue) -> SQLFragment {
+        switch value {
+        case .null: SQLFragment("NULL")
+        case .integer(let number): SQLFragment("?", [number.databaseValue])
+        case .number(let number): SQLFragment("?", [number.databaseValue])
+        case .text(let text): bound(text)
+        }
+    }
+
+    static func + (left: SQLFragment, right: SQLFragment) -> SQLFragment {
+        SQLFragment(left.text + right.text, left.values + right.values)
+    }
+
+    static func + (left: SQLFragment, right: String) -> SQLFragment { SQLFragment(left.text + right, left.values) }
+    static func + (left: String, right: SQLFragment) -> SQLFragment { SQLFragment(left + right.text, right.values) }
+}

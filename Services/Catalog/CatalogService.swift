@@ -87,10 +87,10 @@ struct CatalogService: RunnableService {
             after: Int64(configuration.collectAfterSeconds) * 1_000_000,
             logger: logger
         )
-        await uploads.discard { await collector.discard($0) }
         let metrics = Hosting.Metrics()
         metrics.section("files") { blockingIO.metrics }
-        let quarantine = try await Quarantine(store: store, now: environment.now)
+        let services = ServiceIdentities(listener: configuration.listener)
+        let quarantine = try await Quarantine(store: store, services: services, now: environment.now)
         let work = ResourceJobRunner(workers) { harm in
             // This fails only if the catalog's own disk fails; the next attempt will report the bytes again.
             _ = try? await quarantine.report(ReportWorkerFault(harm, by: .catalog))
@@ -102,31 +102,40 @@ struct CatalogService: RunnableService {
             transients: TransientCollectionRegistry(clock: environment.clock)
         )
         let extractor = MetadataExtractor(work: work, quarantine: quarantine, resources: resources)
-        let services = ServiceIdentities(listener: configuration.listener)
-        let handler = CatalogHandler(
+        let healing = ResourceHealing(
             store: store,
             writer: writer,
-            tail: tail,
+            quarantine: quarantine,
+            extractor: extractor,
+            logger: logger
+        )
+        await uploads.connect(discard: { await collector.discard($0) }, heal: { await healing.healed($0) })
+        let ingestor = ResourceIngestor(
+            resources: resources,
+            blockingIO: blockingIO,
+            uploads: uploads,
+            roots: try ImportRoots(configuration.importRoots),
+            extractor: extractor,
+            store: store,
+            maxBytes: configuration.maxFileBytes,
+            logger: logger
+        )
+        let handler = CatalogHandler(
+            catchUp: CatchUp(store: store, tail: tail, clock: environment.clock),
             fetches: fetches,
-            history: HistoryReader(store: store, tail: tail),
-            intake: ResourceIngestor(
-                resources: resources,
-                blockingIO: blockingIO,
-                uploads: uploads,
-                roots: try ImportRoots(configuration.importRoots),
-                extractor: extractor,
+            keys: KeyDelivery(store: store),
+            changes: ChangeService(
                 store: store,
-                maxBytes: configuration.maxFileBytes,
-                healing: ResourceHealing(
-                    store: store,
-                    writer: writer,
-                    quarantine: quarantine,
-                    extractor: extractor,
-                    logger: logger
-                ),
-                logger: logger
+                writer: writer,
+                ingestor: ingestor,
+                fetches: fetches,
+                uploads: uploads,
+                healing: healing,
+                collector: collector,
+                services: services
             ),
-            collector: collector,
+            history: HistoryReader(store: store, tail: tail),
+            edits: EditReader(store: store, services: services),
             delivery: ResourceDelivery(store: store, resources: resources, blockingIO: blockingIO),
             uploads: uploads,
             quarantine: quarantine,
@@ -144,12 +153,10 @@ struct CatalogService: RunnableService {
                 maxBytes: configuration.maxFileBytes,
                 now: environment.now
             ),
-            services: services,
-            edits: EditReader(store: store, services: services),
+            collector: collector,
             state: ServiceState(Self.name, methods: CatalogRequest.methods, metrics: metrics) {
                 ([writer.problem].compactMap { $0 }, tail.head)
             },
-            clock: environment.clock,
             logger: logger
         )
         let thread = try PollThread(name: "catalog")

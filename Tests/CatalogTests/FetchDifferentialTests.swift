@@ -117,7 +117,7 @@ struct FetchDifferentialTests {
         let fixture = try StoreFixture()
         let engine = FetchEngine(
             store: fixture.store,
-            quarantine: try await Quarantine(store: fixture.store, now: { 0 }),
+            quarantine: try await Quarantine(store: fixture.store, services: .noServices, now: { 0 }),
             cacheBytes: 1 << 20
         )
         var current = Dictionary(

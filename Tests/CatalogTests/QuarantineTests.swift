@@ -22,7 +22,7 @@ struct QuarantineTests {
 
     @Test func `one failure is tolerated, two are quarantined, and lifting removes the entry`() async throws {
         let fixture = try StoreFixture()
-        let quarantine = try await Quarantine(store: fixture.store, now: { 7 })
+        let quarantine = try await Quarantine(store: fixture.store, services: .noServices, now: { 7 })
         #expect(try await quarantine.report(harm(digest)).isSetAside == false)
         #expect(quarantine.entry(digest) == nil)
         let second = try await quarantine.report(harm(digest))
@@ -32,7 +32,7 @@ struct QuarantineTests {
         #expect(entry.rpcError(of: "a.jpg").errorCode == .quarantined)
         #expect(entry.rpcError(of: "a.jpg").message.contains("a.jpg"))
 
-        let after = try await Quarantine(store: fixture.store, now: { 8 })
+        let after = try await Quarantine(store: fixture.store, services: .noServices, now: { 8 })
         #expect(after.entry(digest) == entry, "the entry survives a restart")
         #expect(try await after.list(ListQuarantine()).resources == [entry])
         #expect(try await after.lift(LiftQuarantine(digest: digest)).lifted == 1)
@@ -42,7 +42,7 @@ struct QuarantineTests {
 
     @Test func `two attempts of one request are enough, and a page marks the affected assets`() async throws {
         let fixture = try StoreFixture()
-        let quarantine = try await Quarantine(store: fixture.store, now: { 7 })
+        let quarantine = try await Quarantine(store: fixture.store, services: .noServices, now: { 7 })
         #expect(try await quarantine.report(harm(digest, 2)).isSetAside)
         var asset = Asset(id: .none)
         asset.resources = [
@@ -71,9 +71,21 @@ struct QuarantineTests {
         #expect(kept == [19, 18, 17, 16, 15])
     }
 
+    @Test func `only services report failures and lift the quarantine`() async throws {
+        let fixture = try StoreFixture()
+        let services = ServiceIdentities(ownUID: 1) { $0 == "key:editor" }
+        let quarantine = try await Quarantine(store: fixture.store, services: services, now: { 7 })
+        let refused = await rpcError { try await quarantine.report(harm(digest, 2), from: "key:ann") }
+        #expect(refused?.errorCode == .accessDenied)
+        #expect(try await quarantine.report(harm(digest, 2), from: "key:editor").isSetAside)
+        let kept = await rpcError { try await quarantine.lift(LiftQuarantine(digest: nil), for: "key:ann") }
+        #expect(kept?.errorCode == .accessDenied && quarantine.count == 1)
+        #expect(try await quarantine.lift(LiftQuarantine(digest: nil), for: "uid:1").lifted == 1)
+    }
+
     @Test func `a value that is not a digest is refused`() async throws {
         let fixture = try StoreFixture()
-        let quarantine = try await Quarantine(store: fixture.store, now: { 7 })
+        let quarantine = try await Quarantine(store: fixture.store, services: .noServices, now: { 7 })
         await #expect(throws: (any Error).self) { try await quarantine.report(harm("../../etc")) }
     }
 }

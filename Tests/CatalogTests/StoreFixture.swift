@@ -56,6 +56,11 @@ func generateLibrary(at path: String, assets: Int, _ options: [String]) throws {
     try #require(made.status == 0, "\(made.errors)")
 }
 
+extension ServiceIdentities {
+    /// No identity is a service.
+    static let noServices = ServiceIdentities(ownUID: .max) { _ in false }
+}
+
 /// The entities of a library.
 struct Snapshot: Equatable, Sendable {
     var assets: [ObjectID: Asset] = [:]

@@ -108,6 +108,12 @@ extension FetchEngine {
         return CreateTransient.Result(id: id, count: members.count, leaseMs: Int(transients.limits.lease / 1000))
     }
 
+    /// Forgets a transient collection of the client, if there is one.
+    func releaseTransient(_ request: ReleaseTransient, owner: String) -> EmptyResult {
+        transients.release(request.id, owner: owner)
+        return EmptyResult()
+    }
+
     private func requireAll(_ ids: [ObjectID]) async throws {
         let missing = try await store.read { reader in
             try ids.first { id in

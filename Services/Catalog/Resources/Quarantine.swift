@@ -13,11 +13,13 @@ final class Quarantine: Sendable {
     static let most = 10_000
 
     private let store: LibraryStore
+    private let services: ServiceIdentities
     private let now: @Sendable () -> Int64
     private let setAside: Mutex<[String: QuarantinedResource]>
 
-    init(store: LibraryStore, now: @escaping @Sendable () -> Int64) async throws {
+    init(store: LibraryStore, services: ServiceIdentities, now: @escaping @Sendable () -> Int64) async throws {
         self.store = store
+        self.services = services
         self.now = now
         let entries = try await store.read { try $0.quarantine.entries(atLeast: Self.failures) }
         setAside = Mutex(Dictionary(entries.map { ($0.digest, $0) }, uniquingKeysWith: { first, _ in first }))
@@ -38,6 +40,12 @@ final class Quarantine: Sendable {
                 return entry
             }
         }
+    }
+
+    /// Implements `quarantine.report`, for services only.
+    func report(_ fault: ReportWorkerFault, from identity: String) async throws -> ReportWorkerFault.Result {
+        try services.check(identity, for: ReportWorkerFault.method)
+        return try await report(fault)
     }
 
     /// Counts a failure, and quarantines the bytes when there were enough.
@@ -65,6 +73,12 @@ final class Quarantine: Sendable {
             }
             return ListQuarantine.Result(count: all.count, resources: page)
         }
+    }
+
+    /// Implements `quarantine.lift`, for services only.
+    func lift(_ request: LiftQuarantine, for identity: String) async throws -> LiftQuarantine.Result {
+        try services.check(identity, for: LiftQuarantine.method)
+        return try await lift(request)
     }
 
     /// Deletes the failures of some bytes, so that they are opened again.

@@ -19,7 +19,6 @@ struct ResourceIngestor: Sendable {
     let store: LibraryStore
     /// The largest file, in bytes.
     let maxBytes: Int64
-    let healing: ResourceHealing
     let logger: Logger
     /// The number of requests of one transaction that are prepared concurrently.
     let width = 4

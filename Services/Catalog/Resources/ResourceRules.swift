@@ -7,6 +7,11 @@ enum ResourceRules {
     /// The resource types that a new asset may have.
     static let accepted: [ResourceType] = [.photo, .video, .alternatePhoto, .pairedVideo]
 
+    /// Implements `resource.supports`.
+    static func supports(_ request: SupportsResources) -> SupportsResources.Result {
+        SupportsResources.Result(isSupported: supports(request.types))
+    }
+
     /// Returns whether files of these types make an asset: exactly one original, each type at most once, and other
     /// files only beside a photo (T-20).
     static func supports(_ types: [ResourceType]) -> Bool {

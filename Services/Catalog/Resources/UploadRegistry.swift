@@ -42,6 +42,8 @@ actor UploadRegistry {
     private var uploads: [String: Upload] = [:]
     /// Removes bytes that no asset uses.
     private var discard: @Sendable ([ResourceDigest]) async -> Void = { _ in }
+    /// Follows up on intact bytes that replaced a damaged stored file.
+    private var heal: @Sendable ([ResourceDigest]) async -> Void = { _ in }
 
     init(
         resources: ResourceStore,
@@ -59,8 +61,14 @@ actor UploadRegistry {
 
     var count: Int { uploads.count }
 
-    /// Sets the function that removes the bytes of finished uploads that no asset uses.
-    func discard(by discard: @escaping @Sendable ([ResourceDigest]) async -> Void) { self.discard = discard }
+    /// Sets the function that removes the bytes of finished uploads that no asset uses, and the one that follows up on
+    /// bytes that replaced a damaged stored file.
+    func connect(
+        discard: @escaping @Sendable ([ResourceDigest]) async -> Void,
+        heal: @escaping @Sendable ([ResourceDigest]) async -> Void
+    ) {
+        (self.discard, self.heal) = (discard, heal)
+    }
 
     func begin(_ request: BeginUpload, owner: String) async throws -> BeginUpload.Result {
         await removeExpired()
@@ -159,6 +167,7 @@ actor UploadRegistry {
                 ["digest": .string(finished.digest.text)]
             )
         }
+        if finished.isHealed { await heal([finished.digest]) }
         return FinishUpload.Result(
             upload: request.upload,
             digest: finished.digest.text,
@@ -167,9 +176,10 @@ actor UploadRegistry {
         )
     }
 
-    func cancel(_ request: CancelUpload, owner: String) async throws {
+    func cancel(_ request: CancelUpload, owner: String) async throws -> EmptyResult {
         _ = try await open(request.upload, owner)
         await remove([request.upload])
+        return EmptyResult()
     }
 
     /// Returns the bytes of a finished upload, for a transaction.

@@ -1,0 +1,110 @@
+import Basics
+import Contracts
+import JSONValue
+import Messaging
+import PhotoModel
+import Storage
+
+/// Implements `changes.perform`: performs a transaction once, however often it is sent.
+///
+/// Bytes are stored first, then the writer commits. Bytes that no transaction refers to in the end are removed.
+struct ChangeService: Sendable {
+    let store: LibraryStore
+    let writer: TransactionWriter
+    let ingestor: ResourceIngestor
+    let fetches: FetchEngine
+    let uploads: UploadRegistry
+    let healing: ResourceHealing
+    let collector: ResourceCollector
+    let services: ServiceIdentities
+
+    /// - Throws: `id_reused` if the transaction id was used for other requests; the refusal of a request, with its index
+    func perform(_ changes: PerformChanges, _ context: RequestContext) async throws -> JSON {
+        if changes.onBehalfOf != nil { try services.check(context.identity, for: "onBehalfOf") }
+        let digest = Self.digest(of: changes, context.attachments)
+        let key = changes.transaction.map {
+            OutcomeKey(
+                identity: changes.onBehalfOf ?? context.identity,
+                client: changes.client,
+                transaction: $0
+            )
+        }
+        // A repeated request may use bytes or a snapshot that no longer exist, and does not need them, so its outcome is
+        // looked up first. Other repeated requests are recognized within their commit.
+        let isLookedUp = changes.recall || changes.requests.contains { $0.hasBytes || $0.hasSnapshot }
+        if let key, isLookedUp, let known = try await store.read({ try $0.history.outcome(key) }) {
+            return try known.result(for: digest, key)
+        }
+        guard !changes.recall else {
+            throw ErrorCode.identifierNotFound.error("no transaction \"\(changes.transaction ?? "")\" was committed")
+        }
+        var origin = ChangeOrigin(identity: context.identity)
+        origin.client = changes.client.isEmpty ? nil : changes.client
+        origin.transaction = changes.transaction
+        origin.onBehalfOf = changes.onBehalfOf
+        let taken = TakenResources()
+        do {
+            let result = try await write(changes, context, taken) { prepared in
+                var write = WriteRequest(changes: prepared, origin: origin, key: key, digest: digest)
+                write.source = WriteSource(connection: context.connection, client: changes.onBehalfOf)
+                return write
+            }
+            await uploads.taken(taken.uploads, owner: context.identity)
+            await healing.healed(taken.healed)
+            // Up to here the stored bytes must not be collected.
+            return Self.result(result, healed: taken.healed)
+        } catch {
+            await healing.healed(taken.healed)
+            await collector.discard(taken.release())
+            throw error
+        }
+    }
+
+    /// Prepares and commits; repeats it once if the metadata of known bytes turns out to be needed.
+    private func write(
+        _ changes: PerformChanges,
+        _ context: RequestContext,
+        _ taken: TakenResources,
+        _ request: ([PreparedChange]) -> WriteRequest
+    ) async throws -> JSON {
+        var alwaysReads = false
+        while true {
+            var prepared = try await ingestor.prepare(changes.requests, context, taken, alwaysReads: alwaysReads)
+            for (index, request) in changes.requests.enumerated() {
+                do {
+                    prepared[index].snapshot = try await fetches.snapshot(for: request, owner: context.identity)
+                } catch {
+                    throw CatalogErrorMapping.rpcError(error).about(request: index)
+                }
+            }
+            do throws(WriteFailure) {
+                let result = try await writer.perform(request(prepared)).result
+                await ingestor.removeMoved(changes.requests, prepared, context)
+                return result
+            } catch {
+                switch error {
+                case .refused(let refusal): throw refusal
+                case .factsNeeded:
+                    guard !alwaysReads else { throw ErrorCode.internalError.error("the bytes have no metadata") }
+                    alwaysReads = true
+                }
+            }
+        }
+    }
+
+    private static func result(_ result: JSON, healed: [ResourceDigest]) -> JSON {
+        guard !healed.isEmpty, case .object(var members) = result else { return result }
+        members["healed"] = JSON(healed.map(\.text))
+        return .object(members)
+    }
+
+    /// Returns a digest of the request, 32 bytes: of the digest that a service passes for its client's request or else
+    /// of the parameters in canonical form and every attachment.
+    static func digest(of changes: PerformChanges, _ attachments: [Bytes]) -> [UInt8] {
+        if let asked = changes.requestDigest { return SHA256.hash(data: Array("request:\(asked)".utf8)).bytes }
+        var hash = SHA256()
+        hash.update(data: SHA256.hash(data: changes.json.canonical.bytes).bytes)
+        for attachment in attachments { hash.update(data: SHA256.hash(data: attachment).bytes) }
+        return hash.finalize().bytes
+    }
+}

@@ -1,0 +1,51 @@
+import Contracts
+import JSONValue
+import Messaging
+import PhotoModel
+
+/// Waits until the catalog has reached the sequence of a token that the client received elsewhere, for requests with
+/// `atLeast`.
+struct CatchUp: Sendable {
+    let store: LibraryStore
+    let tail: ChangeLogTail
+    let clock: MonotonicClock
+
+    /// Waits for the token of a request, if it has one.
+    ///
+    /// - Throws: `behind` if the catalog does not reach it in time, `token_expired` if it is of another history
+    func wait(for request: CatalogRequest, _ context: RequestContext) async throws {
+        guard let token = request.atLeast else { return }
+        let head = try await store.read { try $0.head() }
+        guard token.library == head.library else { throw CatalogErrorMapping.tokenExpired(token, head) }
+        guard token.sequence > tail.head else { return }
+        // Stops a little before the deadline, so that the client receives the reason.
+        let left = context.deadlineMicroseconds.subtractingReportingOverflow(clock.nowMicroseconds())
+        let timeout = min(left.overflow ? .max : left.partialValue / 4 * 3, 30_000_000)
+        let tail = tail
+        let isReached = await TaskDelay.withTimeout(.microseconds(max(0, timeout))) {
+            await tail.wait(for: token.sequence)
+        }
+        guard isReached == true else {
+            throw ErrorCode.behind.error(
+                "the catalog is at \(tail.head) and has not reached \(token.sequence); try again later",
+                ["head": .string(ChangeToken(library: head.library, sequence: tail.head).description)]
+            )
+        }
+    }
+}
+
+extension CatalogRequest {
+    /// The token that the catalog has to reach before it answers; nil if there is none.
+    fileprivate var atLeast: ChangeToken? {
+        switch self {
+        case .fetchAssets(let request): request.atLeast
+        case .fetchCollections(let request): request.atLeast
+        case .fetchLists(let request): request.atLeast
+        case .counts(let request): request.atLeast
+        case .find(let request): request.atLeast
+        case .objects(let request): request.atLeast
+        case .keyAssets(let request): request.atLeast
+        default: nil
+        }
+    }
+}

@@ -1,0 +1,108 @@
+import Contracts
+import Dispatch
+import JSONValue
+import Messaging
+import PhotoModel
+import TestSupport
+import Testing
+
+@testable import Catalog
+
+@Suite(.serialized, .timeLimit(.minutes(5)))
+struct ChangeServiceTests {
+    let folder: TemporaryFolder
+
+    init() throws { folder = try TemporaryFolder("changes") }
+
+    private func create(_ source: ResourceSource) -> ChangeRequest {
+        .createAsset(.init(ref: "p", resources: [NewResource(source: source)]))
+    }
+
+    @Test func `the digest covers parameters and attachments, and a passed digest replaces both`() {
+        let changes = PerformChanges(requests: [.createCollection(.init(title: "A"))], transaction: "t")
+        let digest = ChangeService.digest(of: changes, [[1], [2]])
+        #expect(digest.count == 32)
+        #expect(ChangeService.digest(of: changes, [[1], [2]]) == digest)
+        #expect(ChangeService.digest(of: changes, [[1]]) != digest)
+        #expect(ChangeService.digest(of: changes, [[1, 2]]) != digest)
+        #expect(ChangeService.digest(of: changes, [[2], [1]]) != digest)
+        var others = changes
+        others.requests = [.createCollection(.init(title: "B"))]
+        #expect(ChangeService.digest(of: others, [[1], [2]]) != digest)
+
+        var (passed, same) = (changes, others)
+        (passed.requestDigest, same.requestDigest) = ("d", "d")
+        #expect(ChangeService.digest(of: passed, [[1]]) == ChangeService.digest(of: same, []))
+        same.requestDigest = "e"
+        #expect(ChangeService.digest(of: passed, []) != ChangeService.digest(of: same, []))
+    }
+
+    @Test func `a repeated transaction does not need its bytes again`() async throws {
+        try await CatalogFixture.with(folder) { catalog in
+            let name = try await catalog.call(BeginUpload()).upload
+            _ = try await catalog.call(AppendUpload(upload: name, offset: 0), attachments: [image(1)])
+            _ = try await catalog.call(FinishUpload(upload: name))
+            let first = try await catalog.perform([create(.upload(name))], transaction: "t")
+            _ = try await catalog.call(CancelUpload(upload: name))
+            #expect(try await catalog.perform([create(.upload(name))], transaction: "t").json == first.json)
+            let fresh = await rpcError { try await catalog.perform([create(.upload(name))], transaction: "u") }
+            #expect(fresh?.errorCode == .handleExpired)
+        }
+    }
+
+    @Test func `an outcome is recalled by its id and digest, and nothing is performed`() async throws {
+        try await CatalogFixture.with(folder) { catalog in
+            func recall(_ transaction: String, digest: String) async throws -> JSON {
+                var recall = PerformChanges(requests: [], client: "test", transaction: transaction, recall: true)
+                recall.requestDigest = digest
+                return try await catalog.call(recall).json
+            }
+            let album = ChangeRequest.createCollection(.init(ref: "c", title: "A"))
+            let made = try await catalog.call(
+                PerformChanges(requests: [album], client: "test", transaction: "t", requestDigest: "d")
+            )
+            #expect(try await recall("t", digest: "d") == made.json)
+            let other = await rpcError { try await recall("t", digest: "e") }
+            #expect(other?.errorCode == .idReused)
+            let unknown = await rpcError { try await recall("u", digest: "d") }
+            #expect(unknown?.errorCode == .identifierNotFound)
+            #expect(try await catalog.history().count == 1)
+        }
+    }
+
+    @Test func `only a service acts for other clients`() async throws {
+        try await CatalogFixture.with(folder) { catalog in
+            let changes = PerformChanges(requests: [.createCollection(.init(title: "A"))], onBehalfOf: "key:ann")
+            let stranger = RequestContext(identity: "key:mallory")
+            let refused = await rpcError {
+                try await catalog.service.handler.changes.perform(changes, stranger)
+            }
+            #expect(refused?.errorCode == .accessDenied)
+            let history = try await catalog.history()
+            #expect(history.isEmpty)
+        }
+    }
+
+    @Test func `a duplicate whose asset is deleted before the commit is read after all`() async throws {
+        try await CatalogFixture.with(folder) { catalog in
+            let id = try await catalog.importImages([image(1)])[0]
+            try await catalog.perform([.trashAssets(.init(ids: [id]))])
+            // Holds the writer, so that the deletion and the duplicate wait in its queue, in this order.
+            let (writer, gate) = (catalog.service.writer, DispatchSemaphore(value: 0))
+            catalog.service.store.onWriter { _ in gate.wait() }
+            defer { gate.signal() }
+            async let deletion = catalog.perform([.deleteAssets(.init(ids: [id]))])
+            while writer.queueDepth < 1 { await TaskDelay.pollInterval(.milliseconds(5)) }
+            async let duplicate = catalog.perform([create(.attachment(0))], attachments: [image(1)])
+            while writer.queueDepth < 2 { await TaskDelay.pollInterval(.milliseconds(5)) }
+            gate.signal()
+            _ = try await deletion
+            let made = try await duplicate
+            #expect(made.duplicates.isEmpty)
+            #expect(writer.metrics.refused == 1, "the first attempt")
+            let new = try #require(made.id("p"))
+            #expect(new != id)
+            #expect(try await catalog.asset(new).pixelWidth == 32)
+        }
+    }
+}

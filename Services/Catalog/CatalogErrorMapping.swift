@@ -9,6 +9,7 @@ enum CatalogErrorMapping {
     static func rpcError(_ error: any Error) -> RPCError {
         switch error {
         case let error as RPCError: error
+        case let error as CatalogError: rpcError(error)
         case let error as StorageError: error.rpcError
         case let error as PredicateError: rpcError(error)
         case is CancellationError: ErrorCode.userCancelled.error("the request was cancelled")
@@ -19,7 +20,7 @@ enum CatalogErrorMapping {
     /// Returns true for an internal error, which is to be logged.
     static func isFault(_ error: any Error) -> Bool {
         switch error {
-        case is RPCError, is PredicateError, is CancellationError: false
+        case is RPCError, is CatalogError, is PredicateError, is CancellationError: false
         default: true
         }
     }
@@ -33,39 +34,42 @@ enum CatalogErrorMapping {
         return (ErrorCode(rawValue: error.name.rawValue) ?? .invalidOptions).error(error.message, data)
     }
 
-    /// Returns the error for a fetch of an object that does not exist.
-    static func notFound(_ fetch: Fetch) -> RPCError {
-        switch fetch.kind {
-        case .assets(.collection(let id)), .assets(.below(let id)), .children(let id),
-            .collectionsContaining(let id, _),
-            .listsContaining(let id):
-            notFound(id)
-        case .assets(.moment(let moment)): notFound(moment.id)
-        default: ErrorCode.identifierNotFound.error("the object that the fetch refers to does not exist")
-        }
-    }
-
-    static func notFound(_ id: ObjectID) -> RPCError {
-        ErrorCode.identifierNotFound.error("no object has the identifier \(id)", ["id": .string(id.text)])
-    }
-
-    /// Returns the error for a token of another history, or whose following records have been deleted.
-    static func tokenExpired(_ token: ChangeToken, _ head: LibraryHead) -> RPCError {
-        ErrorCode.tokenExpired.error(
-            "the history after \(token) is not available; fetch again and continue from the head",
-            ["oldest": .string(head.oldestToken.description), "head": .string(head.token.description)]
-        )
-    }
-
-    /// Checks that a token is of this history and that all records after it are available.
-    ///
-    /// - Throws: `token_expired`
-    static func check(_ token: ChangeToken, _ head: LibraryHead) throws(RPCError) {
-        guard token.library == head.library, token.sequence >= head.oldest, token.sequence <= head.sequence else {
-            throw tokenExpired(token, head)
+    private static func rpcError(_ error: CatalogError) -> RPCError {
+        switch error {
+        case .objectNotFound(let id):
+            ErrorCode.identifierNotFound.error("no object has the identifier \(id)", ["id": .string(id.text)])
+        case .fetchedObjectNotFound:
+            ErrorCode.identifierNotFound.error("the object that the fetch refers to does not exist")
+        case .transactionNotFound(let id):
+            ErrorCode.identifierNotFound.error("no transaction \"\(id)\" was committed")
+        case .transactionReused(let id):
+            ErrorCode.idReused.error(
+                "the transaction id \"\(id)\" was used for other requests; use a new id for each transaction",
+                ["transaction": .string(id)]
+            )
+        case .tokenExpired(let token, let head):
+            ErrorCode.tokenExpired.error(
+                "the history after \(token) is not available; fetch again and continue from the head",
+                ["oldest": .string(head.oldestToken.description), "head": .string(head.token.description)]
+            )
+        case .behind(let head, let wanted):
+            ErrorCode.behind.error(
+                "the catalog is at \(head.sequence) and has not reached \(wanted); try again later",
+                ["head": .string(head.description)]
+            )
+        case .recordTooLarge(let bytes, let limit):
+            ErrorCode.limitExceeded.error(
+                "the change record would have \(bytes) bytes, the limit is \(limit); split the transaction",
+                ["limit": JSON(limit)]
+            )
+        case .tooManyTransactions(let limit):
+            ErrorCode.busy.error("\(limit) transactions are already waiting; try again later")
+        case .tooManyWrites(let limit):
+            ErrorCode.busy.error("\(limit) writes are already waiting; try again later", ["limit": JSON(limit)])
         }
     }
 }
+
 extension StorageError {
     /// The error as a client sees it; paths of this machine appear only in the log.
     var rpcError: RPCError {

@@ -36,7 +36,7 @@ struct ChangeService: Sendable {
             return try known.result(for: digest, key)
         }
         guard !changes.recall else {
-            throw ErrorCode.identifierNotFound.error("no transaction \"\(changes.transaction ?? "")\" was committed")
+            throw CatalogError.transactionNotFound(changes.transaction ?? "")
         }
         var origin = ChangeOrigin(identity: context.identity)
         origin.client = changes.client.isEmpty ? nil : changes.client

@@ -120,7 +120,7 @@ struct ChangeTransaction<State: LibraryState> {
     }
 
     private func notFound(_ id: ObjectID) -> RPCError {
-        ErrorCode.identifierNotFound.error("no object has the identifier \(id)", ["id": .string(id.text)])
+        CatalogErrorMapping.rpcError(CatalogError.objectNotFound(id))
     }
 
     func id(_ reference: ObjectReference) throws -> ObjectID {

@@ -22,7 +22,7 @@ struct HistoryReader: Sendable {
         return try await store.read { reader in
             let head = try reader.head()
             let start = request.token ?? head.oldestToken
-            try CatalogErrorMapping.check(start, head)
+            try head.check(start)
             let filter = FeedTopicFilter(request.topics)
             let page =
                 filter.isEverything
@@ -61,7 +61,7 @@ struct HistoryReader: Sendable {
         }
         let head = try await store.read { try $0.head() }
         let start = request.token ?? head.token
-        try CatalogErrorMapping.check(start, head)
+        try head.check(start)
         var position = start.sequence
         func token() -> ChangeToken { ChangeToken(library: head.library, sequence: position) }
         while !Task.isCancelled {
@@ -92,7 +92,7 @@ struct HistoryReader: Sendable {
                 bytes: followBytes
             ).records
             guard let last = records.last, records.first?.sequence == position + 1 else {
-                throw CatalogErrorMapping.tokenExpired(ChangeToken(library: head.library, sequence: position), head)
+                throw CatalogError.tokenExpired(ChangeToken(library: head.library, sequence: position), head)
             }
             return (records.map(\.bytes), last.sequence)
         }

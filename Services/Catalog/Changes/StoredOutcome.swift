@@ -1,6 +1,4 @@
-import Contracts
 import JSONValue
-import Messaging
 
 /// The outcome of a transaction, kept for clients that repeat the request.
 struct StoredOutcome: Sendable, Equatable {
@@ -9,15 +7,9 @@ struct StoredOutcome: Sendable, Equatable {
 
     /// Returns the same reply again.
     ///
-    /// - Throws: `id_reused` if the request has other parameters
+    /// - Throws: ``CatalogError/transactionReused(_:)`` if the request has other parameters
     func result(for digest: [UInt8], _ key: OutcomeKey) throws -> JSON {
-        guard digest == self.digest else {
-            throw ErrorCode.idReused.error(
-                "the transaction id \"\(key.transaction)\" was used for other requests; use a new id for each "
-                    + "transaction",
-                ["transaction": .string(key.transaction)]
-            )
-        }
+        guard digest == self.digest else { throw CatalogError.transactionReused(key.transaction) }
         return try JSON(parsing: reply)
     }
 }

@@ -83,8 +83,8 @@ final class TransactionWriter: Sendable {
                 return (true, !state.isScheduled)
             }
             if !isTaken {
-                let error = ErrorCode.busy.error("\(limits.waiting) transactions are already waiting; try again later")
-                continuation.resume(returning: .failure(.refused(error)))
+                let error = CatalogError.tooManyTransactions(limit: limits.waiting)
+                continuation.resume(returning: .failure(failure(error)))
             }
             if isFirst { schedule() }
         }
@@ -194,7 +194,7 @@ final class TransactionWriter: Sendable {
 
     private func failure(_ error: any Error) -> WriteFailure {
         switch error {
-        case let refusal as RPCError: return .refused(refusal)
+        case is RPCError, is CatalogError: return .refused(CatalogErrorMapping.rpcError(error))
         case is MissingMetadataError: return .factsNeeded
         default:
             logger.error("a transaction failed", metadata: ["error": "\(error)"])

@@ -1,5 +1,4 @@
 import Contracts
-import JSONValue
 import Messaging
 import PhotoModel
 
@@ -16,7 +15,7 @@ struct CatchUp: Sendable {
     func wait(for request: CatalogRequest, _ context: RequestContext) async throws {
         guard let token = request.atLeast else { return }
         let head = try await store.read { try $0.head() }
-        guard token.library == head.library else { throw CatalogErrorMapping.tokenExpired(token, head) }
+        guard token.library == head.library else { throw CatalogError.tokenExpired(token, head) }
         guard token.sequence > tail.head else { return }
         // Stops a little before the deadline, so that the client receives the reason.
         let left = context.deadlineMicroseconds.subtractingReportingOverflow(clock.nowMicroseconds())
@@ -26,9 +25,9 @@ struct CatchUp: Sendable {
             await tail.wait(for: token.sequence)
         }
         guard isReached == true else {
-            throw ErrorCode.behind.error(
-                "the catalog is at \(tail.head) and has not reached \(token.sequence); try again later",
-                ["head": .string(ChangeToken(library: head.library, sequence: tail.head).description)]
+            throw CatalogError.behind(
+                head: ChangeToken(library: head.library, sequence: tail.head),
+                wanted: token.sequence
             )
         }
     }

@@ -83,7 +83,7 @@ extension FetchEngine {
             let head = try reader.head()
             let window = FetchStore.Window(from: 0, count: FetchKeyAssets.maxCount + 1)
             guard let rows = try reader.fetches.assetRows(fetch, window) else {
-                throw CatalogErrorMapping.notFound(fetch)
+                throw CatalogError.notFound(fetch)
             }
             let members = try reader.assets.assets(rows)
             var covers = rows.compactMap { members[$0] }

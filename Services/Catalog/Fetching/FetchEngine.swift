@@ -64,7 +64,7 @@ final class FetchEngine: Sendable {
             var result: FetchAssets.Result
             if token.sequence == head.sequence, isNear, fetch.kind.isDecidedByEntity {
                 guard let page = try reader.fetches.assetRows(fetch, window) else {
-                    throw CatalogErrorMapping.notFound(fetch)
+                    throw CatalogError.notFound(fetch)
                 }
                 result = FetchAssets.Result(
                     token: token,
@@ -179,14 +179,14 @@ final class FetchEngine: Sendable {
         }
         if moment == head.sequence {
             guard let page = try reader.collectionFetches.page(fetch, window) else {
-                throw CatalogErrorMapping.notFound(fetch)
+                throw CatalogError.notFound(fetch)
             }
             return page
         }
         guard fetch.kind.isDecidedByEntity else {
-            throw CatalogErrorMapping.tokenExpired(ChangeToken(library: head.library, sequence: moment), head)
+            throw CatalogError.tokenExpired(ChangeToken(library: head.library, sequence: moment), head)
         }
-        if case .children(let list) = fetch.kind, try !past.had(list) { throw CatalogErrorMapping.notFound(list) }
+        if case .children(let list) = fetch.kind, try !past.had(list) { throw CatalogError.objectNotFound(list) }
         return fetch.page(try past.collections(of: fetch.whole), window)
     }
 
@@ -199,7 +199,7 @@ final class FetchEngine: Sendable {
     ) throws -> (head: LibraryHead, token: ChangeToken) {
         let head = try reader.head()
         let token = token ?? head.token
-        try CatalogErrorMapping.check(token, head)
+        try head.check(token)
         return (head, token)
     }
 
@@ -215,7 +215,7 @@ final class FetchEngine: Sendable {
         }
         let carried = fetch.counter == nil ? try carriedCount(fetch.whole, head, reader, cache) : nil
         guard let all = try carried ?? reader.fetches.assetCount(fetch.whole) else {
-            throw CatalogErrorMapping.notFound(fetch)
+            throw CatalogError.notFound(fetch)
         }
         if fetch.counter == nil { cache.insert(count: all, of: fetch.whole, at: head.sequence) }
         return fetch.windowed(all)

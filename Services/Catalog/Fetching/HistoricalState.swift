@@ -120,8 +120,8 @@ extension HistoryStore {
     ) throws {
         var position = moment
         var total = 0
-        func expired() -> RPCError {
-            CatalogErrorMapping.tokenExpired(ChangeToken(library: head.library, sequence: moment), head)
+        func expired() -> CatalogError {
+            CatalogError.tokenExpired(ChangeToken(library: head.library, sequence: moment), head)
         }
         while position < head.sequence {
             try Task.checkCancellation()

@@ -25,7 +25,7 @@ struct ResultRows {
     private func made(_ fetch: Fetch, at moment: Int64) throws -> [Int64] {
         guard moment == head.sequence else {
             guard fetch.kind.isDecidedByEntity else {
-                throw CatalogErrorMapping.tokenExpired(ChangeToken(library: head.library, sequence: moment), head)
+                throw CatalogError.tokenExpired(ChangeToken(library: head.library, sequence: moment), head)
             }
             if case .assets(.collection(let id)) = fetch.kind { try require(id, at: moment) }
             if case .assets(.moment(let found)) = fetch.kind { try require(found.id, at: moment) }
@@ -33,14 +33,14 @@ struct ResultRows {
         }
         if fetch.kind.isDecidedByEntity, let carried = try carried(fetch) { return carried }
         guard let rows = try reader.fetches.assetRows(fetch, .init()) else {
-            throw CatalogErrorMapping.notFound(fetch)
+            throw CatalogError.notFound(fetch)
         }
         return rows
     }
 
     private func require(_ id: ObjectID, at moment: Int64) throws {
         guard try HistoricalState(reader: reader, moment: moment, head: head).had(id) else {
-            throw CatalogErrorMapping.notFound(id)
+            throw CatalogError.objectNotFound(id)
         }
     }
 

@@ -124,7 +124,7 @@ extension FetchEngine {
                 }
             }
         }
-        if let missing { throw CatalogErrorMapping.notFound(missing) }
+        if let missing { throw CatalogError.objectNotFound(missing) }
     }
 
     private func identifiers(of reference: ResultReference, owner: String) async throws -> [ObjectID] {

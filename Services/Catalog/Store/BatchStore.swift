@@ -1,4 +1,3 @@
-import Contracts
 import GRDB
 import JSONValue
 import PhotoModel
@@ -171,7 +170,9 @@ struct BatchStore {
             record.lists = changes.lists
             record.edits = changes.edits
             let bytes = record.json.bytes
-            guard bytes.count <= rules.maxRecordBytes else { throw tooLarge(bytes.count) }
+            guard bytes.count <= rules.maxRecordBytes else {
+                throw CatalogError.recordTooLarge(bytes: bytes.count, limit: rules.maxRecordBytes)
+            }
             work.isWriting = true
             try library.save(changes, sequence: head.sequence + 1, &work.counters)
             try history.append(record, bytes: bytes, &work.counters)
@@ -193,12 +194,5 @@ struct BatchStore {
             try CounterChanges.set(max(0, moment), as: RetentionTime.counter, database)
         }
         work.performed = performed
-    }
-
-    private func tooLarge(_ bytes: Int) -> RPCError {
-        ErrorCode.limitExceeded.error(
-            "the change record would have \(bytes) bytes, the limit is \(rules.maxRecordBytes); split the transaction",
-            ["limit": JSON(rules.maxRecordBytes)]
-        )
     }
 }

@@ -1,6 +1,4 @@
-import Contracts
 import DequeModule
-import JSONValue
 import Synchronization
 
 /// Runs one write at a time on the thread of the writing connection, in the order of arrival.
@@ -8,7 +6,7 @@ import Synchronization
 /// Transactions are committed in groups, and after each group the work queued for the thread goes first. At most one of
 /// these writes is queued, so the two kinds alternate and neither can starve the other.
 final class WriteSerializer: Sendable {
-    /// The maximum number of waiting writes; further ones are refused as `busy`.
+    /// The maximum number of waiting writes; further ones are refused.
     static let limit = 1024
 
     private struct State {
@@ -20,14 +18,14 @@ final class WriteSerializer: Sendable {
 
     /// Runs a write after the ones before it are done.
     ///
-    /// - Throws: `busy` if too many writes are waiting; the errors of `write`
+    /// - Throws: ``CatalogError/tooManyWrites(limit:)``; the errors of `write`
     func run<Value>(_ write: () async throws -> Value) async throws -> Value {
         try await begin()
         defer { end() }
         return try await write()
     }
 
-    private func begin() async throws(RPCError) {
+    private func begin() async throws(CatalogError) {
         let isTurn: Bool = await withCheckedContinuation { continuation in
             enum Outcome { case now, later, never }
             let outcome = state.withLock { state -> Outcome in
@@ -45,12 +43,7 @@ final class WriteSerializer: Sendable {
             case .never: continuation.resume(returning: false)
             }
         }
-        guard isTurn else {
-            throw ErrorCode.busy.error(
-                "\(Self.limit) writes are already waiting; try again later",
-                ["limit": JSON(Self.limit)]
-            )
-        }
+        guard isTurn else { throw .tooManyWrites(limit: Self.limit) }
     }
 
     private func end() {

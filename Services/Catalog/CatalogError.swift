@@ -1,0 +1,46 @@
+import PhotoModel
+
+/// The failures of requests in the catalog's own terms; ``CatalogErrorMapping`` makes the errors on the wire.
+enum CatalogError: Error, Equatable {
+    /// No object has the identifier.
+    case objectNotFound(ObjectID)
+    /// The object that a fetch refers to does not exist, and the fetch does not name it by an identifier.
+    case fetchedObjectNotFound
+    /// No transaction with this id was committed.
+    case transactionNotFound(String)
+    /// The transaction id was used for other requests.
+    case transactionReused(String)
+    /// The token is of another history, or the records after it have been deleted.
+    case tokenExpired(ChangeToken, LibraryHead)
+    /// The catalog has not reached a sequence in time.
+    case behind(head: ChangeToken, wanted: Int64)
+    /// The record of a transaction is too large.
+    case recordTooLarge(bytes: Int, limit: Int)
+    /// Too many transactions wait for the writer.
+    case tooManyTransactions(limit: Int)
+    /// Too many writes outside of transactions wait for the writing connection.
+    case tooManyWrites(limit: Int)
+
+    /// Returns the error for a fetch of an object that does not exist.
+    static func notFound(_ fetch: Fetch) -> CatalogError {
+        switch fetch.kind {
+        case .assets(.collection(let id)), .assets(.below(let id)), .children(let id),
+            .collectionsContaining(let id, _),
+            .listsContaining(let id):
+            .objectNotFound(id)
+        case .assets(.moment(let moment)): .objectNotFound(moment.id)
+        default: .fetchedObjectNotFound
+        }
+    }
+}
+
+extension LibraryHead {
+    /// Checks that a token is of this history and that all records after it are available.
+    ///
+    /// - Throws: ``CatalogError/tokenExpired(_:_:)``
+    func check(_ token: ChangeToken) throws(CatalogError) {
+        guard token.library == library, token.sequence >= oldest, token.sequence <= sequence else {
+            throw .tokenExpired(token, self)
+        }
+    }
+}

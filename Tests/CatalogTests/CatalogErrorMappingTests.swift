@@ -1,0 +1,63 @@
+import Contracts
+import JSONValue
+import Messaging
+import PhotoModel
+import Storage
+import TestSupport
+import Testing
+
+@testable import Catalog
+
+@Suite(.timeLimit(.minutes(1)))
+struct CatalogErrorMappingTests {
+    private static let head = LibraryHead(library: String(repeating: "a", count: 32), sequence: 7, oldest: 3)
+    private static let id: ObjectID = {
+        var random = SeededRandom(seed: 1)
+        return ObjectID(.asset, milliseconds: 1, using: &random)
+    }()
+
+    private static let errors: [(CatalogError, ErrorCode, JSONObject)] = [
+        (CatalogError.objectNotFound(id), ErrorCode.identifierNotFound, ["id": .string(id.text)]),
+        (.fetchedObjectNotFound, .identifierNotFound, [:]),
+        (.transactionNotFound("t"), .identifierNotFound, [:]),
+        (.transactionReused("t"), .idReused, ["transaction": "t"]),
+        (
+            .tokenExpired(head.token, head), .tokenExpired,
+            ["oldest": .string(head.oldestToken.description), "head": .string(head.token.description)]
+        ),
+        (.behind(head: head.token, wanted: 9), .behind, ["head": .string(head.token.description)]),
+        (.recordTooLarge(bytes: 9, limit: 8), .limitExceeded, ["limit": 8]),
+        (.tooManyTransactions(limit: 5), .busy, [:]),
+        (.tooManyWrites(limit: 6), .busy, ["limit": 6]),
+    ]
+
+    @Test(arguments: errors)
+    func `each domain error has its wire error`(error: CatalogError, code: ErrorCode, data: JSONObject) {
+        let mapped = CatalogErrorMapping.rpcError(error)
+        #expect(mapped.errorCode == code && !mapped.message.isEmpty)
+        for (name, value) in data.members { #expect(mapped.data[name] == value, "\(name)") }
+        #expect(!CatalogErrorMapping.isFault(error))
+    }
+
+    @Test func `faults are internal errors, and paths of the disk are not sent`() {
+        let damaged = CatalogErrorMapping.rpcError(DamagedRow("row 7 in /library"))
+        #expect(damaged.errorCode == .internalError && !damaged.message.contains("/library"))
+        let disk = CatalogErrorMapping.rpcError(StorageError.io("/library/library.sqlite cannot be read"))
+        #expect(disk.errorCode == .internalError && !disk.message.contains("/library"))
+        #expect(CatalogErrorMapping.isFault(DamagedRow("")) && CatalogErrorMapping.isFault(StorageError.io("")))
+    }
+
+    @Test func `a token is of this history and not older than its records`() throws {
+        let head = Self.head
+        for sequence in head.oldest...head.sequence {
+            try head.check(ChangeToken(library: head.library, sequence: sequence))
+        }
+        let others = [
+            ChangeToken(library: head.library, sequence: 2), ChangeToken(library: head.library, sequence: 8),
+            ChangeToken(library: String(repeating: "b", count: 32), sequence: 5),
+        ]
+        for token in others {
+            #expect(throws: CatalogError.tokenExpired(token, head)) { try head.check(token) }
+        }
+    }
+}

@@ -26,4 +26,13 @@ struct ServiceIdentities: Sendable {
             throw ErrorCode.accessDenied.error("\(what) is for services only, and \(identity) is not a service")
         }
     }
+
+    /// Checks that a request comes from the user who runs the catalog, over ipc.
+    ///
+    /// - Throws: `access_denied` if it does not
+    static func checkOwner(_ identity: String, to what: String) throws(RPCError) {
+        guard identity == "uid:\(geteuid())" else {
+            throw ErrorCode.accessDenied.error("only the catalog's own user may \(what), and only over ipc")
+        }
+    }
 }

@@ -62,8 +62,8 @@ extension FetchEngine {
 
         func assets(_ fetch: Fetch) throws -> ChangeDetails? {
             let rows = ResultRows(reader: reader, head: head, cache: cache)
-            let before = Array(fetch.windowed(try rows.rows(of: fetch.whole, at: from)))
-            let after = Array(fetch.windowed(try rows.rows(of: fetch.whole, at: to)))
+            let before = try Array(rows.window(of: fetch, at: from))
+            let after = try Array(rows.window(of: fetch, at: to))
             var changed: Set<Int64> = []
             for id in try touched().assets {
                 if let row = try reader.assets.rowNumber(of: id) ?? reader.assets.departedRowNumber(of: id) {

@@ -27,14 +27,14 @@ extension FetchEngine {
                 if token.sequence == head.sequence, fetch.kind.isDecidedByEntity {
                     result.counts.append(try Self.count(fetch, head, reader, cache))
                 } else {
-                    result.counts.append(fetch.windowed(try rows.rows(of: fetch.whole, at: token.sequence)).count)
+                    result.counts.append(try rows.window(of: fetch, at: token.sequence).count)
                 }
                 guard request.byMediaType else { continue }
                 var kinds: [MediaType: Int] = [:]
                 if token.sequence == head.sequence {
                     kinds = try reader.fetches.mediaCounts(fetch) ?? [:]
                 } else {
-                    let array = fetch.windowed(try rows.rows(of: fetch.whole, at: token.sequence))
+                    let array = try rows.window(of: fetch, at: token.sequence)
                     for start in stride(from: 0, to: array.count, by: 1000) {
                         let part = Array(array.dropFirst(start).prefix(1000))
                         for asset in try rows.assets(part, at: token.sequence) {
@@ -60,7 +60,7 @@ extension FetchEngine {
             let found: [Int?]
             if fetch.kind.entityClass == .asset {
                 let rows = ResultRows(reader: reader, head: head, cache: cache)
-                let array = Array(fetch.windowed(try rows.rows(of: fetch.whole, at: token.sequence)))
+                let array = try Array(rows.window(of: fetch, at: token.sequence))
                 let part = array.dropFirst(request.from).prefix(request.count ?? .max)
                 found = try rows.positions(of: request.ids, in: part)
             } else {
@@ -155,7 +155,7 @@ extension FetchEngine {
                 return SnapshotList(page.objects.map(\.id))
             }
             let rows = ResultRows(reader: reader, head: head, cache: cache)
-            let array = seen.windowed(try rows.rows(of: seen.whole, at: token.sequence))
+            let array = try rows.window(of: seen, at: token.sequence)
             guard array.count <= Self.maxSnapshot else {
                 throw ErrorCode.limitExceeded.error(
                     "\(id) has \(array.count) members; index operations are limited to \(Self.maxSnapshot), name "

@@ -72,7 +72,7 @@ final class FetchEngine: Sendable {
                     assets: try rows.assets(page, at: token.sequence)
                 )
             } else {
-                let array = fetch.windowed(try rows.rows(of: fetch.whole, at: token.sequence))
+                let array = try rows.window(of: fetch, at: token.sequence)
                 let from = min(window.from, array.count)
                 let page = array.dropFirst(from).prefix(request.count)
                 result = FetchAssets.Result(
@@ -98,7 +98,7 @@ final class FetchEngine: Sendable {
         return try await store.read { [cache] reader in
             let (head, token) = try Self.moment(request.token, reader)
             let rows = ResultRows(reader: reader, head: head, cache: cache)
-            let array = fetch.windowed(try rows.rows(of: fetch.whole, at: token.sequence))
+            let array = try rows.window(of: fetch, at: token.sequence)
             let page = try Set(request.at).sorted().map { index in
                 guard index < array.count else {
                     throw ErrorCode.rangeError.error(

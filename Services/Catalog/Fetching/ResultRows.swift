@@ -22,6 +22,11 @@ struct ResultRows {
         return rows
     }
 
+    /// Returns the rows that offset and limit of a fetch select.
+    func window(of fetch: Fetch, at moment: Int64) throws -> ArraySlice<Int64> {
+        fetch.windowed(try rows(of: fetch.whole, at: moment))
+    }
+
     private func made(_ fetch: Fetch, at moment: Int64) throws -> [Int64] {
         guard moment == head.sequence else {
             guard fetch.kind.isDecidedByEntity else {

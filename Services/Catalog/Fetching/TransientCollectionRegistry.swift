@@ -138,7 +138,7 @@ extension FetchEngine {
                     .objects.map(\.id)
             }
             let rows = ResultRows(reader: reader, head: head, cache: cache)
-            let array = fetch.windowed(try rows.rows(of: fetch.whole, at: token.sequence))
+            let array = try rows.window(of: fetch, at: token.sequence)
             guard array.count <= most else {
                 throw ErrorCode.limitExceeded.error(
                     "the result has \(array.count) members, a transient collection at most \(most)",

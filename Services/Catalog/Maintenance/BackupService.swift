@@ -13,25 +13,14 @@ import Synchronization
 /// The steps, in this order: nothing is removed from the resource store any more; the database is copied at one
 /// sequence and checked as a whole; every resource that the copy refers to is copied; the manifest is written, which
 /// makes the backup valid; finally the files that only the earlier backup needed are removed.
-struct BackupService: Sendable {
+final class BackupService: Sendable {
     let store: LibraryStore
     let resources: ResourceStore
     let blockingIO: BlockingIOExecutor
     /// Microseconds since 1970.
     let now: @Sendable () -> Int64
     let logger: Logger
-    private let isBusy = ExclusiveRun()
-
-    /// Admits one backup at a time.
-    private final class ExclusiveRun: Sendable {
-        private let state = Mutex(false)
-        func begin() -> Bool {
-            state.withLock { isBusy in
-                defer { isBusy = true }; return !isBusy
-            }
-        }
-        func end() { state.withLock { $0 = false } }
-    }
+    private let isBusy = Atomic<Bool>(false)
 
     /// The number of resources, and of their bytes, between two checks for cancellation.
     private static let step = 64
@@ -56,10 +45,10 @@ struct BackupService: Sendable {
         _ context: RequestContext
     ) async throws -> BackupLibrary.Result {
         let target = try target(request, context.identity)
-        guard isBusy.begin() else {
+        guard isBusy.compareExchange(expected: false, desired: true, ordering: .relaxed).exchanged else {
             throw ErrorCode.busy.error("another backup is running; try again when it is done")
         }
-        defer { isBusy.end() }
+        defer { isBusy.store(false, ordering: .relaxed) }
         resources.pinCollection()
         defer { resources.release() }
         do {
@@ -72,9 +61,7 @@ struct BackupService: Sendable {
 
     /// Returns the target folder. Only the user who owns the service may choose where it writes.
     private func target(_ request: BackupLibrary, _ identity: String) throws -> BackupFolder {
-        guard identity == "uid:\(geteuid())" else {
-            throw ErrorCode.accessDenied.error("only the catalog's own user may make a backup, and only over ipc")
-        }
+        try ServiceIdentities.checkOwner(identity, to: "make a backup")
         let path = request.target
         guard path.hasPrefix("/"), !path.utf8.contains(0), !path.split(separator: "/").contains("..") else {
             throw ErrorCode.invalidParams.error(

@@ -85,9 +85,7 @@ final class ResourceCollector: Service, Sendable {
 
     /// Implements `library.collect`: runs a round now.
     func collect(_ request: CollectLibrary, identity: String) async throws -> CollectLibrary.Result {
-        guard identity == "uid:\(geteuid())" else {
-            throw ErrorCode.accessDenied.error("only the catalog's own user may collect bytes, and only over ipc")
-        }
+        try ServiceIdentities.checkOwner(identity, to: "collect bytes")
         if !request.isDryRun, resources.isHeld {
             throw ErrorCode.busy.error(
                 "nothing is removed while a backup is running; try again when it is done"

@@ -175,24 +175,18 @@ struct AssetStore {
             case (nil, let after?): try insert(after)
             case (let before?, let after?): try update(before, after)
             case (let before?, nil):
-                try run(
+                try database.run(
                     "INSERT INTO departed SELECT row, id, ? FROM asset WHERE id = ?",
                     [sequence, before.id.text]
                 )
-                try run("DELETE FROM asset WHERE id = ?", [before.id.text])
+                try database.run("DELETE FROM asset WHERE id = ?", [before.id.text])
             case (nil, nil): break
             }
         }
     }
 
-    private func run(_ sql: String, _ arguments: StatementArguments) throws {
-        let statement = try database.cachedStatement(sql: sql)
-        statement.setUncheckedArguments(arguments)
-        try statement.execute()
-    }
-
     private func insert(_ asset: Asset) throws {
-        try run(AssetRowMapping.insertion, StatementArguments(AssetRowMapping.values(of: asset)))
+        try database.run(AssetRowMapping.insertion, StatementArguments(AssetRowMapping.values(of: asset)))
         let row = database.lastInsertedRowID
         try insertResources(of: asset, row)
         try insertKeywords(of: asset, row)
@@ -209,7 +203,7 @@ struct AssetStore {
         let changed = new.indices.filter { old[$0] != new[$0] }
         if !changed.isEmpty {
             let columns = changed.map { "\(AssetRowMapping.columns[$0]) = ?" }.joined(separator: ", ")
-            try run(
+            try database.run(
                 "UPDATE asset SET \(columns) WHERE id = ?",
                 StatementArguments(changed.map { new[$0] } + [after.id.text.databaseValue])
             )
@@ -218,14 +212,14 @@ struct AssetStore {
         guard isRecordedElsewhere(before, after) else { return }
         guard let row = try rowNumber(of: after.id) else { throw DamagedRow("\(after.id) has no row in the database") }
         if before.resources != after.resources {
-            try run("DELETE FROM resource WHERE asset = ?", [row])
+            try database.run("DELETE FROM resource WHERE asset = ?", [row])
             try insertResources(of: after, row)
         }
         if before.keywords != after.keywords {
-            try run("DELETE FROM keyword WHERE asset = ?", [row])
+            try database.run("DELETE FROM keyword WHERE asset = ?", [row])
             try insertKeywords(of: after, row)
         } else if !after.keywords.isEmpty, before.isVisible != after.isVisible || areCopiesStale(before, after) {
-            try run(
+            try database.run(
                 "UPDATE keyword SET visible = ?, creation_date = ?, added_date = ? WHERE asset = ?",
                 [after.isVisible, after.creationDate, after.addedDate, row]
             )
@@ -252,7 +246,7 @@ struct AssetStore {
             try insert(membership, of: after, row)
         }
         if areCopiesStale {
-            try run(
+            try database.run(
                 "UPDATE membership SET shown = ?, creation_date = ?, added_date = ? WHERE asset = ?",
                 [after.isShown, after.creationDate, after.addedDate, row]
             )
@@ -265,7 +259,7 @@ struct AssetStore {
         for change in changes {
             let staying = change.after?.memberships ?? []
             for membership in change.before?.memberships ?? [] where !staying.contains(membership) {
-                try run(
+                try database.run(
                     """
                     DELETE FROM membership
                     WHERE collection = (SELECT row FROM collection WHERE id = ?) AND order_key = ?
@@ -277,7 +271,7 @@ struct AssetStore {
     }
 
     private func insert(_ membership: Membership, of asset: Asset, _ row: Int64) throws {
-        try run(
+        try database.run(
             """
             INSERT INTO membership (collection, order_key, asset, shown, creation_date, added_date)
             VALUES ((SELECT row FROM collection WHERE id = ?), ?, ?, ?, ?, ?)
@@ -291,7 +285,7 @@ struct AssetStore {
 
     private func insertResources(of asset: Asset, _ row: Int64) throws {
         for (position, resource) in asset.resources.enumerated() {
-            try run(
+            try database.run(
                 "INSERT INTO resource VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
                 [
                     row, position, resource.type.number, [UInt8](hexadecimal: resource.digest).map { Data($0) },
@@ -309,7 +303,7 @@ struct AssetStore {
             let folded = folded(keyword)
             let isNew = foldedTexts.insert(folded).inserted
             let isRepeated = !texts.insert(keyword).inserted
-            try run(
+            try database.run(
                 """
                 INSERT INTO keyword (asset, position, text, folded, visible, creation_date, added_date, repeats)
                 VALUES (?, ?, ?, ?, ?, ?, ?, ?)

@@ -17,13 +17,7 @@ struct CollectionStore {
         var collection = AssetCollection(id: try AssetRowMapping.identifier(row[1]), revision: Revision(row[2]))
         collection.type = try AssetRowMapping.named(row[3])
         collection.subtype = try AssetRowMapping.named(row[4])
-        collection.title = row[5]
-        collection.parent = try (row[6] as String?).map(AssetRowMapping.identifier)
-        collection.parentKey = try (row[7] as String?).map(AssetRowMapping.orderKey)
-        collection.creationDate = row[8]
-        collection.modificationDate = row[9]
-        collection.startDate = row[10]
-        collection.endDate = row[11]
+        try collection.readShared(row)
         collection.estimatedAssetCount = row[12]
         collection.keyAsset = try (row[13] as String?).map(AssetRowMapping.identifier)
         if collection.type == .moment, case .moment(let moment) = DerivedCollection(collection.id) {
@@ -54,13 +48,7 @@ struct CollectionStore {
         var list = CollectionList(id: try AssetRowMapping.identifier(row[1]), revision: Revision(row[2]))
         list.type = try AssetRowMapping.named(row[3])
         list.subtype = try AssetRowMapping.named(row[4])
-        list.title = row[5]
-        list.parent = try (row[6] as String?).map(AssetRowMapping.identifier)
-        list.parentKey = try (row[7] as String?).map(AssetRowMapping.orderKey)
-        list.creationDate = row[8]
-        list.modificationDate = row[9]
-        list.startDate = row[10]
-        list.endDate = row[11]
+        try list.readShared(row)
         list.childCount = row[12]
         return list
     }
@@ -141,50 +129,46 @@ struct CollectionStore {
     func deleteMemberships(_ collections: [EntityChange<AssetCollection>], _ lists: [EntityChange<CollectionList>])
         throws
     {
-        for change in collections {
+        try clearOrderKeys(collections, "collection")
+        try clearOrderKeys(lists, "list")
+    }
+
+    private func clearOrderKeys(_ changes: [EntityChange<some TreeNode>], _ table: String) throws {
+        for change in changes {
             guard let before = change.before, before.parentKey != nil else { continue }
             guard before.parent != change.after?.parent || before.parentKey != change.after?.parentKey else { continue }
-            try run("UPDATE collection SET parent = NULL, parent_key = NULL WHERE id = ?", [before.id.text])
-        }
-        for change in lists {
-            guard let before = change.before, before.parentKey != nil else { continue }
-            guard before.parent != change.after?.parent || before.parentKey != change.after?.parentKey else { continue }
-            try run("UPDATE list SET parent = NULL, parent_key = NULL WHERE id = ?", [before.id.text])
+            try database.run("UPDATE \(table) SET parent = NULL, parent_key = NULL WHERE id = ?", [before.id.text])
         }
     }
 
     func save(_ changes: [EntityChange<AssetCollection>]) throws {
-        for change in changes {
-            switch (change.before, change.after) {
-            case (nil, let after?): try insert(after)
-            case (_?, let after?): try update(after)
-            case (let before?, nil): try run("DELETE FROM collection WHERE id = ?", [before.id.text])
-            case (nil, nil): break
-            }
-        }
+        try save(changes, "collection", insert: insert, update: update)
     }
 
     func save(_ changes: [EntityChange<CollectionList>]) throws {
+        try save(changes, "list", insert: insert, update: update)
+    }
+
+    private func save<Node: TreeNode>(
+        _ changes: [EntityChange<Node>],
+        _ table: String,
+        insert: (Node) throws -> Void,
+        update: (Node) throws -> Void
+    ) throws {
         for change in changes {
             switch (change.before, change.after) {
             case (nil, let after?): try insert(after)
             case (_?, let after?): try update(after)
-            case (let before?, nil): try run("DELETE FROM list WHERE id = ?", [before.id.text])
+            case (let before?, nil): try database.run("DELETE FROM \(table) WHERE id = ?", [before.id.text])
             case (nil, nil): break
             }
         }
-    }
-
-    private func run(_ sql: String, _ arguments: StatementArguments) throws {
-        let statement = try database.cachedStatement(sql: sql)
-        statement.setUncheckedArguments(arguments)
-        try statement.execute()
     }
 
     private func insert(_ collection: AssetCollection) throws {
         var moment: Moment?
         if collection.type == .moment, case .moment(let found) = DerivedCollection(collection.id) { moment = found }
-        try run(
+        try database.run(
             """
             INSERT INTO collection (id, revision, type, subtype, title, title_folded, parent, parent_key,
                 creation_date, modification_date, start_date, end_date, asset_count, key_asset, moment, cluster, year)
@@ -201,7 +185,7 @@ struct CollectionStore {
     }
 
     private func update(_ collection: AssetCollection) throws {
-        try run(
+        try database.run(
             """
             UPDATE collection SET revision = ?, title = ?, title_folded = ?,
                 parent = (SELECT row FROM list WHERE id = ?), parent_key = ?, modification_date = ?, start_date = ?,
@@ -217,7 +201,7 @@ struct CollectionStore {
     }
 
     private func insert(_ list: CollectionList) throws {
-        try run(
+        try database.run(
             """
             INSERT INTO list (id, revision, type, subtype, title, title_folded, parent, parent_key, creation_date,
                 modification_date, start_date, end_date, child_count)
@@ -232,7 +216,7 @@ struct CollectionStore {
     }
 
     private func update(_ list: CollectionList) throws {
-        try run(
+        try database.run(
             """
             UPDATE list SET revision = ?, title = ?, title_folded = ?, parent = (SELECT row FROM list WHERE id = ?),
                 parent_key = ?, modification_date = ?, start_date = ?, end_date = ?, child_count = ?
@@ -243,5 +227,33 @@ struct CollectionStore {
                 list.modificationDate, list.startDate, list.endDate, list.childCount, list.id.text,
             ]
         )
+    }
+}
+
+/// An album or a folder: the rows of the two tables form one tree.
+private protocol TreeNode {
+    var id: ObjectID { get }
+    var title: String? { get set }
+    var parent: ObjectID? { get set }
+    var parentKey: OrderKey? { get set }
+    var creationDate: Int64 { get set }
+    var modificationDate: Int64 { get set }
+    var startDate: Int64? { get set }
+    var endDate: Int64? { get set }
+}
+
+extension AssetCollection: TreeNode {}
+extension CollectionList: TreeNode {}
+
+extension TreeNode {
+    /// Reads the columns that both tables have at the same positions.
+    fileprivate mutating func readShared(_ row: Row) throws {
+        title = row[5]
+        parent = try (row[6] as String?).map(AssetRowMapping.identifier)
+        parentKey = try (row[7] as String?).map(AssetRowMapping.orderKey)
+        creationDate = row[8]
+        modificationDate = row[9]
+        startDate = row[10]
+        endDate = row[11]
     }
 }

@@ -54,17 +54,14 @@ struct CounterChanges {
     }
 
     static func add(_ change: Int, to name: String, _ database: Database) throws {
-        let statement = try database.cachedStatement(
-            sql: "INSERT INTO counter VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = value + ?"
+        try database.run(
+            "INSERT INTO counter VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = value + ?",
+            [name, max(0, change), change]
         )
-        statement.setUncheckedArguments([name, max(0, change), change])
-        try statement.execute()
     }
 
     static func set(_ value: Int64, as name: String, _ database: Database) throws {
-        let statement = try database.cachedStatement(sql: "INSERT OR REPLACE INTO counter VALUES (?, ?)")
-        statement.setUncheckedArguments([name, value])
-        try statement.execute()
+        try database.run("INSERT OR REPLACE INTO counter VALUES (?, ?)", [name, value])
     }
 
     static func value(of name: String, _ database: Database) throws -> Int {

@@ -59,7 +59,7 @@ struct EditStore {
             let before = try self.edit(edit.id, of: edit.publisher)
             try count(before, by: -1)
             try count(edit, by: 1)
-            try run(
+            try database.run(
                 "INSERT OR REPLACE INTO published_edit (\(Self.columns)) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
                 [
                     edit.publisher, edit.id, edit.asset.text, edit.state.rawValue, edit.predecessor, edit.digest,
@@ -85,7 +85,7 @@ struct EditStore {
             forgotten.append((row[0], row[1]))
         }
         for (publisher, id) in forgotten {
-            try run("DELETE FROM published_edit WHERE publisher = ? AND id = ?", [publisher, id])
+            try database.run("DELETE FROM published_edit WHERE publisher = ? AND id = ?", [publisher, id])
         }
         if !forgotten.isEmpty { try CounterChanges.add(-forgotten.count, to: Self.finishedCounter, database) }
         return forgotten.count == count
@@ -95,12 +95,6 @@ struct EditStore {
         guard let edit else { return }
         let counter = edit.state == .accepted ? Self.pendingCounter : Self.finishedCounter
         try CounterChanges.add(step, to: counter, database)
-    }
-
-    private func run(_ sql: String, _ arguments: StatementArguments) throws {
-        let statement = try database.cachedStatement(sql: sql)
-        statement.setUncheckedArguments(arguments)
-        try statement.execute()
     }
 }
 

@@ -1,0 +1,36 @@
+import Basics
+import Testing
+
+/// An operation is cancelled by its source or by the calling task, at any time, and is always waited for.
+@Suite(.timeLimit(.minutes(1)))
+struct CancellationSourceTests {
+    private func untilCancelled(_ begun: Promise<Void>) async -> String {
+        let cancelled = Promise<String>()
+        begun.fulfill(())
+        return await cancelled.value(ifCancelled: "cancelled")
+    }
+
+    @Test func `an operation returns its value`() async {
+        let source = CancellationSource()
+        #expect(await source.run { Task.isCancelled } == false)
+        source.cancel()
+        #expect(source.isCancelled)
+    }
+
+    @Test func `a source cancelled before the operation begins cancels it at once`() async {
+        let source = CancellationSource()
+        source.cancel()
+        #expect(await source.run { await untilCancelled(Promise()) } == "cancelled")
+    }
+
+    @Test func `a running operation is cancelled by its source or by the calling task`() async {
+        for isBySource in [true, false] {
+            let (source, begun) = (CancellationSource(), Promise<Void>())
+            let task = Task { await source.run { await untilCancelled(begun) } }
+            await begun.value()
+            if isBySource { source.cancel() } else { task.cancel() }
+            #expect(await task.value == "cancelled")
+            #expect(source.isCancelled == isBySource)
+        }
+    }
+}

@@ -1,15 +1,16 @@
+import DequeModule
+
 /// A bounded queue of jobs that wait for a worker, ordered by priority, then by arrival. It uses no clock or thread.
+///
+/// Jobs are not shared or grouped here: who makes images of one file for many callers does that before
+/// (`CoalescingPriorityQueue` of the thumbnailer), because only it knows which jobs are equal. A job returns to the
+/// front when its worker ended before the job began, which queued requests never do; hence two queues.
 struct WorkerQueue<Ticket> {
-    private var lines: [[(id: UInt64, ticket: Ticket)]]
-    private var starts: [Int]
+    private var lines: [Deque<(id: UInt64, ticket: Ticket)>] = WorkerPriority.allCases.map { _ in [] }
     let limit: Int
     private(set) var count = 0
 
-    init(limit: Int) {
-        self.limit = limit
-        self.lines = WorkerPriority.allCases.map { _ in [] }
-        self.starts = lines.map { _ in 0 }
-    }
+    init(limit: Int) { self.limit = limit }
 
     /// Appends a job to those of its priority; returns false if the queue is full.
     mutating func append(_ ticket: Ticket, id: UInt64, priority: WorkerPriority) -> Bool {
@@ -21,31 +22,21 @@ struct WorkerQueue<Ticket> {
 
     /// Puts a dequeued job back in front of those of its priority, regardless of the limit.
     mutating func requeue(_ ticket: Ticket, id: UInt64, priority: WorkerPriority) {
-        let line = priority.rawValue
-        lines[line].insert((id, ticket), at: starts[line])
+        lines[priority.rawValue].prepend((id, ticket))
         count += 1
     }
 
     /// Removes and returns the next job; nil if the queue is empty.
     mutating func next() -> Ticket? {
-        for line in lines.indices where starts[line] < lines[line].count {
-            let ticket = lines[line][starts[line]].ticket
-            starts[line] += 1
-            count -= 1
-            // Dequeued entries are removed in batches, so that the cost does not depend on the length of the queue.
-            if starts[line] == lines[line].count || starts[line] >= 64 {
-                lines[line].removeFirst(starts[line])
-                starts[line] = 0
-            }
-            return ticket
-        }
-        return nil
+        guard let line = lines.firstIndex(where: { !$0.isEmpty }) else { return nil }
+        count -= 1
+        return lines[line].removeFirst().ticket
     }
 
     /// Removes and returns a job; nil if it is no longer waiting.
     mutating func remove(_ id: UInt64) -> Ticket? {
         for line in lines.indices {
-            guard let position = lines[line][starts[line]...].firstIndex(where: { $0.id == id }) else { continue }
+            guard let position = lines[line].firstIndex(where: { $0.id == id }) else { continue }
             count -= 1
             return lines[line].remove(at: position).ticket
         }

@@ -1,0 +1,269 @@
+/// The priority of work.
+enum WorkPriority: Int, Sendable, Comparable, CaseIterable {
+    /// Interactive: a person is waiting for this image.
+    case interactive
+    /// Prepared ahead of a request.
+    case prefetch
+
+    static func < (first: WorkPriority, second: WorkPriority) -> Bool { first.rawValue < second.rawValue }
+}
+
+/// A priority queue of work that callers share: a request for queued or running work joins it, and queued work of one
+/// group is started together as a batch. Interactive work goes first, then work goes in order of arrival.
+///
+/// Pure; ``CoalescingWorkQueue`` carries out its decisions. A group has the priority of its most urgent item. Every
+/// operation takes amortized constant time, so that many requests that come and go stay cheap.
+///
+/// The worker pool has a queue of its own, because it serves more than this queue: contact sheets, previews and the
+/// editor's renders arrive there too, cannot be shared, and return to the front when their worker was killed. This
+/// queue starts no more batches than there are workers, so work that can still be joined waits here and not there.
+struct CoalescingPriorityQueue<Key: Hashable & Sendable, Group: Hashable & Sendable, Waiter: Sendable>: Sendable {
+    /// The place of one waiter.
+    struct Ticket: Sendable, Hashable {
+        fileprivate let work: UInt64
+        fileprivate let waiter: UInt64
+    }
+
+    enum EnterResult: Equatable {
+        /// New work was queued.
+        case queued(Ticket)
+        /// Work of the same key was already queued or running.
+        case joined(Ticket)
+        /// The limit of queued and running work is reached.
+        case full
+    }
+
+    /// Work of one group that is started together, the most urgent first.
+    struct Batch: Sendable {
+        let number: UInt64
+        let priority: WorkPriority
+        let keys: [Key]
+        fileprivate let works: [UInt64]
+    }
+
+    /// One execution for one key. A key requested again after its work was abandoned gets a new execution, so that the
+    /// end of the old one is not mistaken for the end of the new one.
+    private struct Work: Sendable {
+        let key: Key
+        let group: Group
+        var priority: WorkPriority
+        var waiters: [UInt64: Waiter]
+        /// The batch that it runs in; nil while it is queued.
+        var batch: UInt64?
+    }
+
+    /// The queued work of one group.
+    private struct PendingGroup: Sendable {
+        /// In order of arrival; may contain work that was dropped meanwhile.
+        var order: [UInt64] = []
+        /// The number of items of each priority.
+        var counts = WorkPriority.allCases.map { _ in 0 }
+        var priority: WorkPriority
+        /// Distinguishes the group's present position from outdated ones.
+        var stamp: UInt64 = 0
+
+        var mostUrgent: WorkPriority? { WorkPriority.allCases.first { counts[$0.rawValue] > 0 } }
+    }
+
+    /// The groups of one priority in order; may contain outdated positions.
+    private struct Line: Sendable {
+        var entries: [(group: Group, stamp: UInt64)] = []
+        var start = 0
+    }
+
+    /// The time after the last interactive request during which a slot is kept free, in microseconds.
+    static var presence: Int64 { 1_000_000 }
+
+    /// The most work queued or running.
+    let limit: Int
+    private let width: Int
+    private let batchSize: Int
+    private(set) var queuedCount = 0
+    private(set) var joinCount = 0
+    private var works: [UInt64: Work] = [:]
+    /// The work that a request for a key joins.
+    private var joinable: [Key: UInt64] = [:]
+    private var groups: [Group: PendingGroup] = [:]
+    private var lines = WorkPriority.allCases.map { _ in Line() }
+    /// For each running batch the number of its items that have waiters.
+    private var wanted: [UInt64: Int] = [:]
+    private var prefetching = 0
+    private var lastInteractive: Int64?
+    private var lastNumber: UInt64 = 0
+
+    /// - Parameters:
+    ///   - limit: the most items queued or running
+    ///   - width: the most batches running at a time
+    ///   - batchSize: the most items of one batch
+    init(limit: Int, width: Int, batchSize: Int = 1) {
+        self.limit = max(1, limit)
+        self.width = max(1, width)
+        self.batchSize = max(1, batchSize)
+    }
+
+    /// The number of items queued or running.
+    var count: Int { works.count }
+
+    /// Returns true if work of this key is queued or running and can be joined.
+    func holds(_ key: Key) -> Bool { joinable[key] != nil }
+
+    // MARK: Waiters
+
+    /// Adds a waiter to the work of a key, which is queued unless it is already queued or running.
+    mutating func enter(_ key: Key, of group: Group, _ priority: WorkPriority, waiter: Waiter, now: Int64)
+        -> EnterResult
+    {
+        if priority == .interactive { lastInteractive = now }
+        if let id = joinable[key] {
+            let ticket = Ticket(work: id, waiter: nextNumber())
+            works[id]?.waiters[ticket.waiter] = waiter
+            joinCount += 1
+            raisePriority(id, to: priority)
+            return .joined(ticket)
+        }
+        guard works.count < limit else { return .full }
+        let ticket = Ticket(work: nextNumber(), waiter: nextNumber())
+        works[ticket.work] = Work(key: key, group: group, priority: priority, waiters: [ticket.waiter: waiter])
+        joinable[key] = ticket.work
+        queuedCount += 1
+        if groups[group] == nil {
+            groups[group] = PendingGroup(priority: priority)
+            enqueue(group, priority)
+        } else if let present = groups[group]?.priority, priority < present {
+            enqueue(group, priority)
+        }
+        groups[group]?.order.append(ticket.work)
+        groups[group]?.counts[priority.rawValue] += 1
+        return .queued(ticket)
+    }
+
+    /// Removes a waiter. Queued work that nobody waits for is dropped. Running work counts until it has ended, because
+    /// it occupies its slot until then.
+    ///
+    /// - Returns: the number of the batch to cancel, if nobody waits for any of its items
+    mutating func leave(_ ticket: Ticket) -> UInt64? {
+        guard works[ticket.work]?.waiters.removeValue(forKey: ticket.waiter) != nil,
+            let work = works[ticket.work], work.waiters.isEmpty
+        else { return nil }
+        if joinable[work.key] == ticket.work { joinable[work.key] = nil }
+        guard let batch = work.batch else {
+            works[ticket.work] = nil
+            didDequeue(work)
+            return nil
+        }
+        wanted[batch]? -= 1
+        return wanted[batch] == 0 ? batch : nil
+    }
+
+    /// Removes everything that is queued or running. Returns the waiters.
+    mutating func removeAll() -> [Waiter] {
+        defer { self = Self(limit: limit, width: width, batchSize: batchSize) }
+        return works.values.flatMap(\.waiters.values)
+    }
+
+    // MARK: Batches
+
+    /// Removes the next batch from the queue; nil if nothing may be started now.
+    ///
+    /// Prefetch leaves one slot free while interactive requests keep coming.
+    mutating func next(now: Int64) -> Batch? {
+        guard wanted.count < width else { return nil }
+        let arePeopleThere = lastInteractive.map { now - $0 < Self.presence } ?? false
+        let mayPrefetch = prefetching < (arePeopleThere ? max(1, width - 1) : width)
+        for priority in WorkPriority.allCases where priority == .interactive || mayPrefetch {
+            if let group = popFirst(of: priority) { return start(group, priority) }
+        }
+        return nil
+    }
+
+    private mutating func start(_ group: Group, _ priority: WorkPriority) -> Batch? {
+        guard var pending = groups.removeValue(forKey: group) else { return nil }
+        let queued = pending.order.filter { works[$0] != nil }
+        let sorted = WorkPriority.allCases.flatMap { rank in queued.filter { works[$0]?.priority == rank } }
+        let started = Array(sorted.prefix(batchSize))
+        let number = nextNumber()
+        var keys: [Key] = []
+        for id in started {
+            guard let work = works[id] else { continue }
+            works[id]?.batch = number
+            keys.append(work.key)
+            pending.counts[work.priority.rawValue] -= 1
+        }
+        queuedCount -= started.count
+        wanted[number] = started.count
+        if priority == .prefetch { prefetching += 1 }
+        if let rest = pending.mostUrgent {
+            pending.order = Array(sorted.dropFirst(started.count))
+            groups[group] = pending
+            enqueue(group, rest)
+        }
+        return Batch(number: number, priority: priority, keys: keys, works: started)
+    }
+
+    /// Removes a batch that has ended. Returns the waiters of each of its items.
+    mutating func finish(_ batch: Batch) -> [[Waiter]] {
+        guard wanted.removeValue(forKey: batch.number) != nil else { return [] }
+        if batch.priority == .prefetch { prefetching -= 1 }
+        return batch.works.map { id in
+            guard let work = works.removeValue(forKey: id) else { return [] }
+            if joinable[work.key] == id { joinable[work.key] = nil }
+            return Array(work.waiters.values)
+        }
+    }
+
+    // MARK: Order
+
+    private mutating func nextNumber() -> UInt64 {
+        lastNumber += 1
+        return lastNumber
+    }
+
+    private mutating func raisePriority(_ id: UInt64, to priority: WorkPriority) {
+        guard let work = works[id], work.batch == nil, priority < work.priority else { return }
+        works[id]?.priority = priority
+        groups[work.group]?.counts[work.priority.rawValue] -= 1
+        groups[work.group]?.counts[priority.rawValue] += 1
+        if let present = groups[work.group]?.priority, priority < present { enqueue(work.group, priority) }
+    }
+
+    private mutating func didDequeue(_ work: Work) {
+        queuedCount -= 1
+        groups[work.group]?.counts[work.priority.rawValue] -= 1
+        guard let pending = groups[work.group] else { return }
+        guard let rest = pending.mostUrgent else {
+            groups[work.group] = nil
+            return
+        }
+        // Without its most urgent item the group moves to the line of the next priority.
+        if rest > pending.priority { enqueue(work.group, rest) }
+    }
+
+    private mutating func enqueue(_ group: Group, _ priority: WorkPriority) {
+        let stamp = nextNumber()
+        groups[group]?.priority = priority
+        groups[group]?.stamp = stamp
+        lines[priority.rawValue].entries.append((group, stamp))
+        compact(priority)
+    }
+
+    private mutating func popFirst(of priority: WorkPriority) -> Group? {
+        var line = lines[priority.rawValue]
+        lines[priority.rawValue] = Line()
+        defer { lines[priority.rawValue] = line }
+        while line.start < line.entries.count {
+            let (group, stamp) = line.entries[line.start]
+            line.start += 1
+            if groups[group]?.stamp == stamp { return group }
+        }
+        line = Line()
+        return nil
+    }
+
+    /// Compacts a line before outdated positions outnumber the present ones.
+    private mutating func compact(_ priority: WorkPriority) {
+        let line = lines[priority.rawValue]
+        guard line.entries.count > 64 + 4 * groups.count else { return }
+        let kept = line.entries[line.start...].filter { groups[$0.group]?.stamp == $0.stamp }
+        lines[priority.rawValue] = Line(entries: Array(kept), start: 0)
+    }
+}

@@ -1,0 +1,227 @@
+import TestSupport
+import Testing
+
+@testable import Thumbnailer
+
+@Suite(.timeLimit(.minutes(5)))
+struct CoalescingPriorityQueueTests {
+    /// A queue whose waiters are numbers. Every test enters each number once, so that it identifies the waiter.
+    private struct Fixture {
+        typealias Queue = CoalescingPriorityQueue<Int, Int, Int>
+
+        var queue: Queue
+        var tickets: [Int: Queue.Ticket] = [:]
+        var now: Int64 = 0
+
+        init(limit: Int = 1000, width: Int = .max, batchSize: Int = 8) {
+            queue = Queue(limit: limit, width: width, batchSize: batchSize)
+        }
+
+        /// Returns whether new work was queued; nil if the limit is reached.
+        mutating func enter(_ key: Int, of group: Int = 0, _ priority: WorkPriority = .interactive, waiter: Int)
+            -> Bool?
+        {
+            switch queue.enter(key, of: group, priority, waiter: waiter, now: now) {
+            case .queued(let ticket):
+                tickets[waiter] = ticket
+                return true
+            case .joined(let ticket):
+                tickets[waiter] = ticket
+                return false
+            case .full: return nil
+            }
+        }
+
+        /// Queues work for a waiter of the same number.
+        mutating func add(_ key: Int, of group: Int, _ priority: WorkPriority) {
+            _ = enter(key, of: group, priority, waiter: key)
+        }
+
+        mutating func leave(waiter: Int) -> UInt64? { tickets.removeValue(forKey: waiter).flatMap { queue.leave($0) } }
+
+        /// Starts and ends the next batch.
+        mutating func next() -> [Int]? {
+            guard let batch = queue.next(now: now) else { return nil }
+            _ = queue.finish(batch)
+            return batch.keys
+        }
+    }
+
+    // MARK: Sharing
+
+    @Test func `equal work requested again joins the queued or running execution`() throws {
+        var fixture = Fixture()
+        #expect(fixture.enter(1, waiter: 1) == true)
+        #expect(fixture.enter(1, waiter: 2) == false)
+        let next = fixture.queue.next(now: 0)
+        let batch = try #require(next)
+        #expect(batch.keys == [1], "one execution")
+        #expect(fixture.enter(1, waiter: 3) == false, "it is running")
+        #expect(fixture.queue.count == 1)
+        #expect(fixture.queue.joinCount == 2)
+        let waiters = fixture.queue.finish(batch)
+        #expect(waiters.map { $0.sorted() } == [[1, 2, 3]])
+        #expect(fixture.queue.count == 0)
+        #expect(fixture.queue.finish(batch).isEmpty, "it has already ended")
+    }
+
+    @Test func `at the limit new work is refused and joining is allowed`() {
+        var fixture = Fixture(limit: 1)
+        #expect(fixture.enter(1, waiter: 1) == true)
+        #expect(fixture.enter(2, waiter: 2) == nil)
+        #expect(fixture.enter(1, waiter: 3) == false)
+        #expect(fixture.queue.next(now: 0)?.keys == [1])
+        #expect(fixture.enter(2, waiter: 4) == nil, "running work counts too")
+    }
+
+    @Test func `a batch is abandoned only when the last waiter of its last item leaves`() throws {
+        var fixture = Fixture()
+        for (key, waiter) in [(1, 1), (1, 2), (2, 3)] { _ = fixture.enter(key, waiter: waiter) }
+        let next = fixture.queue.next(now: 0)
+        let batch = try #require(next)
+        #expect(fixture.leave(waiter: 1) == nil)
+        #expect(fixture.leave(waiter: 1) == nil)
+        #expect(fixture.leave(waiter: 2) == nil, "the other item is still wanted")
+        #expect(!fixture.queue.holds(1))
+        #expect(fixture.leave(waiter: 3) == batch.number)
+        #expect(fixture.queue.count == 2, "it occupies its slot until it has ended")
+        let waiters = fixture.queue.finish(batch)
+        #expect(waiters == [[], []])
+        #expect(fixture.queue.count == 0)
+    }
+
+    @Test func `queued work that nobody waits for is dropped`() {
+        var fixture = Fixture()
+        _ = fixture.enter(1, waiter: 1)
+        _ = fixture.enter(1, waiter: 2)
+        #expect(fixture.leave(waiter: 1) == nil)
+        #expect(fixture.queue.queuedCount == 1)
+        #expect(fixture.leave(waiter: 2) == nil)
+        #expect((fixture.queue.count, fixture.queue.queuedCount) == (0, 0))
+        #expect(fixture.next() == nil)
+    }
+
+    @Test func `work requested after it was abandoned is a new execution`() throws {
+        var fixture = Fixture()
+        _ = fixture.enter(1, waiter: 1)
+        let old = fixture.queue.next(now: 0)
+        let first = try #require(old)
+        #expect(fixture.leave(waiter: 1) == first.number)
+        #expect(fixture.enter(1, waiter: 2) == true)
+        let forgotten = fixture.queue.finish(first)
+        #expect(forgotten == [[]])
+        #expect(fixture.enter(1, waiter: 3) == false)
+        let new = fixture.queue.next(now: 0)
+        let second = try #require(new)
+        let waiters = fixture.queue.finish(second)
+        #expect(waiters.map { $0.sorted() } == [[2, 3]])
+    }
+
+    @Test func `all waiters are returned when the queue is emptied`() {
+        var fixture = Fixture(batchSize: 1)
+        for waiter in 1...4 { _ = fixture.enter(waiter / 2, waiter: waiter) }
+        #expect(fixture.queue.next(now: 0) != nil)
+        #expect(fixture.queue.removeAll().sorted() == [1, 2, 3, 4])
+        #expect((fixture.queue.count, fixture.queue.queuedCount) == (0, 0))
+    }
+
+    // MARK: Order
+
+    @Test func `interactive items go first and bring their group along`() {
+        var fixture = Fixture()
+        let (a, b, c) = (1, 2, 3)
+        fixture.add(1, of: a, .prefetch)
+        fixture.add(2, of: b, .prefetch)
+        fixture.add(3, of: c, .interactive)
+        fixture.add(4, of: b, .interactive)
+        fixture.add(5, of: a, .prefetch)
+        #expect(fixture.next() == [3])
+        #expect(fixture.next() == [4, 2], "one decode serves both, the urgent item first")
+        #expect(fixture.next() == [1, 5])
+        #expect(fixture.next() == nil)
+        #expect(fixture.queue.count == 0)
+    }
+
+    @Test func `a request that joins raises the priority of queued work`() {
+        var fixture = Fixture(batchSize: 1)
+        for key in 0..<10 { fixture.add(key, of: key, .prefetch) }
+        #expect(fixture.enter(7, of: 7, .interactive, waiter: 100) == false)
+        #expect(fixture.enter(7, of: 7, .prefetch, waiter: 101) == false)
+        #expect(fixture.next() == [7])
+        #expect(fixture.next() == [0])
+    }
+
+    @Test func `items beyond the batch size come with the next batch`() {
+        var fixture = Fixture(batchSize: 3)
+        for key in 0..<7 { fixture.add(key, of: 0, .interactive) }
+        #expect(fixture.next() == [0, 1, 2])
+        #expect(fixture.next() == [3, 4, 5])
+        #expect(fixture.next() == [6])
+    }
+
+    @Test func `prefetch leaves a slot free while interactive requests keep coming`() throws {
+        var fixture = Fixture(width: 2)
+        for key in 1...4 { fixture.add(key, of: key, .prefetch) }
+        fixture.add(5, of: 5, .interactive)
+        let urgent = fixture.queue.next(now: 0)
+        #expect(urgent?.keys == [5])
+        _ = fixture.queue.finish(try #require(urgent))
+        #expect(fixture.queue.next(now: 0)?.keys == [1])
+        #expect(fixture.queue.next(now: 0) == nil, "the second slot is kept free")
+        fixture.add(6, of: 6, .interactive)
+        #expect(fixture.queue.next(now: 1)?.keys == [6])
+        fixture.add(7, of: 7, .interactive)
+        #expect(fixture.queue.next(now: 2) == nil, "no more batches than slots")
+
+        var idle = Fixture(width: 2)
+        for key in 1...4 { idle.add(key, of: key, .prefetch) }
+        #expect(idle.queue.next(now: 0) != nil && idle.queue.next(now: 0) != nil, "nobody is waiting")
+        fixture = Fixture(width: 2)
+        for key in 1...4 { fixture.add(key, of: key, key == 1 ? .interactive : .prefetch) }
+        #expect(fixture.next() == [1])
+        let later = Fixture.Queue.presence
+        #expect(fixture.queue.next(now: later) != nil && fixture.queue.next(now: later) != nil, "a second later")
+    }
+
+    @Test func `random operations agree with a plain list`() {
+        var random = SeededRandom(named: "due table")
+        for _ in 0..<TestEnvironment.rounds(30) {
+            var fixture = Fixture(batchSize: 4)
+            var model: [Int: (group: Int, priority: WorkPriority)] = [:]
+            for key in 0..<400 {
+                switch Int.random(in: 0..<5, using: &random) {
+                case 0, 1:
+                    let group = Int.random(in: 0..<20, using: &random)
+                    let priority: WorkPriority = Bool.random(using: &random) ? .interactive : .prefetch
+                    fixture.add(key, of: group, priority)
+                    model[key] = (group, priority)
+                case 2:
+                    guard let (other, entry) = model.randomElement(using: &random) else { continue }
+                    #expect(fixture.enter(other, of: entry.group, .interactive, waiter: key) == false)
+                    // Both waiters have to leave before the work is dropped.
+                    #expect(fixture.leave(waiter: other) == nil)
+                    fixture.tickets[other] = fixture.tickets.removeValue(forKey: key)
+                    model[other]?.priority = .interactive
+                case 3:
+                    guard let other = model.keys.randomElement(using: &random) else { continue }
+                    #expect(fixture.leave(waiter: other) == nil)
+                    #expect(!fixture.queue.holds(other))
+                    model[other] = nil
+                default:
+                    let urgent = model.values.contains { $0.priority == .interactive }
+                    guard let batch = fixture.queue.next(now: 0) else {
+                        #expect(model.isEmpty)
+                        continue
+                    }
+                    #expect(batch.priority == (urgent ? .interactive : .prefetch))
+                    #expect(Set(batch.keys.compactMap { model[$0]?.group }).count == 1)
+                    #expect(batch.keys.allSatisfy { model[$0] != nil } && (1...4).contains(batch.keys.count))
+                    _ = fixture.queue.finish(batch)
+                    for key in batch.keys { model[key] = nil }
+                }
+                #expect(fixture.queue.count == model.count)
+                #expect(fixture.queue.queuedCount == model.count)
+            }
+        }
+    }
+}

@@ -31,8 +31,6 @@ struct KeyedQueue<Key: Hashable & Sendable>: Sendable {
         return queues[key]?.count == 1 ? .mayStart : .mustWait
     }
 
-    func isFirst(_ key: Key, waiter: UInt64) -> Bool { queues[key]?.first == waiter }
-
     /// Removes a waiter that has finished or given up. Returns the next waiter to run because of it, if any.
     mutating func finish(_ key: Key, waiter: UInt64) -> UInt64? {
         guard let place = queues[key]?.firstIndex(of: waiter) else { return nil }

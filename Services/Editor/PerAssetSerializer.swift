@@ -1,3 +1,4 @@
+import Basics
 import Contracts
 import JSONValue
 import PhotoModel
@@ -12,7 +13,8 @@ final class PerAssetSerializer: Sendable {
 
     private struct State {
         var table: KeyedQueue<ObjectID>
-        var waiters: [UInt64: CheckedContinuation<Bool, Never>] = [:]
+        /// Fulfilled with true when the waiter is first.
+        var waiters: [UInt64: Promise<Bool>] = [:]
         var nextWaiter: UInt64 = 0
     }
 
@@ -31,9 +33,12 @@ final class PerAssetSerializer: Sendable {
         _ asset: ObjectID,
         _ body: () async throws(RPCError) -> Value
     ) async throws(RPCError) -> Value {
+        let turn = Promise<Bool>()
         let (waiter, entering) = state.withLock { state in
             state.nextWaiter += 1
-            return (state.nextWaiter, state.table.enter(asset, waiter: state.nextWaiter))
+            let entering = state.table.enter(asset, waiter: state.nextWaiter)
+            if entering == .mustWait { state.waiters[state.nextWaiter] = turn }
+            return (state.nextWaiter, entering)
         }
         switch entering {
         case .full:
@@ -42,7 +47,8 @@ final class PerAssetSerializer: Sendable {
                 ["asset": .string(asset.text)]
             )
         case .mustWait:
-            guard await waitForTurn(waiter, asset) else {
+            guard await turn.value(ifCancelled: false) else {
+                finish(waiter, asset)
                 throw ErrorCode.userCancelled.error("the request was cancelled while it waited; nothing was changed")
             }
         case .mayStart:
@@ -52,34 +58,13 @@ final class PerAssetSerializer: Sendable {
         return try await body()
     }
 
-    /// Waits until the waiter is first. Returns false if cancelled; the waiter is then already removed.
-    private func waitForTurn(_ waiter: UInt64, _ asset: ObjectID) async -> Bool {
-        await withTaskCancellationHandler {
-            await withCheckedContinuation { continuation in
-                let answer: Bool? = state.withLock { state in
-                    // The waiter may have become first, or the request may have been cancelled, before the lock was
-                    // acquired.
-                    if Task.isCancelled { return false }
-                    if state.table.isFirst(asset, waiter: waiter) { return true }
-                    state.waiters[waiter] = continuation
-                    return nil
-                }
-                guard let answer else { return }
-                if !answer { finish(waiter, asset) }
-                continuation.resume(returning: answer)
-            }
-        } onCancel: {
-            let continuation = state.withLock { $0.waiters.removeValue(forKey: waiter) }
-            guard let continuation else { return }
-            finish(waiter, asset)
-            continuation.resume(returning: false)
-        }
-    }
-
+    /// Removes a waiter that has finished or was cancelled. The next one becomes first; if it was cancelled meanwhile, it
+    /// removes itself in the same way.
     private func finish(_ waiter: UInt64, _ asset: ObjectID) {
         let next = state.withLock { state in
-            state.table.finish(asset, waiter: waiter).flatMap { state.waiters.removeValue(forKey: $0) }
+            state.waiters[waiter] = nil
+            return state.table.finish(asset, waiter: waiter).flatMap { state.waiters.removeValue(forKey: $0) }
         }
-        next?.resume(returning: true)
+        next?.fulfill(true)
     }
 }

@@ -5,7 +5,6 @@ public import JSONValue
 import Logging
 public import Messaging
 import PhotoModel
-import Synchronization
 
 /// A publisher of edits that follows each until it is accepted or applied.
 ///
@@ -21,9 +20,8 @@ public actor EditPublisher {
     private var isStarted = false
     private var isFinished = false
     private var isPollingAllowed = true
-    /// Incremented with every change that a caller may be waiting for.
-    private var version: UInt64 = 0
-    private nonisolated let waiters = Mutex<[Promise<Void>]>([])
+    /// The next change that a caller may be waiting for; replaced when it happens.
+    private var nextChange = OneTimeEvent()
     /// Undelivered status updates: at most three for each edit of the window, because ``publish(_:)`` waits for them.
     private(set) var pendingUpdates: Deque<EditStatus> = []
     private var isOver = false
@@ -64,7 +62,7 @@ public actor EditPublisher {
     /// - Throws: `id_reused` if an edit with this id is open here; `user_cancelled` if the task is cancelled
     public func publish(_ edit: PublishEdit) async throws(RPCError) {
         while tracker.count >= window || pendingUpdates.count >= window || !isStarted {
-            await change(after: version)
+            await nextChange.waitUnlessCancelled()
             if Task.isCancelled { throw ErrorCode.userCancelled.error("the waiting task was cancelled") }
         }
         guard tracker.add(edit, now: clock.nowMicroseconds()) else {
@@ -91,9 +89,9 @@ public actor EditPublisher {
             if let feed { group.addTask { await self.listen(to: feed) } }
             group.addTask { await self.tick() }
             while !Task.isCancelled, !(isFinished && tracker.count == 0) {
-                let seen = self.version
+                let change = self.nextChange
                 await self.pollDueEdits()
-                await self.change(after: seen)
+                await change.waitUnlessCancelled()
             }
             group.cancelAll()
         }
@@ -187,7 +185,7 @@ public actor EditPublisher {
 
     /// Returns the next status update; nil after the last, or if the task is cancelled.
     fileprivate func next() async -> EditStatus? {
-        while pendingUpdates.isEmpty, !isOver, !Task.isCancelled { await change(after: version) }
+        while pendingUpdates.isEmpty, !isOver, !Task.isCancelled { await nextChange.waitUnlessCancelled() }
         guard let status = pendingUpdates.popFirst() else { return nil }
         signalChange()
         return status
@@ -209,24 +207,10 @@ public actor EditPublisher {
         }
     }
 
-    /// Waits until the version differs from `seen`, or the task is cancelled.
-    private func change(after seen: UInt64) async {
-        guard version == seen else { return }
-        let change = Promise<Void>()
-        waiters.withLock { $0.append(change) }
-        await change.value {
-            self.waiters.withLock { $0.removeAll { $0 === change } }
-            change.fulfill(())
-        }
-    }
-
     private func signalChange() {
-        version += 1
-        let all = waiters.withLock { waiters in
-            defer { waiters = [] }
-            return waiters
-        }
-        for change in all { change.fulfill(()) }
+        let change = nextChange
+        nextChange = OneTimeEvent()
+        change.signal()
     }
 }
 

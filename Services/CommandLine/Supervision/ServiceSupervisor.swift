@@ -1,5 +1,5 @@
+import Basics
 import Hosting
-import Synchronization
 import SystemPackage
 
 /// Runs the four services: starts them in order, restarts them, and stops them in reverse order.
@@ -9,18 +9,14 @@ final class ServiceSupervisor: Sendable {
     private let programs: FilePath
     private let variables: [String: String]
     private let output: Output
-    /// The result of the start of each service, or the task that waits for it.
-    private let starts = Mutex<[ServiceName: StartResult]>([:])
-
-    private enum StartResult {
-        case waiting(CheckedContinuation<Bool, Never>)
-        case over(isReady: Bool)
-    }
+    /// Whether each service has become ready; fulfilled when that is known.
+    private let starts: [ServiceName: Promise<Bool>]
 
     init(programs: FilePath, variables: [String: String], output: Output) {
         self.programs = programs
         self.variables = variables
         self.output = output
+        starts = Dictionary(uniqueKeysWithValues: UpCommand.order.map { ($0, Promise()) })
     }
 
     /// Runs the services until a stop is requested.
@@ -64,39 +60,17 @@ final class ServiceSupervisor: Sendable {
     private func hasArrived(_ runner: ServiceRunner) async -> Bool {
         let watch = Task {
             await stop.wait()
-            if stop.isRequested { self.didStart(runner.name, isReady: false) }
+            if stop.isRequested { starts[runner.name]?.fulfill(false) }
         }
         defer { watch.cancel() }
-        return await withCheckedContinuation { continuation in
-            let known: Bool? = starts.withLock { starts in
-                if case .over(let isReady) = starts[runner.name] { return isReady }
-                starts[runner.name] = .waiting(continuation)
-                return nil
-            }
-            if let known { continuation.resume(returning: known) }
-        }
-    }
-
-    private func didStart(_ name: ServiceName, isReady: Bool) {
-        let waiter: CheckedContinuation<Bool, Never>? = starts.withLock { starts in
-            switch starts[name] {
-            case .over: return nil
-            case .waiting(let continuation):
-                starts[name] = .over(isReady: isReady)
-                return continuation
-            case nil:
-                starts[name] = .over(isReady: isReady)
-                return nil
-            }
-        }
-        waiter?.resume(returning: isReady)
+        return await starts[runner.name]?.value() ?? false
     }
 
     private func handle(_ event: ServiceRunner.Event, of runner: ServiceRunner) {
         let name = runner.name.rawValue
         switch event {
         case .ready:
-            didStart(runner.name, isReady: true)
+            starts[runner.name]?.fulfill(true)
         case .log(let line):
             output.note("\(name) | \(line.printable)")
         case .exited(let how, let pause):
@@ -104,7 +78,7 @@ final class ServiceSupervisor: Sendable {
             output.note("safelight: the \(name) \(how); \(when)")
         case .abandoned(let how):
             output.note("safelight: the \(name) \(how) repeatedly; see its log above (not_started)")
-            didStart(runner.name, isReady: false)
+            starts[runner.name]?.fulfill(false)
         }
     }
 }

@@ -1,48 +1,19 @@
 import Basics
 import Dispatch
 import Glibc
+import Messaging
 import Synchronization
 
 /// A one-time request to stop that any number of tasks can wait for.
 final class StopRequest: Sendable {
-    private struct State {
-        var isRequested = false
-        var waiters: [Int: CheckedContinuation<Void, Never>] = [:]
-        var next = 0
-    }
+    private let event = OneTimeEvent()
 
-    private let state = Mutex(State())
+    var isRequested: Bool { event.hasHappened }
 
-    var isRequested: Bool { state.withLock { $0.isRequested } }
-
-    func request() {
-        let waiters = state.withLock { state in
-            state.isRequested = true
-            defer { state.waiters = [:] }
-            return state.waiters.values
-        }
-        for waiter in waiters { waiter.resume() }
-    }
+    func request() { event.signal() }
 
     /// Returns when the stop is requested or the task is cancelled.
-    func wait() async {
-        let number = state.withLock { state in
-            state.next += 1
-            return state.next
-        }
-        await withTaskCancellationHandler {
-            await withCheckedContinuation { continuation in
-                let isOver = state.withLock { state in
-                    if state.isRequested || Task.isCancelled { return true }
-                    state.waiters[number] = continuation
-                    return false
-                }
-                if isOver { continuation.resume() }
-            }
-        } onCancel: {
-            state.withLock { $0.waiters.removeValue(forKey: number) }?.resume()
-        }
-    }
+    func wait() async { await event.waitUnlessCancelled() }
 
     /// Waits for the request with a time limit.
     ///

@@ -15,14 +15,9 @@ final class CachingManagers: Sendable {
     private let ticks: AsyncStream<Void>
     private let ticking: AsyncStream<Void>.Continuation
 
-    private typealias Work = Task<[CachingManagerTable.CachingOptions: RenditionPlan], Never>
-
     private struct State {
         var table = CachingManagerTable()
-        var running: [UInt64: Work] = [:]
-        var underWay = 0
-        /// Tasks stopped before they were registered as running.
-        var stoppedEarly: Set<UInt64> = []
+        var running: [UInt64: CancellationSource] = [:]
         var failed = 0
     }
 
@@ -133,16 +128,8 @@ final class CachingManagers: Sendable {
     }
 
     private func perform(_ leaving: CachingManagerTable.Removal) {
-        let tasks = state.withLock { state in
-            leaving.tasks.compactMap { number -> Work? in
-                guard let task = state.running[number] else {
-                    state.stoppedEarly.insert(number)
-                    return nil
-                }
-                return task
-            }
-        }
-        for task in tasks { task.cancel() }
+        let cancellations = state.withLock { state in leaving.tasks.compactMap { state.running[$0] } }
+        for cancellation in cancellations { cancellation.cancel() }
         for plan in leaving.plans { renditions.release(plan) }
     }
 
@@ -158,38 +145,31 @@ final class CachingManagers: Sendable {
                 }
             }
             for await _ in ticks {
-                while let task = begin() { group.addTask { await self.perform(task) } }
+                while let (task, cancellation) = begin() {
+                    group.addTask { await self.perform(task, cancellation) }
+                }
             }
             group.cancelAll()
         }
     }
 
-    private func begin() -> CachingManagerTable.PrefetchTask? {
+    private func begin() -> (CachingManagerTable.PrefetchTask, CancellationSource)? {
         state.withLock { state in
-            guard state.underWay < width, let task = state.table.next(most: RenditionProvider.batch) else { return nil }
-            state.underWay += 1
-            return task
+            guard state.running.count < width, let task = state.table.next(most: RenditionProvider.batch) else {
+                return nil
+            }
+            let cancellation = CancellationSource()
+            state.running[task.number] = cancellation
+            return (task, cancellation)
         }
     }
 
-    private func perform(_ task: CachingManagerTable.PrefetchTask) async {
-        // An unstructured task, so that it can be cancelled by its number.
-        let work = Task { await self.prepare(task) }
-        let isStopped = state.withLock { state in
-            state.running[task.number] = work
-            return state.stoppedEarly.remove(task.number) != nil
-        }
-        if isStopped { work.cancel() }
-        let prepared = await withTaskCancellationHandler {
-            await work.value
-        } onCancel: {
-            work.cancel()
-        }
+    private func perform(_ task: CachingManagerTable.PrefetchTask, _ cancellation: CancellationSource) async {
+        let prepared = await cancellation.run { await self.prepare(task) }
+        let isCancelled = cancellation.isCancelled || Task.isCancelled
         let leaving = state.withLock { state in
-            state.underWay -= 1
             state.running[task.number] = nil
-            state.stoppedEarly.remove(task.number)
-            if !work.isCancelled { state.failed += task.optionSets.count - prepared.count }
+            if !isCancelled { state.failed += task.optionSets.count - prepared.count }
             return state.table.finish(task, plans: prepared)
         }
         perform(leaving)

@@ -1,3 +1,4 @@
+import Basics
 import Logging
 import Synchronization
 
@@ -46,7 +47,7 @@ extension WorkerPool {
             case .failure: state.counts.crashed += 1
             }
         }
-        ticket.continuation.resume(returning: outcome)
+        ticket.outcome.fulfill(outcome)
     }
 
     /// Requeues a job for another worker, because its worker had ended before the job reached it.
@@ -63,19 +64,19 @@ extension WorkerPool {
             state.slots.first { $0.stage == .idle }?.wakeup.signal()
             return nil
         }
-        if let failure { ticket.continuation.resume(returning: .failure(failure)) }
+        if let failure { ticket.outcome.fulfill(.failure(failure)) }
     }
 
     func slotIsReady(_ index: Int, pid: Int32, _ confinement: Confinement?) {
-        let waiter = state.withLock { state in
+        let isStarted = state.withLock { state in
             state.slots[index].pid = pid
             state.slots[index].failures = 0
             state.slots[index].isKnown = true
             state.confinement = confinement
             state.counts.started += 1
-            return state.removeStartWaiter()
+            return state.allKnown
         }
-        waiter?.resume()
+        if isStarted { started.fulfill(()) }
     }
 
     func slotDidLoseWorker(_ index: Int, wasRetired: Bool) {
@@ -88,41 +89,35 @@ extension WorkerPool {
 
     /// Records that a worker could not be started. If none can be, all waiting jobs fail.
     func slotDidFail(_ index: Int, failures: Int, problem: String) {
-        let (waiter, dropped) = state.withLock { state in
+        let (isStarted, dropped) = state.withLock { state in
             state.slots[index].stage = .backingOff
             state.slots[index].failures = failures
             state.slots[index].problem = problem
             state.slots[index].isKnown = true
             state.counts.startFailures += 1
-            return (state.removeStartWaiter(), state.startFailure == nil ? [] : state.queue.removeAll())
+            return (state.allKnown, state.startFailure == nil ? [] : state.queue.removeAll())
         }
         logger.warning(
             "worker cannot be started",
             metadata: ["worker.problem": "\(problem)", "worker.tries": "\(failures)"]
         )
-        waiter?.resume()
-        for ticket in dropped { ticket.continuation.resume(returning: .failure(.unavailable(problem))) }
+        if isStarted { started.fulfill(()) }
+        for ticket in dropped { ticket.outcome.fulfill(.failure(.unavailable(problem))) }
     }
 
     /// Records that the slot's thread ends.
     func slotDidEnd(_ index: Int) {
-        let waiters = state.withLock { state -> [CheckedContinuation<Void, Never>] in
+        let (isStarted, isStopped) = state.withLock { state in
             state.slots[index].stage = .ended
             state.slots[index].pid = 0
             state.slots[index].isKnown = true
-            guard state.stage == .stopping, state.slots.allSatisfy({ $0.stage == .ended }) else { return [] }
+            guard state.stage == .stopping, state.slots.allSatisfy({ $0.stage == .ended }) else {
+                return (state.allKnown, false)
+            }
             state.stage = .stopped
-            defer { state.stopWaiters = [] }
-            return state.stopWaiters
+            return (true, true)
         }
-        for waiter in waiters { waiter.resume() }
-    }
-}
-
-extension WorkerPool.State {
-    mutating func removeStartWaiter() -> CheckedContinuation<Void, Never>? {
-        guard allKnown else { return nil }
-        defer { startWaiter = nil }
-        return startWaiter
+        if isStarted { started.fulfill(()) }
+        if isStopped { stopped.signal() }
     }
 }

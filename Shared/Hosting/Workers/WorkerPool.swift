@@ -1,3 +1,4 @@
+import Basics
 public import JSONValue
 public import Logging
 import Synchronization
@@ -17,13 +18,17 @@ public final class WorkerPool: Sendable {
     let count: Int
     let command: WorkerLaunch
     let state: Mutex<State>
+    /// Fulfilled when the outcome of every slot's first start is known.
+    let started = Promise<Void>()
+    /// Happens when the threads of all slots have ended.
+    let stopped = OneTimeEvent()
 
     struct Ticket {
         let id: UInt64
         let job: WorkerJob
         let priority: WorkerPriority
         let wallSeconds: Int
-        let continuation: CheckedContinuation<Result<WorkerResult, WorkerFailure>, Never>
+        let outcome = Promise<Result<WorkerResult, WorkerFailure>>()
         /// How often its worker had already ended: at most once for each slot, if all are killed at the same time.
         var requeueCount = 0
     }
@@ -34,11 +39,7 @@ public final class WorkerPool: Sendable {
         var queue: WorkerQueue<Ticket>
         var slots: [SlotState]
         var nextID: UInt64 = 0
-        /// Ids of jobs that were cancelled before they reached the queue.
-        var cancelledEarly: Set<UInt64> = []
         var stopDeadline = Int64.max
-        var startWaiter: CheckedContinuation<Void, Never>?
-        var stopWaiters: [CheckedContinuation<Void, Never>] = []
         var counts = Counts()
         /// The confinement reported by the most recently started worker.
         var confinement: Confinement?
@@ -110,14 +111,7 @@ public final class WorkerPool: Sendable {
                 slotDidEnd(index)
             }
         }
-        await withCheckedContinuation { continuation in
-            let isKnown = state.withLock { state in
-                if state.allKnown { return true }
-                state.startWaiter = continuation
-                return false
-            }
-            if isKnown { continuation.resume() }
-        }
+        await started.value()
         let problem = state.withLock { state -> String? in
             state.slots.contains { $0.failures == 0 } ? nil : state.slots.first?.problem
         }
@@ -144,22 +138,9 @@ public final class WorkerPool: Sendable {
         guard job.files.count <= 16, job.attachments.count <= WorkerFrame.mostAttachments else {
             throw .refused(name: "invalid_request", message: "a job has at most 16 files and 64 attachments")
         }
-        let id = state.withLock { state in
-            state.nextID += 1
-            return state.nextID
-        }
-        let seconds = max(1, wallSeconds ?? limits.wallSeconds)
-        let outcome = await withTaskCancellationHandler {
-            await withCheckedContinuation { continuation in
-                enqueue(
-                    Ticket(id: id, job: job, priority: priority, wallSeconds: seconds, continuation: continuation)
-                )
-            }
-        } onCancel: {
-            cancel(id)
-        }
-        state.withLock { _ = $0.cancelledEarly.remove(id) }
-        return try outcome.get()
+        if Task.isCancelled { throw .cancelled }
+        let ticket = try enqueue(job, priority, wallSeconds: max(1, wallSeconds ?? limits.wallSeconds))
+        return try await ticket.outcome.value { self.cancel(ticket.id) }.get()
     }
 
     /// The confinement of the workers; nil if none has reported it.
@@ -187,6 +168,7 @@ public final class WorkerPool: Sendable {
         let dropped = state.withLock { state -> [Ticket] in
             guard state.stage == .running else {
                 if state.stage == .idle { state.stage = .stopped }
+                if state.stage == .stopped { stopped.signal() }
                 return []
             }
             state.stage = .stopping
@@ -194,17 +176,8 @@ public final class WorkerPool: Sendable {
             for slot in state.slots { slot.wakeup.signal() }
             return state.queue.removeAll()
         }
-        for ticket in dropped {
-            ticket.continuation.resume(returning: .failure(.unavailable("the service is stopping")))
-        }
-        await withCheckedContinuation { continuation in
-            let isOver = state.withLock { state in
-                if state.stage == .stopped { return true }
-                state.stopWaiters.append(continuation)
-                return false
-            }
-            if isOver { continuation.resume() }
-        }
+        for ticket in dropped { ticket.outcome.fulfill(.failure(.unavailable("the service is stopping"))) }
+        await stopped.wait()
     }
 
     /// Returns the pool's counters and gauges, for the `metrics` method.
@@ -238,23 +211,25 @@ public final class WorkerPool: Sendable {
 
     // MARK: The queue
 
-    private func enqueue(_ ticket: Ticket) {
-        let failure = state.withLock { state -> WorkerFailure? in
-            if state.cancelledEarly.contains(ticket.id) { return .cancelled }
+    private func enqueue(_ job: WorkerJob, _ priority: WorkerPriority, wallSeconds: Int) throws(WorkerFailure)
+        -> Ticket
+    {
+        try state.withLock { state throws(WorkerFailure) in
             switch state.stage {
-            case .idle: return .unavailable("the pool was not started")
-            case .stopping, .stopped: return .unavailable("the service is stopping")
+            case .idle: throw .unavailable("the pool was not started")
+            case .stopping, .stopped: throw .unavailable("the service is stopping")
             case .running: break
             }
-            if let problem = state.startFailure { return .unavailable(problem) }
-            guard state.queue.append(ticket, id: ticket.id, priority: ticket.priority) else {
+            if let problem = state.startFailure { throw .unavailable(problem) }
+            state.nextID += 1
+            let ticket = Ticket(id: state.nextID, job: job, priority: priority, wallSeconds: wallSeconds)
+            guard state.queue.append(ticket, id: ticket.id, priority: priority) else {
                 state.counts.rejected += 1
-                return .queueFull(limit: state.queue.limit)
+                throw .queueFull(limit: state.queue.limit)
             }
             state.slots.first { $0.stage == .idle }?.wakeup.signal()
-            return nil
+            return ticket
         }
-        if let failure { ticket.continuation.resume(returning: .failure(failure)) }
     }
 
     private func cancel(_ id: UInt64) {
@@ -266,12 +241,10 @@ public final class WorkerPool: Sendable {
             if let index = state.slots.firstIndex(where: { $0.stage == .busy(id) }) {
                 state.slots[index].isCancelled = true
                 state.slots[index].wakeup.signal()
-            } else {
-                state.cancelledEarly.insert(id)
             }
             return nil
         }
-        dropped?.continuation.resume(returning: .failure(.cancelled))
+        dropped?.outcome.fulfill(.failure(.cancelled))
     }
 }
 

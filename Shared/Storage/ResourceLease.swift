@@ -7,9 +7,9 @@ import Synchronization
 public final class ResourceLease: Sendable {
     /// The digest of the bytes.
     public let digest: ResourceDigest
-    private let table: LeaseTable
+    private let table: ResourceLeases
 
-    fileprivate init(_ digest: ResourceDigest, _ table: LeaseTable) {
+    fileprivate init(_ digest: ResourceDigest, _ table: ResourceLeases) {
         self.digest = digest
         self.table = table
     }
@@ -18,7 +18,7 @@ public final class ResourceLease: Sendable {
 }
 
 /// The number of leases of each digest.
-final class LeaseTable: Sendable {
+final class ResourceLeases: Sendable {
     private let counts = Mutex<[ResourceDigest: Int]>([:])
 
     func take(_ digest: ResourceDigest) -> ResourceLease {

@@ -29,7 +29,7 @@ public final class ResourceStore: Sendable {
     private let durableFolders = Mutex<Set<String>>([])
     private let stripes: [LockStripe]
     private let holds = Mutex(0)
-    private let leases = LeaseTable()
+    private let leases = ResourceLeases()
 
     // A digest always maps to the same stripe, so that publishing and removing it exclude each other.
     private final class LockStripe: Sendable {

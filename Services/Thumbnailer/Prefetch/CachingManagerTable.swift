@@ -1,3 +1,4 @@
+import Basics
 import Contracts
 import JSONValue
 import PhotoModel
@@ -47,9 +48,7 @@ struct CachingManagerTable: Sendable {
     }
 
     private struct Manager: Sendable {
-        var owner: String
         var allowsHighQuality: Bool
-        var expires: Int64
         var entries: [Entry: Stage] = [:]
         var optionSets: [ObjectID: Set<CachingOptions>] = [:]
         /// Images not prepared yet, oldest first; taken from the end. May contain entries that were removed meanwhile.
@@ -68,6 +67,7 @@ struct CachingManagerTable: Sendable {
     /// The most images on one list; the oldest are dropped above it.
     let limit: Int
     private var managers: [String: Manager] = [:]
+    private var leases = LeaseTable<String>(duration: leaseMicroseconds)
     private var tasks: [UInt64: (manager: String, wanted: Set<Entry>)] = [:]
     private var planReferences: [RenditionPlan: Int] = [:]
     private var lastTask: UInt64 = 0
@@ -87,30 +87,26 @@ struct CachingManagerTable: Sendable {
     // MARK: Managers
 
     mutating func open(_ name: String, owner: String, allowsHighQuality: Bool, now: Int64) throws(RPCError) {
-        guard managers.count < Self.most, managers.values.count(where: { $0.owner == owner }) < Self.mostPerOwner else {
+        guard managers.count < Self.most, leases.keys(of: owner).count < Self.mostPerOwner else {
             throw ErrorCode.limitExceeded.error(
                 "\(Self.mostPerOwner) caching managers per client or \(Self.most) in all are open; close one",
                 ["limit": .int(Int64(Self.mostPerOwner))]
             )
         }
-        managers[name] = Manager(
-            owner: owner,
-            allowsHighQuality: allowsHighQuality,
-            expires: now + Self.leaseMicroseconds
-        )
+        managers[name] = Manager(allowsHighQuality: allowsHighQuality)
+        leases.insert(name, owner: owner, now: now)
     }
 
     /// Renews the manager's lease.
     ///
     /// - Throws: `handle_expired` if the manager does not exist or belongs to another client
     mutating func use(_ name: String, owner: String, now: Int64) throws(RPCError) {
-        guard let manager = managers[name], manager.owner == owner, manager.expires > now else {
+        guard leases.renew(name, owner: owner, now: now) else {
             throw ErrorCode.handleExpired.error(
                 "you have no caching manager of this name: its lease of ten minutes expired or the service was "
                     + "restarted; open a new one"
             )
         }
-        managers[name]?.expires = now + Self.leaseMicroseconds
     }
 
     mutating func configure(_ name: String, allowsHighQuality: Bool) {
@@ -120,13 +116,14 @@ struct CachingManagerTable: Sendable {
     mutating func close(_ name: String) -> Removal {
         let leaving = stopAll(name)
         managers[name] = nil
+        leases.remove(name)
         return leaving
     }
 
     /// Closes the managers whose lease has expired.
     mutating func expire(now: Int64) -> Removal {
         var leaving = Removal()
-        for (name, manager) in managers where manager.expires <= now {
+        for name in leases.expired(now: now) {
             let part = close(name)
             leaving.tasks += part.tasks
             leaving.plans += part.plans

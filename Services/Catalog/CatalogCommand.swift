@@ -1,6 +1,5 @@
 import ArgumentParser
 import Hosting
-import JSONValue
 
 /// The command `catalog`: the service that is the only writer of the library.
 struct CatalogCommand: AsyncParsableCommand {
@@ -75,25 +74,16 @@ struct ServeCommand: AsyncParsableCommand {
     )
     var checkSeconds: Double?
 
-    @Flag(help: "Prints the configuration, checks the whole database if there is one, and exits.")
-    var check = false
+    @OptionGroup var check: CheckOptions
 
     func run() async throws {
+        let logger = try service.logger(ServiceName.catalog.rawValue)
         var configuration = try settings()
-        if check {
-            var settings = configuration.json.objectValue ?? [:]
-            settings["confinement"] = .string(
-                try await WorkerPool.check(
-                    executable: configuration.workerExecutable,
-                    limits: configuration.workerLimits,
-                    logger: service.logger("catalog")
-                )
-            )
-            print(JSON.object(settings).prettyText)
+        if check.isRequested {
+            print(try await configuration.settings.check(logger))
             return try CatalogService.checkDatabase(configuration)
         }
         configuration.traffic.begin()
-        let logger = try service.logger("catalog")
         configuration.listener = try listening.resolve(logger: logger)
         let locks = try endpoints.resolve().claim(for: .catalog)
         let catalog = try await CatalogService(configuration, logger: logger)
@@ -111,12 +101,7 @@ struct ServeCommand: AsyncParsableCommand {
             _ variable: String,
             _ kind: String = "whole number"
         ) throws(HostingError) {
-            if let flag { return value = flag }
-            guard let text = environment(variable) else { return }
-            guard let number = Value(text) else {
-                throw .badSetting(source: variable, reason: "\(text) is not a \(kind)")
-            }
-            value = number
+            try Hosting.Environment.set(&value, flag, variable, kind: kind, environment: environment)
         }
         var settings = CatalogConfiguration(
             library: try libraryOptions.resolve(environment: environment),

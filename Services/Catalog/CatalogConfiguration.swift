@@ -60,23 +60,27 @@ struct CatalogConfiguration: Sendable {
         self.address = address
     }
 
-    /// The settings as printed by `--check`.
-    var json: JSON {
-        var object: JSONObject = [
-            "library": .string(library), "address": .string(address.description), "workers": JSON(workers),
-            "jobSeconds": JSON(workerLimits.wallSeconds), "workerMemoryMiB": JSON(workerLimits.memoryBytes >> 20),
+    /// The settings for `--check`.
+    var settings: ServiceSettings {
+        let limits: JSONObject = [
             "importRoots": JSON(importRoots), "maxFileBytes": .int(maxFileBytes), "maxEntities": JSON(maxEntities),
             "maxRecordBytes": JSON(maxRecordBytes), "writeQueue": JSON(writeQueue),
-            "fileQueue": JSON(fileQueue),
-            "resultCacheBytes": JSON(resultCacheBytes), "historyDays": JSON(historyDays),
+            "fileQueue": JSON(fileQueue), "historyDays": JSON(historyDays),
             "historyBytes": JSON(historyBytes), "recentDays": JSON(recentDays), "trashDays": JSON(trashDays),
             "collectAfterSeconds": JSON(collectAfterSeconds), "readers": JSON(readers),
             "checkSeconds": .double(checkSeconds),
             "uploadLeaseSeconds": .int(uploads.lease / 1_000_000), "uploadsPerIdentity": JSON(uploads.perIdentity),
             "uploadBytes": .int(uploads.bytes), "uploadBytesPerIdentity": .int(uploads.bytesPerIdentity),
         ]
-        for (name, value) in traffic.json.members { object[name] = value }
-        return .object(object)
+        return ServiceSettings(
+            .catalog,
+            endpoints: [(.catalog, address)],
+            library: library,
+            workers: .init(count: workers, limits: workerLimits, executable: workerExecutable),
+            limits: limits,
+            memory: ["resultCacheBytes": JSON(resultCacheBytes)],
+            traffic: traffic
+        )
     }
 
     /// Checks the ranges of the settings.

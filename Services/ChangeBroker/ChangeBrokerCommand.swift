@@ -1,11 +1,10 @@
 import ArgumentParser
 import Hosting
-import JSONValue
 
 @main
 struct ChangeBrokerCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "change-broker",
+        commandName: ServiceName.changeBroker.rawValue,
         abstract: "Publishes the library's changes, live and from any point of its history.",
         discussion: """
             Follows the catalog, publishes each change on the feed and replays missed changes. It keeps \
@@ -49,50 +48,47 @@ struct ChangeBrokerCommand: AsyncParsableCommand {
     @Option(help: "Topics of one subscriber's connection. (SAFELIGHT_MAX_TOPICS_PER_CONNECTION, else 8,192)")
     var maxTopicsPerConnection: Int?
 
-    @Flag(help: "Prints the settings in force and says what is wrong with them; serves nothing.")
-    var check = false
+    @OptionGroup var check: CheckOptions
 
     func run() async throws {
         let logger = try service.logger(ServiceName.changeBroker.rawValue)
-        let endpoints = try endpoints.resolve()
-        var configuration = try ChangeBrokerConfiguration(self, endpoints: endpoints)
-        if check { return print(configuration.json.prettyText) }
+        var configuration = try resolved()
+        if check.isRequested { return print(try await configuration.settings.check(logger)) }
         configuration.traffic.begin()
         configuration.listener = try listening.resolve(logger: logger)
-        let locks = try endpoints.claim(for: .changeBroker)
+        let locks = try endpoints.resolve().claim(for: .changeBroker)
         let broker = try ChangeBrokerService(configuration, logger: logger)
         defer { withExtendedLifetime(locks) {} }
         try await broker.run(ready: service.ready)
     }
-}
 
-extension ChangeBrokerConfiguration {
-    /// Creates the configuration from the command line options.
-    init(_ command: ChangeBrokerCommand, endpoints: Endpoints) throws {
-        self.init(catalog: endpoints[.catalog], requests: endpoints[.broker], feed: endpoints[.feed])
-        catalogSecurity = endpoints.security(of: .catalog)
-        localSecurity = endpoints.localSecurity
-        traffic = try command.traffic.resolve()
-        ringRecords = command.ringRecords
-        ringBytes = command.ringMemory.multipliedReportingOverflow(by: 1 << 20).partialValue
-        maxFollowers = command.maxFollowers
-        maxFetches = command.maxFetches
-        maxFetchesPerIdentity = command.maxFetchesPerIdentity
-        maxFetchRows = command.maxFetchRows
-        try Self.set(&maxFetchBytes, command.maxFetchBytes, "SAFELIGHT_MAX_FETCH_BYTES")
-        try Self.set(&maxFetchLogBytes, command.maxFetchLogBytes, "SAFELIGHT_MAX_FETCH_LOG_BYTES")
-        try Self.set(&maxTopics, command.maxTopics, "SAFELIGHT_MAX_TOPICS")
-        try Self.set(&maxTopicsPerConnection, command.maxTopicsPerConnection, "SAFELIGHT_MAX_TOPICS_PER_CONNECTION")
-        if let problem = problems.first { throw ValidationError(problem) }
-    }
-
-    /// A setting by flag, then by variable, then its default.
-    private static func set(_ value: inout Int, _ flag: Int?, _ variable: String) throws(HostingError) {
-        if let flag { return value = flag }
-        guard let text = Hosting.Environment[variable] else { return }
-        guard let number = Int(text) else {
-            throw .badSetting(source: variable, reason: "\(text) is no whole number")
-        }
-        value = number
+    private func resolved() throws -> ChangeBrokerConfiguration {
+        let endpoints = try endpoints.resolve()
+        var configuration = ChangeBrokerConfiguration(
+            catalog: endpoints[.catalog],
+            requests: endpoints[.broker],
+            feed: endpoints[.feed]
+        )
+        configuration.catalogSecurity = endpoints.security(of: .catalog)
+        configuration.localSecurity = endpoints.localSecurity
+        configuration.traffic = try traffic.resolve()
+        configuration.ringRecords = ringRecords
+        let (ringBytes, overflow) = ringMemory.multipliedReportingOverflow(by: 1 << 20)
+        configuration.ringBytes = overflow ? .max : ringBytes
+        configuration.maxFollowers = maxFollowers
+        configuration.maxFetches = maxFetches
+        configuration.maxFetchesPerIdentity = maxFetchesPerIdentity
+        configuration.maxFetchRows = maxFetchRows
+        typealias Variable = Hosting.Environment
+        try Variable.set(&configuration.maxFetchBytes, maxFetchBytes, "SAFELIGHT_MAX_FETCH_BYTES")
+        try Variable.set(&configuration.maxFetchLogBytes, maxFetchLogBytes, "SAFELIGHT_MAX_FETCH_LOG_BYTES")
+        try Variable.set(&configuration.maxTopics, maxTopics, "SAFELIGHT_MAX_TOPICS")
+        try Variable.set(
+            &configuration.maxTopicsPerConnection,
+            maxTopicsPerConnection,
+            "SAFELIGHT_MAX_TOPICS_PER_CONNECTION"
+        )
+        try configuration.validate()
+        return configuration
     }
 }

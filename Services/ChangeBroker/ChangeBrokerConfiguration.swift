@@ -63,33 +63,49 @@ struct ChangeBrokerConfiguration: Sendable {
         self.feed = feed
     }
 
-    /// The invalid settings, described for the operator; empty if all are valid.
-    var problems: [String] {
-        var problems: [String] = []
-        func check(_ isGood: Bool, _ problem: String) { if !isGood { problems.append(problem) } }
-        check((1...10_000_000).contains(ringRecords), "the ring keeps 1 to 10,000,000 records")
-        check((1 << 20...64 << 30).contains(ringBytes), "the ring has 1 MiB to 64 GiB of memory")
-        check((1...100_000).contains(maxFollowers), "1 to 100,000 followers are served")
-        check((1...1_000_000).contains(maxFetches), "1 to 1,000,000 fetches are observed")
-        check((1...1_000_000).contains(maxFetchesPerIdentity), "one identity observes 1 to 1,000,000 fetches")
-        check((1...1_000_000_000).contains(maxFetchRows), "observed results have 1 to 1,000,000,000 objects")
-        check((1 << 20...1 << 40).contains(maxFetchBytes), "observed fetches have 1 MiB to 1 TiB of memory")
-        check((0...1 << 40).contains(maxFetchLogBytes), "logs of observed fetches have 0 bytes to 1 TiB of memory")
-        check((1...10_000_000).contains(maxTopics), "subscribers have 1 to 10,000,000 topics")
-        check((1...10_000_000).contains(maxTopicsPerConnection), "one connection has 1 to 10,000,000 topics")
-        check(Set([catalog, requests, feed]).count == 3, "catalog, requests and feed are three addresses")
-        return problems
+    /// The settings for `--check`.
+    var settings: ServiceSettings {
+        ServiceSettings(
+            .changeBroker,
+            endpoints: [(.broker, requests), (.feed, feed), (.catalog, catalog)],
+            limits: [
+                "ringRecords": JSON(ringRecords), "maxFollowers": JSON(maxFollowers), "maxFetches": JSON(maxFetches),
+                "maxFetchesPerIdentity": JSON(maxFetchesPerIdentity), "maxFetchRows": JSON(maxFetchRows),
+                "maxTopics": JSON(maxTopics), "maxTopicsPerConnection": JSON(maxTopicsPerConnection),
+            ],
+            memory: [
+                "ringBytes": JSON(ringBytes), "maxFetchBytes": JSON(maxFetchBytes),
+                "maxFetchLogBytes": JSON(maxFetchLogBytes),
+            ],
+            traffic: traffic
+        )
     }
 
-    /// The settings in force, as `--check` prints them.
-    var json: JSON {
-        [
-            "catalog": .string(catalog.description), "requests": .string(requests.description),
-            "feed": .string(feed.description), "ringRecords": JSON(ringRecords), "ringBytes": JSON(ringBytes),
-            "maxFollowers": JSON(maxFollowers), "maxFetches": JSON(maxFetches),
-            "maxFetchesPerIdentity": JSON(maxFetchesPerIdentity), "maxFetchRows": JSON(maxFetchRows),
-            "maxFetchBytes": JSON(maxFetchBytes), "maxFetchLogBytes": JSON(maxFetchLogBytes),
-            "maxTopics": JSON(maxTopics), "maxTopicsPerConnection": JSON(maxTopicsPerConnection),
-        ]
+    /// Checks the ranges of all settings.
+    ///
+    /// - Throws: ``HostingError/badSetting(source:reason:)`` naming the flag
+    func validate() throws(HostingError) {
+        func require(_ value: Int, _ range: ClosedRange<Int>, _ flag: String) throws(HostingError) {
+            try HostingError.require(
+                range.contains(value),
+                flag,
+                "\(value) is not a number from \(range.lowerBound) to \(range.upperBound)"
+            )
+        }
+        try require(ringRecords, 1...10_000_000, "--ring-records")
+        try HostingError.require((1 << 20...64 << 30).contains(ringBytes), "--ring-memory", "must be 1 to 65536 MiB")
+        try require(maxFollowers, 1...100_000, "--max-followers")
+        try require(maxFetches, 1...1_000_000, "--max-fetches")
+        try require(maxFetchesPerIdentity, 1...1_000_000, "--max-fetches-per-identity")
+        try require(maxFetchRows, 1...1_000_000_000, "--max-fetch-rows")
+        try require(maxFetchBytes, 1 << 20...1 << 40, "--max-fetch-bytes")
+        try require(maxFetchLogBytes, 0...1 << 40, "--max-fetch-log-bytes")
+        try require(maxTopics, 1...10_000_000, "--max-topics")
+        try require(maxTopicsPerConnection, 1...10_000_000, "--max-topics-per-connection")
+        try HostingError.require(
+            Set([catalog, requests, feed]).count == 3,
+            "--feed",
+            "catalog, change-broker and feed need three different addresses"
+        )
     }
 }

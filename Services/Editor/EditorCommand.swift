@@ -33,14 +33,20 @@ struct EditorCommand: AsyncParsableCommand {
     @Option(help: ArgumentHelp("How long a published edit waits for a missing predecessor.", valueName: "seconds"))
     var patience = 30
 
-    @Flag(help: "Checks the settings, starts a worker, reports problems, and exits.")
-    var check = false
+    @OptionGroup var check: CheckOptions
 
     func run() async throws {
         let logger = try service.logger(ServiceName.editor.rawValue)
-        let endpoints = try endpoints.resolve()
+        var configuration = try resolved()
+        if check.isRequested { return print(try await configuration.settings.check(logger)) }
+        configuration.traffic.begin()
+        configuration.listener = try listening.resolve(logger: logger)
+        try await EditorService(configuration, logger: logger).run(ready: service.ready)
+    }
+
+    private func resolved() throws -> EditorConfiguration {
         var configuration = EditorConfiguration(
-            endpoints: endpoints,
+            endpoints: try endpoints.resolve(),
             library: try library.resolve(),
             workers: workers ?? max(1, ProcessInfo.processInfo.activeProcessorCount),
             queue: queue,
@@ -50,12 +56,7 @@ struct EditorCommand: AsyncParsableCommand {
         )
         configuration.workerLimits = try worker.resolve(configuration.workerLimits)
         configuration.traffic = try traffic.resolve()
-        if check {
-            print(try await configuration.check(logger))
-            return
-        }
-        configuration.traffic.begin()
-        configuration.listener = try listening.resolve(logger: logger)
-        try await EditorService(configuration, logger: logger).run(ready: service.ready)
+        try configuration.validate()
+        return configuration
     }
 }

@@ -1,4 +1,5 @@
 import Hosting
+import JSONValue
 
 /// The settings of an editor, checked by ``validate()``.
 struct EditorConfiguration: Sendable {
@@ -32,6 +33,21 @@ struct EditorConfiguration: Sendable {
         limits.memoryBytes = 4 << 30
         limits.fileSizeBytes = 64 << 10
         return limits
+    }
+
+    /// The settings for `--check`.
+    var settings: ServiceSettings {
+        ServiceSettings(
+            .editor,
+            endpoints: endpoints.named([.editor, .edits, .catalog, .broker, .feed]),
+            library: library,
+            workers: .init(count: workers, limits: workerLimits, executable: executable),
+            limits: [
+                "queue": JSON(queue), "queuePerAsset": JSON(queuePerAsset), "published": JSON(published),
+                "patienceSeconds": JSON(patience),
+            ],
+            traffic: traffic
+        )
     }
 
     /// Checks the ranges of all settings.

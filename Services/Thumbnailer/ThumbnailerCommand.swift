@@ -39,8 +39,7 @@ struct ThumbnailerCommand: AsyncParsableCommand {
     @Option(help: "The most renditions queued or being made; further requests fail with `busy`.")
     var queue = 256
 
-    @Flag(help: "Checks the settings, starts a worker, reports problems, and exits.")
-    var check = false
+    @OptionGroup var check: CheckOptions
 
     @Flag(
         name: .customLong("verify-cache"),
@@ -51,14 +50,8 @@ struct ThumbnailerCommand: AsyncParsableCommand {
     func run() async throws {
         let logger = try service.logger(ServiceName.thumbnailer.rawValue)
         var configuration = try resolved()
-        if check {
-            print(try await configuration.check(logger))
-            return
-        }
-        if verifyCache {
-            print(try configuration.verifyCache())
-            return
-        }
+        if check.isRequested { return print(try await configuration.settings.check(logger)) }
+        if verifyCache { return print(try CacheAudit.verify(cache: configuration.cache)) }
         configuration.traffic.begin()
         configuration.listener = try listening.resolve(logger: logger)
         try await ThumbnailerService(configuration, logger: logger).run(ready: service.ready)

@@ -1,4 +1,5 @@
 import Hosting
+import JSONValue
 
 /// The settings of a thumbnailer, checked by ``validate()``.
 struct ThumbnailerConfiguration: Sendable {
@@ -30,6 +31,19 @@ struct ThumbnailerConfiguration: Sendable {
         limits.memoryBytes = 3 << 30
         limits.fileSizeBytes = 64 << 10
         return limits
+    }
+
+    /// The settings for `--check`.
+    var settings: ServiceSettings {
+        ServiceSettings(
+            .thumbnailer,
+            endpoints: endpoints.named([.thumbnailer, .catalog, .broker, .feed]),
+            library: library,
+            workers: .init(count: workers, limits: workerLimits, executable: executable),
+            limits: ["queue": JSON(queue), "cache": .string(cache), "cacheBytes": .int(cacheBytes)],
+            memory: ["memoryCacheBytes": .int(memoryBytes)],
+            traffic: traffic
+        )
     }
 
     /// Checks the ranges of all settings.

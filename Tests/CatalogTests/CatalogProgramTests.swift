@@ -130,9 +130,9 @@ struct CatalogProgramTests {
             environment: ["SAFELIGHT_READERS": "3"]
         )
         let json = try JSON(parsing: check.output)
-        #expect(
-            check.status == 0 && json["historyDays"] == 7 && json["readers"] == 3 && json["importRoots"] == ["/tmp"]
-        )
+        let limits = try #require(json["limits"], "\(check.errors)")
+        #expect(check.status == 0 && json["library"] == "/tmp/x")
+        #expect(limits["historyDays"] == 7 && limits["readers"] == 3 && limits["importRoots"] == ["/tmp"])
         for (arguments, environment) in [
             (["--library", "relative"], [:]), (["--history-days", "0"], [:]), ([], ["SAFELIGHT_READERS": "many"]),
         ] {

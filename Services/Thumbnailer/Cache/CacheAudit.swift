@@ -43,3 +43,18 @@ struct CacheAudit: Sendable {
         }
     }
 }
+
+extension CacheAudit {
+    /// Checks every file of a cache, for `--verify-cache`. Returns a summary as text.
+    ///
+    /// - Throws: if a service uses the cache, or if any file is invalid
+    static func verify(cache: String) throws -> String {
+        let lock = try ThumbnailerService.lock(cache: cache)
+        defer { withExtendedLifetime(lock) {} }
+        let audit = CacheAudit(root: cache, mayHoldPartial: true)
+        guard audit.problems.isEmpty else {
+            throw CacheError(description: audit.problems.prefix(100).joined(separator: "\n"))
+        }
+        return "\(audit.entries) renditions, \(audit.bytes >> 10) KiB; all are valid."
+    }
+}

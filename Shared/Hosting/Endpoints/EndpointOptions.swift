@@ -177,6 +177,11 @@ public struct Endpoints: Sendable, Equatable {
         }
     }
 
+    /// Returns the addresses of some endpoints with their names.
+    public func named(_ names: [EndpointName]) -> [(name: EndpointName, address: EndpointAddress)] {
+        names.map { ($0, self[$0]) }
+    }
+
     /// Returns the security of a connection to an endpoint: none for `ipc://`, which the run folder protects.
     public func security(of name: EndpointName) -> SocketSecurity { self[name].transport == .tcp ? security : .none }
 

@@ -1,7 +1,7 @@
 public import ArgumentParser
 import CAcceptLimit
 import Glibc
-public import JSONValue
+import JSONValue
 import Messaging
 
 /// Options for the limits of a service's connections and of the memory of pending requests.
@@ -31,42 +31,28 @@ public struct TrafficOptions: ParsableArguments {
     /// Throws ``HostingError/badSetting(source:reason:)``.
     public func resolve(environment: (String) -> String? = { Environment[$0] }) throws(HostingError) -> TrafficLimits {
         var limits = TrafficLimits()
-        func set(
-            _ value: inout Int,
-            _ flag: Int?,
-            _ name: String,
-            _ variable: String,
-            _ range: ClosedRange<Int>
-        ) throws(HostingError) {
-            guard let text = flag.map(String.init) ?? environment(variable) else { return }
-            guard let number = Int(text), range.contains(number) else {
-                throw .badSetting(
-                    source: flag == nil ? variable : name,
-                    reason: "\(text) is not a number from \(range.lowerBound) to \(range.upperBound)"
-                )
-            }
-            value = number
-        }
-        try set(
-            &limits.connections,
-            maxConnections,
-            "--max-connections",
-            "SAFELIGHT_MAX_CONNECTIONS",
-            TrafficLimits.connectionRange
-        )
-        try set(
-            &limits.requestMebibytes,
-            requestMemoryMiB,
-            "--request-memory-mib",
-            "SAFELIGHT_REQUEST_MEMORY_MIB",
-            TrafficLimits.requestRange
-        )
+        limits.connections =
+            try Environment.number(
+                maxConnections,
+                "--max-connections",
+                "SAFELIGHT_MAX_CONNECTIONS",
+                in: TrafficLimits.connectionRange,
+                environment: environment
+            ) ?? limits.connections
+        limits.requestMebibytes =
+            try Environment.number(
+                requestMemoryMiB,
+                "--request-memory-mib",
+                "SAFELIGHT_REQUEST_MEMORY_MIB",
+                in: TrafficLimits.requestRange,
+                environment: environment
+            ) ?? limits.requestMebibytes
         return limits
     }
 }
 
 /// Limits of a service's connections and of the memory of pending requests.
-public struct TrafficLimits: Sendable, Equatable, CustomStringConvertible {
+public struct TrafficLimits: Sendable, Equatable {
     static let connectionRange = 16...500_000
     /// A quarter of the lower bound is the maximum message size.
     static let requestRange = 64...(1 << 20)
@@ -93,16 +79,6 @@ public struct TrafficLimits: Sendable, Equatable, CustomStringConvertible {
     func apply(to limits: inout MessagingLimits) {
         limits.requestBytes = requestMebibytes << 20
         limits.requestBytesPerConnection = limits.requestBytes / 4
-    }
-
-    /// A description for start messages and `--check`.
-    public var description: String {
-        "\(connections) connections over TCP, \(requestMebibytes) MiB of pending requests"
-    }
-
-    /// The limits as JSON, for `--check`.
-    public var json: JSONObject {
-        ["maxConnections": JSON(connections), "requestMemoryMiB": JSON(requestMebibytes)]
     }
 
     /// Returns the numbers of open and refused connections of this process; nil if connections are not limited.

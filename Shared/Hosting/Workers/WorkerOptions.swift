@@ -31,40 +31,22 @@ public struct WorkerOptions: ParsableArguments {
     ) throws(HostingError) -> WorkerLimits {
         var limits = usual
         limits.wallSeconds =
-            try number(
+            try Environment.number(
                 jobSeconds,
                 "--job-seconds",
                 "SAFELIGHT_JOB_SECONDS",
-                1...3600,
-                environment
+                in: 1...3600,
+                environment: environment
             ) ?? Self.usualSeconds
         limits.cpuSeconds = limits.wallSeconds
-        let memory = try number(
+        let memory = try Environment.number(
             workerMemoryMiB,
             "--worker-memory-mib",
             "SAFELIGHT_WORKER_MEMORY_MIB",
-            256...(1 << 20),
-            environment
+            in: 256...(1 << 20),
+            environment: environment
         )
         if let memory { limits.memoryBytes = memory << 20 }
         return limits
-    }
-
-    private func number(
-        _ flag: Int?,
-        _ name: String,
-        _ variable: String,
-        _ range: ClosedRange<Int>,
-        _ environment: (String) -> String?
-    ) throws(HostingError) -> Int? {
-        let source = flag == nil ? variable : name
-        guard let text = flag.map(String.init) ?? environment(variable) else { return nil }
-        guard let value = Int(text), range.contains(value) else {
-            throw .badSetting(
-                source: source,
-                reason: "\(text) is not a number from \(range.lowerBound) to \(range.upperBound)"
-            )
-        }
-        return value
     }
 }

@@ -149,8 +149,9 @@ struct FeedSubscriptionTests {
                 environment: services.environment
             )
             let settings = try JSON(parsing: Array(checked.output.utf8))
-            #expect(settings["maxTopics"] == 20 && settings["maxTopicsPerConnection"] == 10)
-            #expect(settings["maxFetchLogBytes"] == 1_234_567 && settings["maxFetchBytes"] == .int(32 << 20))
+            let (limits, memory) = (settings["limits"], settings["memory"])
+            #expect(limits?["maxTopics"] == 20 && limits?["maxTopicsPerConnection"] == 10)
+            #expect(memory?["maxFetchLogBytes"] == 1_234_567 && memory?["maxFetchBytes"] == .int(32 << 20))
             for wrong in [["--max-topics", "0"], ["--max-fetch-bytes", "1"], ["--max-fetch-log-bytes", "-1"]] {
                 let run = try RunningProgram.run(
                     "change-broker",

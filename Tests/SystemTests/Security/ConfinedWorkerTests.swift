@@ -79,13 +79,20 @@ struct ConfinedWorkerTests {
             let said = try await client.metrics()["workers"]?["confinement"]?.stringValue
             #expect(said?.contains("Landlock (version") == true && said?.contains("seccomp") == true, "\(said ?? "")")
         }
-        for program in ["thumbnailer", "editor"] {
-            let check = try RunningProgram.run(program, ["--check"], environment: services.environment)
-            #expect(check.status == 0 && check.output.contains("confined by  Landlock"), "\(check.output)")
+        for service in ServiceName.allCases {
+            let check = try RunningProgram.run(service.rawValue, ["--check"], environment: services.environment)
+            let settings = try JSON(parsing: Array(check.output.utf8))
+            #expect(check.status == 0 && settings["service"]?.stringValue == service.rawValue, "\(check.errors)")
+            let members = ["service", "endpoints", "library", "limits", "memory", "confinement"]
+            #expect(settings.objectValue?.members.map(\.name) == members, "the same form everywhere")
+            #expect(settings["limits"]?["maxConnections"] == 4096 && settings["memory"]?["requestBytes"] != nil)
+            let confinement = settings["confinement"]
+            if service == .changeBroker {
+                #expect(confinement == .null, "it has no workers")
+            } else {
+                #expect(confinement?.stringValue?.contains("Landlock (version") == true, "\(check.output)")
+            }
         }
-        let check = try RunningProgram.run("catalog", ["--check"], environment: services.environment)
-        let settings = try JSON(parsing: Array(check.output.utf8))
-        #expect(settings["confinement"]?.stringValue?.contains("Landlock (version") == true, "\(check.output)")
         let doctor = try JSON(parsing: Array(services.safelight(["doctor", "--json"]).output.utf8))
         let findings = doctor["findings"]?.arrayValue?.filter { $0["subject"] == "workers" } ?? []
         #expect(findings.contains { $0["level"] == "ok" && $0["text"]?.stringValue?.contains("Landlock") == true })

@@ -290,6 +290,12 @@ let commonSettings: [SwiftSetting] = [
     .treatAllWarnings(as: .error),
 ]
 
+/// Debug builds of this package optimize its loops over pixels, because its tests render large images; unoptimized they
+/// take ten times as long. A package that depends on this one may not get unsafe flags, and does not need them: release
+/// builds use none.
+let optimizedDebugSettings: [CSetting] =
+    Context.packageDirectory.contains("/checkouts/") ? [] : [.unsafeFlags(["-O2"], .when(configuration: .debug))]
+
 func targetDependency(_ name: String) -> Target.Dependency {
     if layers[name] != nil { return .target(name: name) }
     guard let package = packages.first(where: { $0.value.products.contains(name) }) else {
@@ -324,12 +330,11 @@ func target(_ module: Module) -> Target {
     case .library, .support:
         return .target(name: module.name, dependencies: dependencies, path: module.path, swiftSettings: commonSettings)
     case .c:
-        // Loops over pixels should be fast in debug builds too.
         return .target(
             name: module.name,
             dependencies: dependencies,
             path: module.path,
-            cSettings: module.name == "CPixels" ? [.unsafeFlags(["-O2", "-fno-math-errno"])] : []
+            cSettings: module.name == "CPixels" ? optimizedDebugSettings : []
         )
     case .system(let pkgConfig, let apt):
         return .systemLibrary(name: module.name, path: module.path, pkgConfig: pkgConfig, providers: [.apt([apt])])

@@ -8,6 +8,9 @@ enum { CHUNK = 256 };
 
 INLINED float clipped(float value) { return value > 0 ? (value < 1 ? value : 1) : 0; }
 
+/* A square root that does not set errno, so that the compiler can use vectors without -fno-math-errno. */
+INLINED float square_root(float value) { return __builtin_elementwise_sqrt(value); }
+
 INLINED float most(float a, float b) { return a > b ? a : b; }
 INLINED float least(float a, float b) { return a < b ? a : b; }
 
@@ -18,7 +21,7 @@ INLINED float brightness_of(float red, float green, float blue) {
 INLINED void look_up(const float *table, int is_squared, float *values, size_t count) {
     for (size_t i = 0; i < count; i++) values[i] = clipped(values[i]);
     if (is_squared)
-        for (size_t i = 0; i < count; i++) values[i] = sqrtf(values[i]);
+        for (size_t i = 0; i < count; i++) values[i] = square_root(values[i]);
     for (size_t i = 0; i < count; i++) {
         float at = values[i] * (SAFELIGHT_CURVE_COUNT - 1);
         int32_t index = (int32_t)at;
@@ -131,7 +134,7 @@ INLINED void vignette(const safelight_colour_step *step, size_t column, size_t r
     float down = ((float)row + 0.5f - n[1]) * n[2];
     for (size_t i = 0; i < count; i++) {
         float across = ((float)(column + i) + 0.5f - n[0]) * n[2];
-        gains[i] = (sqrtf(across * across + down * down) - n[3]) * n[4];
+        gains[i] = (square_root(across * across + down * down) - n[3]) * n[4];
     }
     look_up(step->curves[0], 0, gains, count);
     for (size_t i = 0; i < count; i++) {

@@ -153,12 +153,7 @@ actor RecordFeed {
         lastWaiter += 1
         let (number, promise) = (lastWaiter, Promise<Void>())
         waiters[number] = (token.sequence, promise)
-        let timeout = Task {
-            try? await Task.sleep(for: duration)
-            promise.fulfill(())
-        }
-        await promise.value(ifCancelled: ())
-        timeout.cancel()
+        await TaskDelay.withTimeout(duration) { await promise.value(ifCancelled: ()) }
         waiters[number] = nil
     }
 

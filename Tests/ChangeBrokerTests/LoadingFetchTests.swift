@@ -5,6 +5,7 @@ import Testing
 @testable import ChangeBroker
 
 /// A fetch whose keys arrive late has the same result as one that was there from the beginning.
+@Suite(.timeLimit(.minutes(1)))
 struct LoadingFetchTests {
     private func fetch() throws -> Fetch {
         try Fetch(.assets(.library), sort: [try SortDescriptor("rating", of: .asset)])

@@ -4,6 +4,7 @@ import PhotoModel
 import Testing
 
 /// An encoded page reads what it writes, and reads the same as the parsed form.
+@Suite(.timeLimit(.minutes(1)))
 struct EncodedPageTests {
     private let token = ChangeToken(library: "0123456789abcdef0123456789abcdef", sequence: 7)
     private let oldest = ChangeToken(library: "0123456789abcdef0123456789abcdef", sequence: 0)

@@ -4,6 +4,7 @@ import TestSupport
 import Testing
 
 /// Permits are limited, go round the sources, and are not lost when a waiting task is cancelled.
+@Suite(.timeLimit(.minutes(1)))
 struct FairSemaphoreTests {
     @Test func `a source with much work does not delay another one`() async {
         let semaphore = FairSemaphore<String>(permits: 1)

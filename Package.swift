@@ -36,7 +36,7 @@ struct Module {
     let kind: Kind
     let dependencies: [String]
 
-    init(_ layer: Int, _ name: String, _ kind: Kind = .library, _ dependencies: [String] = []) {
+    init(layer: Int, name: String, kind: Kind = .library, dependencies: [String] = []) {
         self.layer = layer
         self.name = name
         self.kind = kind
@@ -53,215 +53,210 @@ struct Module {
 }
 
 let programs = ["Catalog", "Thumbnailer", "ChangeBroker", "Editor", "CommandLine"]
+/// What everything that speaks the protocol needs.
+let protocolModules = ["Contracts", "Messaging", "PhotoModel", "JSONValue"]
+/// What every service needs.
+let serviceModules = protocolModules + ["Hosting", "Basics", "Logging", "ArgumentParser", "ServiceLifecycle"]
 
 let modules: [Module] = [
     // Layer 0, foundation: C libraries behind small headers, JSON, and primitives for time and concurrency
-    Module(0, "CZeroMQ", .system(pkgConfig: nil, apt: "libzmq3-dev")),
-    Module(0, "CMagickWand", .system(pkgConfig: "MagickWand", apt: "libmagickwand-dev")),
-    Module(0, "CGExiv2", .system(pkgConfig: "gexiv2", apt: "libgexiv2-dev")),
-    Module(0, "CLibJPEG", .system(pkgConfig: "libjpeg", apt: "libjpeg-dev")),
-    Module(0, "CHeif", .system(pkgConfig: nil, apt: "libheif-dev")),
-    Module(0, "CJXL", .system(pkgConfig: nil, apt: "libjxl-dev")),
-    Module(0, "CLibRaw", .system(pkgConfig: "libraw", apt: "libraw-dev")),
-    Module(0, "CCrypto", .system(pkgConfig: "libcrypto", apt: "libssl-dev")),
-    Module(0, "CMetadata", .c, ["CGExiv2"]),
-    Module(0, "CRaw", .c, ["CLibRaw"]),
-    Module(0, "CJPEG", .c, ["CLibJPEG"]),
-    Module(0, "CPixels", .c),
-    Module(0, "CProcess", .c),
-    Module(0, "CAcceptLimit", .c),
-    Module(0, "JSONValue"),
-    Module(0, "Basics", .library, ["CCrypto"]),
+    Module(layer: 0, name: "CZeroMQ", kind: .system(pkgConfig: nil, apt: "libzmq3-dev")),
+    Module(layer: 0, name: "CMagickWand", kind: .system(pkgConfig: "MagickWand", apt: "libmagickwand-dev")),
+    Module(layer: 0, name: "CGExiv2", kind: .system(pkgConfig: "gexiv2", apt: "libgexiv2-dev")),
+    Module(layer: 0, name: "CLibJPEG", kind: .system(pkgConfig: "libjpeg", apt: "libjpeg-dev")),
+    Module(layer: 0, name: "CHeif", kind: .system(pkgConfig: nil, apt: "libheif-dev")),
+    Module(layer: 0, name: "CJXL", kind: .system(pkgConfig: nil, apt: "libjxl-dev")),
+    Module(layer: 0, name: "CLibRaw", kind: .system(pkgConfig: "libraw", apt: "libraw-dev")),
+    Module(layer: 0, name: "CCrypto", kind: .system(pkgConfig: "libcrypto", apt: "libssl-dev")),
+    Module(layer: 0, name: "CMetadata", kind: .c, dependencies: ["CGExiv2"]),
+    Module(layer: 0, name: "CRaw", kind: .c, dependencies: ["CLibRaw"]),
+    Module(layer: 0, name: "CJPEG", kind: .c, dependencies: ["CLibJPEG"]),
+    Module(layer: 0, name: "CPixels", kind: .c),
+    Module(layer: 0, name: "CProcess", kind: .c),
+    Module(layer: 0, name: "CAcceptLimit", kind: .c),
+    Module(layer: 0, name: "JSONValue"),
+    Module(layer: 0, name: "Basics", dependencies: ["CCrypto"]),
 
     // Layer 1, model: values only
-    Module(1, "SamplePhotos"),
-    Module(1, "PhotoModel", .library, ["JSONValue"]),
-    Module(1, "ImageFormats"),
+    Module(layer: 1, name: "SamplePhotos"),
+    Module(layer: 1, name: "PhotoModel", dependencies: ["JSONValue"]),
+    Module(layer: 1, name: "ImageFormats"),
 
     // Layer 2, subsystems: none depends on another
-    Module(2, "Messaging", .library, ["CZeroMQ", "JSONValue", "Basics", "Logging", "DequeModule"]),
+    Module(layer: 2, name: "Messaging", dependencies: ["Basics", "CZeroMQ", "JSONValue", "Logging", "DequeModule"]),
     Module(
-        2,
-        "Imaging",
-        .library,
-        ["CMagickWand", "CHeif", "CJXL", "CJPEG", "CPixels", "CRaw", "ImageFormats", "PhotoModel", "JSONValue"]
-    ),
-    Module(2, "Metadata", .library, ["CMetadata", "CJPEG", "CJXL", "ImageFormats", "PhotoModel", "JSONValue"]),
-    Module(2, "Storage", .library, ["GRDB", "Basics", "Logging", "CProcess"]),
-
-    // Layer 3, protocol: every request, response, feed message and error, defined once
-    Module(3, "Contracts", .library, ["PhotoModel", "Messaging", "JSONValue", "Basics"]),
-
-    // Layer 4, clients: typed calls, and what all programs share
-    Module(
-        4,
-        "PhotoClient",
-        .library,
-        [
-            "Contracts", "Messaging", "PhotoModel", "JSONValue", "Logging", "Basics", "SystemPackage", "DequeModule",
+        layer: 2,
+        name: "Imaging",
+        dependencies: [
+            "CMagickWand", "CHeif", "CJXL", "CJPEG", "CPixels", "CRaw", "ImageFormats", "PhotoModel", "JSONValue",
         ]
     ),
     Module(
-        4,
-        "Hosting",
-        .library,
-        [
-            "Contracts", "Messaging", "PhotoModel", "JSONValue", "Storage", "CProcess", "CAcceptLimit", "Logging",
-            "ArgumentParser", "ServiceLifecycle", "DequeModule", "Basics",
+        layer: 2,
+        name: "Metadata",
+        dependencies: ["CMetadata", "CJPEG", "CJXL", "ImageFormats", "PhotoModel", "JSONValue"]
+    ),
+    Module(layer: 2, name: "Storage", dependencies: ["GRDB", "Basics", "Logging", "CProcess"]),
+
+    // Layer 3, protocol: every request, response, feed message and error, defined once
+    Module(layer: 3, name: "Contracts", dependencies: ["Basics", "PhotoModel", "Messaging", "JSONValue"]),
+
+    // Layer 4, clients: typed calls, and what all programs share
+    Module(
+        layer: 4,
+        name: "PhotoClient",
+        dependencies: protocolModules + ["Logging", "Basics", "SystemPackage", "DequeModule"]
+    ),
+    Module(
+        layer: 4,
+        name: "Hosting",
+        dependencies: protocolModules + [
+            "Storage", "CProcess", "CAcceptLimit", "Logging", "ArgumentParser", "ServiceLifecycle", "DequeModule",
+            "Basics",
         ]
     ),
 
     // Layer 5, programs
     Module(
-        5,
-        "Catalog",
-        .program(name: "catalog", isLinked: true),
-        [
-            "Hosting", "Contracts", "Messaging", "PhotoModel", "JSONValue", "Storage", "Metadata", "GRDB", "Basics",
-            "Logging", "ArgumentParser", "ServiceLifecycle", "DequeModule",
+        layer: 5,
+        name: "Catalog",
+        kind: .program(name: "catalog", isLinked: true),
+        dependencies: serviceModules + ["Storage", "Metadata", "GRDB", "DequeModule"]
+    ),
+    Module(
+        layer: 5,
+        name: "Thumbnailer",
+        kind: .program(name: "thumbnailer"),
+        dependencies: serviceModules + ["PhotoClient", "Storage", "Imaging"]
+    ),
+    Module(
+        layer: 5,
+        name: "ChangeBroker",
+        kind: .program(name: "change-broker"),
+        dependencies: serviceModules + ["PhotoClient", "DequeModule"]
+    ),
+    Module(
+        layer: 5,
+        name: "Editor",
+        kind: .program(name: "editor"),
+        dependencies: serviceModules + ["PhotoClient", "Storage", "Imaging", "Metadata"]
+    ),
+    Module(
+        layer: 5,
+        name: "CommandLine",
+        kind: .program(name: "safelight"),
+        dependencies: protocolModules + [
+            "Hosting", "PhotoClient", "Logging", "ArgumentParser", "Subprocess", "SystemPackage", "SamplePhotos",
+            "Basics",
         ]
     ),
     Module(
-        5,
-        "Thumbnailer",
-        .program(name: "thumbnailer"),
-        [
-            "Hosting", "PhotoClient", "Contracts", "Messaging", "PhotoModel", "JSONValue", "Storage", "Imaging",
-            "Basics", "Logging", "ArgumentParser", "ServiceLifecycle",
-        ]
-    ),
-    Module(
-        5,
-        "ChangeBroker",
-        .program(name: "change-broker"),
-        [
-            "Hosting", "PhotoClient", "Contracts", "Messaging", "PhotoModel", "JSONValue", "Logging", "ArgumentParser",
-            "ServiceLifecycle", "DequeModule", "Basics",
-        ]
-    ),
-    Module(
-        5,
-        "Editor",
-        .program(name: "editor"),
-        [
-            "Hosting", "PhotoClient", "Contracts", "Messaging", "PhotoModel", "JSONValue", "Storage", "Imaging",
-            "Metadata", "Basics", "Logging", "ArgumentParser", "ServiceLifecycle",
-        ]
-    ),
-    Module(
-        5,
-        "CommandLine",
-        .program(name: "safelight"),
-        [
-            "Hosting", "PhotoClient", "Contracts", "Messaging", "PhotoModel", "JSONValue", "Logging", "ArgumentParser",
-            "Subprocess", "SystemPackage", "SamplePhotos", "Basics",
-        ]
-    ),
-    Module(
-        5,
-        "TestSupport",
-        .support,
-        [
-            "PhotoClient", "Contracts", "Messaging", "PhotoModel", "SamplePhotos", "JSONValue", "Basics", "Logging",
+        layer: 5,
+        name: "TestSupport",
+        kind: .support,
+        dependencies: protocolModules + [
+            "Basics", "PhotoClient", "SamplePhotos", "Logging", "Subprocess", "SystemPackage",
         ]
     ),
 
     // Layer 6, tests
-    Module(6, "BasicsTests", .tests, ["Basics", "TestSupport"]),
-    Module(6, "JSONValueTests", .tests, ["JSONValue", "TestSupport"]),
-    Module(6, "PhotoModelTests", .tests, ["PhotoModel", "JSONValue", "TestSupport"]),
-    Module(6, "MessagingTests", .tests, ["Messaging", "JSONValue", "Basics", "TestSupport", "CZeroMQ", "Logging"]),
+    Module(layer: 6, name: "BasicsTests", kind: .tests, dependencies: ["Basics", "TestSupport"]),
+    Module(layer: 6, name: "JSONValueTests", kind: .tests, dependencies: ["JSONValue", "TestSupport"]),
+    Module(layer: 6, name: "PhotoModelTests", kind: .tests, dependencies: ["PhotoModel", "JSONValue", "TestSupport"]),
     Module(
-        6,
-        "ImagingTests",
-        .tests,
-        ["Imaging", "ImageFormats", "PhotoModel", "JSONValue", "SamplePhotos", "TestSupport"]
+        layer: 6,
+        name: "MessagingTests",
+        kind: .tests,
+        dependencies: ["Basics", "Messaging", "JSONValue", "TestSupport", "CZeroMQ", "Logging"]
     ),
     Module(
-        6,
-        "MetadataTests",
-        .tests,
-        ["Metadata", "ImageFormats", "PhotoModel", "JSONValue", "SamplePhotos", "TestSupport"]
+        layer: 6,
+        name: "ImagingTests",
+        kind: .tests,
+        dependencies: ["Imaging", "ImageFormats", "PhotoModel", "JSONValue", "SamplePhotos", "TestSupport"]
     ),
-    Module(6, "StorageTests", .tests, ["Storage", "TestSupport", "GRDB"]),
-    Module(6, "ContractsTests", .tests, ["Contracts", "Messaging", "PhotoModel", "JSONValue", "TestSupport"]),
     Module(
-        6,
-        "HostingTests",
-        .tests,
-        [
+        layer: 6,
+        name: "MetadataTests",
+        kind: .tests,
+        dependencies: ["Metadata", "ImageFormats", "PhotoModel", "JSONValue", "SamplePhotos", "TestSupport"]
+    ),
+    Module(layer: 6, name: "StorageTests", kind: .tests, dependencies: ["Storage", "TestSupport", "GRDB"]),
+    Module(layer: 6, name: "ContractsTests", kind: .tests, dependencies: protocolModules + ["TestSupport"]),
+    Module(
+        layer: 6,
+        name: "HostingTests",
+        kind: .tests,
+        dependencies: [
             "Hosting", "Contracts", "Messaging", "JSONValue", "Storage", "CProcess", "Logging", "ArgumentParser",
             "ServiceLifecycle", "Basics", "TestSupport",
         ]
     ),
     Module(
-        6,
-        "PhotoClientTests",
-        .tests,
-        ["PhotoClient", "Contracts", "Messaging", "PhotoModel", "JSONValue", "Logging", "Basics", "TestSupport"]
+        layer: 6,
+        name: "PhotoClientTests",
+        kind: .tests,
+        dependencies: protocolModules + ["PhotoClient", "Logging", "Basics", "TestSupport"]
     ),
     Module(
-        6,
-        "CatalogTests",
-        .tests,
-        [
-            "Catalog", "Hosting", "Contracts", "Messaging", "PhotoModel", "JSONValue", "Storage", "GRDB", "Logging",
-            "ServiceLifecycle", "SamplePhotos", "Basics", "TestSupport",
+        layer: 6,
+        name: "CatalogTests",
+        kind: .tests,
+        dependencies: protocolModules + [
+            "Basics", "Catalog", "Hosting", "Storage", "GRDB", "Logging", "ServiceLifecycle", "SamplePhotos",
+            "TestSupport",
         ]
     ),
     Module(
-        6,
-        "ChangeBrokerTests",
-        .tests,
-        [
-            "ChangeBroker", "PhotoClient", "Contracts", "Messaging", "PhotoModel", "JSONValue", "Logging",
-            "Basics", "TestSupport",
+        layer: 6,
+        name: "ChangeBrokerTests",
+        kind: .tests,
+        dependencies: protocolModules + ["Basics", "ChangeBroker", "PhotoClient", "Logging", "TestSupport"]
+    ),
+    Module(
+        layer: 6,
+        name: "ThumbnailerTests",
+        kind: .tests,
+        dependencies: protocolModules + [
+            "Basics", "Thumbnailer", "Hosting", "PhotoClient", "Storage", "Imaging", "ImageFormats", "SamplePhotos",
+            "Logging",
+            "ArgumentParser", "TestSupport",
         ]
     ),
     Module(
-        6,
-        "ThumbnailerTests",
-        .tests,
-        [
-            "Thumbnailer", "Hosting", "PhotoClient", "Contracts", "Messaging", "PhotoModel", "JSONValue", "Storage",
-            "Imaging", "ImageFormats", "SamplePhotos", "Basics", "Logging", "ArgumentParser", "TestSupport",
+        layer: 6,
+        name: "EditorTests",
+        kind: .tests,
+        dependencies: protocolModules + [
+            "Basics", "Editor", "Thumbnailer", "Hosting", "PhotoClient", "Storage", "Imaging", "Metadata", "Logging",
+            "ArgumentParser", "TestSupport",
         ]
     ),
     Module(
-        6,
-        "EditorTests",
-        .tests,
-        [
-            "Editor", "Thumbnailer", "Hosting", "PhotoClient", "Contracts", "Messaging", "PhotoModel", "JSONValue",
-            "Storage", "Imaging", "Metadata", "Basics", "Logging", "ArgumentParser", "TestSupport",
-        ]
-    ),
-    Module(
-        6,
-        "CommandLineTests",
-        .tests,
-        [
+        layer: 6,
+        name: "CommandLineTests",
+        kind: .tests,
+        dependencies: [
             "CommandLine", "Hosting", "Contracts", "PhotoModel", "JSONValue", "ArgumentParser", "SystemPackage",
             "TestSupport",
         ]
     ),
     Module(
-        6,
-        "SystemTests",
-        .tests,
-        [
-            "TestSupport", "PhotoClient", "Hosting", "Contracts", "Messaging", "PhotoModel", "JSONValue", "Logging",
-            "ImageFormats", "CZeroMQ", "Basics", "ArgumentParser",
+        layer: 6,
+        name: "SystemTests",
+        kind: .tests,
+        dependencies: protocolModules + [
+            "TestSupport", "PhotoClient", "Hosting", "Logging", "ImageFormats", "CZeroMQ", "Basics", "ArgumentParser",
         ] + programs
     ),
-    Module(6, "TidyTests", .tests, ["TestSupport"]),
+    Module(layer: 6, name: "TidyTests", kind: .tests, dependencies: ["TestSupport"]),
     Module(
-        6,
-        "Benchmarks",
-        .bench,
-        [
-            "Catalog", "TestSupport", "PhotoClient", "Contracts", "Messaging", "PhotoModel", "JSONValue", "Imaging",
-            "GRDB", "CZeroMQ", "Basics", "Logging", "ArgumentParser",
+        layer: 6,
+        name: "Benchmarks",
+        kind: .bench,
+        dependencies: protocolModules + [
+            "Basics", "Catalog", "TestSupport", "PhotoClient", "Imaging", "GRDB", "CZeroMQ", "Logging",
+            "ArgumentParser",
         ]
     ),
 ]
@@ -304,26 +299,6 @@ func targetDependency(_ name: String) -> Target.Dependency {
     return .product(name: name, package: package.key)
 }
 
-func targets(_ module: Module) -> [Target] {
-    guard case .program(_, isLinked: true) = module.kind else { return [target(module)] }
-    return [
-        .target(
-            name: module.name,
-            dependencies: module.dependencies.map(targetDependency),
-            path: module.path,
-            exclude: ["Program.swift"],
-            swiftSettings: commonSettings
-        ),
-        .executableTarget(
-            name: executable(module),
-            dependencies: [.target(name: module.name)],
-            path: module.path,
-            sources: ["Program.swift"],
-            swiftSettings: commonSettings
-        ),
-    ]
-}
-
 func target(_ module: Module) -> Target {
     let dependencies = module.dependencies.map(targetDependency)
     switch module.kind {
@@ -353,6 +328,26 @@ func target(_ module: Module) -> Target {
             swiftSettings: commonSettings
         )
     }
+}
+
+func targets(_ module: Module) -> [Target] {
+    guard case .program(_, isLinked: true) = module.kind else { return [target(module)] }
+    return [
+        .target(
+            name: module.name,
+            dependencies: module.dependencies.map(targetDependency),
+            path: module.path,
+            exclude: ["Program.swift"],
+            swiftSettings: commonSettings
+        ),
+        .executableTarget(
+            name: executable(module),
+            dependencies: [.target(name: module.name)],
+            path: module.path,
+            sources: ["Program.swift"],
+            swiftSettings: commonSettings
+        ),
+    ]
 }
 
 /// Returns the name of a program's executable target.

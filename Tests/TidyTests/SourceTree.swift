@@ -75,7 +75,7 @@ struct Manifest: Sendable {
 
     init(_ text: String) {
         let source = SourceText(text).withoutComments
-        let programs = Self.literals(Self.group(after: "let programs = ", in: source) ?? "")
+        let lists = Self.namedLists(in: source)
         var modules: [Module] = []
         var rest = source[...]
         while let start = rest.range(of: "Module(") {
@@ -83,7 +83,7 @@ struct Manifest: Sendable {
             guard let end = Self.closing(of: "(", ")", in: rest) else { break }
             let call = rest[..<end]
             rest = rest[end...]
-            guard let module = Self.module(String(call), programs: programs) else { continue }
+            guard let module = Self.module(String(call), lists: lists) else { continue }
             modules.append(module)
         }
         self.modules = modules
@@ -91,12 +91,11 @@ struct Manifest: Sendable {
 
     func module(_ name: String) -> Module? { modules.first { $0.name == name } }
 
-    private static func module(_ call: String, programs: [String]) -> Module? {
-        let pieces = call.split(separator: ",", maxSplits: 1)
-        guard let layer = pieces.first.flatMap({ Int($0.trimmingCharacters(in: .whitespacesAndNewlines)) }),
-            pieces.count == 2, let name = literals(String(pieces[1])).first
+    private static func module(_ call: String, lists: [String: [String]]) -> Module? {
+        guard let layer = call.firstMatch(of: /layer: (\d+)/).flatMap({ Int($0.1) }),
+            let name = call.firstMatch(of: /name: "(\w+)"/).map({ String($0.1) })
         else { return nil }
-        let list = call.range(of: "[").map { String(call[$0.lowerBound...]) } ?? ""
+        let dependencies = call.range(of: "dependencies: ").map { String(call[$0.upperBound...]) } ?? ""
         let isTests = call.contains(".tests") || call.contains(".bench")
         let isProgram = call.contains(".program(")
         let folder =
@@ -106,18 +105,26 @@ struct Manifest: Sendable {
             layer: layer,
             name: name,
             path: "\(folder)/\(name)",
-            dependencies: Set(literals(list) + (list.contains("+ programs") ? programs : [])),
+            dependencies: Set(names(in: dependencies, lists)),
             isTests: isTests,
-            isC: call.contains(".system(") || call.contains(".c,") || call.hasSuffix(".c"),
+            isC: call.contains(".system(") || call.contains(/kind: \.c\b/),
             isSystemLibrary: call.contains(".system(")
         )
     }
 
-    /// Returns the text between `[` and the matching `]` after a phrase.
-    private static func group(after phrase: String, in text: String) -> String? {
-        guard let start = text.range(of: phrase + "[") else { return nil }
-        let rest = text[start.upperBound...]
-        return closing(of: "[", "]", in: rest).map { String(rest[..<$0]) }
+    /// Returns the lists of names that the manifest declares, by the names of their constants.
+    private static func namedLists(in text: String) -> [String: [String]] {
+        var lists: [String: [String]] = [:]
+        for match in text.matches(of: /let (\w+) = ((?:\w+ \+ )?\["[^\]]*\])/) {
+            lists[String(match.1)] = names(in: String(match.2), lists)
+        }
+        return lists
+    }
+
+    /// Returns the names in an expression of literals and named lists.
+    private static func names(in expression: String, _ lists: [String: [String]]) -> [String] {
+        literals(expression)
+            + expression.matches(of: /(?:^|[^"\w])([a-z]\w*)/).flatMap { lists[String($0.1)] ?? [] }
     }
 
     private static func closing(of open: Character, _ close: Character, in text: Substring) -> Substring.Index? {

@@ -18,22 +18,27 @@ final class TransientCollectionRegistry: Sendable {
         var membersPerIdentity = 500_000
     }
 
-    private struct Entry {
-        let owner: String
-        let members: [ObjectID]
-        var ends: Int64
+    private struct State {
+        var leases: LeaseTable<ObjectID>
+        var members: [ObjectID: [ObjectID]] = [:]
+
+        mutating func remove(_ id: ObjectID) {
+            leases.remove(id)
+            members[id] = nil
+        }
     }
 
-    private let entries = Mutex<[ObjectID: Entry]>([:])
+    private let state: Mutex<State>
     private let clock: MonotonicClock
     let limits: Limits
 
     init(clock: MonotonicClock = .system, limits: Limits = Limits()) {
         self.clock = clock
         self.limits = limits
+        state = Mutex(State(leases: LeaseTable(duration: limits.lease)))
     }
 
-    var count: Int { entries.withLock { $0.count } }
+    var count: Int { state.withLock { $0.members.count } }
 
     /// Stores members under a new name.
     ///
@@ -42,24 +47,23 @@ final class TransientCollectionRegistry: Sendable {
         var random = SystemRandomNumberGenerator()
         let id = ObjectID.transient(kind, using: &random)
         let now = clock.nowMicroseconds()
-        let problem: RPCError? = entries.withLock { entries in
-            entries = entries.filter { $0.value.ends > now }
-            let own = entries.values.filter { $0.owner == owner }
-            let all = entries.values.reduce(0) { $0 + $1.members.count }
+        try state.withLock { state throws(RPCError) in
+            for expired in state.leases.expired(now: now) { state.remove(expired) }
+            let own = state.leases.keys(of: owner).compactMap { state.members[$0] }
+            let all = state.members.values.reduce(0) { $0 + $1.count }
             guard own.count < limits.perIdentity,
-                own.reduce(0, { $0 + $1.members.count }) + members.count <= limits.membersPerIdentity,
+                own.reduce(0, { $0 + $1.count }) + members.count <= limits.membersPerIdentity,
                 all + members.count <= limits.members
             else {
-                return ErrorCode.limitExceeded.error(
+                throw ErrorCode.limitExceeded.error(
                     "an identity may have \(limits.perIdentity) transient collections with \(limits.membersPerIdentity) "
                         + "members in all; release some",
                     ["limit": JSON(limits.perIdentity)]
                 )
             }
-            entries[id] = Entry(owner: owner, members: members, ends: now + limits.lease)
-            return nil
+            state.leases.insert(id, owner: owner, now: now)
+            state.members[id] = members
         }
-        if let problem { throw problem }
         return id
     }
 
@@ -68,10 +72,8 @@ final class TransientCollectionRegistry: Sendable {
     /// - Throws: `handle_expired`, also for collections of other identities
     func members(of id: ObjectID, owner: String) throws(RPCError) -> [ObjectID] {
         let now = clock.nowMicroseconds()
-        let members: [ObjectID]? = entries.withLock { entries in
-            guard let found = entries[id], found.owner == owner, found.ends > now else { return nil }
-            entries[id]?.ends = now + limits.lease
-            return found.members
+        let members = state.withLock { state in
+            state.leases.renew(id, owner: owner, now: now) ? state.members[id] : nil
         }
         guard let members else {
             throw ErrorCode.handleExpired.error(
@@ -83,8 +85,8 @@ final class TransientCollectionRegistry: Sendable {
     }
 
     func release(_ id: ObjectID, owner: String) {
-        entries.withLock { entries in
-            if entries[id]?.owner == owner { entries[id] = nil }
+        state.withLock { state in
+            if state.leases.isOwned(id, by: owner) { state.remove(id) }
         }
     }
 }

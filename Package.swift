@@ -155,7 +155,7 @@ let modules: [Module] = [
         name: "TestSupport",
         kind: .support,
         dependencies: protocolModules + [
-            "Basics", "PhotoClient", "SamplePhotos", "Logging", "Subprocess", "SystemPackage",
+            "Basics", "PhotoClient", "SamplePhotos", "Logging",
         ]
     ),
 

@@ -1,3 +1,4 @@
+import Basics
 import Contracts
 import Dispatch
 import JSONValue

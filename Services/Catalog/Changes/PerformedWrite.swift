@@ -1,5 +1,4 @@
 import JSONValue
-import Messaging
 
 /// The record of a committed transaction in the form in which it is stored and sent: it is encoded once.
 struct CommittedRecord: Sendable {

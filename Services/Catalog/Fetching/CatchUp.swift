@@ -1,4 +1,5 @@
 import Contracts
+import Basics
 import Messaging
 import PhotoModel
 

@@ -1,7 +1,6 @@
 import Basics
 import Dispatch
 import Glibc
-import Messaging
 import Synchronization
 
 /// A one-time request to stop that any number of tasks can wait for.

@@ -1,6 +1,6 @@
 import Basics
-import JSONValue
 import Contracts
+import JSONValue
 import Synchronization
 
 /// Runs work once for all callers that request it at the same time, in the order of a ``CoalescingPriorityQueue``.

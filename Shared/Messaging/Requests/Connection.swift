@@ -60,7 +60,7 @@ struct ConnectionTable {
     private var gone: Set<Int32> = []
     private var lastSerial: UInt64 = 0
     private(set) var seen = 0
-    private let transport: EndpointAddress.Transport
+    let transport: EndpointAddress.Transport
 
     init(transport: EndpointAddress.Transport) { self.transport = transport }
 

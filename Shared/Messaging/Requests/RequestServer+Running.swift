@@ -1,13 +1,10 @@
 import Basics
-import JSONValue
-import Logging
 
 extension RequestServer {
     /// Serves requests until the task is cancelled. Then it accepts no more, lets running requests finish for up to
     /// ``MessagingLimits/drainTimeout``, sends queued messages and closes.
     public func run() async {
-        guard stage == .idle else { return }
-        stage = .serving
+        guard state.serve() else { return }
         wakeup.signal()
         // A separate task, so that cancelling this one does not cancel the running requests.
         let serving = Task { await serve() }
@@ -27,10 +24,9 @@ extension RequestServer {
             }
         }
         for task in tasks.values { await task.value }
-        guard stage != .closed else { return }
-        stage = .flushing(until: clock.nowMicroseconds().addingClamped(limits.linger.microseconds))
+        guard state.flush(at: clock.nowMicroseconds()) else { return }
         wakeup.signal()
-        while case .flushing = stage { await waitForWork() }
+        while case .flushing = state.stage { await waitForWork() }
     }
 
     /// Returns the next requests to execute; `nil` if there will be no more.
@@ -40,11 +36,7 @@ extension RequestServer {
                 defer { work = [] }
                 return work
             }
-            switch stage {
-            case .serving, .idle: break
-            case .draining where running > 0: break
-            case .draining, .flushing, .closed: return nil
-            }
+            guard state.expectsWork else { return nil }
             await waitForWork()
         }
     }
@@ -55,79 +47,23 @@ extension RequestServer {
 
     /// Resumes the serving task if there is work for it or there will be none any more.
     func startNextRequests() {
-        let isOver =
-            switch stage {
-            case .idle, .serving, .flushing: false
-            case .draining: running == 0
-            case .closed: true
-            }
-        guard !work.isEmpty || isOver, let waiter = workWaiter else { return }
+        let isFlushing = if case .flushing = state.stage { true } else { false }
+        guard !work.isEmpty || !(state.expectsWork || isFlushing), let waiter = workWaiter else { return }
         workWaiter = nil
         waiter.resume()
-    }
-
-    /// Stops accepting requests; running ones may finish until the drain timeout.
-    func beginDraining() {
-        guard stage == .serving || stage == .idle else { return }
-        stage = .draining(until: clock.nowMicroseconds().addingClamped(limits.drainTimeout.microseconds))
     }
 
     /// Handles expired deadlines and timeouts.
     func checkTime() {
         let now = clock.nowMicroseconds()
-        if now >= nextDeadline { expire(now) }
-        switch stage {
-        case .draining(let until) where now >= until:
-            for connection in connections.byRouting.values {
-                for request in connection.open.values {
-                    refuse(request, .cancelled("the service is stopping; send the request again"), on: connection)
-                    request.signal.cancel(.stopping)
-                }
-            }
-            stage = .draining(until: .max)
-        case .flushing(let until) where now >= until || blocked.isEmpty:
-            closeNow()
-        default: break
-        }
+        for ending in state.endings(at: now) { carryOut(ending) }
+        if case .flushing(let until) = state.stage, now >= until || blocked.isEmpty { closeNow() }
     }
 
-    /// Ends the open requests of keys that were removed from the list.
-    func endRequests(of keys: Set<String>) {
-        for connection in connections.byRouting.values {
-            guard let curveIdentity = connection.curveIdentity, keys.contains(curveIdentity.key) else { continue }
-            for request in connection.open.values {
-                refuse(request, Self.revoked, on: connection)
-                request.signal.cancel(.cancelled)
-            }
-        }
-    }
-
-    static let revoked = RPCError.accessDenied("this key was removed from the list; ask the owner of the library")
-
-    private func expire(_ now: Int64) {
-        var earliest = Int64.max
-        for connection in connections.byRouting.values {
-            for request in connection.open.values {
-                let deadline = request.context.deadlineMicroseconds
-                if deadline > now {
-                    earliest = min(earliest, deadline)
-                    continue
-                }
-                refuse(
-                    request,
-                    .deadlineExceeded("the deadline has passed; send the request with a longer deadlineMs"),
-                    on: connection
-                )
-                request.signal.cancel(.deadline)
-            }
-        }
-        nextDeadline = earliest
-    }
-
-    /// Answers an open request with an error at once; its handler's reply will be dropped.
-    private func refuse(_ request: OpenRequest, _ error: RPCError, on connection: Connection) {
-        connection.open[request.incoming.id] = nil
-        request.credit?.close()
-        sendError(error, id: request.incoming.id, prefix: request.prefix, to: connection)
+    /// Answers a request that ends early, if its peer is still there, and cancels its task.
+    func carryOut(_ ending: RequestServerStateMachine.Ending) {
+        ending.request.credit?.close()
+        if let answer = ending.answer { send(answer) }
+        ending.request.signal.cancel(ending.reason)
     }
 }

@@ -9,8 +9,6 @@ public import Logging
 /// waiting, which are made on the poll thread.
 public actor RequestServer: SocketOwner {
     let thread: PollThread
-    /// The ZAP domain, whose list of keys applies; nil without CURVE.
-    let domain: String?
     /// The registration for keys removed from that list.
     private let listening: ZAPAuthenticator.RevocationSubscription?
     let limits: MessagingLimits
@@ -22,36 +20,19 @@ public actor RequestServer: SocketOwner {
     /// Outbox capacity of all connections together.
     let outboxSemaphore: ByteSemaphore
     /// The memory used by the requests of the service.
-    let memory: RequestMemory
+    private let memory: RequestMemory
 
     let socketBox: SocketBox<MonitoredSocket>
-    var connections: ConnectionTable
-    var currentMetrics = ServerMetrics()
+    var state: RequestServerStateMachine
     /// Connections with messages that libzmq did not accept, and when to retry.
     var blocked: Set<ConnectionID> = []
     var blockedPause: Int64 = 0
     var blockedUntil: Int64 = 0
-    var running = 0
     /// The tasks of the running requests.
     var tasks: [ObjectIdentifier: Task<Void, Never>] = [:]
-    /// The earliest deadline or an earlier time; it is recomputed when it is reached.
-    var nextDeadline = Int64.max
-    var stage = Stage.idle
     /// Requests accepted but not yet started.
     var work: [RequestExecution] = []
     var workWaiter: CheckedContinuation<Void, Never>?
-
-    /// The stages of a server's life; times are in microseconds of its clock.
-    enum Stage: Equatable {
-        /// Bound, not receiving yet.
-        case idle
-        case serving
-        /// Accepts no requests; running ones are cancelled at that time.
-        case draining(until: Int64)
-        /// All requests and their tasks have ended; queued messages may be sent until that time.
-        case flushing(until: Int64)
-        case closed
-    }
 
     /// The bound address, with the actual port if the given one left it open.
     public nonisolated let boundAddress: EndpointAddress
@@ -84,9 +65,17 @@ public actor RequestServer: SocketOwner {
         try plain.set(ZMQ_ROUTER_HANDOVER, 0 as Int32)
         let socket = try MonitoredSocket(plain, context: thread.context)
         self.boundAddress = try socket.socket.bind(address, security: security)
-        self.connections = ConnectionTable(transport: boundAddress.transport)
+        let authenticator = thread.context.authenticator
+        var isAdmitted: (@Sendable (CurveIdentity) -> Bool)?
+        if let domain = security.domain { isAdmitted = { authenticator.isAdmitted($0, to: domain) } }
+        self.state = RequestServerStateMachine(
+            transport: boundAddress.transport,
+            limits: limits,
+            memory: memory,
+            isAdmitted: isAdmitted,
+            methodLimits: { handler.limits(of: $0) }
+        )
         self.thread = thread
-        self.domain = security.domain
         self.limits = limits
         self.memory = memory
         self.clock = clock
@@ -96,7 +85,7 @@ public actor RequestServer: SocketOwner {
         let outbox = ServerOutbox(wakeup: wakeup, limits: limits)
         self.outbox = outbox
         self.listening = security.domain.map { domain in
-            thread.context.authenticator.listen(to: domain) { outbox.post(.revoked($0)) }
+            authenticator.listen(to: domain) { outbox.post(.revoked($0)) }
         }
         self.outboxSemaphore = ByteSemaphore(
             available: limits.outboxBytes,
@@ -111,10 +100,10 @@ public actor RequestServer: SocketOwner {
 
     /// Returns the counters, by name.
     public func metrics() -> JSONObject {
-        let open = connections.byRouting.values.reduce(0) { $0 + $1.open.count }
-        return currentMetrics.json(
-            open: open,
-            running: running,
+        let connections = state.connections
+        return state.metrics.json(
+            open: connections.byRouting.values.reduce(0) { $0 + $1.open.count },
+            running: state.running,
             connections: connections.byRouting.count,
             seen: connections.seen,
             outboxBytes: limits.outboxBytes - outboxSemaphore.available,
@@ -126,32 +115,26 @@ public actor RequestServer: SocketOwner {
     func poll() -> PollInterest {
         var poll = PollInterest()
         for event in outbox.drain() { perform(event) }
-        if stage != .idle, stage != .closed { poll.hasMoreWork = receive() }
+        if isReceiving { poll.hasMoreWork = receive() }
         retryBlocked()
         checkTime()
         startNextRequests()
-        poll.wantsInput = stage != .idle && stage != .closed
+        poll.wantsInput = isReceiving
         poll.wakeAfter = nextWake()
         return poll
     }
 
+    private var isReceiving: Bool { state.stage != .idle && state.stage != .closed }
+
     private func nextWake() -> Int64? {
-        let now = clock.nowMicroseconds()
-        var nearest = nextDeadline
-        switch stage {
-        case .draining(let until), .flushing(let until): nearest = min(nearest, until)
-        case .idle, .serving, .closed: break
-        }
-        if !blocked.isEmpty { nearest = min(nearest, blockedUntil) }
-        return nearest == .max ? nil : max(0, nearest.addingClamped(-now))
+        let nearest = blocked.isEmpty ? state.nextTime : min(state.nextTime, blockedUntil)
+        return nearest == .max ? nil : max(0, nearest.addingClamped(-clock.nowMicroseconds()))
     }
 
     /// Closes the socket and ends every request; called last, or when the poll thread ends.
     func closeNow() {
-        guard stage != .closed else { return }
-        stage = .closed
-        for connection in connections.byRouting.values { end(connection, .stopping) }
-        connections = ConnectionTable(transport: boundAddress.transport)
+        guard state.stage != .closed else { return }
+        for connection in state.close() { end(connection, .stopping) }
         thread.loop.remove(wakeup)
         socketBox.close()
         startNextRequests()

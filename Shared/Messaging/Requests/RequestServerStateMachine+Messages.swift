@@ -1,0 +1,222 @@
+import Basics
+import DequeModule
+import JSONValue
+
+// MARK: - Decisions about received messages
+
+extension RequestServerStateMachine {
+    /// Decides about a received message.
+    mutating func received(_ message: IncomingMessage, on connection: Connection, at now: Int64) -> Decision {
+        var content = message
+        let length = EnvelopePrefix.length(in: message.frames.dropFirst())
+        let recipient = Recipient(connection: connection, prefix: Array(message.frames.prefix(1 + length)))
+        content.frames.removeFirst(1 + length)
+        content.totalFrames -= 1 + length
+        content.reservation = RequestReservation.make(
+            content.keptBytes,
+            connection: connection.memory,
+            service: memory,
+            limits: limits
+        )
+        guard content.reservation != nil else {
+            let error = RPCError.busy(
+                "open requests may use at most \(limits.requestBytesPerConnection) bytes per connection and "
+                    + "\(limits.requestBytes) per service; wait for responses"
+            )
+            return refuse(error, "busy", id: Self.headID(of: content), recipient)
+        }
+        if connection.isParsing { return hold(content, recipient) }
+        return decode(content, recipient, at: now)
+    }
+
+    /// Queues a message behind a large one of the same connection that is being parsed, to keep their order.
+    private mutating func hold(_ message: IncomingMessage, _ recipient: Recipient) -> Decision {
+        guard recipient.connection.held.count < limits.requestsPerConnection else {
+            let error = RPCError.busy("too many messages wait behind a large one; try again later")
+            return refuse(error, "busy", id: Self.headID(of: message), recipient)
+        }
+        recipient.connection.held.append((message, recipient.prefix))
+        return .nothing
+    }
+
+    /// Decides about a large message after its JSON frame was parsed. ``nextHeld(of:at:)`` has those queued behind it.
+    ///
+    /// - Returns: nil if its sender has left
+    mutating func parsed(
+        _ envelope: Envelope,
+        _ message: IncomingMessage,
+        prefix: [Bytes],
+        of id: ConnectionID,
+        at now: Int64
+    ) -> Decision? {
+        guard let connection = connections[id] else { return nil }
+        connection.isParsing = false
+        return decide(envelope, message, Recipient(connection: connection, prefix: prefix), at: now)
+    }
+
+    /// Decides about the next message that waited behind a large one; nil if there is none, or the next large one is
+    /// being parsed.
+    mutating func nextHeld(of id: ConnectionID, at now: Int64) -> Decision? {
+        guard let connection = connections[id], !connection.isParsing,
+            let (message, prefix) = connection.held.popFirst()
+        else { return nil }
+        return decode(message, Recipient(connection: connection, prefix: prefix), at: now)
+    }
+
+    private mutating func decode(_ message: IncomingMessage, _ recipient: Recipient, at now: Int64) -> Decision {
+        guard let frame = message.frames.first else {
+            let error = RPCError.invalidRequest("the message is empty; its first frame must be a JSON-RPC object")
+            return refuse(error, "empty", id: .null, recipient)
+        }
+        guard frame.count <= limits.parseInlineBytes else {
+            let head = EnvelopeHead(frame)
+            let most = (head.method.map(methodLimits) ?? .usual).maxJSONBytes
+            guard frame.count <= most else {
+                return refuse(Self.tooLarge(frame, head, most), "json_too_large", id: head.id ?? .null, recipient)
+            }
+            recipient.connection.isParsing = true
+            return .parse(message, recipient)
+        }
+        let envelope = Envelope(parsing: frame, limits: limits)
+        message.reservation?.addValues(of: envelope, frameBytes: frame.count)
+        return decide(envelope, message, recipient, at: now)
+    }
+
+    private mutating func decide(
+        _ envelope: Envelope,
+        _ message: IncomingMessage,
+        _ recipient: Recipient,
+        at now: Int64
+    ) -> Decision {
+        let connection = recipient.connection
+        switch envelope {
+        case .request(let request):
+            return violation(of: message, id: request.id, recipient) ?? accept(request, message, recipient, at: now)
+        case .cancel(let id, let target):
+            let request = connection.open[target]
+            let answer = acknowledgement(id, "cancelled", request != nil, recipient)
+            return request.map { .cancel($0, answer) } ?? answer.map { .answer($0) } ?? .nothing
+        case .credit(let id, let target, let bytes):
+            let request = connection.open[target]
+            let answer = acknowledgement(id, "credited", request?.credit != nil, recipient)
+            return request.map { .addCredit($0, bytes: bytes, answer) } ?? answer.map { .answer($0) } ?? .nothing
+        case .notification:
+            metrics.notificationsReceived += 1
+            return recipient.isREQ ? refuse(Self.noID, id: .null, recipient) : .nothing
+        case .invalid(let id, let error, let kind):
+            return refuse(error, kind, id: id, recipient)
+        }
+    }
+
+    /// Returns the response to `rpc.cancel` or `rpc.credit`; nil if none is expected.
+    private func acknowledgement(_ id: JSON?, _ name: String, _ value: Bool, _ recipient: Recipient) -> Answer? {
+        guard let id else {
+            return recipient.isREQ ? Answer(content: .error(Self.noID), id: .null, recipient: recipient) : nil
+        }
+        return Answer(content: .result(.object([name: .bool(value)])), id: id, recipient: recipient)
+    }
+
+    private mutating func violation(of message: IncomingMessage, id: JSON, _ recipient: Recipient) -> Decision? {
+        let (kind, text): (String, String)
+        if message.violation == .tooManyFrames || message.totalFrames > limits.maxFrames {
+            kind = IncomingMessage.Violation.tooManyFrames.rawValue
+            text = "a message has at most \(limits.maxFrames) frames, this one \(message.totalFrames)"
+        } else if message.violation == .messageTooLarge {
+            kind = IncomingMessage.Violation.messageTooLarge.rawValue
+            text = "a message has at most \(limits.maxMessageBytes) bytes, this one \(message.totalBytes)"
+        } else if let large = message.frames.dropFirst().first(where: { $0.count > limits.maxAttachmentBytes }) {
+            kind = "attachment_too_large"
+            text = "an attachment has at most \(limits.maxAttachmentBytes) bytes, this one \(large.count)"
+        } else {
+            return nil
+        }
+        return refuse(.invalidRequest(text), kind, id: id, recipient)
+    }
+
+    private mutating func accept(
+        _ request: Envelope.Request,
+        _ message: IncomingMessage,
+        _ recipient: Recipient,
+        at now: Int64
+    ) -> Decision {
+        let connection = recipient.connection
+        guard stage == .serving else {
+            return refuse(.busy("the service is stopping; connect again later"), id: request.id, recipient)
+        }
+        if let isAdmitted, let curveIdentity = connection.curveIdentity, !isAdmitted(curveIdentity) {
+            return refuse(Self.revoked, "revoked", id: request.id, recipient)
+        }
+        guard message.frames.count == 1 || methodLimits(request.method).takesAttachments else {
+            let error = RPCError.invalidRequest("\(request.method) accepts no attachments; send the JSON frame alone")
+            return refuse(error, "attachments", id: request.id, recipient)
+        }
+        guard connection.open[request.id] == nil else {
+            var error = RPCError.requestIDInUse("the id belongs to a request that is still open; use another id")
+            error.data = ["id": request.id]
+            return refuse(error, "id_in_use", id: .null, recipient)
+        }
+        // A task may still be running after its request was answered and the next request was accepted.
+        guard connection.open.count < limits.requestsPerConnection,
+            connection.running < 2 * limits.requestsPerConnection, running < limits.requests
+        else {
+            let error = RPCError.busy(
+                "a connection has at most \(limits.requestsPerConnection) open requests and the service "
+                    + "\(limits.requests); wait for responses"
+            )
+            return refuse(error, id: request.id, recipient)
+        }
+        metrics.requests += 1
+        let context = RequestContext(
+            attachments: Array(message.frames.dropFirst()),
+            connection: connection.id,
+            identity: connection.identity,
+            acceptsNotifications: !recipient.isREQ,
+            deadlineMicroseconds: deadline(of: request, at: now),
+            credit: request.credit
+        )
+        return .run(
+            AcceptedRequest(
+                incoming: IncomingRequest(id: request.id, method: request.method, params: .object(request.params)),
+                context: context,
+                recipient: recipient,
+                reservation: message.reservation
+            )
+        )
+    }
+
+    /// Returns when a request's deadline passes. A request with credit and without `deadlineMs` is a stream and ends
+    /// with its connection.
+    private func deadline(of request: Envelope.Request, at now: Int64) -> Int64 {
+        if request.deadline == nil, request.credit != nil { return .max }
+        return now.addingClamped(request.deadline ?? limits.defaultDeadline.microseconds)
+    }
+
+    /// - Parameter kind: the name of the counter; nil for errors that are counted by their own name only
+    private mutating func refuse(
+        _ error: RPCError,
+        _ kind: String? = nil,
+        id: JSON,
+        _ recipient: Recipient
+    ) -> Decision {
+        if let kind { metrics.refusedMessages[kind, default: 0] += 1 }
+        return .answer(Answer(content: .error(error), id: id, recipient: recipient))
+    }
+
+    private static func headID(of message: IncomingMessage) -> JSON {
+        message.frames.first.flatMap { EnvelopeHead($0).id } ?? .null
+    }
+
+    private static func tooLarge(_ frame: Bytes, _ head: EnvelopeHead, _ most: Int) -> RPCError {
+        guard let method = head.method else {
+            return .limitExceeded(
+                "a request has at most \(most) bytes of JSON if its method does not precede its params, this one has "
+                    + "\(frame.count)"
+            )
+        }
+        return .limitExceeded(
+            "a request of \(method.prefix(64)) has at most \(most) bytes of JSON, this one has \(frame.count); split it"
+        )
+    }
+
+    private static let noID = RPCError.invalidRequest("a request has an id")
+}

@@ -1,0 +1,294 @@
+import Basics
+import DequeModule
+import JSONValue
+
+/// The decisions of a ``RequestServer``: which messages are requests, which of them may run, what the others are
+/// answered, and which open requests end.
+///
+/// It has no sockets, tasks or clock: times are parameters, in microseconds, and the server carries out what is decided.
+struct RequestServerStateMachine {
+    /// The stages of a server's life; times are in microseconds of its clock.
+    enum Stage: Equatable {
+        /// Bound, not receiving yet.
+        case idle
+        case serving
+        /// Accepts no requests; running ones are cancelled at that time.
+        case draining(until: Int64)
+        /// All requests and their tasks have ended; queued messages may be sent until that time.
+        case flushing(until: Int64)
+        case closed
+    }
+
+    /// The peer of a message, and the frames that precede every response to it.
+    struct Recipient {
+        let connection: Connection
+        let prefix: [Bytes]
+
+        /// REQ sockets wait for a response to every message and cannot receive notifications.
+        var isREQ: Bool { prefix.count > 1 }
+    }
+
+    /// A response by the server itself.
+    struct Answer {
+        enum Content { case result(JSON), error(RPCError) }
+
+        let content: Content
+        let id: JSON
+        let recipient: Recipient
+    }
+
+    /// A request that may run.
+    struct AcceptedRequest {
+        let incoming: IncomingRequest
+        let context: RequestContext
+        let recipient: Recipient
+        let reservation: RequestReservation?
+    }
+
+    /// What the server does about a message.
+    enum Decision {
+        /// The message is dropped, or it waits behind a large one.
+        case nothing
+        case answer(Answer)
+        case cancel(OpenRequest, Answer?)
+        case addCredit(OpenRequest, bytes: Int, Answer?)
+        /// The JSON frame is large: it is parsed elsewhere, and the connection's further messages wait.
+        case parse(IncomingMessage, Recipient)
+        /// The handler replies at once, or the request is opened with ``RequestServerStateMachine/open(_:semaphores:)``.
+        case run(AcceptedRequest)
+    }
+
+    /// An open request that ends before its handler has returned.
+    struct Ending {
+        let request: OpenRequest
+        let reason: TerminationReason
+        /// The response; nil if the peer has left.
+        let answer: Answer?
+    }
+
+    let limits: MessagingLimits
+    let methodLimits: @Sendable (String) -> MethodLimits
+    /// Returns whether a key is still on the list; nil without CURVE.
+    let isAdmitted: (@Sendable (CurveIdentity) -> Bool)?
+    /// The memory used by the requests of the service.
+    let memory: RequestMemory
+    private(set) var connections: ConnectionTable
+    private(set) var stage = Stage.idle
+    /// Tasks of requests, including those already answered.
+    private(set) var running = 0
+    /// The earliest deadline or an earlier time; it is recomputed when it is reached.
+    private var nextDeadline = Int64.max
+    var metrics = ServerMetrics()
+
+    init(
+        transport: EndpointAddress.Transport,
+        limits: MessagingLimits,
+        memory: RequestMemory,
+        isAdmitted: (@Sendable (CurveIdentity) -> Bool)? = nil,
+        methodLimits: @escaping @Sendable (String) -> MethodLimits
+    ) {
+        self.connections = ConnectionTable(transport: transport)
+        self.limits = limits
+        self.memory = memory
+        self.isAdmitted = isAdmitted
+        self.methodLimits = methodLimits
+    }
+
+    // MARK: Stages
+
+    /// True while there are requests to run, or may be.
+    var expectsWork: Bool {
+        switch stage {
+        case .idle, .serving: true
+        case .draining: running > 0
+        case .flushing, .closed: false
+        }
+    }
+
+    /// The time of the next call of ``endings(at:)``, if nothing happens before.
+    var nextTime: Int64 {
+        switch stage {
+        case .draining(let until), .flushing(let until): min(nextDeadline, until)
+        case .idle, .serving, .closed: nextDeadline
+        }
+    }
+
+    /// Begins to accept requests; false if the server was started before.
+    mutating func serve() -> Bool {
+        guard stage == .idle else { return false }
+        stage = .serving
+        return true
+    }
+
+    /// Stops accepting requests; running ones may finish until the drain timeout.
+    mutating func drain(at now: Int64) {
+        guard stage == .serving || stage == .idle else { return }
+        stage = .draining(until: now.addingClamped(limits.drainTimeout.microseconds))
+    }
+
+    /// Allows time for sending what is queued, after the last task has ended; false if the server is closed already.
+    mutating func flush(at now: Int64) -> Bool {
+        guard stage != .closed else { return false }
+        stage = .flushing(until: now.addingClamped(limits.linger.microseconds))
+        return true
+    }
+
+    /// Closes the server and removes its connections; returns the ones that must be ended.
+    mutating func close() -> [Connection] {
+        guard stage != .closed else { return [] }
+        stage = .closed
+        defer { connections = ConnectionTable(transport: connections.transport) }
+        return Array(connections.byRouting.values)
+    }
+
+    // MARK: Connections
+
+    mutating func opened(_ descriptor: Int32) {
+        metrics.peersOpened += 1
+        connections.opened(descriptor)
+    }
+
+    /// Removes and returns the connections of a closed descriptor.
+    mutating func closed(_ descriptor: Int32) -> [Connection] {
+        metrics.peersClosed += 1
+        return connections.closed(descriptor)
+    }
+
+    /// Removes a connection; false if it was removed before.
+    mutating func remove(_ connection: Connection) -> Bool { connections.remove(connection.id) != nil }
+
+    /// Returns the connection that a message arrived on, and the one whose routing id it took over.
+    ///
+    /// - Returns: nil if the message must be dropped: it has no sender, or its sender has already left
+    mutating func connection(of message: IncomingMessage) -> (found: Connection?, replaced: Connection?) {
+        guard let routing = message.frames.first else { return (nil, nil) }
+        // CURVE messages without a key have no identity and are dropped.
+        if isAdmitted != nil, message.curveIdentity == nil {
+            metrics.messagesDropped += 1
+            return (nil, nil)
+        }
+        var replaced: Connection?
+        let found = connections.find(routing: routing, message: message, limits: limits) { replaced = $0 }
+        guard case .connection(let connection) = found else {
+            metrics.messagesDropped += 1
+            return (nil, replaced)
+        }
+        return (connection, replaced)
+    }
+
+    /// Ends the open requests of a connection that was removed.
+    func end(_ connection: Connection, _ reason: TerminationReason) -> [Ending] {
+        defer {
+            connection.open = [:]
+            connection.held = []
+        }
+        return connection.open.values.map { Ending(request: $0, reason: reason, answer: nil) }
+    }
+
+    /// Removes an idle inproc connection: inproc does not report a peer that leaves. The peer's next message adds it
+    /// again.
+    mutating func forgetIfIdle(_ connection: Connection) {
+        guard connection.descriptor == nil, connection.isIdle else { return }
+        _ = connections.remove(connection.id)
+    }
+
+    // MARK: Open requests
+
+    /// Opens a request that needs a task.
+    mutating func open(_ accepted: AcceptedRequest, semaphores: [ByteSemaphore]) -> OpenRequest {
+        let context = accepted.context
+        let request = OpenRequest(
+            accepted.incoming,
+            context,
+            prefix: accepted.recipient.prefix,
+            credit: context.credit.map { ByteSemaphore(available: $0, maxAvailable: limits.maxCredit) },
+            semaphores: semaphores,
+            reservation: accepted.reservation
+        )
+        nextDeadline = min(nextDeadline, context.deadlineMicroseconds)
+        accepted.recipient.connection.open[request.incoming.id] = request
+        accepted.recipient.connection.running += 1
+        running += 1
+        return request
+    }
+
+    /// Returns the connection that a notification about a request is sent on; nil if the request has been answered.
+    mutating func notified(_ request: OpenRequest) -> Connection? {
+        guard let connection = connections[request.context.connection],
+            connection.open[request.incoming.id] === request
+        else {
+            metrics.notificationsDropped += 1
+            return nil
+        }
+        metrics.notificationsSent += 1
+        return connection
+    }
+
+    /// Closes a request whose task has ended.
+    ///
+    /// - Parameter failure: the name of the error that it is answered with; nil for a result
+    /// - Returns: the connection that the response is sent on; nil if the request has been answered before
+    mutating func finished(_ request: OpenRequest, failure: String?) -> Connection? {
+        running -= 1
+        guard let connection = connections[request.context.connection] else {
+            metrics.answersDropped += 1
+            return nil
+        }
+        connection.running -= 1
+        guard connection.open[request.incoming.id] === request else {
+            metrics.answersDropped += 1
+            forgetIfIdle(connection)
+            return nil
+        }
+        connection.open[request.incoming.id] = nil
+        metrics.answers += 1
+        if let failure { metrics.errors[failure, default: 0] += 1 }
+        return connection
+    }
+
+    /// Ends the requests whose deadline has passed, or all of them when the drain timeout has.
+    mutating func endings(at now: Int64) -> [Ending] {
+        var endings: [Ending] = []
+        if now >= nextDeadline {
+            var earliest = Int64.max
+            endings = end(with: .deadline) { request, _ in
+                let deadline = request.context.deadlineMicroseconds
+                guard deadline > now else {
+                    return .deadlineExceeded("the deadline has passed; send the request with a longer deadlineMs")
+                }
+                earliest = min(earliest, deadline)
+                return nil
+            }
+            nextDeadline = earliest
+        }
+        if case .draining(let until) = stage, now >= until {
+            stage = .draining(until: .max)
+            endings += end(with: .stopping) { _, _ in .cancelled("the service is stopping; send the request again") }
+        }
+        return endings
+    }
+
+    /// Ends the open requests of keys that were removed from the list.
+    mutating func endings(ofKeys keys: Set<String>) -> [Ending] {
+        end(with: .cancelled) { _, connection in
+            connection.curveIdentity.map { keys.contains($0.key) } == true ? Self.revoked : nil
+        }
+    }
+
+    /// Ends the open requests for which there is an error; their handlers' replies will be dropped.
+    private func end(with reason: TerminationReason, _ error: (OpenRequest, Connection) -> RPCError?) -> [Ending] {
+        var endings: [Ending] = []
+        for connection in connections.byRouting.values {
+            for request in connection.open.values {
+                guard let error = error(request, connection) else { continue }
+                connection.open[request.incoming.id] = nil
+                let recipient = Recipient(connection: connection, prefix: request.prefix)
+                let answer = Answer(content: .error(error), id: request.incoming.id, recipient: recipient)
+                endings.append(Ending(request: request, reason: reason, answer: answer))
+            }
+        }
+        return endings
+    }
+
+    static let revoked = RPCError.accessDenied("this key was removed from the list; ask the owner of the library")
+}

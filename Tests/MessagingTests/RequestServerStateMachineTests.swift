@@ -1,0 +1,292 @@
+import Basics
+import JSONValue
+import Testing
+
+@testable import Messaging
+
+/// The decisions of the request server, without sockets, tasks and time.
+@Suite(.timeLimit(.minutes(1)))
+struct RequestServerStateMachineTests {
+    /// A serving state machine, fed with messages of numbered peers.
+    private final class Server {
+        var machine: RequestServerStateMachine
+        var key: CurveIdentity?
+
+        init(_ limits: MessagingLimits = .init(), removedKeys: Set<String>? = nil) {
+            var isAdmitted: (@Sendable (CurveIdentity) -> Bool)?
+            if let removedKeys { isAdmitted = { !removedKeys.contains($0.key) } }
+            machine = RequestServerStateMachine(
+                transport: .tcp,
+                limits: limits,
+                memory: RequestMemory(),
+                isAdmitted: isAdmitted,
+                methodLimits: { $0 == "plain" ? .usual : .unlimited }
+            )
+            _ = machine.serve()
+        }
+
+        func receive(
+            _ json: JSON,
+            from peer: UInt8 = 1,
+            envelope: [Bytes] = [],
+            attachments: [Bytes] = [],
+            at now: Int64 = 0
+        ) -> RequestServerStateMachine.Decision {
+            var message = IncomingMessage()
+            message.frames = [[peer]] + envelope + [json.bytes] + attachments
+            message.totalFrames = message.frames.count
+            message.totalBytes = message.keptBytes
+            message.descriptor = Int32(peer)
+            message.curveIdentity = key
+            guard let connection = machine.connection(of: message).found else { return .nothing }
+            return machine.received(message, on: connection, at: now)
+        }
+
+        /// Opens a request that must be accepted.
+        func open(_ id: JSON, _ params: JSON = [:], from peer: UInt8 = 1, at now: Int64 = 0) throws
+            -> OpenRequest
+        {
+            let decision = receive(RequestServerStateMachineTests.call(id, params), from: peer, at: now)
+            guard case .run(let accepted) = decision else { throw Unexpected(decision: decision) }
+            return machine.open(accepted, semaphores: [])
+        }
+
+        /// Returns whether the response is sent.
+        func finished(_ request: OpenRequest, failure: String? = nil) -> Bool {
+            machine.finished(request, failure: failure) != nil
+        }
+
+        func notified(_ request: OpenRequest) -> Bool { machine.notified(request) != nil }
+        func endings(at now: Int64) -> [RequestServerStateMachine.Ending] { machine.endings(at: now) }
+        func endings(ofKeys keys: Set<String>) -> [RequestServerStateMachine.Ending] { machine.endings(ofKeys: keys) }
+        func nextHeld(of id: ConnectionID) -> RequestServerStateMachine.Decision? { machine.nextHeld(of: id, at: 0) }
+        func closed(_ descriptor: Int32) -> [Connection] { machine.closed(descriptor) }
+        func flush(at now: Int64) -> Bool { machine.flush(at: now) }
+        func close() -> Int { machine.close().count }
+    }
+
+    private struct Unexpected: Error {
+        let decision: String
+
+        init(decision: RequestServerStateMachine.Decision) { self.decision = "\(decision)" }
+    }
+
+    private static func call(_ id: JSON?, _ params: JSON = [:], method: String = "work") -> JSON {
+        var object: JSONObject = ["jsonrpc": "2.0", "method": .string(method), "params": params]
+        if let id { object["id"] = id }
+        return .object(object)
+    }
+
+    private static func answer(_ decision: RequestServerStateMachine.Decision) -> RequestServerStateMachine.Answer? {
+        switch decision {
+        case .answer(let answer): answer
+        case .cancel(_, let answer), .addCredit(_, _, let answer): answer
+        case .nothing, .parse, .run: nil
+        }
+    }
+
+    private static func error(_ decision: RequestServerStateMachine.Decision) -> RPCError? {
+        if case .error(let error)? = answer(decision)?.content { error } else { nil }
+    }
+
+    private static func result(_ decision: RequestServerStateMachine.Decision) -> JSON? {
+        if case .result(let result)? = answer(decision)?.content { result } else { nil }
+    }
+
+    private static func id(_ decision: RequestServerStateMachine.Decision?) -> JSON? {
+        if case .run(let accepted)? = decision { accepted.incoming.id } else { nil }
+    }
+
+    @Test func `an id is refused while it is open on the same connection`() throws {
+        let server = Server()
+        let first = try server.open(1)
+        let second = server.receive(Self.call(1))
+        #expect(Self.error(second)?.name == "invalid_request")
+        #expect(Self.error(second)?.data == ["id": 1])
+        #expect(Self.answer(second)?.id == .null, "the open request must not be taken for the refused one")
+        #expect(server.machine.metrics.refusedMessages == ["id_in_use": 1])
+        _ = try server.open(1, from: 2)
+        #expect(server.finished(first))
+        _ = try server.open(1)
+    }
+
+    @Test func `requests are limited per connection and in all`() throws {
+        var limits = MessagingLimits()
+        limits.requestsPerConnection = 2
+        limits.requests = 3
+        let server = Server(limits)
+        let first = try server.open(1)
+        _ = try server.open(2)
+        #expect(Self.error(server.receive(Self.call(3)))?.name == "busy")
+        _ = try server.open(1, from: 2)
+        #expect(Self.error(server.receive(Self.call(2), from: 2))?.name == "busy")
+        #expect(server.finished(first, failure: "busy"))
+        _ = try server.open(3)
+        #expect(server.machine.running == 3)
+        #expect(server.machine.metrics.errors == ["busy": 1])
+    }
+
+    @Test func `tasks that outlive their answers count too`() throws {
+        var limits = MessagingLimits()
+        limits.requestsPerConnection = 1
+        let server = Server(limits)
+        for id in [1, 2] as [Int64] {
+            _ = try server.open(.int(id), ["deadlineMs": 1], at: 10_000 * id)
+            #expect(server.endings(at: 10_000 * id + 1000).count == 1)
+        }
+        #expect(Self.error(server.receive(Self.call(3)))?.name == "busy")
+    }
+
+    @Test func `a request is cancelled while it is open, not before and not afterwards`() throws {
+        let server = Server()
+        let cancel = Self.call("c", ["id": 1], method: "rpc.cancel")
+        #expect(Self.result(server.receive(cancel)) == ["cancelled": false])
+        let request = try server.open(1)
+        let decision = server.receive(cancel)
+        guard case .cancel(let cancelled, _) = decision else { throw Unexpected(decision: decision) }
+        #expect(cancelled === request)
+        #expect(Self.result(decision) == ["cancelled": true])
+        #expect(Self.result(server.receive(cancel, from: 2)) == ["cancelled": false], "a request of another peer")
+        #expect(server.finished(request, failure: "user_cancelled"))
+        #expect(Self.result(server.receive(cancel)) == ["cancelled": false])
+        let silent = server.receive(Self.call(nil, ["id": 1], method: "rpc.cancel"))
+        #expect(Self.answer(silent) == nil, "without an id there is no response")
+    }
+
+    @Test func `credit is added to requests that were opened with credit`() throws {
+        let server = Server()
+        let stream = try server.open(1, ["credit": 100])
+        #expect(stream.context.credit == 100)
+        #expect(stream.context.deadlineMicroseconds == .max, "a stream ends with its connection")
+        let plain = try server.open(2)
+        #expect(plain.context.deadlineMicroseconds == 30_000_000)
+        let more = server.receive(Self.call("c", ["id": 1, "bytes": 50], method: "rpc.credit"))
+        guard case .addCredit(let request, let bytes, _) = more else { throw Unexpected(decision: more) }
+        #expect(request === stream && bytes == 50)
+        #expect(Self.result(more) == ["credited": true])
+        let useless = server.receive(Self.call("c", ["id": 2, "bytes": 50], method: "rpc.credit"))
+        #expect(Self.result(useless) == ["credited": false])
+    }
+
+    @Test func `deadlines end requests, the earliest first`() throws {
+        let server = Server()
+        let early = try server.open(1, ["deadlineMs": 10])
+        _ = try server.open(2, ["deadlineMs": 20])
+        #expect(server.machine.nextTime == 10_000)
+        #expect(server.endings(at: 9999).isEmpty)
+        let endings = server.endings(at: 10_000)
+        #expect(endings.map(\.request.incoming.id) == [1])
+        #expect(endings.first?.reason == .deadline)
+        #expect(server.machine.nextTime == 20_000)
+        #expect(!server.finished(early), "it was answered at its deadline")
+        #expect(!server.notified(early))
+        #expect(server.machine.metrics.answersDropped == 1)
+        #expect(server.machine.metrics.notificationsDropped == 1)
+    }
+
+    @Test func `a draining server refuses requests, and ends the open ones after the drain timeout`() throws {
+        let server = Server()
+        let quick = try server.open(1, ["credit": 1])
+        let slow = try server.open(2, ["credit": 1])
+        server.machine.drain(at: 0)
+        #expect(Self.error(server.receive(Self.call(3)))?.name == "busy")
+        #expect(server.finished(quick))
+        #expect(server.machine.expectsWork)
+        #expect(server.machine.nextTime == 10_000_000)
+        #expect(server.endings(at: 9_999_999).isEmpty)
+        let endings = server.endings(at: 10_000_000)
+        #expect(endings.map(\.request.incoming.id) == [2])
+        #expect(endings.first?.reason == .stopping)
+        #expect(server.endings(at: 20_000_000).isEmpty, "each request ends once")
+        #expect(server.machine.expectsWork, "its task is still running")
+        #expect(!server.finished(slow))
+        #expect(!server.machine.expectsWork)
+        #expect(server.flush(at: 20_000_000))
+        #expect(server.machine.nextTime == 22_000_000)
+        #expect(server.close() == 1)
+        #expect(server.close() == 0)
+        #expect(!server.flush(at: 30_000_000))
+    }
+
+    @Test func `messages behind a large one wait for it, in order, on their connection only`() throws {
+        var limits = MessagingLimits()
+        limits.parseInlineBytes = 200
+        let server = Server(limits)
+        let text = JSON.string(String(repeating: "x", count: 300))
+        let decision = server.receive(Self.call(1, ["text": text]))
+        guard case .parse(let message, let recipient) = decision else { throw Unexpected(decision: decision) }
+        for id in [2, 3, 4, 5] as [Int64] {
+            let held = server.receive(Self.call(.int(id), id == 4 ? ["text": text] : [:]))
+            guard case .nothing = held else { throw Unexpected(decision: held) }
+        }
+        #expect(Self.id(server.receive(Self.call(6), from: 2)) == 6)
+
+        let id = recipient.connection.id
+        let envelope = Envelope(parsing: message.frames[0], limits: limits)
+        let parsed = server.machine.parsed(envelope, message, prefix: recipient.prefix, of: id, at: 0)
+        #expect(Self.id(parsed) == 1)
+        #expect(Self.id(server.nextHeld(of: id)) == 2)
+        #expect(Self.id(server.nextHeld(of: id)) == 3)
+        let large = try #require(server.nextHeld(of: id))
+        guard case .parse = large else { throw Unexpected(decision: large) }
+        // 5 waits for 4.
+        if let next = server.nextHeld(of: id) { throw Unexpected(decision: next) }
+    }
+
+    @Test func `memory of open requests is limited, and free again when they are gone`() throws {
+        var limits = MessagingLimits()
+        limits.requestBytesPerConnection = 2000
+        let server = Server(limits)
+        var request: OpenRequest? = try server.open(1)
+        let large = Bytes(repeating: 1, count: 1500)
+        #expect(Self.error(server.receive(Self.call(2), attachments: [large]))?.name == "busy")
+        #expect(server.machine.metrics.refusedMessages == ["busy": 1])
+        if let open = request { #expect(server.finished(open)) }
+        request = nil
+        #expect(Self.id(server.receive(Self.call(2), attachments: [large])) == 2)
+    }
+
+    @Test func `attachments need a method that takes them`() throws {
+        let server = Server()
+        let refused = server.receive(Self.call(1, method: "plain"), attachments: [[1]])
+        #expect(Self.error(refused)?.name == "invalid_request")
+        #expect(server.machine.metrics.refusedMessages == ["attachments": 1])
+        let decision = server.receive(Self.call(1), attachments: [[1], [2]])
+        guard case .run(let accepted) = decision else { throw Unexpected(decision: decision) }
+        #expect(accepted.context.attachments == [[1], [2]])
+        #expect(server.machine.metrics.requests == 1)
+    }
+
+    @Test func `a REQ peer gets a response to every message and no notifications`() throws {
+        let server = Server()
+        let decision = server.receive(Self.call(1), envelope: [[]])
+        guard case .run(let accepted) = decision else { throw Unexpected(decision: decision) }
+        #expect(!accepted.context.acceptsNotifications)
+        #expect(accepted.recipient.prefix == [[1], []])
+        #expect(Self.error(server.receive(Self.call(nil), envelope: [[]]))?.name == "invalid_request")
+        #expect(Self.answer(server.receive(Self.call(nil))) == nil, "a DEALER does not wait for one")
+    }
+
+    @Test func `the requests of a closed connection end without responses`() throws {
+        let server = Server()
+        let request = try server.open(1, from: 7)
+        let connection = try #require(server.closed(7).first)
+        let endings = server.machine.end(connection, .connectionLost)
+        #expect(endings.map(\.request.incoming.id) == [1])
+        #expect(endings.first?.answer == nil)
+        #expect(!server.finished(request))
+        #expect(server.machine.running == 0)
+        _ = server.receive(Self.call(2), from: 7)
+        #expect(server.machine.metrics.messagesDropped == 1, "a message that was on its way is dropped")
+    }
+
+    @Test func `a removed key loses its open requests and opens no others`() throws {
+        let server = Server(removedKeys: ["old"])
+        server.key = CurveIdentity(key: "old", name: "laptop")
+        #expect(Self.error(server.receive(Self.call(1)))?.name == "access_denied")
+        server.key = CurveIdentity(key: "new", name: "laptop")
+        _ = try server.open(1, from: 2)
+        #expect(server.endings(ofKeys: ["old"]).isEmpty)
+        #expect(server.endings(ofKeys: ["new"]).map(\.request.incoming.id) == [1])
+    }
+}

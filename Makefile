@@ -36,7 +36,7 @@ TEST_MODULES := $(notdir $(wildcard Tests/*Tests))
 SERIAL_TESTS := SystemTests
 
 DEBIAN_PACKAGES := libzmq3-dev libmagickwand-dev libgexiv2-dev libsqlite3-dev libheif-dev libraw-dev \
-	libjpeg-dev libjxl-dev libssl-dev pkg-config python3 python3-pip libimage-exiftool-perl \
+	libjpeg-dev libjxl-dev zlib1g-dev libssl-dev pkg-config python3 python3-pip libimage-exiftool-perl \
 	libvips-tools libjxl-tools imagemagick sqlite3 faketime gcc libc6-dev make
 PYZMQ := 27.1.0
 PYVIPS := 3.2.0

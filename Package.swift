@@ -67,6 +67,7 @@ let modules: [Module] = [
     Module(layer: 0, name: "CHeif", kind: .system(pkgConfig: nil, apt: "libheif-dev")),
     Module(layer: 0, name: "CJXL", kind: .system(pkgConfig: nil, apt: "libjxl-dev")),
     Module(layer: 0, name: "CLibRaw", kind: .system(pkgConfig: "libraw", apt: "libraw-dev")),
+    Module(layer: 0, name: "CZlib", kind: .system(pkgConfig: nil, apt: "zlib1g-dev")),
     Module(layer: 0, name: "CCrypto", kind: .system(pkgConfig: "libcrypto", apt: "libssl-dev")),
     Module(layer: 0, name: "CMetadata", kind: .c, dependencies: ["CGExiv2"]),
     Module(layer: 0, name: "CRaw", kind: .c, dependencies: ["CLibRaw"]),
@@ -80,7 +81,7 @@ let modules: [Module] = [
     // Layer 1, model: values only
     Module(layer: 1, name: "SamplePhotos"),
     Module(layer: 1, name: "PhotoModel", dependencies: ["JSONValue"]),
-    Module(layer: 1, name: "ImageFormats"),
+    Module(layer: 1, name: "ImageFormats", dependencies: ["CZlib"]),
 
     // Layer 2, subsystems: none depends on another
     Module(layer: 2, name: "Messaging", dependencies: ["Basics", "CZeroMQ", "JSONValue", "Logging", "DequeModule"]),

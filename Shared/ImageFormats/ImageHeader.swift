@@ -27,6 +27,8 @@ public struct ImageHeader: Sendable, Hashable {
     public var exif: Range<Int>?
     /// The range of the XMP packet in the file.
     public var xmp: Range<Int>?
+    /// The metadata in the text chunks of a PNG.
+    public var texts = PNGTextChunks()
 
     /// Creates a header from values that were determined by other means than the file's structure.
     public init(kind: ImageFileType, storedWidth: Int, storedHeight: Int) {
@@ -70,8 +72,11 @@ public struct ImageHeader: Sendable, Hashable {
         guard header.storedWidth > 0, header.storedHeight > 0 else {
             throw .invalid("an image of \(header.storedWidth) by \(header.storedHeight) pixels")
         }
-        let stored = header.exif.flatMap { TIFFStructure.orientation(ByteReader(bytes[$0])) }
-        let orientation = stored ?? header.xmp.flatMap { XMPText.orientation(ByteReader(bytes[$0])) }
+        let exif = header.exif.map { bytes[$0] } ?? header.texts.exif?[...]
+        let xmp = header.xmp.map { bytes[$0] } ?? header.texts.xmp?[...]
+        let orientation =
+            exif.flatMap { TIFFStructure.orientation(ByteReader($0)) }
+            ?? xmp.flatMap { XMPText.orientation(ByteReader($0)) }
         if let orientation, (1...8).contains(orientation) { header.orientation = orientation }
         return header
     }

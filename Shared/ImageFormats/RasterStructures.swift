@@ -17,11 +17,15 @@ enum PNGStructure {
             case "eXIf":
                 if let content = reader.slice(start, length) { header.exif = content.startIndex..<content.endIndex }
             case "iTXt":
-                if header.xmp == nil, reader.has("XML:com.adobe.xmp\0\0", at: start),
+                if header.xmp == nil, reader.has("XML:com.adobe.xmp\0\0\0\0\0", at: start),
                     let content = reader.slice(start, length), content.count > 22
                 {
                     header.xmp = content.startIndex + 22..<content.endIndex
+                } else if let content = reader.slice(start, length) {
+                    header.texts.add(name, content)
                 }
+            case "tEXt", "zTXt", "tIME":
+                if let content = reader.slice(start, length) { header.texts.add(name, content) }
             case "tRNS": header.hasAlpha = true
             case "acTL": header.frameCount = max(1, reader.big32(start) ?? 1)
             case "IEND":

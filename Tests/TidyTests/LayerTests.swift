@@ -25,6 +25,7 @@ struct LayerTests {
         "CGExiv2": ["CMetadata"],
         "CJPEG": ["Imaging", "Metadata"],
         "CLibJPEG": ["CJPEG"],
+        "CZlib": ["ImageFormats"],
         "CCrypto": ["Basics"],
         "CProcess": ["Hosting", "Storage"],
         "CAcceptLimit": ["Hosting"],

@@ -59,9 +59,20 @@ char *safelight_metadata_element(safelight_metadata *metadata, const char *tag, 
 
 void safelight_metadata_free(void *pointer) { g_free(pointer); }
 
-char *safelight_metadata_names(safelight_metadata *metadata, int is_xmp) {
-    char **names =
-        is_xmp ? gexiv2_metadata_get_xmp_tags(metadata->inner) : gexiv2_metadata_get_exif_tags(metadata->inner);
+char *safelight_metadata_interpretation(safelight_metadata *metadata, const char *tag) {
+    GError *error = NULL;
+    char *text = gexiv2_metadata_try_get_tag_interpreted_string(metadata->inner, tag, &error);
+    g_clear_error(&error);
+    return text;
+}
+
+char *safelight_metadata_names(safelight_metadata *metadata, safelight_metadata_standard standard) {
+    char **names = NULL;
+    switch (standard) {
+    case SAFELIGHT_METADATA_EXIF: names = gexiv2_metadata_get_exif_tags(metadata->inner); break;
+    case SAFELIGHT_METADATA_XMP: names = gexiv2_metadata_get_xmp_tags(metadata->inner); break;
+    case SAFELIGHT_METADATA_IPTC: names = gexiv2_metadata_get_iptc_tags(metadata->inner); break;
+    }
     char *joined = names ? g_strjoinv("\n", names) : NULL;
     g_strfreev(names);
     return joined;

@@ -5,6 +5,8 @@ import ImageFormats
 /// The metadata of one image, opened by the metadata library and freed by `deinit`.
 struct MetadataBlock: ~Copyable {
     private let pointer: OpaquePointer
+    /// The names of the fields that have a value. For one without, the library would return the value of the next field.
+    private let present: Set<String>
 
     /// Opens the metadata of an image file.
     ///
@@ -12,49 +14,94 @@ struct MetadataBlock: ~Copyable {
     /// and XMP: the library supports neither a PNG's eXIf chunk nor the newest HEIC files, and one broken block makes
     /// it refuse the whole file.
     init?(_ bytes: [UInt8], _ header: ImageHeader) {
-        var (exif, xmp) = (header.exif.map { Array(bytes[$0]) }, header.xmp.map { Array(bytes[$0]) })
+        var exif = header.exif.map { Array(bytes[$0]) } ?? header.texts.exif
+        var xmp = header.xmp.map { Array(bytes[$0]) } ?? header.texts.xmp
+        let iptc = header.texts.iptc
         if header.kind == .jxl {
             let boxes = JPEGXLBoxes(bytes)
             (exif, xmp) = (boxes.exif, boxes.xmp)
         }
-        if header.kind == .jpeg || header.kind == .tiff, let opened = Self.open(bytes) {
-            pointer = opened
-        } else if let opened = Self.open(Self.carrier(exif: exif, xmp: xmp)) {
-            pointer = opened
-        } else if let opened = Self.open(Self.carrier(exif: exif, xmp: nil)) {
-            pointer = opened
-        } else if let opened = Self.open(Self.carrier(exif: nil, xmp: xmp)) {
-            pointer = opened
-        } else {
-            return nil
-        }
+        let isDirect = header.kind == .jpeg || header.kind == .tiff
+        guard
+            let opened = (isDirect ? Self.open(bytes) : nil)
+                ?? Self.open(Self.carrier(exif: exif, xmp: xmp, iptc: iptc))
+                ?? Self.open(Self.carrier(exif: exif, xmp: nil, iptc: nil))
+                ?? Self.open(Self.carrier(exif: nil, xmp: xmp, iptc: nil))
+        else { return nil }
+        pointer = opened
+        present = Self.present(opened)
     }
 
-    /// Opens a file that the library can read directly: a stand-alone XMP packet or a camera raw file.
-    init?(sidecar bytes: [UInt8]) {
+    /// Opens a camera raw file.
+    init?(raw bytes: [UInt8]) {
         guard let opened = Self.open(bytes) else { return nil }
         pointer = opened
+        present = Self.present(opened)
+    }
+
+    /// Opens a stand-alone XMP packet, in the form that the library recognizes or in another one.
+    init?(sidecar bytes: [UInt8]) {
+        guard let opened = Self.open(bytes) ?? SidecarText.packet(bytes).flatMap(Self.open) else { return nil }
+        pointer = opened
+        present = Self.present(opened)
     }
 
     deinit { safelight_metadata_close(pointer) }
 
     private static func open(_ bytes: [UInt8]) -> OpaquePointer? { safelight_metadata_open(bytes, bytes.count) }
 
-    private static func carrier(exif: [UInt8]?, xmp: [UInt8]?) -> [UInt8] {
+    private static func carrier(exif: [UInt8]?, xmp: [UInt8]?, iptc: [UInt8]?) -> [UInt8] {
         if let exif, exif.count > JPEGMetadataWriter.longestSegment - 6, xmp == nil { return exif }
-        return JPEGMetadataWriter.replacing(in: [0xFF, 0xD8, 0xFF, 0xD9], exif: exif, xmp: xmp)
+        // The library overlooks IPTC in a file that has no scan.
+        let file: [UInt8] = [0xFF, 0xD8, 0xFF, 0xDA, 0, 2, 0xFF, 0xD9]
+        return JPEGMetadataWriter.replacing(in: file, exif: exif, xmp: xmp, iptc: iptc)
+    }
+
+    private static func present(_ pointer: OpaquePointer) -> Set<String> {
+        Set([.exif, .xmp, .iptc].flatMap { (standard: Standard) in names(pointer, standard) })
+    }
+
+    private static func names(_ pointer: OpaquePointer, _ standard: Standard) -> [String] {
+        guard let names = safelight_metadata_names(pointer, standard.number) else { return [] }
+        defer { safelight_metadata_free(names) }
+        return String(cString: names).split(separator: "\n").map(String.init)
+    }
+
+    /// A standard of metadata.
+    enum Standard {
+        case exif, xmp, iptc
+
+        fileprivate var number: safelight_metadata_standard {
+            switch self {
+            case .exif: SAFELIGHT_METADATA_EXIF
+            case .xmp: SAFELIGHT_METADATA_XMP
+            case .iptc: SAFELIGHT_METADATA_IPTC
+            }
+        }
     }
 
     /// Returns the raw text of a field without surrounding white space; `nil` if it is missing or empty.
     func text(_ tag: String) -> String? {
-        guard let pointer = safelight_metadata_text(pointer, tag) else { return nil }
+        guard present.contains(tag), let pointer = safelight_metadata_text(pointer, tag) else { return nil }
         defer { safelight_metadata_free(pointer) }
         return Self.clean(pointer)
     }
 
+    /// Returns the value of a field in words, such as the name of a lens by its number; `nil` if the library knows no
+    /// words for it.
+    func interpretation(_ tag: String) -> String? {
+        guard present.contains(tag), let pointer = safelight_metadata_interpretation(pointer, tag) else { return nil }
+        defer { safelight_metadata_free(pointer) }
+        return Self.clean(pointer)
+    }
+
+    /// Returns the text of an XMP field with one text for each language: in the user's language, else the default.
+    func localizedText(_ tag: String) -> String? { text(tag).flatMap { LanguageAlternatives($0).text() } }
+
     /// Returns the values of a repeated field, at most 256.
     func texts(_ tag: String) -> [String] {
         var result: [String] = []
+        guard present.contains(tag) else { return [] }
         while result.count < 256, let element = safelight_metadata_element(pointer, tag, result.count) {
             defer { safelight_metadata_free(element) }
             result.append(Self.clean(element) ?? "")
@@ -64,12 +111,14 @@ struct MetadataBlock: ~Copyable {
 
     func number(_ tag: String) -> Int? { text(tag).flatMap { Int($0.prefix { $0 != " " }) } }
 
-    /// Returns the names of all fields.
-    func names(isXMP: Bool) -> [String] {
-        guard let names = safelight_metadata_names(pointer, isXMP ? 1 : 0) else { return [] }
-        defer { safelight_metadata_free(names) }
-        return String(cString: names).split(separator: "\n").map(String.init)
+    /// Returns a rating 0...5, which some programs write as "4.0"; a rejected image (-1) is 0.
+    func rating(_ tag: String) -> Int? {
+        guard let text = text(tag), let number = Double(text), number.isFinite else { return nil }
+        return Int(min(5, max(0, number)).rounded())
     }
+
+    /// Returns the names of all fields of a standard.
+    func names(_ standard: Standard) -> [String] { Self.names(pointer, standard) }
 
     func remove(_ tag: String) { safelight_metadata_remove(pointer, tag) }
     func set(_ tag: String, _ value: String) { _ = safelight_metadata_set(pointer, tag, value) }

@@ -64,6 +64,8 @@ struct ExifToolTests {
             ("altitude", rounded(facts.location?.altitude, 100), rounded(reported.altitude, 100)),
             ("make", facts.cameraMake ?? "none", reported.text("IFD0:Make")),
             ("model", facts.cameraModel ?? "none", reported.text("IFD0:Model")),
+            ("rating", "\(facts.rating)", "\(reported.rating)"),
+            ("lens", facts.lensModel ?? "none", reported.lens ?? facts.lensModel ?? "none"),
         ]
     }
 }
@@ -101,19 +103,29 @@ private struct ReportedMetadata {
         return isTurned ? "\(height)x\(width)" : "\(width)x\(height)"
     }
 
+    /// The dates in the order of the documented table.
     private var stamp: (date: String, subsec: String, offset: String)? {
-        for (date, subsec, offset) in [
-            ("ExifIFD:DateTimeOriginal", "ExifIFD:SubSecTimeOriginal", "ExifIFD:OffsetTimeOriginal"),
-            ("ExifIFD:CreateDate", "ExifIFD:SubSecTimeDigitized", "ExifIFD:OffsetTimeDigitized"),
-            ("IFD0:ModifyDate", "ExifIFD:SubSecTime", "ExifIFD:OffsetTime"),
-        ] {
-            let value = text(date)
-            if value != "none", !value.hasPrefix("0000") { return (value, text(subsec), text(offset)) }
-        }
-        // XMP has date and time zone in one text.
-        for date in ["XMP-exif:DateTimeOriginal", "XMP-photoshop:DateCreated", "XMP-xmp:CreateDate"] {
+        exif("ExifIFD:DateTimeOriginal", "ExifIFD:SubSecTimeOriginal", "ExifIFD:OffsetTimeOriginal")
+            ?? exif("ExifIFD:CreateDate", "ExifIFD:SubSecTimeDigitized", "ExifIFD:OffsetTimeDigitized")
+            ?? xmp("XMP-exif:DateTimeOriginal", "XMP-photoshop:DateCreated", "XMP-xmp:CreateDate")
+            ?? xmp("Composite:GPSDateTime").map { ($0.date, $0.subsec, "none") }
+            ?? exif("IFD0:ModifyDate", "ExifIFD:SubSecTime", "ExifIFD:OffsetTime") ?? xmp("XMP-xmp:ModifyDate")
+    }
+
+    private func exif(_ date: String, _ subsec: String, _ offset: String) -> (String, String, String)? {
+        let value = text(date)
+        guard value != "none", !value.hasPrefix("0000") else { return nil }
+        let isOnly = text("ExifIFD:OffsetTimeOriginal") == "none" && text("ExifIFD:OffsetTimeDigitized") == "none"
+        let own = text(offset)
+        return (value, text(subsec), own == "none" && isOnly ? text("ExifIFD:OffsetTime") : own)
+    }
+
+    /// XMP has date, time and time zone in one text; a day means midnight.
+    private func xmp(_ dates: String...) -> (date: String, subsec: String, offset: String)? {
+        for date in dates {
             let value = text(date).replacing("Z", with: "+00:00")
             if value.count >= 19 { return (String(value.prefix(19)), "0", String(value.dropFirst(19))) }
+            if value.count == 10 { return (value + " 00:00:00", "0", "none") }
         }
         return nil
     }
@@ -136,6 +148,11 @@ private struct ReportedMetadata {
         return parts.count == 2 ? (sign == "-" ? -1 : 1) * (parts[0] * 3600 + parts[1] * 60) : nil
     }
 
+    var rating: Int { min(5, max(0, Int(number("XMP-xmp:Rating", "IFD0:Rating") ?? 0))) }
+    /// The lens by its name; exiftool's names of lenses in maker notes differ in their wording.
+    var lens: String? {
+        ["ExifIFD:LensModel", "XMP-exifEX:LensModel", "XMP-aux:Lens"].map(text).first { $0 != "none" }
+    }
     var latitude: Double? { number("Composite:GPSLatitude") }
     var longitude: Double? { number("Composite:GPSLongitude") }
     var altitude: Double? { number("Composite:GPSAltitude") }

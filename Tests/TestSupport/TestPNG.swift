@@ -96,7 +96,7 @@ extension TestImages {
     }
 
     /// Returns a zlib stream of stored blocks.
-    private static func stored(_ raw: [UInt8]) -> [UInt8] {
+    public static func stored(_ raw: [UInt8]) -> [UInt8] {
         var output: [UInt8] = [0x78, 0x01]
         var offset = 0
         repeat {

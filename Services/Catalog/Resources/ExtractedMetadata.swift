@@ -14,6 +14,8 @@ struct ExtractedMetadata: Sendable, Equatable {
     var duration: Int64 = 0
     var creationDate: Int64?
     var creationOffset: Int?
+    /// True if `creationDate` is the time of the file's last change, because the file has no date of capture.
+    var isModificationDate = false
     var location: Location?
     var burstIdentifier: String?
     var rating = 0

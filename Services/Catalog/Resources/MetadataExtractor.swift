@@ -174,6 +174,7 @@ extension ExtractedMetadata {
         burstIdentifier = facts.isVideo ? nil : Self.text(facts.burstIdentifier, 128)
         creationDate = facts.captureDate.flatMap { AssetPatch.dates.contains($0) ? $0 : nil }
         creationOffset = creationDate == nil ? nil : facts.captureOffset
+        isModificationDate = facts.captureDateSource?.isModification == true
         location = facts.location.map { place in
             Location(
                 latitude: place.latitude,
@@ -190,7 +191,7 @@ extension ExtractedMetadata {
     }
 
     /// Applies a sidecar: its values replace the image's, because it was written later. Its date counts only if the
-    /// image has none.
+    /// image has none, or only that of its last change.
     mutating func merge(_ sidecar: SidecarMetadata) {
         if let value = sidecar.rating { rating = value }
         if let value = Self.text(sidecar.caption, 65_536) { caption = value }
@@ -202,8 +203,9 @@ extension ExtractedMetadata {
                 altitude: place.altitude.flatMap { (-20_000...100_000).contains($0) ? $0 : nil }
             )
         }
-        if creationDate == nil, let date = sidecar.captureDate, AssetPatch.dates.contains(date) {
+        if creationDate == nil || isModificationDate, let date = sidecar.captureDate, AssetPatch.dates.contains(date) {
             creationDate = date
+            isModificationDate = false
             creationOffset = sidecar.captureOffset
         }
     }

@@ -18,10 +18,14 @@ void safelight_metadata_close(safelight_metadata *metadata);
 char *safelight_metadata_text(safelight_metadata *metadata, const char *tag);
 /* Returns the value with this index of a repeated field, or null. */
 char *safelight_metadata_element(safelight_metadata *metadata, const char *tag, size_t index);
+/* Returns the value of a field in words, such as the name of a lens by its number, or null. */
+char *safelight_metadata_interpretation(safelight_metadata *metadata, const char *tag);
 void safelight_metadata_free(void *pointer);
 
-/* Returns the names of all "Exif" (0) or "Xmp" (1) fields, separated by newlines. */
-char *safelight_metadata_names(safelight_metadata *metadata, int is_xmp);
+typedef enum { SAFELIGHT_METADATA_EXIF, SAFELIGHT_METADATA_XMP, SAFELIGHT_METADATA_IPTC } safelight_metadata_standard;
+
+/* Returns the names of all fields of a standard that have a value, separated by newlines. */
+char *safelight_metadata_names(safelight_metadata *metadata, safelight_metadata_standard standard);
 /* Removes a field. */
 void safelight_metadata_remove(safelight_metadata *metadata, const char *tag);
 /* Sets a field to a text; returns 1 on success. */

@@ -4,14 +4,28 @@ struct CaptureTime: Hashable {
     var local: Int64
     /// Seconds east of UTC; nil if the file does not contain the offset.
     var offset: Int?
+    /// True if `local` is UTC, as of GPS, so that the offset is unknown but the moment is not.
+    var isUTC = false
+    /// True if the field has no time of day; `local` is midnight.
+    var isDay = false
+
+    /// The days since 1970.
+    var day: Int64 { (local - (local % 86_400_000_000 + 86_400_000_000) % 86_400_000_000) / 86_400_000_000 }
+
+    /// The moment without the offset.
+    var atUTC: CaptureTime {
+        var time = self
+        (time.local, time.offset, time.isUTC) = (utc(fallbackOffset: 0), nil, true)
+        return time
+    }
 
     /// Returns microseconds since 1970-01-01T00:00:00Z.
-    func utc(fallbackOffset: Int) -> Int64 { local - Int64(offset ?? fallbackOffset) * 1_000_000 }
+    func utc(fallbackOffset: Int) -> Int64 { local - (isUTC ? 0 : Int64(offset ?? fallbackOffset)) * 1_000_000 }
 
     /// Parses an EXIF date "2024:06:01 12:30:00" and the fields that belong to it.
     ///
     /// Returns `nil` for invalid dates, blanks, and the zeros of a camera whose clock was never set.
-    init?(exif text: String?, subsec: String?, offset: String?) {
+    init?(exif text: String?, subsec: String? = nil, offset: String? = nil) {
         guard let text else { return nil }
         let separators: Set<Character> = [":", " ", "-", "/", "T"]
         let parts = text.split(omittingEmptySubsequences: false, whereSeparator: separators.contains)
@@ -23,12 +37,20 @@ struct CaptureTime: Hashable {
         self.offset = offset.flatMap(Self.offset)
     }
 
-    /// Parses an XMP date "2024-06-01T12:30:00.25+02:00".
+    /// Parses an XMP date "2024-06-01T12:30:00.25+02:00" or "2024-06-01".
     ///
-    /// Returns `nil` for dates without a time of day.
+    /// Returns `nil` for dates without a day.
     init?(xmp text: String?) {
-        guard let text, let mark = text.firstIndex(of: "T") else { return nil }
+        guard let text else { return nil }
+        let mark = text.firstIndex(of: "T") ?? text.endIndex
         let date = text[..<mark].split(separator: "-", omittingEmptySubsequences: false).map { Int($0) }
+        guard mark < text.endIndex else {
+            guard date.count == 3, text.utf8.count == 10, let year = date[0], let month = date[1], let day = date[2],
+                let seconds = Self.seconds(year, month, day, 0, 0, 0)
+            else { return nil }
+            (local, isDay) = (seconds * 1_000_000, true)
+            return
+        }
         let rest = text[text.index(after: mark)...]
         let end = rest.firstIndex { $0 == "Z" || $0 == "+" || $0 == "-" } ?? rest.endIndex
         let clock = rest[..<end].split(separator: ":", omittingEmptySubsequences: false)
@@ -42,6 +64,39 @@ struct CaptureTime: Hashable {
         else { return nil }
         local = seconds * 1_000_000 + Self.fraction(second.count > 1 ? String(second[1]) : "")
         offset = end < rest.endIndex ? Self.offset(String(rest[end...])) : nil
+    }
+
+    /// Parses the date and the time of GPS, "2024:06:01" and "12/1 30/1 31/2", which are UTC.
+    init?(gps date: String?, time: String?) {
+        guard let date, let time else { return nil }
+        let parts = time.split(separator: " ").compactMap(LocationReader.rational)
+        guard parts.count == 3, parts[0] == parts[0].rounded(), parts[1] == parts[1].rounded(),
+            (0..<24).contains(parts[0]), (0..<60).contains(parts[1]), (0...60).contains(parts[2]),
+            let midnight = CaptureTime(exif: "\(date) 00:00:00")
+        else { return nil }
+        local = midnight.local + Int64(((parts[0] * 3600 + parts[1] * 60 + parts[2]) * 1_000_000).rounded())
+        isUTC = true
+    }
+
+    /// Parses the creation time of a PNG: "Sat, 01 Jun 2024 12:30:00 +0200", as the standard recommends, or the form of
+    /// XMP or of EXIF with an offset.
+    init?(png text: String?) {
+        guard let text else { return nil }
+        guard
+            let time = Self.rfc1123(text) ?? CaptureTime(xmp: text)
+                ?? CaptureTime(exif: String(text.prefix(19)), offset: String(text.dropFirst(19)))
+        else { return nil }
+        self = time
+    }
+
+    private static let months = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"]
+
+    private static func rfc1123(_ text: String) -> CaptureTime? {
+        let words = text.split { $0 == " " || $0 == "," }.drop { $0.first?.isNumber != true }.map(String.init)
+        guard words.count >= 4, let month = months.firstIndex(of: words[1].prefix(3).lowercased()) else { return nil }
+        let zone = words.count > 4 ? words[4] : ""
+        let stamp = "\(words[2]):\(month + 1):\(words[0]) \(words[3])"
+        return CaptureTime(exif: stamp, offset: ["GMT", "UT", "UTC"].contains(zone) ? "Z" : zone)
     }
 
     /// Converts "123" to 123,000 microseconds. Digits after the sixth are dropped.

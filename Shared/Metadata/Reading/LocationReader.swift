@@ -5,12 +5,13 @@ enum LocationReader {
     /// Latitude and longitude need their hemispheres. Values out of range are `nil`; so is exactly 0, 0, which cameras
     /// without a GPS fix write.
     static func location(_ block: borrowing MetadataBlock) -> PhotoMetadata.Coordinates? {
+        let (latitudes, longitudes) = (MetadataFields.latitudes, MetadataFields.longitudes)
         let latitude =
-            degrees(block.text("Exif.GPSInfo.GPSLatitude"), block.text("Exif.GPSInfo.GPSLatitudeRef"), "N", "S")
-            ?? degrees(xmp: block.text("Xmp.exif.GPSLatitude"), "N", "S")
+            degrees(block.text(latitudes[0]), block.text("Exif.GPSInfo.GPSLatitudeRef"), "N", "S")
+            ?? degrees(xmp: block.text(latitudes[1]), "N", "S")
         let longitude =
-            degrees(block.text("Exif.GPSInfo.GPSLongitude"), block.text("Exif.GPSInfo.GPSLongitudeRef"), "E", "W")
-            ?? degrees(xmp: block.text("Xmp.exif.GPSLongitude"), "E", "W")
+            degrees(block.text(longitudes[0]), block.text("Exif.GPSInfo.GPSLongitudeRef"), "E", "W")
+            ?? degrees(xmp: block.text(longitudes[1]), "E", "W")
         guard let latitude, let longitude, (-90...90).contains(latitude), (-180...180).contains(longitude),
             latitude != 0 || longitude != 0
         else { return nil }
@@ -19,11 +20,28 @@ enum LocationReader {
 
     /// Parses "52/1 31/1 1234/100" and "N".
     private static func degrees(_ text: String?, _ hemisphere: String?, _ plus: String, _ minus: String) -> Double? {
-        guard let text, let sign = sign(hemisphere, plus, minus) else { return nil }
+        guard let text else { return nil }
         let parts = text.split(separator: " ").map { rational($0) }
-        guard (1...3).contains(parts.count), parts.allSatisfy({ $0 != nil }) else { return nil }
+        guard (1...3).contains(parts.count), parts.allSatisfy({ $0 != nil }), let sign = sign(hemisphere, plus, minus)
+        else { return text.contains("/") ? nil : degrees(written: text, hemisphere, plus, minus) }
         let numbers = parts.compactMap(\.self)
         return sign * zip(numbers, [1, 60, 3600]).reduce(0) { $0 + $1.0 / $1.1 }
+    }
+
+    /// Parses the text that old cameras write in place of numbers: "52 deg 31' 30.5\"", "N 52.525" or "-33.85".
+    ///
+    /// The hemisphere may be in the text itself, as its first or last letter or as a sign.
+    private static func degrees(written text: String, _ hemisphere: String?, _ plus: String, _ minus: String) -> Double?
+    {
+        guard text.count <= 64 else { return nil }
+        let numbers = text.split { !$0.isASCII || !($0.isNumber || $0 == ".") }.map { Double($0) }
+        guard (1...3).contains(numbers.count), numbers.allSatisfy({ $0 != nil }),
+            numbers.dropFirst().allSatisfy({ ($0 ?? 60) < 60 }), !text.dropFirst().contains("-"),
+            let sign = sign(hemisphere, plus, minus) ?? sign(text.prefix(1).description, plus, minus)
+                ?? sign(text.suffix(1).description, plus, minus) ?? (text.hasPrefix("-") ? -1 : nil)
+                ?? (text.hasPrefix("+") ? 1 : nil)
+        else { return nil }
+        return sign * zip(numbers.compactMap(\.self), [1, 60, 3600]).reduce(0) { $0 + $1.0 / $1.1 }
     }
 
     /// Parses "52,31.5N" or "52,31,30N".
@@ -44,16 +62,19 @@ enum LocationReader {
 
     /// Returns metres; `AltitudeRef` 1 is below sea level.
     private static func altitude(_ block: borrowing MetadataBlock) -> Double? {
-        guard let text = block.text("Exif.GPSInfo.GPSAltitude"), let metres = rational(Substring(text)),
-            (-20_000...100_000).contains(metres)
-        else { return nil }
-        return block.text("Exif.GPSInfo.GPSAltitudeRef") == "1" ? -metres : metres
+        for field in MetadataFields.altitudes {
+            guard let text = block.text(field), let metres = rational(Substring(text)),
+                (-20_000...100_000).contains(metres)
+            else { continue }
+            return block.text(field + "Ref") == "1" ? -metres : metres
+        }
+        return nil
     }
 
     /// Parses a number such as "1234/100".
     ///
     /// 0/0 is 0, because cameras write it for a missing part; any other division by zero is `nil`.
-    private static func rational(_ text: Substring) -> Double? {
+    static func rational(_ text: Substring) -> Double? {
         let parts = text.split(separator: "/")
         guard let first = parts.first, let over = Double(first) else { return nil }
         guard parts.count == 2 else { return parts.count == 1 ? over : nil }

@@ -77,8 +77,10 @@ extension MetadataReader {
             return facts
         }
         var facts = PhotoMetadata(contentType: contentType, pixelWidth: 0, pixelHeight: 0)
-        if let block = MetadataBlock(sidecar: bytes) {
-            facts.captureDate = captureTime(block)?.utc(fallbackOffset: 0)
+        if let block = MetadataBlock(raw: bytes) {
+            let found = CaptureDateSource.find(block, PNGTextChunks())
+            facts.captureDate = found?.0.utc(fallbackOffset: 0)
+            facts.captureDateSource = found?.1
         }
         return facts
     }

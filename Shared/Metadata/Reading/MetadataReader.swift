@@ -4,12 +4,12 @@ import ImageFormats
 public enum MetadataReader {
     /// Reads the metadata of an image.
     ///
-    /// The capture date is the first of `DateTimeOriginal`, `DateTimeDigitized` and `DateTime`, each with its own
-    /// sub-seconds and offset, then XMP's `exif:DateTimeOriginal`, `photoshop:DateCreated` and `xmp:CreateDate`. The
-    /// offset of one date is never used for another, and GPS time is not used.
+    /// Each fact is read from the fields of ``MetadataFields``, in their order; the capture date from those of
+    /// ``CaptureDateSource``.
     ///
-    /// A panorama has XMP GPano with a projection type, or EXIF CustomRendered 6; HDR is CustomRendered 2, 3, 4 or 7; a
-    /// depth effect is 7 or 8 (Apple's values); a screenshot is marked in the user comment.
+    /// A panorama has XMP GPano with a projection type, or EXIF CustomRendered 6; HDR is CustomRendered 2, 3 or 7, not
+    /// 4, the original beside an HDR image; a depth effect is 7 or 8 (Apple's values); a screenshot is marked in the user
+    /// comment.
     ///
     /// - Parameters:
     ///   - bytes: the whole file
@@ -28,16 +28,17 @@ public enum MetadataReader {
         if facts.isAnimated { facts.mediaSubtypes |= PhotoMetadata.Subtype.animation }
         guard let block = MetadataBlock(bytes, header) else { return facts }
 
-        if let time = captureTime(block) {
+        if let (time, source) = CaptureDateSource.find(block, header.texts) {
             facts.captureDate = time.utc(fallbackOffset: fallbackOffset)
             facts.captureOffset = time.offset
+            facts.captureDateSource = source
         }
         facts.location = LocationReader.location(block)
-        facts.cameraMake = block.text("Exif.Image.Make") ?? block.text("Xmp.tiff.Make")
-        facts.cameraModel = block.text("Exif.Image.Model") ?? block.text("Xmp.tiff.Model")
-        facts.lensModel = block.text("Exif.Photo.LensModel") ?? block.text("Xmp.aux.Lens")
+        facts.cameraMake = first(MetadataFields.makes, block)
+        facts.cameraModel = first(MetadataFields.models, block)
+        facts.lensModel = LensReader.lens(block)
         facts.mediaSubtypes |= subtypes(block, bytes, header)
-        facts.rating = min(5, max(0, block.number("Xmp.xmp.Rating") ?? block.number("Exif.Image.Rating") ?? 0))
+        for field in MetadataFields.ratings.reversed() { facts.rating = block.rating(field) ?? facts.rating }
         facts.caption = caption(block)
         facts.keywords = keywords(block)
         let note = AppleMakerNote(block.text("Exif.Photo.MakerNote"))
@@ -87,40 +88,25 @@ public enum MetadataReader {
         }
     }
 
-    static func captureTime(_ block: borrowing MetadataBlock) -> CaptureTime? {
-        CaptureTime(
-            exif: block.text("Exif.Photo.DateTimeOriginal"),
-            subsec: block.text("Exif.Photo.SubSecTimeOriginal"),
-            offset: block.text("Exif.Photo.OffsetTimeOriginal")
-        )
-            ?? CaptureTime(
-                exif: block.text("Exif.Photo.DateTimeDigitized"),
-                subsec: block.text("Exif.Photo.SubSecTimeDigitized"),
-                offset: block.text("Exif.Photo.OffsetTimeDigitized")
-            )
-            ?? CaptureTime(
-                exif: block.text("Exif.Image.DateTime"),
-                subsec: block.text("Exif.Photo.SubSecTime"),
-                offset: block.text("Exif.Photo.OffsetTime")
-            )
-            ?? CaptureTime(xmp: block.text("Xmp.exif.DateTimeOriginal"))
-            ?? CaptureTime(xmp: block.text("Xmp.photoshop.DateCreated"))
-            ?? CaptureTime(xmp: block.text("Xmp.xmp.CreateDate"))
+    private static func first(_ fields: [String], _ block: borrowing MetadataBlock) -> String? {
+        for field in fields { if let text = block.text(field) { return text } }
+        return nil
     }
 
     private static func subtypes(_ block: borrowing MetadataBlock, _ bytes: [UInt8], _ header: ImageHeader) -> Int {
         var mask = 0
         switch block.number("Exif.Photo.CustomRendered") {
         case 6: mask |= PhotoMetadata.Subtype.panorama
-        case 2, 3, 4: mask |= PhotoMetadata.Subtype.hdr
+        case 2, 3: mask |= PhotoMetadata.Subtype.hdr
         case 7: mask |= PhotoMetadata.Subtype.hdr | PhotoMetadata.Subtype.depthEffect
         case 8: mask |= PhotoMetadata.Subtype.depthEffect
         default: break
         }
-        if let xmp = header.xmp, ByteReader(bytes[xmp]).find("GPano:ProjectionType") != nil {
+        let xmp = header.xmp.map { bytes[$0] } ?? header.texts.xmp?[...]
+        if let xmp, ByteReader(xmp).find("GPano:ProjectionType") != nil {
             mask |= PhotoMetadata.Subtype.panorama
         }
-        let comment = block.text("Exif.Photo.UserComment") ?? block.texts("Xmp.exif.UserComment").first
+        let comment = block.text("Exif.Photo.UserComment") ?? block.localizedText("Xmp.exif.UserComment")
         if comment?.hasSuffix("Screenshot") == true { mask |= PhotoMetadata.Subtype.screenshot }
         return mask
     }
@@ -132,19 +118,17 @@ public enum MetadataReader {
     ]
 
     private static func caption(_ block: borrowing MetadataBlock) -> String? {
-        let found =
-            block.texts("Xmp.dc.description").first ?? block.text("Iptc.Application2.Caption")
-            ?? block.text("Exif.Image.ImageDescription")
-        guard var text = found else { return nil }
-        if text.hasPrefix("lang=\""), let space = text.firstIndex(of: " ") {
-            text = String(text[text.index(after: space)...])
+        for field in MetadataFields.captions {
+            let text = field.hasPrefix("Xmp.") ? block.localizedText(field) : block.text(field)
+            if let text, !emptyCaptions.contains(text) { return text }
         }
-        return emptyCaptions.contains(text) || text.isEmpty ? nil : text
+        return nil
     }
 
     private static func keywords(_ block: borrowing MetadataBlock) -> [String] {
         var seen: Set<String> = []
-        let all = block.texts("Xmp.dc.subject") + block.texts("Iptc.Application2.Keywords")
+        var all: [String] = []
+        for field in MetadataFields.keywords { all += block.texts(field) }
         return all.map { String($0.prefix(256)) }.filter { seen.insert($0).inserted }
     }
 }

@@ -34,6 +34,8 @@ public struct PhotoMetadata: Sendable, Hashable {
     public var captureDate: Int64?
     /// Seconds east of UTC; `nil` if the file has none.
     public var captureOffset: Int?
+    /// The field of the capture date. If it is the time of the last change, the file has no date of capture.
+    public var captureDateSource: CaptureDateSource?
     public var location: Coordinates?
     public var cameraMake: String?
     public var cameraModel: String?
@@ -89,6 +91,7 @@ extension PhotoMetadata {
         ]
         object["captureDate"] = captureDate.map(JSON.int)
         object["captureOffset"] = captureOffset.map { JSON($0) }
+        object["captureDateSource"] = (captureDateSource?.rawValue).map(JSON.string)
         if let location {
             var place: JSONObject = ["latitude": .double(location.latitude), "longitude": .double(location.longitude)]
             place["altitude"] = location.altitude.map(JSON.double)
@@ -126,6 +129,7 @@ extension PhotoMetadata {
         self.orientation = Int(orientation)
         captureDate = json["captureDate"]?.intValue
         captureOffset = json["captureOffset"]?.intValue.flatMap { $0.magnitude <= 86_400 ? Int($0) : nil }
+        captureDateSource = json["captureDateSource"]?.stringValue.flatMap(CaptureDateSource.init)
         if let place = json["location"] {
             guard let latitude = place["latitude"]?.doubleValue, let longitude = place["longitude"]?.doubleValue,
                 (-90...90).contains(latitude), (-180...180).contains(longitude)

@@ -1,4 +1,4 @@
-import Glibc
+import ImageFormats
 public import JSONValue
 
 /// The metadata of an XMP sidecar. Values that the sidecar does not contain are nil.
@@ -21,7 +21,8 @@ public struct SidecarMetadata: Sendable, Hashable {
 
     /// Parses a sidecar.
     ///
-    /// The date is `exif:DateTimeOriginal`, or else `photoshop:DateCreated`, or else `xmp:CreateDate`.
+    /// It may be encoded in UTF-8, UTF-16 or UTF-32, and begin with white space or without a packet header. Each value
+    /// is read from the XMP fields of ``MetadataFields``; the time of the last change is not a date of capture.
     ///
     /// - Throws: `MetadataError.invalid` if it is not XMP
     public init(xmp bytes: [UInt8], fallbackOffset: Int = 0) throws(MetadataError) {
@@ -29,28 +30,18 @@ public struct SidecarMetadata: Sendable, Hashable {
             throw .invalid("the sidecar is not readable XMP")
         }
         self.init()
-        rating = block.number("Xmp.xmp.Rating").map { min(5, max(0, $0)) }
-        caption = Self.plain(block.texts("Xmp.dc.description").first) ?? Self.plain(block.texts("Xmp.dc.title").first)
+        rating = block.rating("Xmp.xmp.Rating")
+        caption = block.localizedText("Xmp.dc.description") ?? block.localizedText("Xmp.dc.title")
         let words = block.texts("Xmp.dc.subject")
         if !words.isEmpty {
             var seen: Set<String> = []
             keywords = words.map { String($0.prefix(256)) }.filter { seen.insert($0).inserted }
         }
         location = LocationReader.location(block)
-        let time =
-            CaptureTime(xmp: block.text("Xmp.exif.DateTimeOriginal"))
-            ?? CaptureTime(xmp: block.text("Xmp.photoshop.DateCreated"))
-            ?? CaptureTime(xmp: block.text("Xmp.xmp.CreateDate"))
-        captureDate = time?.utc(fallbackOffset: fallbackOffset)
-        captureOffset = time?.offset
-    }
-
-    /// Returns text without the prefix that names its language.
-    private static func plain(_ text: String?) -> String? {
-        guard let text, !text.isEmpty else { return nil }
-        guard text.hasPrefix("lang=\""), let space = text.firstIndex(of: " ") else { return text }
-        let rest = String(text[text.index(after: space)...])
-        return rest.isEmpty ? nil : rest
+        guard let (time, source) = CaptureDateSource.find(block, PNGTextChunks()), !source.isModification
+        else { return }
+        captureDate = time.utc(fallbackOffset: fallbackOffset)
+        captureOffset = time.offset
     }
 }
 

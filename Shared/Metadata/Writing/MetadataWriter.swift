@@ -34,8 +34,8 @@ public enum MetadataWriter {
         guard let block = MetadataBlock(source, origin) else { return render }
         let hasProfile = target.kind == .jpeg && JPEGStructure.hasProfile(render)
         prepare(block, width: width, height: height, isSRGB: !hasProfile)
-        let exif = block.names(isXMP: false).isEmpty ? nil : block.exif()
-        let xmp = block.names(isXMP: true).isEmpty ? nil : block.xmp()
+        let exif = block.names(.exif).isEmpty ? nil : block.exif()
+        let xmp = block.names(.xmp).isEmpty ? nil : block.xmp()
         switch target.kind {
         case .png: return PNGMetadataWriter.replacing(in: render, exif: exif, xmp: xmp)
         case .webp:
@@ -74,7 +74,8 @@ public enum MetadataWriter {
 
     private static func prepare(_ block: borrowing MetadataBlock, width: Int, height: Int, isSRGB: Bool) {
         block.removeThumbnail()
-        for name in block.names(isXMP: false) {
+        let lens = LensReader.lens(block)
+        for name in block.names(.exif) {
             let parts = name.split(separator: ".", maxSplits: 2).map(String.init)
             guard parts.count == 3 else { continue }
             let isKept =
@@ -86,13 +87,15 @@ public enum MetadataWriter {
                 }
             if !isKept { block.remove(name) }
         }
-        for name in block.names(isXMP: true) where !keptXMPFields.contains(name) {
+        for name in block.names(.xmp) where !keptXMPFields.contains(name) {
             let group = name.split(separator: ".", maxSplits: 2).dropFirst().first.map(String.init) ?? ""
             if !keptXMP.contains(group) || name.hasPrefix("Xmp.photoshop.DocumentAncestors") { block.remove(name) }
         }
         block.set("Exif.Image.Orientation", "1")
         block.set("Exif.Photo.PixelXDimension", String(width))
         block.set("Exif.Photo.PixelYDimension", String(height))
+        // The maker note, which may be the only field with the lens, is dropped.
+        if let lens, block.text("Exif.Photo.LensModel") == nil { block.set("Exif.Photo.LensModel", lens) }
         if isSRGB { block.set("Exif.Photo.ColorSpace", "1") }
     }
 }

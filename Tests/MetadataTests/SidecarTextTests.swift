@@ -1,0 +1,68 @@
+import Foundation
+import Metadata
+import TestSupport
+import Testing
+
+/// Sidecars in all the encodings and forms in which programs write them.
+@Suite(.timeLimit(.minutes(1)))
+struct SidecarTextTests {
+    private static let rdf = """
+        <rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#"><rdf:Description rdf:about=""
+          xmlns:xmp="http://ns.adobe.com/xap/1.0/" xmlns:dc="http://purl.org/dc/elements/1.1/" xmp:Rating="4.0">
+        <dc:description><rdf:Alt><rdf:li xml:lang="x-default">Wellen, Küste, 海</rdf:li></rdf:Alt></dc:description>
+        </rdf:Description></rdf:RDF>
+        """
+    private static let meta = "<x:xmpmeta xmlns:x=\"adobe:ns:meta/\">\(rdf)</x:xmpmeta>"
+    private static let packet =
+        "<?xpacket begin=\"\u{FEFF}\" id=\"W5M0MpCehiHzreSzNTczkc9d\"?>\n\(meta)\n<?xpacket end=\"w\"?>"
+
+    private func check(_ bytes: [UInt8], _ name: String) {
+        #expect(throws: Never.self, "\(name)") {
+            let facts = try SidecarMetadata(xmp: bytes)
+            #expect((facts.rating, facts.caption) == (4, "Wellen, Küste, 海"), "\(name)")
+        }
+    }
+
+    @Test func `a description with commas is whole`() { check(Array(Self.packet.utf8), "packet") }
+
+    @Test func `the packet header may be missing, and white space may come first`() {
+        for (name, text) in [
+            ("meta", Self.meta), ("RDF", Self.rdf), ("newline", "\n" + Self.packet),
+            ("newlines", "\r\n\n \t" + Self.meta),
+            ("prologue", "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n" + Self.meta),
+            ("prologue and RDF", "\n<?xml version=\"1.0\"?>\n\n" + Self.rdf),
+            ("comment", "<!-- made by a program -->\n" + Self.meta), ("byte order mark", "\u{FEFF}" + Self.meta),
+            ("byte order mark and newline", "\u{FEFF}\n" + Self.packet),
+        ] {
+            check(Array(text.utf8), name)
+        }
+    }
+
+    @Test func `UTF-16 and UTF-32 are decoded, with a byte order mark and without`() throws {
+        for text in [
+            Self.packet, Self.meta, "<?xml version=\"1.0\" encoding=\"UTF-16\"?>\n" + Self.meta, "\n" + Self.rdf,
+        ] {
+            for (name, encoding) in [
+                ("UTF-16BE", String.Encoding.utf16BigEndian), ("UTF-16LE", .utf16LittleEndian),
+                ("UTF-32BE", .utf32BigEndian), ("UTF-32LE", .utf32LittleEndian),
+            ] {
+                for mark in ["", "\u{FEFF}"] {
+                    check([UInt8](try #require((mark + text).data(using: encoding))), "\(name) \(text.prefix(12))")
+                }
+            }
+        }
+    }
+
+    @Test func `the date of a sidecar is never that of its last change`() throws {
+        let text = Self.rdf.replacing("xmp:Rating=\"4.0\"", with: "xmp:ModifyDate=\"2024-06-01T12:30:00Z\"")
+        #expect(try SidecarMetadata(xmp: Array(text.utf8)).captureDate == nil)
+    }
+
+    @Test func `other texts are refused`() {
+        for bytes in [
+            Array("no XMP".utf8), [0xFF, 0xFE, 0x41, 0], [0xFE, 0xFF], [0, 0, 0, 0x41], [0xFF, 0xFE, 0xFF],
+        ] {
+            #expect(throws: MetadataError.self) { try SidecarMetadata(xmp: bytes) }
+        }
+    }
+}

@@ -70,6 +70,7 @@ let modules: [Module] = [
     Module(layer: 0, name: "CZlib", kind: .system(pkgConfig: nil, apt: "zlib1g-dev")),
     Module(layer: 0, name: "CCrypto", kind: .system(pkgConfig: "libcrypto", apt: "libssl-dev")),
     Module(layer: 0, name: "CMetadata", kind: .c, dependencies: ["CGExiv2"]),
+    Module(layer: 0, name: "CTimeZones", kind: .c),
     Module(layer: 0, name: "CRaw", kind: .c, dependencies: ["CLibRaw"]),
     Module(layer: 0, name: "CJPEG", kind: .c, dependencies: ["CLibJPEG"]),
     Module(layer: 0, name: "CPixels", kind: .c),
@@ -95,7 +96,7 @@ let modules: [Module] = [
     Module(
         layer: 2,
         name: "Metadata",
-        dependencies: ["CMetadata", "CJPEG", "CJXL", "ImageFormats", "PhotoModel", "JSONValue"]
+        dependencies: ["CMetadata", "CTimeZones", "CJPEG", "CJXL", "ImageFormats", "PhotoModel", "JSONValue"]
     ),
     Module(layer: 2, name: "Storage", dependencies: ["GRDB", "Basics", "Logging", "CProcess"]),
 
@@ -310,6 +311,7 @@ func target(_ module: Module) -> Target {
             name: module.name,
             dependencies: dependencies,
             path: module.path,
+            exclude: module.name == "CTimeZones" ? ["LICENSE", "TimeZones.bin", "make-table.py"] : [],
             cSettings: module.name == "CPixels" ? optimizedDebugSettings : []
         )
     case .system(let pkgConfig, let apt):

@@ -53,12 +53,18 @@ struct ExifToolTests {
         func rounded(_ value: Double?, _ digits: Double) -> String {
             value.map { String(Int(($0 * digits).rounded())) } ?? "none"
         }
-        let date = facts.captureDate.map { $0 + Int64(facts.captureOffset ?? 0) * 1_000_000 }
+        // The time of GPS is UTC, whatever the zone of its place.
+        let offset = facts.captureDateSource == .gps ? 0 : facts.captureOffset ?? 0
+        let date = facts.captureDate.map { $0 + Int64(offset) * 1_000_000 }
         return [
             ("size", "\(facts.pixelWidth)x\(facts.pixelHeight)", reported.size),
             ("orientation", "\(facts.orientation)", "\(reported.orientation)"),
             ("date", date.map(String.init) ?? "none", reported.localDate.map(String.init) ?? "none"),
-            ("offset", facts.captureOffset.map(String.init) ?? "none", reported.offset.map(String.init) ?? "none"),
+            // Exiftool does not derive offsets from locations.
+            (
+                "offset", facts.isOffsetDerived ? "none" : facts.captureOffset.map(String.init) ?? "none",
+                reported.offset.map(String.init) ?? "none"
+            ),
             ("latitude", rounded(facts.location?.latitude, 1e6), rounded(reported.latitude, 1e6)),
             ("longitude", rounded(facts.location?.longitude, 1e6), rounded(reported.longitude, 1e6)),
             ("altitude", rounded(facts.location?.altitude, 100), rounded(reported.altitude, 100)),

@@ -26,6 +26,7 @@ struct LayerTests {
         "CJPEG": ["Imaging", "Metadata"],
         "CLibJPEG": ["CJPEG"],
         "CZlib": ["ImageFormats"],
+        "CTimeZones": ["Metadata"],
         "CCrypto": ["Basics"],
         "CProcess": ["Hosting", "Storage"],
         "CAcceptLimit": ["Hosting"],

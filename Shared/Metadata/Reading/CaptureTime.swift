@@ -22,6 +22,12 @@ struct CaptureTime: Hashable {
     /// Returns microseconds since 1970-01-01T00:00:00Z.
     func utc(fallbackOffset: Int) -> Int64 { local - (isUTC ? 0 : Int64(offset ?? fallbackOffset)) * 1_000_000 }
 
+    /// Returns the offset of the time zone of a place at this time.
+    func offset(at place: PhotoMetadata.Coordinates?) -> Int? {
+        guard let place, let zones = PlaceTimeZones.table else { return nil }
+        return isUTC ? zones.offset(at: local, place) : zones.offset(local: local, place)
+    }
+
     /// Parses an EXIF date "2024:06:01 12:30:00" and the fields that belong to it.
     ///
     /// Returns `nil` for invalid dates, blanks, and the zeros of a camera whose clock was never set.

@@ -33,14 +33,16 @@ extension MetadataReader {
         facts.isVideo = true
         facts.duration = movie.duration
         if movie.frameRate >= slowMotion { facts.mediaSubtypes |= PhotoMetadata.Subtype.highFrameRate }
-        facts.captureDate = movie.created
-        if let time = CaptureTime(xmp: movie.values["creationdate"]) {
-            facts.captureDate = time.utc(fallbackOffset: 0)
-            facts.captureOffset = time.offset
-        } else if movie.created != nil {
-            facts.captureOffset = nil
-        }
         facts.location = movie.values["location.ISO6709"].flatMap(place)
+        if let time = CaptureTime(xmp: movie.values["creationdate"]) {
+            facts.captureOffset = time.offset ?? time.offset(at: facts.location)
+            facts.isOffsetDerived = time.offset == nil && facts.captureOffset != nil
+            facts.captureDate = time.utc(fallbackOffset: facts.captureOffset ?? 0)
+        } else if let created = movie.created {
+            facts.captureDate = created
+            facts.captureOffset = facts.location.flatMap { PlaceTimeZones.table?.offset(at: created, $0) }
+            facts.isOffsetDerived = facts.captureOffset != nil
+        }
         facts.cameraMake = movie.values["make"]
         facts.cameraModel = movie.values["model"]
         facts.caption = movie.values["description"]

@@ -28,12 +28,13 @@ public enum MetadataReader {
         if facts.isAnimated { facts.mediaSubtypes |= PhotoMetadata.Subtype.animation }
         guard let block = MetadataBlock(bytes, header) else { return facts }
 
+        facts.location = LocationReader.location(block)
         if let (time, source) = CaptureDateSource.find(block, header.texts) {
-            facts.captureDate = time.utc(fallbackOffset: fallbackOffset)
-            facts.captureOffset = time.offset
+            facts.captureOffset = time.offset ?? time.offset(at: facts.location)
+            facts.isOffsetDerived = time.offset == nil && facts.captureOffset != nil
+            facts.captureDate = time.utc(fallbackOffset: facts.captureOffset ?? fallbackOffset)
             facts.captureDateSource = source
         }
-        facts.location = LocationReader.location(block)
         facts.cameraMake = first(MetadataFields.makes, block)
         facts.cameraModel = first(MetadataFields.models, block)
         facts.lensModel = LensReader.lens(block)

@@ -32,8 +32,10 @@ public struct PhotoMetadata: Sendable, Hashable {
     /// The capture time in microseconds since 1970-01-01T00:00:00Z. For a file without a time zone it was computed with
     /// the fallback offset.
     public var captureDate: Int64?
-    /// Seconds east of UTC; `nil` if the file has none.
+    /// Seconds east of UTC; `nil` if neither the file nor its location tells it.
     public var captureOffset: Int?
+    /// True if `captureOffset` is not in the file, but that of the time zone of `location`.
+    public var isOffsetDerived = false
     /// The field of the capture date. If it is the time of the last change, the file has no date of capture.
     public var captureDateSource: CaptureDateSource?
     public var location: Coordinates?
@@ -91,6 +93,7 @@ extension PhotoMetadata {
         ]
         object["captureDate"] = captureDate.map(JSON.int)
         object["captureOffset"] = captureOffset.map { JSON($0) }
+        if isOffsetDerived { object["isOffsetDerived"] = true }
         object["captureDateSource"] = (captureDateSource?.rawValue).map(JSON.string)
         if let location {
             var place: JSONObject = ["latitude": .double(location.latitude), "longitude": .double(location.longitude)]
@@ -129,6 +132,7 @@ extension PhotoMetadata {
         self.orientation = Int(orientation)
         captureDate = json["captureDate"]?.intValue
         captureOffset = json["captureOffset"]?.intValue.flatMap { $0.magnitude <= 86_400 ? Int($0) : nil }
+        isOffsetDerived = json["isOffsetDerived"]?.boolValue ?? false
         captureDateSource = json["captureDateSource"]?.stringValue.flatMap(CaptureDateSource.init)
         if let place = json["location"] {
             guard let latitude = place["latitude"]?.doubleValue, let longitude = place["longitude"]?.doubleValue,

@@ -40,8 +40,8 @@ public struct SidecarMetadata: Sendable, Hashable {
         location = LocationReader.location(block)
         guard let (time, source) = CaptureDateSource.find(block, PNGTextChunks()), !source.isModification
         else { return }
-        captureDate = time.utc(fallbackOffset: fallbackOffset)
-        captureOffset = time.offset
+        captureOffset = time.offset ?? time.offset(at: location)
+        captureDate = time.utc(fallbackOffset: captureOffset ?? fallbackOffset)
     }
 }
 

@@ -1,0 +1,115 @@
+import Foundation
+import SamplePhotos
+import TestSupport
+import Testing
+
+@testable import Metadata
+
+/// Offsets that are derived from the location of a photo.
+@Suite(.timeLimit(.minutes(2)))
+struct PlaceTimeZoneTests {
+    private static func place(_ latitude: Double, _ longitude: Double) -> PhotoMetadata.Coordinates {
+        .init(latitude: latitude, longitude: longitude)
+    }
+
+    /// Places well inside of their zones.
+    private static let places: [(zone: String, place: PhotoMetadata.Coordinates)] = [
+        ("Europe/Berlin", place(52.52, 13.4)), ("Europe/London", place(51.5, -0.12)),
+        ("Asia/Kolkata", place(28.6, 77.2)),
+        ("Asia/Kathmandu", place(27.7, 85.3)), ("America/New_York", place(40.7, -74)),
+        ("America/Phoenix", place(33.45, -112.07)), ("America/Los_Angeles", place(37.77, -122.4)),
+        ("America/Sao_Paulo", place(-23.55, -46.6)), ("Australia/Sydney", place(-33.86, 151.2)),
+        ("Australia/Adelaide", place(-34.93, 138.6)), ("Pacific/Chatham", place(-43.95, -176.55)),
+        ("Asia/Tokyo", place(35.7, 139.7)), ("Africa/Nairobi", place(-1.3, 36.8)),
+        ("Asia/Shanghai", place(31.2, 121.5)),
+        ("Etc/GMT+2", place(35, -30)), ("Pacific/Kiritimati", place(1.87, -157.4)),
+    ]
+
+    @Test func `offsets equal those of Foundation's time zones`() throws {
+        let table = try #require(PlaceTimeZones.table)
+        var random = SeededRandom(named: "time zones")
+        for (name, place) in Self.places {
+            let zone = try #require(TimeZone(identifier: name))
+            for _ in 0..<500 {
+                // 1971 to 2037
+                let second = Int64.random(in: 31_536_000...2_114_380_800, using: &random)
+                let date = Date(timeIntervalSince1970: Double(second))
+                let expected = zone.secondsFromGMT(for: date)
+                #expect(table.offset(at: second * 1_000_000, place) == expected, "\(name) \(second)")
+                let day = 2 * 86_400.0
+                let isStable =
+                    zone.secondsFromGMT(for: date - day) == expected && zone.secondsFromGMT(for: date + day) == expected
+                guard isStable else { continue }
+                #expect(table.offset(local: (second + Int64(expected)) * 1_000_000, place) == expected, "\(name)")
+            }
+        }
+    }
+
+    @Test func `hours that the clock skips or repeats have one of their offsets`() throws {
+        let table = try #require(PlaceTimeZones.table)
+        let berlin = Self.place(52.52, 13.4)
+        func offset(_ text: String) throws -> Int {
+            table.offset(local: try #require(CaptureTime(exif: text)).local, berlin)
+        }
+        #expect(try offset("2024:03:31 01:59:59") == 3600)
+        #expect(try offset("2024:03:31 02:30:00") == 3600, "skipped")
+        #expect(try offset("2024:03:31 03:00:00") == 7200)
+        #expect(try offset("2024:10:27 01:59:59") == 7200)
+        #expect(try offset("2024:10:27 02:30:00") == 7200, "repeated: the first")
+        #expect(try offset("2024:10:27 03:00:00") == 3600)
+    }
+
+    @Test func `every place has a zone`() throws {
+        let table = try #require(PlaceTimeZones.table)
+        for (latitude, longitude): (Double, Double) in [
+            (90, 180), (-90, -180), (90, -180), (-90, 180), (0, 0), (-90, 0), (90, 179.999),
+        ] {
+            let offset = table.offset(at: 1_717_245_000_000_000, Self.place(latitude, longitude))
+            #expect((-12 * 3600...14 * 3600).contains(offset), "\(latitude) \(longitude)")
+        }
+        for moment in [Int64.min, -5_000_000_000_000_000, Int64.max] {
+            #expect(abs(table.offset(at: moment, Self.place(52.52, 13.4))) <= 15 * 3600)
+        }
+    }
+
+    @Test func `a date without an offset takes that of its place, and is marked`() throws {
+        func facts(offset: String? = nil, date: String? = "2024:06:01 12:30:00") throws -> PhotoMetadata {
+            try MetadataReader.facts(
+                of: TestImages.jpeg(date: date, offset: offset, latitude: -33.86, longitude: 151.2),
+                fallbackOffset: 3600
+            )
+        }
+        let derived = try facts()
+        #expect((derived.captureDate, derived.captureOffset) == (1_717_209_000_000_000, 36_000))
+        #expect(derived.isOffsetDerived)
+        #expect(try PhotoMetadata(json: derived.json) == derived)
+        let own = try facts(offset: "+09:00")
+        #expect((own.captureOffset, own.isOffsetDerived) == (32_400, false))
+        let none = try facts(date: nil)
+        #expect((none.captureOffset, none.isOffsetDerived) == (nil, false))
+        let plain = try MetadataReader.facts(of: TestImages.jpeg(date: "2024:06:01 12:30:00"), fallbackOffset: 3600)
+        #expect((plain.captureDate, plain.captureOffset, plain.isOffsetDerived) == (1_717_241_400_000_000, nil, false))
+    }
+
+    @Test func `the time of GPS and that of a video are shown in the zone of their place`() throws {
+        var exif = ExifBlock()
+        exif.gps = [.ascii(29, "2024:06:01"), .rationals(7, [(12, 1), (30, 1), (0, 1)])]
+        exif.setLocation(latitude: 40.7, longitude: -74)
+        let gps = try MetadataReader.facts(of: TestImages.jpeg(width: 16, height: 8, orientation: 0, exif: exif))
+        #expect((gps.captureDate, gps.captureOffset) == (1_717_245_000_000_000, -14_400))
+        #expect(gps.isOffsetDerived)
+        let video = TestVideos.video(created: 1_717_245_000, values: [("location.ISO6709", "+52.5200+013.4000/")])
+        let film = try #require(
+            try MetadataReader.video(size: video.count) { offset, count in Array(video.dropFirst(offset).prefix(count))
+            }
+        )
+        #expect((film.captureDate, film.captureOffset) == (1_717_245_000_000_000, 7200))
+        #expect(film.isOffsetDerived)
+    }
+
+    @Test func `a damaged table is refused`() throws {
+        #expect(PlaceTimeZones([]) == nil)
+        #expect(PlaceTimeZones([UInt8](repeating: 0, count: 100)) == nil)
+        #expect(PlaceTimeZones([32, 0, 0, 0] + [UInt8](repeating: 255, count: 20_000)) == nil)
+    }
+}

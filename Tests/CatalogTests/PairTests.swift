@@ -4,6 +4,7 @@ import Contracts
 import Foundation
 import JSONValue
 import PhotoModel
+import SamplePhotos
 import Storage
 import TestSupport
 import Testing
@@ -194,6 +195,23 @@ struct PairTests {
             #expect(one.creationDate == 1_717_245_000_000_000)
             let (second, _) = try await Self.importFiles(catalog, [(.photo, image(2))], sidecar: sidecar)
             #expect(try await catalog.asset(second).creationDate == 978_307_200_000_000)
+        }
+    }
+
+    @Test func `a date in a sidecar replaces the time of the file's last change`() async throws {
+        try await CatalogFixture.with(folder) { catalog in
+            var exif = ExifBlock()
+            exif.main = [.ascii(0x0132, "2024:06:01 12:30:00")]
+            let photo = TestImages.jpeg(width: 16, height: 8, orientation: 0, exif: exif)
+            let (first, _) = try await Self.importFiles(catalog, [(.photo, photo)])
+            #expect(try await catalog.asset(first).creationDate == 1_717_245_000_000_000)
+            let other = TestImages.jpeg(width: 24, height: 8, orientation: 0, exif: exif)
+            let text = String(decoding: Self.sidecar(#"exif:DateTimeOriginal="2001-01-01T00:00:00Z""#), as: UTF8.self)
+            // The sidecar is encoded in UTF-16.
+            let sidecar = text.utf16.flatMap { [UInt8(truncatingIfNeeded: $0), UInt8(truncatingIfNeeded: $0 >> 8)] }
+            let (second, _) = try await Self.importFiles(catalog, [(.photo, other)], sidecar: [0xFF, 0xFE] + sidecar)
+            let asset = try await catalog.asset(second)
+            #expect((asset.creationDate, asset.creationOffset) == (978_307_200_000_000, 0))
         }
     }
 

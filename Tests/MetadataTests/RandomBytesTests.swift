@@ -4,6 +4,7 @@ import TestSupport
 import Testing
 
 /// The first bytes of a format followed by random ones are not an image of that format.
+@Suite(.timeLimit(.minutes(1)))
 struct RandomBytesTests {
     private static let beginnings: [[UInt8]] = [
         [0xFF, 0x0A], [0xFF, 0xD8, 0xFF, 0xE0], [0xFF, 0xD8, 0xFF, 0xC0], Array("BM".utf8), Array("GIF89a".utf8),

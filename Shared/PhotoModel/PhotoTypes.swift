@@ -72,30 +72,6 @@ public enum SourceType: String, NumberedName {
     }
 }
 
-/// `PHAssetResourceType` (T-30)
-public enum ResourceType: String, NumberedName {
-    case photo, video, audio, alternatePhoto, fullSizePhoto, fullSizeVideo, adjustmentData, adjustmentBasePhoto
-    case pairedVideo, fullSizePairedVideo, adjustmentBasePairedVideo, adjustmentBaseVideo, photoProxy
-
-    public var number: Int {
-        switch self {
-        case .photo: 1
-        case .video: 2
-        case .audio: 3
-        case .alternatePhoto: 4
-        case .fullSizePhoto: 5
-        case .fullSizeVideo: 6
-        case .adjustmentData: 7
-        case .adjustmentBasePhoto: 8
-        case .pairedVideo: 9
-        case .fullSizePairedVideo: 10
-        case .adjustmentBasePairedVideo: 11
-        case .adjustmentBaseVideo: 12
-        case .photoProxy: 19
-        }
-    }
-}
-
 /// `PHAssetCollectionType`
 public enum CollectionType: String, NumberedName {
     case album, smartAlbum, moment
@@ -105,52 +81,6 @@ public enum CollectionType: String, NumberedName {
         case .album: 1
         case .smartAlbum: 2
         case .moment: 3
-        }
-    }
-}
-
-/// `PHAssetCollectionSubtype`
-public enum CollectionSubtype: String, NumberedName {
-    case any
-    case albumRegular, albumSyncedEvent, albumSyncedFaces, albumSyncedAlbum, albumImported
-    case albumMyPhotoStream, albumCloudShared
-    case smartAlbumGeneric, smartAlbumPanoramas, smartAlbumVideos, smartAlbumFavorites, smartAlbumTimelapses
-    case smartAlbumAllHidden, smartAlbumRecentlyAdded, smartAlbumBursts, smartAlbumSlomoVideos
-    case smartAlbumUserLibrary, smartAlbumSelfPortraits, smartAlbumScreenshots, smartAlbumDepthEffect
-    case smartAlbumLivePhotos, smartAlbumAnimated, smartAlbumLongExposures, smartAlbumUnableToUpload
-    case smartAlbumRAW, smartAlbumCinematic, smartAlbumSpatial, smartAlbumScreenRecordings
-
-    public var number: Int {
-        switch self {
-        case .any: Int.max
-        case .albumRegular: 2
-        case .albumSyncedEvent: 3
-        case .albumSyncedFaces: 4
-        case .albumSyncedAlbum: 5
-        case .albumImported: 6
-        case .albumMyPhotoStream: 100
-        case .albumCloudShared: 101
-        case .smartAlbumGeneric: 200
-        case .smartAlbumPanoramas: 201
-        case .smartAlbumVideos: 202
-        case .smartAlbumFavorites: 203
-        case .smartAlbumTimelapses: 204
-        case .smartAlbumAllHidden: 205
-        case .smartAlbumRecentlyAdded: 206
-        case .smartAlbumBursts: 207
-        case .smartAlbumSlomoVideos: 208
-        case .smartAlbumUserLibrary: 209
-        case .smartAlbumSelfPortraits: 210
-        case .smartAlbumScreenshots: 211
-        case .smartAlbumDepthEffect: 212
-        case .smartAlbumLivePhotos: 213
-        case .smartAlbumAnimated: 214
-        case .smartAlbumLongExposures: 215
-        case .smartAlbumUnableToUpload: 216
-        case .smartAlbumRAW: 217
-        case .smartAlbumCinematic: 218
-        case .smartAlbumSpatial: 219
-        case .smartAlbumScreenRecordings: 220
         }
     }
 }
@@ -224,32 +154,6 @@ extension JSONType where Value: NamedBits {
             encode: { JSON($0.names) }
         )
     }
-}
-
-/// `PHAssetMediaSubtype` (S-33)
-public struct MediaSubtypes: NamedBits {
-    public let rawValue: Int
-    public init(rawValue: Int) { self.rawValue = rawValue }
-
-    public static let photoPanorama = MediaSubtypes(rawValue: 1 << 0)
-    public static let photoHDR = MediaSubtypes(rawValue: 1 << 1)
-    public static let photoScreenshot = MediaSubtypes(rawValue: 1 << 2)
-    public static let photoLive = MediaSubtypes(rawValue: 1 << 3)
-    public static let photoDepthEffect = MediaSubtypes(rawValue: 1 << 4)
-    public static let photoAnimation = MediaSubtypes(rawValue: 1 << 6)
-    public static let spatialMedia = MediaSubtypes(rawValue: 1 << 10)
-    public static let videoStreamed = MediaSubtypes(rawValue: 1 << 16)
-    public static let videoHighFrameRate = MediaSubtypes(rawValue: 1 << 17)
-    public static let videoTimelapse = MediaSubtypes(rawValue: 1 << 18)
-    public static let videoScreenRecording = MediaSubtypes(rawValue: 1 << 19)
-    public static let videoCinematic = MediaSubtypes(rawValue: 1 << 21)
-
-    public static let names: [(name: String, bit: Int)] = [
-        ("photoPanorama", 1 << 0), ("photoHDR", 1 << 1), ("photoScreenshot", 1 << 2), ("photoLive", 1 << 3),
-        ("photoDepthEffect", 1 << 4), ("photoAnimation", 1 << 6), ("spatialMedia", 1 << 10),
-        ("videoStreamed", 1 << 16), ("videoHighFrameRate", 1 << 17), ("videoTimelapse", 1 << 18),
-        ("videoScreenRecording", 1 << 19), ("videoCinematic", 1 << 21),
-    ]
 }
 
 /// `PHAssetBurstSelectionType` (S-38)

@@ -32,29 +32,6 @@ struct NetChanges: Sendable {
     var all: [NetChange] { Array(changes.values) }
 }
 
-/// The net changes of a result between a client's token and the beginning of the result's log.
-struct EarlierChanges: Sendable {
-    /// The changes up to it are included.
-    private(set) var token: ChangeToken
-    private(set) var changes = NetChanges()
-    /// The encoded bytes of the records read.
-    private(set) var bytes = 0
-
-    init(after token: ChangeToken) { self.token = token }
-
-    /// Adds the changes of the next record.
-    mutating func add(_ found: [NetChange], at sequence: Int64, _ size: Int) {
-        changes.add(found)
-        bytes += size
-        advance(to: sequence)
-    }
-
-    /// Notes that there are no further changes up to a sequence.
-    mutating func advance(to sequence: Int64) {
-        token = ChangeToken(library: token.library, sequence: max(token.sequence, sequence))
-    }
-}
-
 extension Fetch {
     /// Returns the effect of a transaction on the result before offset and limit; only touched entities appear.
     func netChanges(of record: ChangeRecord) -> [NetChange] {

@@ -23,32 +23,3 @@ final class WorkerWakeup: Sendable {
         if poll(&polled, 1, until.pollTimeout) > 0 { clear() }
     }
 }
-
-/// An instant of the monotonic clock.
-struct MonotonicTime: Comparable {
-    let microseconds: Int64
-
-    static func now() -> MonotonicTime {
-        var time = timespec()
-        clock_gettime(CLOCK_MONOTONIC, &time)
-        return MonotonicTime(microseconds: Int64(time.tv_sec) * 1_000_000 + Int64(time.tv_nsec) / 1000)
-    }
-
-    func after(microseconds: Int64) -> MonotonicTime {
-        let (sum, overflow) = self.microseconds.addingReportingOverflow(microseconds)
-        return MonotonicTime(microseconds: overflow ? .max : sum)
-    }
-
-    func after(seconds: Int) -> MonotonicTime {
-        let (product, overflow) = Int64(seconds).multipliedReportingOverflow(by: 1_000_000)
-        return after(microseconds: overflow ? .max : product)
-    }
-
-    /// The milliseconds from now, rounded up, as the timeout of `poll`.
-    var pollTimeout: Int32 {
-        let left = max(0, microseconds - Self.now().microseconds)
-        return Int32(clamping: left / 1000 + (left % 1000 == 0 ? 0 : 1))
-    }
-
-    static func < (left: MonotonicTime, right: MonotonicTime) -> Bool { left.microseconds < right.microseconds }
-}

@@ -1,45 +1,9 @@
 import Basics
 import JSONValue
-import Synchronization
 
 /// The reason for the end of a request's task.
 enum TerminationReason: Sendable {
     case finished, cancelled, deadline, connectionLost, stopping
-}
-
-/// A one-shot signal that ends a request's task.
-final class CancellationSignal: Sendable {
-    private struct State {
-        var ending: TerminationReason?
-        var task: Task<Void, Never>?
-    }
-
-    private let state = Mutex(State())
-
-    var ending: TerminationReason? { state.withLock { $0.ending } }
-
-    /// Signals the end; only the first call has an effect.
-    func cancel(_ ending: TerminationReason) {
-        let task: Task<Void, Never>? = state.withLock { state in
-            guard state.ending == nil else { return nil }
-            state.ending = ending
-            defer { state.task = nil }
-            return state.task
-        }
-        if ending != .finished, let task { Self.cancel(task) }
-    }
-
-    /// Sets the task to cancel; cancels it at once if the signal was already fired.
-    func attach(_ task: Task<Void, Never>) {
-        let isOver = state.withLock { state in
-            if state.ending == nil { state.task = task }
-            return state.ending != nil && state.ending != .finished
-        }
-        if isOver { Self.cancel(task) }
-    }
-
-    /// Cancels on the pool instead of the caller's thread, because cancelling runs the handlers' cancellation code.
-    private static func cancel(_ task: Task<Void, Never>) { Task.detached { task.cancel() } }
 }
 
 /// An open request, shared by its task, its notifier and the poll thread.
@@ -112,28 +76,4 @@ enum ServerEvent: Sendable {
     case revoked(Set<String>)
     /// The server must not accept further requests.
     case stop
-}
-
-/// The queue of events from tasks to the poll thread, read in batches.
-final class ServerOutbox: Sendable {
-    private let events = Mutex<[ServerEvent]>([])
-    private let wakeup: PollWakeup
-    let limits: MessagingLimits
-
-    init(wakeup: PollWakeup, limits: MessagingLimits) {
-        self.wakeup = wakeup
-        self.limits = limits
-    }
-
-    func post(_ event: ServerEvent) {
-        events.withLock { $0.append(event) }
-        wakeup.signal()
-    }
-
-    func drain() -> [ServerEvent] {
-        events.withLock { events in
-            defer { events = [] }
-            return events
-        }
-    }
 }

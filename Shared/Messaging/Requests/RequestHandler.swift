@@ -1,4 +1,3 @@
-public import Basics
 public import JSONValue
 
 /// A request as passed to the handler: envelope and limits have been checked, `deadlineMs` and `credit` removed from
@@ -16,38 +15,6 @@ public struct IncomingRequest: Sendable {
         self.id = id
         self.method = method
         self.params = params
-    }
-}
-
-/// The result of a request.
-public struct Reply: Sendable, Equatable {
-    /// The JSON result; null if the result was given in encoded form.
-    public var result: JSON
-    /// The frames after the JSON frame, in order.
-    public var attachments: [Bytes]
-
-    /// The result in encoded form, if it was encoded before; `result` is null then.
-    private(set) var encoded: [Bytes]?
-
-    /// Makes a reply from a JSON value.
-    public init(_ result: JSON, attachments: [Bytes] = []) {
-        self.result = result
-        self.attachments = attachments
-    }
-
-    /// Makes a reply whose result is already encoded: the text of one JSON value.
-    public init(encoded result: Bytes) {
-        self.init(encoded: [result])
-    }
-
-    /// Makes a reply whose encoded result comes in pieces; they are joined once, in the message.
-    public init(encoded pieces: [Bytes]) {
-        self.init(.null)
-        encoded = pieces
-    }
-
-    func frame(id: JSON) -> Bytes {
-        encoded.map { EnvelopeWriter.result(id: id, encoded: $0) } ?? EnvelopeWriter.result(id: id, result)
     }
 }
 

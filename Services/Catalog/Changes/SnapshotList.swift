@@ -1,0 +1,28 @@
+import Contracts
+import JSONValue
+import PhotoModel
+
+/// A list as a client saw it: its members by position.
+struct SnapshotList: Sendable {
+    let count: Int
+    let id: @Sendable (Int) throws -> ObjectID
+    /// Returns the position of a member; nil if it is not in the list.
+    let position: @Sendable (ObjectID) throws -> Int?
+
+    init(
+        count: Int,
+        id: @escaping @Sendable (Int) throws -> ObjectID,
+        position: @escaping @Sendable (ObjectID) throws -> Int?
+    ) {
+        self.count = count
+        self.id = id
+        self.position = position
+    }
+
+    init(_ ids: [ObjectID]) {
+        let list = IDList(ids)
+        self.init(count: list.ids.count, id: { list.ids[$0] }, position: { list.position(of: $0) })
+    }
+
+    static let empty = SnapshotList([])
+}

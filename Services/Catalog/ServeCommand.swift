@@ -1,0 +1,121 @@
+import ArgumentParser
+import Hosting
+
+/// The subcommand `catalog serve`, which runs the service.
+struct ServeCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "serve",
+        abstract: "Serves the library until SIGTERM or SIGINT."
+    )
+
+    @OptionGroup var endpoints: EndpointOptions
+    @OptionGroup var listening: ListenOptions
+    @OptionGroup var libraryOptions: LibraryOptions
+    @OptionGroup var service: ServiceOptions
+    @OptionGroup var worker: WorkerOptions
+    @OptionGroup var traffic: TrafficOptions
+
+    @Option(help: "The number of worker processes that read metadata. (SAFELIGHT_CATALOG_WORKERS, else 2)")
+    var workers: Int?
+
+    @Option(
+        help: ArgumentHelp(
+            "A folder that paths in requests may refer to; can be given several times.",
+            discussion: "SAFELIGHT_IMPORT_ROOTS, separated by colons. Default: everything that this user can read."
+        )
+    )
+    var importRoot: [String] = []
+
+    @Option(help: "The largest file that is imported, in bytes. (SAFELIGHT_MAX_FILE_BYTES, else 8 GiB)")
+    var maxFileBytes: Int64?
+
+    @Option(help: "The maximum number of waiting transactions. (SAFELIGHT_WRITE_QUEUE, else 1024)")
+    var writeQueue: Int?
+
+    @Option(help: "File operations running or waiting. (SAFELIGHT_FILE_QUEUE, else 4096)")
+    var fileQueue: Int?
+
+    @Option(help: "The size of the fetch result cache in bytes. (SAFELIGHT_RESULT_CACHE_BYTES, else 64 MiB)")
+    var resultCacheBytes: Int?
+
+    @Option(help: "The days for which change records are kept. (SAFELIGHT_HISTORY_DAYS, else 30)")
+    var historyDays: Int?
+
+    @Option(help: "The bytes of change records that are kept. (SAFELIGHT_HISTORY_BYTES, else 2 GiB)")
+    var historyBytes: Int?
+
+    @Option(help: "The days for which an asset is recently added. (SAFELIGHT_RECENT_DAYS, else 30)")
+    var recentDays: Int?
+
+    @Option(help: "The days for which an asset stays in the trash. (SAFELIGHT_TRASH_DAYS, else 30)")
+    var trashDays: Int?
+
+    @Option(
+        help: "The seconds after which unreferenced files are deleted. (SAFELIGHT_COLLECT_AFTER_SECONDS, else 3600)"
+    )
+    var collectAfterSeconds: Int?
+
+    @Option(help: "The number of reading database connections. (SAFELIGHT_READERS, else 4)")
+    var readers: Int?
+
+    @Option(
+        help: "The seconds for checking the database at the start; 0: no check. (SAFELIGHT_CHECK_SECONDS, else 2)"
+    )
+    var checkSeconds: Double?
+
+    @OptionGroup var check: CheckOptions
+
+    func run() async throws {
+        let logger = try service.logger(ServiceName.catalog.rawValue)
+        var configuration = try settings()
+        if check.isRequested {
+            print(try await configuration.settings.check(logger))
+            return try CatalogService.checkDatabase(configuration)
+        }
+        configuration.traffic.begin()
+        configuration.listener = try listening.resolve(logger: logger)
+        let locks = try endpoints.resolve().claim(for: .catalog)
+        let catalog = try await CatalogService(configuration, logger: logger)
+        try await catalog.run(ready: service.ready)
+        withExtendedLifetime(locks) {}
+    }
+
+    /// Resolves each setting from its flag, else from its environment variable, else from the default.
+    ///
+    /// - Throws: ``HostingError`` if a value is not valid
+    func settings(environment: (String) -> String? = { Hosting.Environment[$0] }) throws -> CatalogConfiguration {
+        func set<Value: LosslessStringConvertible>(
+            _ value: inout Value,
+            _ flag: Value?,
+            _ variable: String,
+            _ kind: String = "whole number"
+        ) throws(HostingError) {
+            try Hosting.Environment.set(&value, flag, variable, kind: kind, environment: environment)
+        }
+        var settings = CatalogConfiguration(
+            library: try libraryOptions.resolve(environment: environment),
+            address: try endpoints.resolve(environment: environment)[.catalog]
+        )
+        settings.localSecurity = try endpoints.resolve(environment: environment).localSecurity
+        settings.traffic = try traffic.resolve(environment: environment)
+        try set(&settings.workers, workers, "SAFELIGHT_CATALOG_WORKERS")
+        settings.workerLimits = try worker.resolve(settings.workerLimits, environment: environment)
+        try set(&settings.maxFileBytes, maxFileBytes, "SAFELIGHT_MAX_FILE_BYTES")
+        try set(&settings.writeQueue, writeQueue, "SAFELIGHT_WRITE_QUEUE")
+        try set(&settings.fileQueue, fileQueue, "SAFELIGHT_FILE_QUEUE")
+        try set(&settings.resultCacheBytes, resultCacheBytes, "SAFELIGHT_RESULT_CACHE_BYTES")
+        try set(&settings.historyDays, historyDays, "SAFELIGHT_HISTORY_DAYS")
+        try set(&settings.historyBytes, historyBytes, "SAFELIGHT_HISTORY_BYTES")
+        try set(&settings.recentDays, recentDays, "SAFELIGHT_RECENT_DAYS")
+        try set(&settings.trashDays, trashDays, "SAFELIGHT_TRASH_DAYS")
+        try set(&settings.collectAfterSeconds, collectAfterSeconds, "SAFELIGHT_COLLECT_AFTER_SECONDS")
+        try set(&settings.readers, readers, "SAFELIGHT_READERS")
+        try set(&settings.checkSeconds, checkSeconds, "SAFELIGHT_CHECK_SECONDS", "number")
+        settings.importRoots =
+            importRoot.isEmpty
+            ? environment("SAFELIGHT_IMPORT_ROOTS").map { $0.split(separator: ":").map(String.init) } ?? []
+            : importRoot
+        try settings.validate()
+        return settings
+    }
+}

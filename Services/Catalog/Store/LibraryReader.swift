@@ -1,0 +1,43 @@
+import GRDB
+import Glibc
+import JSONValue
+import PhotoModel
+import Storage
+
+/// A read of one snapshot of the database.
+struct LibraryReader {
+    /// The connection; only the types in Store and their tests use it.
+    let database: Database
+
+    var fetches: FetchStore { FetchStore(database: database) }
+    var collectionFetches: CollectionFetchStore { CollectionFetchStore(database: database) }
+    var fetchKeys: FetchKeyStore { FetchKeyStore(database: database) }
+    var history: HistoryStore { HistoryStore(database: database) }
+    var assets: AssetStore { AssetStore(database: database) }
+    var collections: CollectionStore { CollectionStore(database: database) }
+    var edits: EditStore { EditStore(database: database) }
+    var quarantine: QuarantineStore { QuarantineStore(database: database) }
+    var references: ReferencedDigestStore { ReferencedDigestStore(database: database) }
+
+    func head() throws -> LibraryHead {
+        guard let head = try history.head() else { throw DamagedRow("the database has no library row") }
+        return head
+    }
+
+    func counter(_ name: String) throws -> Int { try CounterChanges.value(of: name, database) }
+
+    /// Returns the usual counts of the library.
+    func metrics() throws -> JSONObject {
+        let head = try head()
+        var counts = JSONObject()
+        for name in ["assets", "visible", "visible.image", "visible.video", "visible.favorite", "hidden"] {
+            counts[name] = JSON(try counter(name))
+        }
+        counts["library"] = .string(head.library)
+        counts["oldest"] = .int(head.oldest)
+        counts["historyBytes"] = JSON(try history.bytes())
+        counts["editsAccepted"] = JSON(try edits.pending())
+        counts["editsFinished"] = JSON(try edits.finished())
+        return counts
+    }
+}

@@ -1,0 +1,48 @@
+import ArgumentParser
+import Contracts
+import Glibc
+import Hosting
+import JSONValue
+import PhotoClient
+import PhotoModel
+import Subprocess
+import SystemPackage
+
+/// `safelight restore`
+struct RestoreCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "restore",
+        abstract: "Restore a backup into a new library folder.",
+        discussion: """
+            Every file is compared with its digest. The new library starts a new history: requests with tokens of the \
+            old library fail with token_expired, and clients that follow changes must fetch again. The services need \
+            not run.
+            """
+    )
+
+    @Argument(help: "Folder of the backup.")
+    var backup: String
+
+    @Option(help: "Folder of the new library: a new one, or an empty one.")
+    var library: String
+
+    @Flag(help: "Write JSON.")
+    var json = false
+
+    func run() async throws {
+        let program = try ServicePaths.programFolder().appending("catalog")
+        let arguments =
+            ["restore", ServicePaths.absolute(backup), "--library", ServicePaths.absolute(library)]
+            + (json ? ["--json"] : [])
+        let result = try await Subprocess.run(
+            .path(program),
+            arguments: Arguments(arguments),
+            input: .none,
+            output: .fileDescriptor(.standardOutput, closeAfterSpawningProcess: false),
+            error: .fileDescriptor(.standardError, closeAfterSpawningProcess: false)
+        )
+        guard case .exited(0) = result.terminationStatus else {
+            throw ExitCode(CommandFailure.Status.refused.rawValue)
+        }
+    }
+}

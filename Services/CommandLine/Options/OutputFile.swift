@@ -1,0 +1,23 @@
+import Glibc
+import SystemPackage
+
+/// Writes files that the user names; `-` is standard output.
+enum OutputFile {
+    /// Writes a file atomically: it is either complete or not there.
+    static func write(_ bytes: [UInt8], to path: String) throws {
+        if path == "-" {
+            guard isatty(1) == 0 else {
+                throw CommandFailure.usage("binary data is not written to a terminal; name a file with -o")
+            }
+            do {
+                try FileDescriptor.standardOutput.writeAll(bytes)
+            } catch {
+                throw CommandFailure(message: "standard output cannot be written: \(error)", name: "not_written")
+            }
+            return
+        }
+        let writer = try OutputFileWriter(path)
+        try writer.write(bytes)
+        try writer.finish()
+    }
+}

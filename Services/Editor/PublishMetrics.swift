@@ -1,0 +1,42 @@
+import Hosting
+import JSONValue
+
+/// Metrics of published edits since the start.
+struct PublishMetrics: Sendable {
+    private let all = Metrics()
+    /// Messages read.
+    let received: Metrics.Counter
+    /// Messages that do not identify an edit, so that no failure can be recorded.
+    let unreadable: Metrics.Counter
+    /// Edits accepted, resumed at the start, and received again.
+    let accepted: Metrics.Counter
+    let resumed: Metrics.Counter
+    let repeated: Metrics.Counter
+    /// Ids received again with other content.
+    let reused: Metrics.Counter
+    let applied: Metrics.Counter
+    let failed: Metrics.Counter
+    /// Edits that the catalog neither accepted nor ended. If they were accepted, they are tried again at the next
+    /// start.
+    let setAside: Metrics.Counter
+
+    init() {
+        received = all.counter("received")
+        unreadable = all.counter("unreadable")
+        accepted = all.counter("accepted")
+        resumed = all.counter("takenUp")
+        repeated = all.counter("repeated")
+        reused = all.counter("reused")
+        applied = all.counter("applied")
+        failed = all.counter("failed")
+        setAside = all.counter("setAside")
+    }
+
+    var json: JSONObject {
+        [
+            "received": .int(received.total), "unreadable": .int(unreadable.total), "accepted": .int(accepted.total),
+            "takenUp": .int(resumed.total), "repeated": .int(repeated.total), "reused": .int(reused.total),
+            "applied": .int(applied.total), "failed": .int(failed.total), "setAside": .int(setAside.total),
+        ]
+    }
+}

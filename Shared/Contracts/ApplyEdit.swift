@@ -1,0 +1,59 @@
+public import JSONValue
+public import PhotoModel
+
+/// `edits.apply` for one asset: renders adjustments and commits them.
+public struct ApplyEdit: Request {
+    public typealias Result = EditOutcome
+    public static let method = "edits.apply"
+    /// The asset.
+    public var asset: ObjectID
+    /// The operations, in order.
+    public var adjustments: AdjustmentList
+    /// The way the operations are combined with the present ones: replacing them, or appended to them.
+    public var mode: AdjustmentMode
+    /// Content revision that the asset must have, else the request is refused with conflict; nil to accept any.
+    public var ifContentRevision: Revision?
+    /// Refused with conflict if the asset has another revision, which is in the error's data.
+    public var ifRevision: Revision?
+    /// Name of the client program.
+    public var client: String
+    /// Transaction id, chosen by the client; nil if the write is not idempotent.
+    public var transaction: String?
+
+    public init(
+        asset: ObjectID,
+        adjustments: AdjustmentList,
+        mode: AdjustmentMode = .replace,
+        ifContentRevision: Revision? = nil,
+        ifRevision: Revision? = nil,
+        client: String = "",
+        transaction: String? = nil
+    ) {
+        self.asset = asset
+        self.adjustments = adjustments
+        self.mode = mode
+        self.ifContentRevision = ifContentRevision
+        self.ifRevision = ifRevision
+        self.client = client
+        self.transaction = transaction
+    }
+
+    public static let table = parameters(
+        "Renders adjustments of an asset and commits them in one transaction.",
+        blank: ApplyEdit(asset: .none, adjustments: AdjustmentList(operations: [])),
+        [
+            .asset(\.asset),
+            .required("adjustments", \.adjustments, .adjustments, "The operations, in order."),
+            .mode(\.mode),
+            .ifContentRevision(\.ifContentRevision),
+            .optional(
+                "ifRevision",
+                \.ifRevision,
+                .revision,
+                "Refused with conflict if the asset has another revision, which is in the error's data."
+            ),
+            .client(\.client),
+            .transaction(\.transaction),
+        ]
+    )
+}

@@ -1,0 +1,66 @@
+public import JSONValue
+public import PhotoModel
+
+/// The result of `fetch.assets` and `fetch.objects`.
+public struct AssetPage: ResultPage {
+    public var token: ChangeToken
+    public var sequence: Int64
+    public var count: Int
+    /// The assets.
+    public var assets: [Asset]
+    /// Requested identifiers that no asset has (T-01).
+    public var missing: [ObjectID]
+    /// Quarantined bytes of the page's assets: workers crashed or hung while reading them.
+    public var quarantined: [QuarantinedResource]
+
+    public init(
+        token: ChangeToken,
+        count: Int,
+        assets: [Asset],
+        missing: [ObjectID] = [],
+        quarantined: [QuarantinedResource] = []
+    ) {
+        self.token = token
+        self.sequence = token.sequence
+        self.count = count
+        self.assets = assets
+        self.missing = missing
+        self.quarantined = quarantined
+    }
+
+    /// Returns the quarantine entry for bytes of one of the page's assets; nil if they are not quarantined.
+    public func quarantine(of digest: String) -> QuarantinedResource? {
+        quarantined.first { $0.digest == digest }
+    }
+
+    public static let method = "fetch.assets"
+    public static let request = FetchAssets.parameters(
+        "A page of the assets of a fetch result.",
+        of: .assets,
+        "assets"
+    )
+
+    public static let table = JSONTable(
+        "AssetPage",
+        "A page of assets.",
+        unknown: .ignored,
+        blank: AssetPage(token: .none, count: 0, assets: []),
+        ofResult + [
+            .required("assets", \.assets, .list(of: .object(Asset.self), limit: FetchAssets.maxPage), "The assets."),
+            .defaulted(
+                "missing",
+                \.missing,
+                .list(of: .id(), limit: 10_000),
+                "Requested identifiers that no asset has.",
+                default: []
+            ),
+            .defaulted(
+                "quarantined",
+                \.quarantined,
+                .list(of: .object(QuarantinedResource.self), limit: 100_000),
+                "Quarantined bytes of these assets, and why.",
+                default: []
+            ),
+        ]
+    )
+}

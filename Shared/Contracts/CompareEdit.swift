@@ -1,0 +1,32 @@
+public import JSONValue
+public import PhotoModel
+
+/// `edits.compare`: an asset before and after its edits, side by side in one image.
+public struct CompareEdit: Request {
+    public typealias Result = PreviewEdit.Result
+    public static let method = "edits.compare"
+    /// The asset.
+    public var asset: ObjectID
+    /// The longer side of each of the two, in pixels.
+    public var maximumSide: Int
+
+    public init(asset: ObjectID, maximumSide: Int = 1024) {
+        self.asset = asset
+        self.maximumSide = maximumSide
+    }
+
+    public static let table = parameters(
+        "Renders the original and the edited image side by side.",
+        blank: CompareEdit(asset: .none),
+        [
+            .asset(\.asset),
+            .defaulted(
+                "maximumSide",
+                \.maximumSide,
+                .count(16...2048),
+                "The longer side of each of the two, in pixels.",
+                default: 1024
+            ),
+        ]
+    )
+}

@@ -1,0 +1,34 @@
+public import JSONValue
+public import PhotoModel
+
+/// The outcome of an edit of one asset.
+public struct EditOutcome: JSONTabled {
+    /// The asset.
+    public var asset: ObjectID
+    /// Token of the transaction.
+    public var token: ChangeToken
+    /// Sequence of the transaction.
+    public var sequence: Int64
+    /// True if anything changed.
+    public var isChanged: Bool
+
+    public init(asset: ObjectID, token: ChangeToken, isChanged: Bool) {
+        self.asset = asset
+        self.token = token
+        self.sequence = token.sequence
+        self.isChanged = isChanged
+    }
+
+    public static let table = JSONTable(
+        "EditOutcome",
+        "The transaction that committed an edit.",
+        unknown: .ignored,
+        blank: EditOutcome(asset: .none, token: .none, isChanged: false),
+        [
+            .asset(\.asset),
+            .required("token", \.token, .token, "Token of the transaction."),
+            .required("sequence", \.sequence, .integer(0...Int64.max), "Sequence of the transaction."),
+            .required("isChanged", \.isChanged, .flag, "Whether anything changed."),
+        ]
+    )
+}

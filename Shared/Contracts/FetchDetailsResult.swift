@@ -1,0 +1,59 @@
+public import JSONValue
+public import PhotoModel
+
+/// The changes of a fetch result between two tokens (S-65 to S-70).
+public struct FetchDetailsResult: JSONTabled {
+    public var observation: String
+    /// The token of the before list; nil if the request named none.
+    public var from: ChangeToken?
+    /// The token of the after list, from which the next details are requested.
+    public var token: ChangeToken
+    /// Number of objects in the after list, after offset and limit.
+    public var count: Int
+    /// The details; nil if the lists are equal and none of their objects changed (S-65).
+    public var details: ChangeDetails?
+    /// PhotoKit's index sets; nil unless they were requested and there are details.
+    public var rice: RICE?
+    /// The whole after list if the details are not incremental; nil otherwise, or above ``maxIDs`` objects.
+    public var ids: [ObjectID]?
+
+    public static let maxIDs = 10_000
+
+    public init(observation: String, token: ChangeToken, count: Int) {
+        self.observation = observation
+        self.token = token
+        self.count = count
+    }
+
+    static func fields<Root: DetailsCarrying>(_: Root.Type) -> [JSONField<Root>] {
+        [
+            .required("observation", \Root.carried.observation, .text(maxBytes: 64), "Id of the observation."),
+            .optional("from", \Root.carried.from, .token, "Token of the before list."),
+            .required("token", \Root.carried.token, .token, "Token of the after list."),
+            .required("count", \Root.carried.count, .count(0...Int.max), "Number of objects in the after list."),
+            .optional("details", \Root.carried.details, .object(ChangeDetails.self), "Absent if nothing changed."),
+            .optional("rice", \Root.carried.rice, .object(RICE.self), "PhotoKit's index sets, if requested."),
+            .optional(
+                "ids",
+                \Root.carried.ids,
+                .list(of: .id(), limit: maxIDs),
+                "The whole after list if the details are not incremental; absent above 10,000 objects."
+            ),
+        ]
+    }
+
+    public static let table = JSONTable(
+        "FetchDetails",
+        "Changes of a fetch result between two tokens.",
+        unknown: .ignored,
+        blank: FetchDetailsResult(observation: "", token: .none, count: 0),
+        fields(FetchDetailsResult.self)
+    )
+}
+
+extension FetchDetailsResult: DetailsCarrying {
+    var carried: FetchDetailsResult {
+        get { self }
+        set { self = newValue }
+    }
+}

@@ -1,0 +1,40 @@
+public import JSONValue
+public import PhotoModel
+
+/// `fetch.objects`: the assets at given indexes of a result (S-26: `objectsAtIndexes:`).
+public struct FetchObjects: Request {
+    public static let method = "fetch.objects"
+    /// The fetch.
+    public var fetch: FetchDescription
+    /// Token of its result; nil: the newest.
+    public var token: ChangeToken?
+    /// Indexes; range_error if one is beyond the end.
+    public var at: [Int]
+    /// The service responds once it has reached this token; nil to respond at once.
+    public var atLeast: ChangeToken?
+
+    public init(fetch: FetchDescription, token: ChangeToken? = nil, at: [Int], atLeast: ChangeToken? = nil) {
+        self.fetch = fetch
+        self.token = token
+        self.at = at
+        self.atLeast = atLeast
+    }
+
+    public static let table = parameters(
+        "The assets at given indexes of a result, in the order of the indexes.",
+        blank: FetchObjects(fetch: FetchDescription(.assets), at: []),
+        [
+            .required("fetch", \.fetch, .object(FetchDescription.self), "The fetch."),
+            .optional("token", \.token, .token, "Token of its result; absent: the newest."),
+            .required(
+                "at",
+                \.at,
+                .list(of: .count(0...Int.max), limit: FetchAssets.maxPage),
+                "Indexes; range_error if one is beyond the end."
+            ),
+            .atLeast(\.atLeast),
+        ]
+    )
+
+    public typealias Result = AssetPage
+}

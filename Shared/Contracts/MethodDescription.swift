@@ -1,0 +1,32 @@
+public import JSONValue
+
+/// The description of a method in the documentation (OpenRPC 1.3).
+public struct MethodDescription: Sendable {
+    public let name: String
+    public let summary: String
+    public let params: JSON
+    public let result: JSON
+    /// Description of the attachments; empty if there are none.
+    public let attachments: String
+    /// The endpoint that a notification is pushed to; it has no response. Nil for a request.
+    public let pushedTo: String?
+
+    public init<R: Request>(_: R.Type, attachments: String = "") {
+        self.name = R.method
+        self.summary = R.table.summary
+        self.params = R.table.schema
+        self.result = R.Result.table.schema
+        self.attachments = attachments
+        self.pushedTo = nil
+    }
+
+    /// Describes a notification that is pushed to a separate endpoint.
+    public init<N: JSONTabled>(notification method: String, _: N.Type, to endpoint: String) {
+        self.name = method
+        self.summary = N.table.summary
+        self.params = N.table.schema
+        self.result = [:]
+        self.attachments = ""
+        self.pushedTo = endpoint
+    }
+}

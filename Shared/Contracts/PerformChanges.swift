@@ -1,0 +1,144 @@
+public import JSONValue
+public import PhotoModel
+
+/// `changes.perform`: performs one transaction (S-71 to S-84).
+public struct PerformChanges: Request {
+    public static let method = "changes.perform"
+    /// The changes, applied in order; each sees the results of those before it.
+    public var requests: [ChangeRequest]
+    /// Name of the client program.
+    public var client: String
+    /// Transaction id, chosen by the client; a repeated request with the same id has the same outcome. Nil: the write
+    /// is not idempotent, which is meant for interactive use.
+    public var transaction: String?
+    /// For services: the client's identity.
+    public var onBehalfOf: String?
+    /// Digest of the client's original request, at most 64 bytes. It is compared instead of the parameters if the
+    /// transaction is repeated, because a service's own parameters differ between attempts.
+    public var requestDigest: String?
+    /// True if to return only the outcome of the committed transaction with this id, performing nothing. The error is
+    /// `identifier_not_found` if none was committed and `id_reused` if it had another digest. Nothing is stored.
+    public var recall: Bool
+
+    public init(
+        requests: [ChangeRequest],
+        client: String = "",
+        transaction: String? = nil,
+        onBehalfOf: String? = nil,
+        requestDigest: String? = nil,
+        recall: Bool = false
+    ) {
+        self.requests = requests
+        self.client = client
+        self.transaction = transaction
+        self.onBehalfOf = onBehalfOf
+        self.requestDigest = requestDigest
+        self.recall = recall
+    }
+
+    public static let table = parameters(
+        "Performs one transaction: all of its requests or none, once for each transaction id.",
+        blank: PerformChanges(requests: []),
+        [
+            .required(
+                "requests",
+                \.requests,
+                .list(of: .changeRequest, limit: ChangeRecord.maxEntities),
+                "The changes, applied in order; each sees the results of those before it."
+            ),
+            .client(\.client),
+            .transaction(\.transaction),
+            .optional("onBehalfOf", \.onBehalfOf, .text(maxBytes: 256), "For services: the client's identity."),
+            .optional(
+                "requestDigest",
+                \.requestDigest,
+                .text(maxBytes: 64),
+                "For services: digest of the client's request, compared instead of the parameters."
+            ),
+            .defaulted(
+                "recall",
+                \.recall,
+                .flag,
+                "Perform nothing; return the outcome of the transaction if it was committed.",
+                default: false
+            ),
+        ]
+    )
+
+    public init(params: JSON) throws(RPCError) {
+        try Self.refuseNested(params)
+        self = try Self.read(params)
+    }
+
+    /// Refuses a transaction inside a transaction (T-29).
+    private static func refuseNested(_ params: JSON) throws(RPCError) {
+        guard let index = params["requests"]?.arrayValue?.firstIndex(where: { $0["type"] == .string(method) }) else {
+            return
+        }
+        throw ErrorCode.nestedChange.error(
+            "a transaction cannot contain another; put all change requests into one list",
+            ["request": JSON(index)]
+        )
+    }
+
+    public struct Result: JSONTabled {
+        /// Token of the transaction.
+        public var token: ChangeToken
+        /// Sequence of the transaction; the newest sequence if nothing changed.
+        public var sequence: Int64
+        /// True if anything changed; if not, no record was made.
+        public var isChanged: Bool
+        /// Identifiers of created entities by `ref`.
+        public var placeholders: JSONObject
+        /// The `ref`s whose bytes were already in the library (P-23).
+        public var duplicates: [String]
+        /// Digests of damaged stored files that were replaced with bytes of this request; empty in the response to a
+        /// repeated request.
+        public var healed: [String]
+
+        public init(
+            token: ChangeToken,
+            isChanged: Bool,
+            placeholders: JSONObject = [:],
+            duplicates: [String] = [],
+            healed: [String] = []
+        ) {
+            self.healed = healed
+            self.token = token
+            self.sequence = token.sequence
+            self.isChanged = isChanged
+            self.placeholders = placeholders
+            self.duplicates = duplicates
+        }
+
+        /// Returns the identifier of the entity created as `ref`; nil if there is none.
+        public func id(_ ref: String) -> ObjectID? { placeholders[ref]?.stringValue.flatMap { ObjectID($0) } }
+
+        public static let table = JSONTable(
+            "Performed",
+            "The outcome of a transaction.",
+            unknown: .ignored,
+            blank: Result(token: .none, isChanged: false),
+            [
+                .required("token", \.token, .token, "Token of the transaction."),
+                .required("sequence", \.sequence, .integer(0...Int64.max), "Sequence of the transaction."),
+                .required("isChanged", \.isChanged, .flag, "Whether anything changed."),
+                .defaulted("placeholders", \.placeholders, .members, "Identifiers by ref.", default: [:]),
+                .defaulted(
+                    "duplicates",
+                    \.duplicates,
+                    .list(of: .text(maxBytes: 64), limit: 1000),
+                    "The refs whose bytes were already in the library.",
+                    default: []
+                ),
+                .defaulted(
+                    "healed",
+                    \.healed,
+                    .list(of: .text(maxBytes: 64), limit: 1000),
+                    "Digests of damaged stored files that these bytes replaced.",
+                    default: []
+                ),
+            ]
+        )
+    }
+}

@@ -1,0 +1,107 @@
+public import Basics
+public import JSONValue
+public import PhotoModel
+
+/// `edits.publish`: an edit that a client publishes without waiting for its render.
+///
+/// It is a notification, pushed to the edits endpoint (PUSH to PULL), without a response. The publisher sends the same
+/// message again until the edit is `accepted`, on the feed topic `edit.<id>` or in the result of ``EditsStatus``.
+public struct PublishEdit: Sendable, Hashable, JSONTabled {
+    public static let method = "edits.publish"
+    /// Id of the edit, unique among the edits of its publisher.
+    public var id: String
+    /// The asset.
+    public var asset: ObjectID
+    /// The operations, in order. Give exactly one of adjustments, from, revert and step; none is needed with enhance.
+    public var adjustments: AdjustmentList
+    /// Id of the publisher's previous edit of the asset, after which this one is applied; nil for none.
+    public var predecessor: String?
+    /// The way the operations are combined with the present ones: replacing them, or appended to them.
+    public var mode: AdjustmentMode
+    /// Fails with conflict if the asset has another content revision.
+    public var ifContentRevision: Revision?
+    /// The asset whose operations are used instead of `adjustments`, read when this edit is applied.
+    public var source: ObjectID?
+    /// True if the operations that `edits.suggest` returns are inserted before `adjustments`.
+    public var enhance = false
+    /// True if the edit reverts the asset to its original instead of applying `adjustments`.
+    public var revert = false
+    /// The step of the asset's edit history that is restored instead of applying `adjustments`; 0 is the original.
+    public var step: Int?
+
+    public init(
+        id: String,
+        asset: ObjectID,
+        adjustments: AdjustmentList,
+        after predecessor: String? = nil,
+        mode: AdjustmentMode = .replace,
+        ifContentRevision: Revision? = nil
+    ) {
+        self.id = id
+        self.asset = asset
+        self.adjustments = adjustments
+        self.predecessor = predecessor
+        self.mode = mode
+        self.ifContentRevision = ifContentRevision
+    }
+
+    public static let table = JSONTable(
+        method,
+        "An edit to apply; a notification, pushed to the edits endpoint. Its outcome is published on the feed.",
+        unknown: .refused,
+        blank: PublishEdit(id: "", asset: .none, adjustments: AdjustmentList()),
+        [
+            .required("id", \.id, .editName, "Id of the edit, unique among the publisher's edits."),
+            .asset(\.asset),
+            .defaulted(
+                "adjustments",
+                \.adjustments,
+                .adjustments,
+                "The operations, in order. Give exactly one of adjustments, from, revert and step; none is needed with "
+                    + "enhance.",
+                default: AdjustmentList(),
+                isWritten: true
+            ),
+            .optional("from", \.source, .id(.asset), "Use the operations of this asset, as edits.copy does."),
+            .defaulted("enhance", \.enhance, .flag, "Insert the result of edits.suggest before them.", default: false),
+            .defaulted("revert", \.revert, .flag, "Discard all edits, as edits.revert does.", default: false),
+            .optional("step", \.step, .count(0...Int.max), "Restore this step of the history, as edits.undo does."),
+            .optional("after", \.predecessor, .editName, "Id of the publisher's edit to apply this one after."),
+            .mode(\.mode),
+            .optional(
+                "ifContentRevision",
+                \.ifContentRevision,
+                .revision,
+                "Fails with conflict if the asset has another content revision."
+            ),
+        ]
+    )
+
+    /// Decodes a published edit and checks that it names exactly one thing to do.
+    ///
+    /// - Throws: the problem, with the path of the member
+    public static func read(_ params: JSON) throws(JSONProblem) -> PublishEdit {
+        let edit = try PublishEdit(json: params)
+        let places = [edit.source != nil, edit.revert, edit.step != nil].count(where: { $0 })
+        guard places > 0 || edit.enhance || params["adjustments"] != nil else {
+            throw JSONProblem("missing; give adjustments, from, revert, step or enhance", path: ["adjustments"])
+        }
+        guard places == 0 || places == 1 && edit.adjustments.operations.isEmpty && !edit.enhance else {
+            throw JSONProblem("give only one of adjustments, from, revert and step", path: ["adjustments"])
+        }
+        guard edit.predecessor != edit.id else {
+            throw JSONProblem("an edit cannot be applied after itself", path: ["after"])
+        }
+        return edit
+    }
+
+    /// The only frame of the message.
+    public var frame: Bytes {
+        (["jsonrpc": "2.0", "method": .string(Self.method), "params": json] as JSON).bytes
+    }
+
+    /// The corresponding ``ApplyEdit`` request; only meaningful if the edit has `adjustments`.
+    public var request: ApplyEdit {
+        ApplyEdit(asset: asset, adjustments: adjustments, mode: mode, ifContentRevision: ifContentRevision)
+    }
+}

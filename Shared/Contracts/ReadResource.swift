@@ -1,0 +1,70 @@
+public import JSONValue
+public import PhotoModel
+
+/// `resource.read`: the bytes of a resource (T-31, T-32).
+///
+/// A REQ client, or a request without credit, gets one response with up to 8 MiB from `offset` as its attachment. With
+/// credit, `resource.chunk {offset}` notifications with an attachment each precede the response.
+public struct ReadResource: Request {
+    public static let method = "resource.read"
+    public static let notification = "resource.chunk"
+    public static let maxReplyBytes = 8 << 20
+    public static let chunkBytes = 1 << 20
+    /// The asset.
+    public var asset: ObjectID
+    /// Type of the resource.
+    public var type: ResourceType
+    /// Offset of the first byte.
+    public var offset: Int64
+    /// Number of bytes; nil: to the end.
+    public var length: Int64?
+
+    public init(asset: ObjectID, type: ResourceType, offset: Int64 = 0, length: Int64? = nil) {
+        self.asset = asset
+        self.type = type
+        self.offset = offset
+        self.length = length
+    }
+
+    public static let table = parameters(
+        "The bytes of a resource, whole or in part.",
+        blank: ReadResource(asset: .none, type: .photo),
+        [
+            .asset(\.asset),
+            .defaulted("type", \.type, .name(ResourceType.self), "Type of the resource.", default: .photo),
+            .defaulted("offset", \.offset, .integer(0...Int64.max), "Offset of the first byte.", default: 0),
+            .optional("length", \.length, .integer(0...Int64.max), "Number of bytes; absent: to the end."),
+        ]
+    )
+
+    public struct Result: JSONTabled {
+        /// The resource, with its digest.
+        public var resource: AssetResource
+        /// Offset of the first byte delivered.
+        public var offset: Int64
+        /// Number of bytes delivered, from `offset`.
+        public var length: Int64
+
+        public init(resource: AssetResource, offset: Int64, length: Int64) {
+            self.resource = resource
+            self.offset = offset
+            self.length = length
+        }
+
+        public static let table = JSONTable(
+            "ResourceBytes",
+            "The delivered range of a resource.",
+            unknown: .ignored,
+            blank: Result(
+                resource: AssetResource(type: .photo, digest: "", size: 0, contentType: ""),
+                offset: 0,
+                length: 0
+            ),
+            [
+                .required("resource", \.resource, .object(AssetResource.self), "The resource, with its digest."),
+                .required("offset", \.offset, .integer(0...Int64.max), "Offset of the first byte delivered."),
+                .required("length", \.length, .integer(0...Int64.max), "Number of bytes delivered."),
+            ]
+        )
+    }
+}

@@ -1,0 +1,39 @@
+import JSONValue
+import PhotoModel
+
+/// All requests of the thumbnailer.
+public enum ThumbnailerRequest: ServiceRequest {
+    case image(ImageRequest)
+    case data(ImageData)
+    case sheet(ImageSheet)
+    case openCache(OpenCache)
+    case configureCache(ConfigureCache)
+    case startCaching(StartCaching)
+    case stopCaching(StopCaching)
+    case stopAllCaching(StopAllCaching)
+    case closeCache(CloseCache)
+    case cacheStatus(CacheStatus)
+    case discover(Discover)
+    case health(Health)
+    case figures(MetricsRequest)
+
+    public static let table = MethodTable<ThumbnailerRequest>([
+        .method(
+            image,
+            attachments: "Response, image.degraded: the image, in one or more frames; above \(ImageDelivery.inReply) "
+                + "bytes it is sent in image.chunk notifications before the response."
+        ),
+        .method(data, attachments: "As image.request."),
+        .method(sheet, attachments: "Response: the image."),
+        .method(openCache),
+        .method(configureCache),
+        .method(startCaching),
+        .method(stopCaching),
+        .method(stopAllCaching),
+        .method(closeCache),
+        .method(cacheStatus),
+        .method(discover),
+        .method(health),
+        .method(figures),
+    ])
+}

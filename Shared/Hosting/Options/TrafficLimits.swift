@@ -1,0 +1,50 @@
+import ArgumentParser
+import CAcceptLimit
+import Glibc
+import JSONValue
+import Messaging
+
+/// Limits of a service's connections and of the memory of pending requests.
+public struct TrafficLimits: Sendable, Equatable {
+    static let connectionRange = 16...500_000
+    /// A quarter of the lower bound is the maximum message size.
+    static let requestRange = 64...(1 << 20)
+
+    /// Maximum number of TCP connections; local clients have as many again.
+    public var connections = 4096
+    /// Memory of pending requests, in MiB.
+    public var requestMebibytes = 256
+
+    /// Creates the default limits.
+    public init() {}
+
+    /// Raises the open file limit to its hard limit, and limits the connections of this process. Must be called before
+    /// anything is bound.
+    public func begin() {
+        var limit = rlimit()
+        if getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0 {
+            limit.rlim_cur = limit.rlim_max
+            setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
+        }
+        safelight_limit_accepts(Int32(clamping: connections))
+    }
+
+    func apply(to limits: inout MessagingLimits) {
+        limits.requestBytes = requestMebibytes << 20
+        limits.requestBytesPerConnection = limits.requestBytes / 4
+    }
+
+    /// Returns the numbers of open and refused connections of this process; nil if connections are not limited.
+    static func figures() -> JSONObject? {
+        let figures = safelight_accept_limit_figures()
+        guard figures.most_tcp > 0 else { return nil }
+        return [
+            "tcp": JSON(Int(figures.tcp)), "local": JSON(Int(figures.local)), "mostTCP": JSON(Int(figures.most_tcp)),
+            "mostLocal": JSON(Int(figures.most_local)), "refusedTCP": .int(figures.refused_tcp),
+            "refusedLocal": .int(figures.refused_local),
+        ]
+    }
+
+    /// True if the limit of ``begin()`` is in force.
+    static var isInForce: Bool { safelight_accept_limit_figures().is_in_force != 0 }
+}

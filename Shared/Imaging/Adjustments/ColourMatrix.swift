@@ -1,0 +1,36 @@
+import Foundation
+import PhotoModel
+
+/// 3 by 3 matrices on red, green and blue, in row-major order.
+enum ColourMatrix {
+    /// The luminance of linear sRGB, with the weights of ITU-R 709.
+    static let luminance = [0.2126, 0.7152, 0.0722]
+
+    /// Applies to encoded values.
+    static let sepia = [0.393, 0.769, 0.189, 0.349, 0.686, 0.168, 0.272, 0.534, 0.131]
+
+    static func diagonal(_ red: Double, _ green: Double, _ blue: Double) -> [Double] {
+        [red, 0, 0, 0, green, 0, 0, 0, blue]
+    }
+
+    /// Returns gains that keep the luminance of white.
+    static func balance(_ red: Double, _ green: Double, _ blue: Double) -> [Double] {
+        let white = luminance[0] * red + luminance[1] * green + luminance[2] * blue
+        return diagonal(red / white, green / white, blue / white)
+    }
+
+    static func saturation(_ factor: Double) -> [Double] {
+        (0..<9).map { index -> Double in
+            let grey = (1 - factor) * luminance[index % 3]
+            return index % 4 == 0 ? grey + factor : grey
+        }
+    }
+
+    static func product(_ left: [Double], _ right: [Double]) -> [Double] {
+        (0..<9).map { index -> Double in
+            let (row, column) = (3 * (index / 3), index % 3)
+            let first = left[row] * right[column]
+            return first + left[row + 1] * right[column + 3] + left[row + 2] * right[column + 6]
+        }
+    }
+}

@@ -1,0 +1,69 @@
+import CJPEG
+
+/// Reads a JPEG row by row. Used by one thread at a time.
+final class JPEGReader: @unchecked Sendable {
+    private let pointer: OpaquePointer
+
+    /// Opens a JPEG. The bytes must outlive the reader. Nil if out of memory.
+    init?(_ bytes: UnsafeBufferPointer<UInt8>) {
+        guard let pointer = safelight_jpeg_open(bytes.baseAddress, bytes.count) else { return nil }
+        self.pointer = pointer
+    }
+
+    deinit { safelight_jpeg_close(pointer) }
+
+    /// True if the image has three channels of eight bits that can be converted to red, green and blue.
+    var isPlain: Bool { safelight_jpeg_is_plain(pointer) == 1 }
+
+    var profile: [UInt8] {
+        var count = 0
+        guard let bytes = safelight_jpeg_profile(pointer, &count) else { return [] }
+        return Array(UnsafeBufferPointer(start: bytes, count: count))
+    }
+
+    /// Starts decoding at a fraction in eighths. Returns the decoded size; nil if the image cannot be decoded.
+    func begin(eighths: Int) -> (width: Int, height: Int)? {
+        var (width, height) = (0, 0)
+        guard safelight_jpeg_begin(pointer, UInt32(eighths), &width, &height) == 1 else { return nil }
+        return (width, height)
+    }
+
+    func read(_ rows: UnsafeMutablePointer<UInt8>, rowBytes: Int, count: Int) throws(ImagingError) {
+        guard safelight_jpeg_read(pointer, rows, rowBytes, count) == 1 else {
+            throw .undecodable(reason: "decoding: " + String(cString: safelight_jpeg_reader_message(pointer)))
+        }
+        if safelight_jpeg_is_cut(pointer) == 1 { throw .truncated }
+    }
+
+    /// Decodes a region of the image. `rowBytes` is the size of a row of the whole image. Nothing may have been read
+    /// before.
+    func raster(rowBytes: Int, _ region: PixelRect) throws(ImagingError) -> Raster {
+        let kept = 3 * region.width
+        var failure: ImagingError?
+        let pixels = [UInt8](unsafeUninitializedCapacity: kept * region.height) { pixels, count in
+            count = kept * region.height
+            guard let start = pixels.baseAddress else { return }
+            let band = UnsafeMutablePointer<UInt8>.allocate(capacity: 16 * rowBytes)
+            defer { band.deallocate() }
+            do throws(ImagingError) {
+                var row = 0
+                while row < region.y + region.height {
+                    let rows = min(16, region.y + region.height - row)
+                    try read(band, rowBytes: rowBytes, count: rows)
+                    for index in max(0, region.y - row)..<max(rows, region.y - row) {
+                        (start + kept * (row + index - region.y)).update(
+                            from: band + index * rowBytes + 3 * region.x,
+                            count: kept
+                        )
+                    }
+                    row += rows
+                }
+            } catch {
+                failure = error
+                pixels.initialize(repeating: 0)
+            }
+        }
+        if let failure { throw failure }
+        return Raster(width: region.width, height: region.height, pixels: pixels)
+    }
+}

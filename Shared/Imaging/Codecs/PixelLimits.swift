@@ -1,0 +1,35 @@
+import ImageFormats
+
+/// Limits on untrusted images, checked before a decoder reads any bytes.
+public struct PixelLimits: Sendable, Hashable {
+    /// Maximum number of pixels of a JPEG, which can be decoded at a fraction of its size. Default 250 million.
+    public var jpegPixels = 250_000_000
+    /// Maximum number of pixels of any other format. Default 100 million.
+    public var pixels = 100_000_000
+    /// Maximum number of pixels that are decoded into memory, at eight bytes each. Default 120 million.
+    public var decodedPixels = 120_000_000
+    /// The longest side in pixels. Default 65,500, the maximum of JPEG.
+    public var side = 65_500
+    /// Maximum number of frames of an animation. Default 1,000.
+    public var frames = 1000
+    /// Processor time of what is made of the picture, in seconds, as it is estimated.
+    ///
+    /// Default without a bound.
+    public var seconds = Double.infinity
+
+    public init() {}
+
+    /// Returns the maximum number of pixels for a format.
+    public func maximumPixels(_ format: ImageFormat) -> Int { format == .jpeg ? jpegPixels : pixels }
+
+    func check(_ header: ImageHeader) throws(ImagingError) {
+        let (width, height) = (header.pixelWidth, header.pixelHeight)
+        guard width <= side, height <= side else { throw .tooLarge(width: width, height: height, limit: side) }
+        let most = maximumPixels(ImageFormat(header.kind))
+        let (count, overflowed) = width.multipliedReportingOverflow(by: height)
+        guard !overflowed, count <= most else { throw .tooLarge(width: width, height: height, limit: most) }
+        guard header.frameCount <= frames else {
+            throw .undecodable(reason: "\(header.frameCount) frames, at most \(frames) are opened")
+        }
+    }
+}

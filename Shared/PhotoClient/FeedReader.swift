@@ -1,0 +1,146 @@
+import Basics
+import Contracts
+import DequeModule
+import JSONValue
+import Logging
+import Messaging
+import PhotoModel
+
+/// Executes the actions of a ``FeedStateMachine``, one at a time.
+final class FeedReader {
+    private let feed: ChangeFeed
+    private let filter: FeedTopicFilter
+    private var state: FeedStateMachine
+    private var subscriber: Subscriber?
+    private var messages: SubscriberMessages.Iterator?
+    private var events: Deque<FeedEvent> = []
+    private var backoff = Backoff()
+
+    private static let pageRecords = 500
+    private static let askDeadline = Duration.seconds(10)
+
+    init(_ feed: ChangeFeed) {
+        self.feed = feed
+        self.filter = FeedTopicFilter(feed.topics)
+        self.state = FeedStateMachine(since: feed.token, topics: feed.topics)
+    }
+
+    func next() async throws(RPCError) -> FeedEvent? {
+        do throws(RPCError) {
+            // Subscribes before requesting history, so that messages published in between wait in the inbox.
+            if subscriber == nil { try await subscribe() }
+            while true {
+                if let event = events.popFirst() { return event }
+                switch state.nextAction {
+                case .live:
+                    guard let message = await messages?.next(isolation: #isolation) else { return nil }
+                    handle(message.topic, message.frames)
+                case .head: try await attempt(askHead)
+                case .page(let token): try await attempt { () throws(RPCError) in try await self.askPage(after: token) }
+                }
+            }
+        } catch {
+            if Task.isCancelled { return nil }
+            throw error
+        }
+    }
+
+    private func subscribe() async throws(RPCError) {
+        if let refusal = FeedTopicFilter.rpcError(of: feed.topics) { throw refusal }
+        let subscriber: Subscriber
+        do throws(MessagingError) {
+            subscriber = try Subscriber(
+                address: feed.feed,
+                thread: feed.thread,
+                limits: feed.limits,
+                security: feed.security,
+                logger: feed.logger
+            )
+        } catch {
+            throw ErrorCode.unavailable.error("cannot subscribe to the feed: \(error)")
+        }
+        let leftOut = await subscriber.subscribe(filter.isEverything ? [FeedTopic.changes] : Array(filter.topics))
+        guard leftOut.isEmpty, await subscriber.subscribe([FeedTopic.head]).isEmpty else {
+            throw ErrorCode.limitExceeded.error(
+                "a feed has at most \(feed.limits.topicsPerSubscriber) topics of at most \(FeedTopic.maxBytes) bytes",
+                ["topics": JSON(Array(leftOut.prefix(10)))]
+            )
+        }
+        self.subscriber = subscriber
+        self.messages = subscriber.messages.makeAsyncIterator()
+    }
+
+    private func handle(_ topic: String, _ frames: [Bytes]) {
+        do throws(JSONProblem) {
+            switch try LiveMessage(topic: topic, frames: frames) {
+            case .head(let head):
+                state.head(head, now: MonotonicClock.system.nowMicroseconds())
+                confirm(head)
+            case .change(let change): if let event = state.live(change) { events.append(event) }
+            }
+        } catch {
+            feed.logger.warning(
+                "feed message cannot be decoded",
+                metadata: ["topic": "\(topic)", "why": "\(error)"]
+            )
+            state.unreadable()
+        }
+    }
+
+    /// Confirms the position. All earlier events have been delivered, because a message is only read if none are left.
+    private func confirm(_ head: FeedHead) {
+        guard let position = state.position, position.library == head.library, position.sequence >= head.sequence,
+            events.isEmpty, state.nextAction == .live
+        else { return }
+        feed.confirmed?(position)
+    }
+
+    /// Sends a request; after a transient error it waits and returns, and the state machine requests it again.
+    private func attempt(_ question: () async throws(RPCError) -> Void) async throws(RPCError) {
+        do throws(RPCError) {
+            try await question()
+            backoff.reset()
+        } catch  where error.isTransient {
+            feed.logger.debug("change-broker does not respond, retrying", metadata: ["why": "\(error.message)"])
+            try await pause(backoff.pause(chance: .random(in: 0..<1)))
+        }
+    }
+
+    private func askHead() async throws(RPCError) {
+        let head = try await feed.broker.ask(FeedHeadRequest(), deadline: Self.askDeadline).result
+        events.append(state.begin(at: head))
+    }
+
+    private func askPage(after token: ChangeToken) async throws(RPCError) {
+        do throws(RPCError) {
+            let request = FeedSince(token: token, limit: Self.pageRecords, topics: Array(filter.topics))
+            let page = try await feed.broker.ask(request, deadline: Self.askDeadline).result
+            var records: [ChangeRecord] = []
+            records.reserveCapacity(page.records.count)
+            for json in page.records { records.append(try Self.record(json)) }
+            events.append(contentsOf: state.page(.init(records: records, token: page.token, head: page.head)))
+        } catch  where error.errorCode == .tokenExpired {
+            let (head, oldest) = try await newStart(error)
+            events.append(state.expired(head: head, oldest: oldest))
+        }
+    }
+
+    private static func record(_ json: JSON) throws(RPCError) -> ChangeRecord {
+        do throws(JSONProblem) {
+            return try ChangeRecord(json: json)
+        } catch {
+            throw ErrorCode.internalError.error("a change record cannot be decoded: \(error)")
+        }
+    }
+
+    /// Returns the position at which to continue after an expired token: from the error's data, else from the broker.
+    private func newStart(_ error: RPCError) async throws(RPCError) -> (head: ChangeToken, oldest: ChangeToken) {
+        if let head = error.data["head"]?.stringValue.flatMap({ ChangeToken($0) }),
+            let oldest = error.data["oldest"]?.stringValue.flatMap({ ChangeToken($0) })
+        {
+            return (head, oldest)
+        }
+        let head = try await feed.broker.ask(FeedHeadRequest(), deadline: Self.askDeadline).result
+        return (head.token, ChangeToken(library: head.library, sequence: head.oldest))
+    }
+}

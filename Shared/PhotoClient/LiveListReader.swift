@@ -1,0 +1,110 @@
+import Basics
+import Contracts
+import JSONValue
+import Logging
+import Messaging
+import PhotoModel
+
+/// Executes the actions of a ``LiveListStateMachine``, one at a time.
+final class LiveListReader {
+    private let library: PhotoLibrary
+    private let fetch: FetchDescription
+    private var state = LiveListStateMachine()
+    private var subscriber: Subscriber?
+    private var messages: SubscriberMessages.Iterator?
+    private var backoff = Backoff()
+
+    init(_ library: PhotoLibrary, _ fetch: FetchDescription) {
+        self.library = library
+        self.fetch = fetch
+    }
+
+    func next() async throws(RPCError) -> LiveListEvent? {
+        do throws(RPCError) {
+            if subscriber == nil { try await subscribe() }
+            while true {
+                if state.nextAction == .live {
+                    guard let message = await messages?.next(isolation: #isolation) else { return nil }
+                    if let event = handle(message.topic, message.frames) { return event }
+                } else if let event = try await step() {
+                    return event
+                }
+            }
+        } catch {
+            if Task.isCancelled { return nil }
+            throw error
+        }
+    }
+
+    private func subscribe() async throws(RPCError) {
+        let made: Subscriber
+        do throws(MessagingError) {
+            made = try Subscriber(
+                address: library.endpoints.feed,
+                thread: library.thread,
+                limits: library.limits,
+                security: library.endpoints.security(for: library.endpoints.feed),
+                logger: library.logger
+            )
+        } catch {
+            throw ErrorCode.unavailable.error("cannot subscribe to the feed: \(error)")
+        }
+        await made.subscribe([FeedTopic.head])
+        subscriber = made
+        messages = made.messages.makeAsyncIterator()
+    }
+
+    /// Performs the wanted action; after a transient error it waits and returns, and the state machine wants it again.
+    private func step() async throws(RPCError) -> LiveListEvent? {
+        do throws(RPCError) {
+            let event = try await attempt()
+            backoff.reset()
+            return event
+        } catch {
+            if state.refused(error.errorCode) { return nil }
+            guard error.isTransient else { throw error }
+            try await pause(backoff.pause(chance: .random(in: 0..<1)))
+            return nil
+        }
+    }
+
+    private func attempt() async throws(RPCError) -> LiveListEvent? {
+        switch state.nextAction {
+        case .list:
+            var ids: [ObjectID] = []
+            var token: ChangeToken?
+            while true {
+                let page = try await library.assets(fetch, token: token, from: ids.count, count: FetchAssets.maxPage)
+                token = page.token
+                ids += page.assets.map(\.id)
+                if ids.count >= page.count || page.assets.isEmpty { return state.listed(ids, at: page.token) }
+            }
+        case .observe(let token):
+            let request = FetchObserve(fetch: fetch, token: token)
+            return state.observed(try await library.changeBroker.ask(request).result)
+        case .subscribe(let topic):
+            await subscriber?.subscribe([topic])
+            state.didSubscribe(to: topic)
+            return nil
+        case .details(let observation, let token):
+            let request = FetchDetails(observation: observation, token: token)
+            return state.detailed(try await library.changeBroker.ask(request).result)
+        case .live: return nil
+        }
+    }
+
+    private func handle(_ topic: String, _ frames: [Bytes]) -> LiveListEvent? {
+        do {
+            let json = try JSON(parsing: frames.first ?? [])
+            guard topic != FeedTopic.head else {
+                state.head(try FeedHead(json: json), now: MonotonicClock.system.nowMicroseconds())
+                return nil
+            }
+            return state.live(try LiveListStateMachine.Message(json: json), topic: topic)
+        } catch {
+            library.logger.warning("feed message cannot be decoded", metadata: ["topic": "\(topic)"])
+            state.missed()
+            return nil
+        }
+    }
+}

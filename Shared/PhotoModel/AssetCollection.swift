@@ -1,0 +1,55 @@
+public import JSONValue
+
+/// An album, a smart album or a moment: `PHAssetCollection` (S-05). It does not contain its members.
+public struct AssetCollection: Sendable, Hashable, JSONTabled {
+    public var id: ObjectID
+    /// Changes with any change of the collection.
+    public var revision: Revision
+    public var type: CollectionType = .album
+    public var subtype: CollectionSubtype = .albumRegular
+    public var title: String?
+    /// The folder that contains it and its position there; nil for a derived collection.
+    public var parent: ObjectID?
+    public var parentKey: OrderKey?
+    /// Microseconds since 1970.
+    public var creationDate: Int64 = 0
+    /// The time of the last change of the collection or its members, in microseconds since 1970.
+    public var modificationDate: Int64 = 0
+    /// The earliest and latest capture date of the members, hidden ones included.
+    public var startDate: Int64?
+    public var endDate: Int64?
+    /// The number of members, hidden ones included; nil is PhotoKit's `NSNotFound` (S-39).
+    public var estimatedAssetCount: Int?
+    /// The cover image that the user chose.
+    public var keyAsset: ObjectID?
+    /// The centre of the grid cell, for a moment with a location.
+    public var approximateLocation: Location?
+
+    public init(id: ObjectID, revision: Revision = Revision(0)) {
+        self.id = id
+        self.revision = revision
+    }
+
+    public static let table = JSONTable(
+        "AssetCollection",
+        "An album, smart album or moment. Dates are microseconds since 1970, UTC.",
+        unknown: .ignored,
+        blank: AssetCollection(id: .none),
+        [
+            .required("id", \.id, .id(.assetCollection), "Stable for the life of the library."),
+            .required("revision", \.revision, .revision, "Changes with any change."),
+            .required("type", \.type, .name(CollectionType.self), "Album, smart album or moment."),
+            .required("subtype", \.subtype, .name(CollectionSubtype.self), "The subtype."),
+            .optional("title", \.title, .text(maxBytes: 1024), "Its name."),
+            .optional("parent", \.parent, .id(.collectionList), "The folder that contains it."),
+            .optional("parentKey", \.parentKey, .orderKey, "Its position in that folder."),
+            .required("creationDate", \.creationDate, .integer(), "When it was created."),
+            .required("modificationDate", \.modificationDate, .integer(), "Last change of it or its members."),
+            .optional("startDate", \.startDate, .integer(), "Earliest capture date among the members."),
+            .optional("endDate", \.endDate, .integer(), "Latest capture date among the members."),
+            .optional("estimatedAssetCount", \.estimatedAssetCount, .count(0...Int.max), "Number of members."),
+            .optional("keyAsset", \.keyAsset, .id(.asset), "The cover."),
+            .optional("approximateLocation", \.approximateLocation, .object(Location.self), "Approximate location."),
+        ]
+    )
+}

@@ -1,0 +1,76 @@
+public import JSONValue
+
+/// A file that belongs to an asset: `PHAssetResource` (T-30).
+public struct AssetResource: Sendable, Hashable, JSONTabled {
+    /// The role of the file in the asset.
+    public var type: ResourceType
+    /// SHA-256 of the bytes, 64 lower-case hexadecimal digits.
+    public var digest: String
+    /// Bytes.
+    public var size: Int64
+    /// Uniform type identifier, for example `public.jpeg`.
+    public var contentType: String
+    /// The file name at import; nil if unknown.
+    public var originalFilename: String?
+    /// Pixels after orientation; 0 if the resource is not an image.
+    public var pixelWidth: Int
+    public var pixelHeight: Int
+    /// Microseconds; nil if the resource is not a video.
+    public var duration: Int64?
+    /// A description of the damage if part of the image cannot be decoded; nil if no damage is known. The bytes are
+    /// stored unchanged either way.
+    public var damage: String?
+
+    /// The maximum length of `damage` in bytes.
+    public static let maxDamageBytes = 512
+
+    public init(
+        type: ResourceType,
+        digest: String,
+        size: Int64,
+        contentType: String,
+        originalFilename: String? = nil,
+        pixelWidth: Int = 0,
+        pixelHeight: Int = 0,
+        duration: Int64? = nil,
+        damage: String? = nil
+    ) {
+        self.type = type
+        self.digest = digest
+        self.size = size
+        self.contentType = contentType
+        self.originalFilename = originalFilename
+        self.pixelWidth = pixelWidth
+        self.pixelHeight = pixelHeight
+        self.duration = duration
+        self.damage = damage
+    }
+
+    public static let table = JSONTable(
+        "AssetResource",
+        "A file that belongs to an asset.",
+        unknown: .ignored,
+        blank: AssetResource(type: .photo, digest: "", size: 0, contentType: ""),
+        [
+            .required("type", \.type, .name(ResourceType.self), "The role of the file in the asset."),
+            .required("digest", \.digest, .text(maxBytes: 64), "SHA-256 of the bytes, in hexadecimal."),
+            .required("size", \.size, .integer(0...Int64.max), "Bytes."),
+            .required("contentType", \.contentType, .text(maxBytes: 128), "Uniform type identifier."),
+            .optional("originalFilename", \.originalFilename, .text(maxBytes: 1024), "The file name at import."),
+            .required("pixelWidth", \.pixelWidth, .count(0...1_000_000), "Pixels after orientation, 0 if no image."),
+            .required(
+                "pixelHeight",
+                \.pixelHeight,
+                .count(0...1_000_000),
+                "Pixels after orientation, 0 if no image."
+            ),
+            .optional("duration", \.duration, .integer(0...Int64.max), "Microseconds; absent if not a video."),
+            .optional(
+                "damage",
+                \.damage,
+                .text(maxBytes: maxDamageBytes),
+                "The damage to the image; absent if none is known. The file itself is stored unchanged."
+            ),
+        ]
+    )
+}

@@ -1,0 +1,49 @@
+public import JSONValue
+
+/// A folder or another list of collections: `PHCollectionList` (S-06).
+public struct CollectionList: Sendable, Hashable, JSONTabled {
+    public var id: ObjectID
+    /// Changes with any change of the list.
+    public var revision: Revision
+    public var type: ListType = .folder
+    public var subtype: ListSubtype = .regularFolder
+    public var title: String?
+    /// The folder that contains it and its position there; nil for the root.
+    public var parent: ObjectID?
+    public var parentKey: OrderKey?
+    /// Microseconds since 1970.
+    public var creationDate: Int64 = 0
+    /// The time of the last change of the list or its children, in microseconds since 1970.
+    public var modificationDate: Int64 = 0
+    /// The earliest and latest capture date below the list.
+    public var startDate: Int64?
+    public var endDate: Int64?
+    /// The number of albums and folders directly in the list.
+    public var childCount = 0
+
+    public init(id: ObjectID, revision: Revision = Revision(0)) {
+        self.id = id
+        self.revision = revision
+    }
+
+    public static let table = JSONTable(
+        "CollectionList",
+        "A folder or another list of collections. Dates are microseconds since 1970, UTC.",
+        unknown: .ignored,
+        blank: CollectionList(id: .root),
+        [
+            .required("id", \.id, .id(.collectionList), "Stable for the life of the library."),
+            .required("revision", \.revision, .revision, "Changes with any change."),
+            .required("type", \.type, .name(ListType.self), "Folder, smart folder or list of moments."),
+            .required("subtype", \.subtype, .name(ListSubtype.self), "The subtype."),
+            .optional("title", \.title, .text(maxBytes: 1024), "Its name."),
+            .optional("parent", \.parent, .id(.collectionList), "The folder that contains it."),
+            .optional("parentKey", \.parentKey, .orderKey, "Its position in that folder."),
+            .required("creationDate", \.creationDate, .integer(), "When it was created."),
+            .required("modificationDate", \.modificationDate, .integer(), "Last change of it or its children."),
+            .optional("startDate", \.startDate, .integer(), "Earliest capture date below it."),
+            .optional("endDate", \.endDate, .integer(), "Latest capture date below it."),
+            .required("childCount", \.childCount, .count(0...Int.max), "Albums and folders directly in it."),
+        ]
+    )
+}

@@ -1,0 +1,55 @@
+public import JSONValue
+
+/// One entity before and after a transaction: nil before is an insertion, nil after is a deletion.
+public struct EntityChange<Entity: JSONTabled & Hashable>: Sendable, Hashable {
+    /// The entity before the transaction; nil if it was created.
+    public var before: Entity?
+    /// The entity after the transaction; nil if it was deleted.
+    public var after: Entity?
+
+    public init(before: Entity?, after: Entity?) {
+        self.before = before
+        self.after = after
+    }
+
+    static var type: JSONType<EntityChange> {
+        JSONType(
+            schema: [
+                "type": "object",
+                "properties": ["before": Entity.table.schema, "after": Entity.table.schema],
+            ],
+            decode: { (json: JSON) throws(JSONProblem) in
+                guard case .object(let object) = json else { throw JSONProblem("expected an object") }
+                var change = EntityChange(before: nil, after: nil)
+                if let before = object["before"], !before.isNull { change.before = try Entity(json: before) }
+                if let after = object["after"], !after.isNull { change.after = try Entity(json: after) }
+                guard change.before != nil || change.after != nil else { throw JSONProblem("neither before nor after") }
+                return change
+            },
+            encode: { ["before": $0.before?.json ?? .null, "after": $0.after?.json ?? .null] }
+        )
+    }
+}
+
+extension EntityChange {
+    /// True if the entity was deleted from the library: PhotoKit's `objectWasDeleted` (S-66). Removal from a collection
+    /// is not a deletion.
+    public var objectWasDeleted: Bool { after == nil }
+}
+
+extension EntityChange where Entity == Asset {
+    public var id: ObjectID { (after ?? before)?.id ?? .none }
+    /// True if the pixels changed: PhotoKit's `assetContentChanged` (S-66).
+    public var isContentChanged: Bool {
+        guard let before, let after else { return false }
+        return before.contentRevision != after.contentRevision
+    }
+}
+
+extension EntityChange where Entity == AssetCollection {
+    public var id: ObjectID { (after ?? before)?.id ?? .none }
+}
+
+extension EntityChange where Entity == CollectionList {
+    public var id: ObjectID { (after ?? before)?.id ?? .root }
+}

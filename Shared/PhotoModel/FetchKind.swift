@@ -1,0 +1,62 @@
+/// The set of entities from which a fetch selects.
+public enum FetchKind: Sendable, Hashable {
+    /// The set of assets from which a fetch selects.
+    public enum AssetSource: Sendable, Hashable {
+        case library
+        case ids(IDList)
+        /// The members of an album (S-16).
+        case collection(ObjectID)
+        case smartAlbum(SmartAlbum)
+        case moment(Moment)
+        /// Everything in the albums or moments below a list, each asset once (P-19).
+        case below(ObjectID)
+        /// The members of a transient collection of a client (S-30).
+        case transient(ObjectID)
+        /// Every frame of a burst (S-17, D8).
+        case burst(String)
+    }
+
+    case assets(AssetSource)
+    /// A nil type or subtype matches all.
+    case collections(type: CollectionType?, subtype: CollectionSubtype?)
+    case collectionIDs(IDList)
+    /// The albums, moments and smart albums that contain an asset (T-04).
+    case collectionsContaining(ObjectID, type: CollectionType?)
+    case lists(type: ListType?, subtype: ListSubtype?)
+    case listIDs(IDList)
+    /// The folder that contains a collection or list; for a moment its cluster and its year (T-05).
+    case listsContaining(ObjectID)
+    /// Albums and folders directly in a folder, mixed; for a moment list its moments (S-18).
+    case children(of: ObjectID)
+
+    /// The class to which predicate and sort keys belong.
+    public var entityClass: PredicateClass {
+        switch self {
+        case .assets: .asset
+        case .collections, .collectionIDs, .collectionsContaining: .assetCollection
+        case .lists, .listIDs, .listsContaining: .collectionList
+        case .children: .collection
+        }
+    }
+
+    /// True if the properties of an entity alone decide that it belongs. Only the results of such fetches can be
+    /// updated from change records.
+    public var isDecidedByEntity: Bool {
+        switch self {
+        case .assets(.below), .assets(.transient), .collectionsContaining, .listsContaining: false
+        case .children(let list): !list.isTransient
+        default: true
+        }
+    }
+
+    /// The kind with the identifier of a derived collection replaced by what it identifies.
+    var resolved: FetchKind {
+        guard case .assets(.collection(let id)) = self else { return self }
+        if id.isTransient { return .assets(.transient(id)) }
+        switch DerivedCollection(id) {
+        case .smartAlbum(let album): return .assets(.smartAlbum(album))
+        case .moment(let moment): return .assets(.moment(moment))
+        case nil: return self
+        }
+    }
+}

@@ -1,0 +1,26 @@
+/// Identifiers in the given order without repetitions.
+public struct IDList: Sendable, Hashable {
+    public let ids: [ObjectID]
+    private let positions: [ObjectID: Int]
+
+    /// A repeated identifier keeps its first position.
+    public init(_ ids: [ObjectID]) {
+        var positions: [ObjectID: Int] = [:]
+        var unique: [ObjectID] = []
+        for id in ids where positions[id] == nil {
+            positions[id] = unique.count
+            unique.append(id)
+        }
+        self.ids = unique
+        self.positions = positions
+    }
+
+    /// Returns the position of an identifier, from 0; nil if it is not in the list.
+    public func position(of id: ObjectID) -> Int? { positions[id] }
+
+    public func contains(_ id: ObjectID) -> Bool { positions[id] != nil }
+
+    public static func == (left: IDList, right: IDList) -> Bool { left.ids == right.ids }
+
+    public func hash(into hasher: inout Hasher) { hasher.combine(ids) }
+}

@@ -1,0 +1,58 @@
+/// A list of moments: PhotoKit's moment list (S-07).
+public enum MomentList: Sendable, Hashable {
+    /// One calendar month (counted from year 0) within ten degrees.
+    case cluster(month: Int, cell: PlaceCell?)
+    /// One calendar year.
+    case year(Int)
+
+    /// The number that, together with the kind, identifies it in identifiers and in the database.
+    public var key: Int64 {
+        switch self {
+        case .cluster(let month, let cell): Int64(month + Self.firstMonth) << 32 | Int64(cell?.number ?? 0)
+        case .year(let year): Int64(year + Self.firstMonth)
+        }
+    }
+
+    private static let firstMonth = 1 << 20
+
+    public var subtype: ListSubtype {
+        switch self {
+        case .cluster: .momentListCluster
+        case .year: .momentListYear
+        }
+    }
+
+    /// The identifier, which is the same in every library.
+    public var id: ObjectID {
+        switch self {
+        case .cluster: ObjectID(.collectionList, rule: .cluster, key: UInt64(key))
+        case .year: ObjectID(.collectionList, rule: .year, key: UInt64(key))
+        }
+    }
+
+    /// Decodes an identifier; nil if it does not identify a moment list.
+    public init?(_ id: ObjectID) {
+        guard id.kind == .collectionList, let (rule, key) = id.derived else { return nil }
+        switch rule {
+        case .cluster:
+            let number = Int(key & 0xFFFF_FFFF)
+            let cell = PlaceCell(number: number, degrees: 10)
+            guard key >> 32 < 1 << 24, number == 0 || cell != nil else { return nil }
+            self = .cluster(month: Int(key >> 32) - Self.firstMonth, cell: cell)
+        case .year:
+            guard key < 1 << 24 else { return nil }
+            self = .year(Int(key) - Self.firstMonth)
+        case .smartAlbum, .moment, .transient: return nil
+        }
+    }
+
+    /// `2024-05`, `2024`
+    public var title: String {
+        switch self {
+        case .cluster(let month, _):
+            let (year, rest) = Timestamp.floorDivide(Int64(month), 12)
+            return Timestamp.padded(year, 4) + "-" + Timestamp.padded(rest + 1, 2)
+        case .year(let year): return Timestamp.padded(Int64(year), 4)
+        }
+    }
+}

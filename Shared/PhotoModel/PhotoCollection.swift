@@ -1,0 +1,43 @@
+/// An album or a folder: PhotoKit's `PHCollection` (S-04).
+public enum PhotoCollection: Sendable, Hashable, PredicateSubject {
+    case collection(AssetCollection)
+    case list(CollectionList)
+
+    public var id: ObjectID {
+        switch self {
+        case .collection(let collection): collection.id
+        case .list(let list): list.id
+        }
+    }
+
+    public var parentKey: OrderKey? {
+        switch self {
+        case .collection(let collection): collection.parentKey
+        case .list(let list): list.parentKey
+        }
+    }
+
+    public var creationDate: Int64 {
+        switch self {
+        case .collection(let collection): collection.creationDate
+        case .list(let list): list.creationDate
+        }
+    }
+
+    public var startDate: Int64? {
+        switch self {
+        case .collection(let collection): collection.startDate
+        case .list(let list): list.startDate
+        }
+    }
+
+    public var place: Location? { nil }
+    public var words: [String] { [] }
+
+    public func value(of key: PredicateKey) -> PredicateValue {
+        switch self {
+        case .collection(let collection): collection.value(of: key)
+        case .list(let list): list.value(of: key)
+        }
+    }
+}

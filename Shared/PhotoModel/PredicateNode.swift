@@ -1,0 +1,167 @@
+import JSONValue
+
+/// A node of a predicate tree.
+///
+/// Values have been checked against the key: in a `comparison` the value of a date is an integer, that of a text a
+/// text, or either is null.
+public indirect enum PredicateNode: Sendable, Hashable {
+    /// A comparison operator.
+    public enum Relation: String, Sendable, CaseIterable {
+        case equal = "=="
+        case notEqual = "!="
+        case less = "<"
+        case lessOrEqual = "<="
+        case greater = ">"
+        case greaterOrEqual = ">="
+
+        /// True for `<`, `<=`, `>` and `>=`.
+        public var isOrdering: Bool { self != .equal && self != .notEqual }
+    }
+
+    /// A test that is true if one of the keywords passes it.
+    public enum KeywordTest: Sendable, Hashable {
+        case isIn([String])
+        case matches(TextMatch)
+    }
+
+    case constant(Bool)
+    case comparison(PredicateKey, Relation, PredicateValue)
+    /// Lower and upper bound, both inclusive; neither is null.
+    case between(PredicateKey, PredicateValue, PredicateValue)
+    /// Null in the list matches a missing value.
+    case isIn(PredicateKey, [PredicateValue])
+    case text(PredicateKey, TextMatch)
+    /// `(key & mask) == value`, or `!=` if `isEqual` is false.
+    case bits(PredicateKey, mask: Int64, isEqual: Bool, value: Int64)
+    case anyKeyword(KeywordTest)
+    case near(GeoCircle)
+    case inside(GeoBox)
+    case and([PredicateNode])
+    case or([PredicateNode])
+    case not(PredicateNode)
+}
+
+extension PredicateNode {
+    func measure(_ nodes: inout Int, _ values: inout Int) {
+        nodes += 1
+        switch self {
+        case .and(let operands), .or(let operands): for operand in operands { operand.measure(&nodes, &values) }
+        case .not(let operand): operand.measure(&nodes, &values)
+        case .isIn(_, let list): values += list.count
+        case .anyKeyword(.isIn(let list)): values += list.count
+        default: break
+        }
+    }
+}
+
+extension PredicateNode {
+    func evaluate(_ subject: some PredicateSubject) -> Bool {
+        switch self {
+        case .constant(let truth): return truth
+        case .comparison(let key, let relation, let value):
+            return Self.compare(subject.value(of: key), relation, value)
+        case .between(let key, let lower, let upper):
+            let value = subject.value(of: key)
+            return value.isBefore(lower) == false && upper.isBefore(value) == false
+        case .isIn(let key, let list): return list.contains(subject.value(of: key))
+        case .text(let key, let match):
+            guard case .text(let text) = subject.value(of: key) else { return false }
+            return match.matches(text)
+        case .bits(let key, let mask, let isEqual, let value):
+            guard case .integer(let bits) = subject.value(of: key) else { return !isEqual }
+            return (bits & mask == value) == isEqual
+        case .anyKeyword(.isIn(let list)):
+            return subject.words.contains { word in list.contains { $0.utf8.elementsEqual(word.utf8) } }
+        case .anyKeyword(.matches(let match)): return subject.words.contains { match.matches($0) }
+        case .near(let circle):
+            guard let place = subject.place else { return false }
+            return circle.contains(latitude: place.latitude, longitude: place.longitude)
+        case .inside(let box):
+            guard let place = subject.place else { return false }
+            return box.contains(latitude: place.latitude, longitude: place.longitude)
+        case .and(let operands): return operands.allSatisfy { $0.evaluate(subject) }
+        case .or(let operands): return operands.contains { $0.evaluate(subject) }
+        case .not(let operand): return !operand.evaluate(subject)
+        }
+    }
+
+    private static func compare(_ left: PredicateValue, _ relation: Relation, _ right: PredicateValue) -> Bool {
+        switch relation {
+        case .equal: left == right
+        case .notEqual: left != right
+        case .less: left.isBefore(right) == true
+        case .lessOrEqual: right.isBefore(left) == false
+        case .greater: right.isBefore(left) == true
+        case .greaterOrEqual: left.isBefore(right) == false
+        }
+    }
+}
+
+extension PredicateNode {
+    /// Returns the same condition with operands flattened, sorted by their bytes and deduplicated, constants folded,
+    /// and negations moved into equalities.
+    func normalized() -> PredicateNode {
+        switch self {
+        case .comparison(_, let relation, .null) where relation.isOrdering: return .constant(false)
+        case .comparison(let key, .notEqual, .integer(let flag)) where key.type == .flag:
+            // A flag is never null.
+            return .comparison(key, .equal, .integer(1 - flag))
+        case .between(let key, let lower, let upper):
+            if lower == .null || upper == .null || upper.isBefore(lower) == true { return .constant(false) }
+            return lower == upper ? .comparison(key, .equal, lower) : self
+        case .isIn(let key, let list):
+            let values = Self.ordered(Set(list))
+            guard let first = values.first else { return .constant(false) }
+            return values.count == 1 ? .comparison(key, .equal, first) : .isIn(key, values)
+        case .text(let key, let match) where match.kind == .equals && match.folding.isEmpty:
+            return .comparison(key, .equal, .text(match.pattern))
+        case .bits(let key, let mask, let isEqual, let value):
+            if value & ~mask != 0 { return .constant(!isEqual) }
+            return .bits(key, mask: mask, isEqual: isEqual, value: value)
+        case .anyKeyword(.isIn(let list)):
+            let words = Set(list).sorted { $0.utf8.lexicographicallyPrecedes($1.utf8) }
+            guard let first = words.first else { return .constant(false) }
+            return .anyKeyword(words.count == 1 ? .matches(TextMatch(.equals, first)) : .isIn(words))
+        case .and(let operands): return Self.joined(operands, neutral: true)
+        case .or(let operands): return Self.joined(operands, neutral: false)
+        case .not(let operand): return operand.normalized().negated()
+        default: return self
+        }
+    }
+
+    private func negated() -> PredicateNode {
+        switch self {
+        case .constant(let truth): .constant(!truth)
+        case .not(let operand): operand
+        case .comparison(let key, .equal, let value): Self.comparison(key, .notEqual, value).normalized()
+        case .comparison(let key, .notEqual, let value): .comparison(key, .equal, value)
+        case .bits(let key, let mask, let isEqual, let value):
+            .bits(key, mask: mask, isEqual: !isEqual, value: value)
+        default: .not(self)
+        }
+    }
+
+    private static func joined(_ operands: [PredicateNode], neutral: Bool) -> PredicateNode {
+        var flat: Set<PredicateNode> = []
+        for operand in operands.map({ $0.normalized() }) {
+            switch operand {
+            case .constant(neutral): continue
+            case .constant: return .constant(!neutral)
+            case .and(let inner) where neutral: flat.formUnion(inner)
+            case .or(let inner) where !neutral: flat.formUnion(inner)
+            default: flat.insert(operand)
+            }
+        }
+        guard let first = flat.first else { return .constant(neutral) }
+        guard flat.count > 1 else { return first }
+        let sorted = flat.map { (node: $0, bytes: $0.json.bytes) }
+            .sorted { $0.bytes.lexicographicallyPrecedes($1.bytes) }
+            .map(\.node)
+        return neutral ? .and(sorted) : .or(sorted)
+    }
+
+    /// Sorts null first, then by number or bytes. All values of one key are of the same kind.
+    private static func ordered(_ values: Set<PredicateValue>) -> [PredicateValue] {
+        values.sorted { left, right in left.isBefore(right) ?? (left == .null && right != .null) }
+    }
+}

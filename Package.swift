@@ -69,6 +69,7 @@ let modules: [Module] = [
     Module(layer: 0, name: "CLibRaw", kind: .system(pkgConfig: "libraw", apt: "libraw-dev")),
     Module(layer: 0, name: "CZlib", kind: .system(pkgConfig: nil, apt: "zlib1g-dev")),
     Module(layer: 0, name: "CCrypto", kind: .system(pkgConfig: "libcrypto", apt: "libssl-dev")),
+    Module(layer: 0, name: "CLinux", kind: .system(pkgConfig: nil, apt: "libc6-dev")),
     Module(layer: 0, name: "CMetadata", kind: .c, dependencies: ["CGExiv2"]),
     Module(layer: 0, name: "CTimeZones", kind: .c),
     Module(layer: 0, name: "CRaw", kind: .c, dependencies: ["CLibRaw"]),
@@ -77,7 +78,7 @@ let modules: [Module] = [
     Module(layer: 0, name: "CProcess", kind: .c),
     Module(layer: 0, name: "CAcceptLimit", kind: .c),
     Module(layer: 0, name: "JSONValue"),
-    Module(layer: 0, name: "Basics", dependencies: ["CCrypto"]),
+    Module(layer: 0, name: "Basics", dependencies: ["CCrypto", "CLinux"]),
 
     // Layer 1, model: values only
     Module(layer: 1, name: "SamplePhotos"),

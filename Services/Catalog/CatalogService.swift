@@ -228,7 +228,7 @@ struct CatalogService: RunnableService {
         return store
     }
 
-    /// Registers the sections of the method `metrics`.
+    /// Registers the sections of the method `figures`.
     private func report(to metrics: Hosting.Metrics, _ fetches: FetchEngine, _ quarantine: Quarantine) {
         let (servers, workers, examiner, writer) = (servers, workers, examiner, writer)
         let (store, tail, uploads, collector) = (store, tail, uploads, collector)

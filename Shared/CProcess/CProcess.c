@@ -9,7 +9,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/eventfd.h>
 #include <sys/file.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -315,7 +314,6 @@ int safelight_open_beneath(int folder, const char *path, int flags) {
 
 // MARK: - Threads
 
-int safelight_event(void) { return eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK); }
 
 struct thread_start {
     void (*body)(void *);

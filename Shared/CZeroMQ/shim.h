@@ -1,6 +1,5 @@
 #ifndef SAFELIGHT_CZEROMQ_H
 #define SAFELIGHT_CZEROMQ_H
-#include <sys/eventfd.h>
 #include <sys/prctl.h>
 #include <zmq.h>
 

@@ -65,7 +65,7 @@ final class TransactionWriter: Sendable {
         self.clock = clock
     }
 
-    /// The counters for the method `metrics`.
+    /// The counters for the method `figures`.
     var metrics: WriterMetrics { state.withLock { $0.metrics } }
 
     var queueDepth: Int { state.withLock { $0.queue.count } }

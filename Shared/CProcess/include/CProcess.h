@@ -88,9 +88,6 @@ int safelight_file_birth(const char *path, uint64_t *inode, int64_t *birth, uint
 /// RESOLVE_NO_MAGICLINKS).
 int safelight_open_beneath(int folder, const char *path, int flags);
 
-/// Makes a non-blocking eventfd with close-on-exec.
-int safelight_event(void);
-
 /// Starts a detached thread named `name` (at most 15 bytes) with a stack of 1 MiB.
 int safelight_thread(const char *name, void (*body)(void *), void *context);
 

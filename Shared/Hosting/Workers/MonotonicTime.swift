@@ -1,4 +1,4 @@
-import CProcess
+import Basics
 import Glibc
 
 /// An instant of the monotonic clock.
@@ -6,9 +6,7 @@ struct MonotonicTime: Comparable {
     let microseconds: Int64
 
     static func now() -> MonotonicTime {
-        var time = timespec()
-        clock_gettime(CLOCK_MONOTONIC, &time)
-        return MonotonicTime(microseconds: Int64(time.tv_sec) * 1_000_000 + Int64(time.tv_nsec) / 1000)
+        MonotonicTime(microseconds: MonotonicClock.system.nowMicroseconds())
     }
 
     func after(microseconds: Int64) -> MonotonicTime {
@@ -28,4 +26,12 @@ struct MonotonicTime: Comparable {
     }
 
     static func < (left: MonotonicTime, right: MonotonicTime) -> Bool { left.microseconds < right.microseconds }
+}
+
+extension EventDescriptor {
+    /// Waits until it is signalled, and clears it, or until the time is reached.
+    func wait(until: MonotonicTime) {
+        var polled = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
+        if poll(&polled, 1, until.pollTimeout) > 0 { clear() }
+    }
 }

@@ -1,3 +1,4 @@
+import Basics
 import CProcess
 import Glibc
 import JSONValue
@@ -122,7 +123,7 @@ final class RunningWorker {
         var hasInput = false, canSend = false, wasRung = false
     }
 
-    private func wait(_ wakeup: WorkerWakeup, until: MonotonicTime?, sending: Bool = false) -> Events {
+    private func wait(_ wakeup: EventDescriptor, until: MonotonicTime?, sending: Bool = false) -> Events {
         var polled = [
             pollfd(fd: socket, events: Int16(POLLIN) | (sending ? Int16(POLLOUT) : 0), revents: 0),
             pollfd(fd: wakeup.descriptor, events: Int16(POLLIN), revents: 0),
@@ -141,7 +142,7 @@ final class RunningWorker {
     }
 
     /// Waits for the worker's first frame.
-    func awaitReady(until deadline: MonotonicTime, wakeup: WorkerWakeup, isStopping: () -> Bool)
+    func awaitReady(until deadline: MonotonicTime, wakeup: EventDescriptor, isStopping: () -> Bool)
         throws(WorkerStartError)
     {
         while true {
@@ -166,7 +167,7 @@ final class RunningWorker {
     }
 
     /// Waits for the wakeup; returns false if the worker ended, or sent anything without a job.
-    func waitForWakeup(_ wakeup: WorkerWakeup) -> Bool {
+    func waitForWakeup(_ wakeup: EventDescriptor) -> Bool {
         while true {
             let events = wait(wakeup, until: nil)
             if events.hasInput { return false }
@@ -180,7 +181,7 @@ final class RunningWorker {
     func perform(
         _ job: WorkerJob,
         until wallDeadline: MonotonicTime,
-        wakeup: WorkerWakeup,
+        wakeup: EventDescriptor,
         interruption: () -> (isCancelled: Bool, deadline: MonotonicTime)
     ) -> Outcome {
         var deadline = wallDeadline

@@ -48,7 +48,7 @@ public final class WorkerPool: Sendable {
     struct SlotState {
         enum Stage: Equatable { case starting, idle, busy(UInt64), backingOff, ended }
         var stage = Stage.starting
-        var wakeup: WorkerWakeup
+        var wakeup: EventDescriptor
         var pid: Int32 = 0
         var isCancelled = false
         /// True if the outcome of the first start is known.
@@ -89,7 +89,7 @@ public final class WorkerPool: Sendable {
             additions: environment,
             limits: limits
         )
-        let slots = (0..<min(max(1, count), 64)).map { _ in SlotState(wakeup: WorkerWakeup()) }
+        let slots = (0..<min(max(1, count), 64)).map { _ in SlotState(wakeup: EventDescriptor()) }
         self.count = slots.count
         self.state = Mutex(State(queue: WorkerQueue(limit: max(1, queueLimit)), slots: slots))
     }

@@ -1,3 +1,4 @@
+import Basics
 import CProcess
 import Glibc
 import JSONValue
@@ -10,14 +11,14 @@ import Logging
 struct WorkerSlot {
     private let pool: WorkerPool
     private let index: Int
-    private let wakeup: WorkerWakeup
+    private let wakeup: EventDescriptor
 
     /// How long a worker may take until it reports that it is ready, in seconds.
     private static let startSeconds = 10
     private static let firstPause = 100_000 as Int64
     private static let longestPause = 5_000_000 as Int64
 
-    static func start(pool: WorkerPool, index: Int, wakeup: WorkerWakeup) -> Bool {
+    static func start(pool: WorkerPool, index: Int, wakeup: EventDescriptor) -> Bool {
         final class Box {
             let slot: WorkerSlot
             init(_ slot: WorkerSlot) { self.slot = slot }

@@ -66,15 +66,11 @@ final class PollLoop: Sendable {
     private let shared = Mutex(Shared())
     private let isAwake = Atomic(false)
     private let thread = Atomic<UInt>(0)
-    private let wakeup: Int32
+    private let wakeup = EventDescriptor()
 
     init() throws(MessagingError) {
-        let descriptor = eventfd(0, Int32(EFD_NONBLOCK | EFD_CLOEXEC))
-        guard descriptor >= 0 else { throw .noThread(reason: String(cString: strerror(errno))) }
-        wakeup = descriptor
+        guard wakeup.descriptor >= 0 else { throw .noThread(reason: String(cString: strerror(errno))) }
     }
-
-    deinit { Glibc.close(wakeup) }
 
     var isCurrent: Bool { thread.load(ordering: .relaxed) == pthread_self() }
 
@@ -149,7 +145,7 @@ final class PollLoop: Sendable {
 
     func wake() {
         guard !isAwake.exchange(true, ordering: .sequentiallyConsistent) else { return }
-        eventfd_write(wakeup, 1)
+        wakeup.signal()
     }
 
     func closeAll() async {
@@ -241,7 +237,7 @@ final class PollLoop: Sendable {
 
     private func wait(_ registrations: inout [Registration], _ items: inout [zmq_pollitem_t]) {
         items.removeAll(keepingCapacity: true)
-        items.append(zmq_pollitem_t(socket: nil, fd: wakeup, events: Int16(ZMQ_POLLIN), revents: 0))
+        items.append(zmq_pollitem_t(socket: nil, fd: wakeup.descriptor, events: Int16(ZMQ_POLLIN), revents: 0))
         var nearest: Int64 = 1_000_000
         let now = MonotonicClock.system.nowMicroseconds()
         for registration in registrations {
@@ -265,10 +261,7 @@ final class PollLoop: Sendable {
         let milliseconds = nearest == 0 ? 0 : Int((nearest + 999) / 1000)
         let count = zmq_poll(&items, Int32(items.count), milliseconds)
         isAwake.store(true, ordering: .sequentiallyConsistent)
-        if items[0].revents != 0 {
-            var value: eventfd_t = 0
-            eventfd_read(wakeup, &value)
-        }
+        if items[0].revents != 0 { wakeup.clear() }
         var position = 1
         for index in registrations.indices {
             registrations[index].isReady = count > 0 && items[position].revents != 0

@@ -11,7 +11,7 @@ enum CatalogErrorMapping {
         case let error as RPCError: error
         case let error as CatalogError: rpcError(error)
         case let error as StorageError: error.rpcError
-        case let error as PredicateError: rpcError(error)
+        case let error as PredicateError: error.rpcError
         case is CancellationError: ErrorCode.userCancelled.error("the request was cancelled")
         default: ErrorCode.internalError.error("the catalog failed; see its log")
         }
@@ -23,15 +23,6 @@ enum CatalogErrorMapping {
         case is RPCError, is CatalogError, is PredicateError, is CancellationError: false
         default: true
         }
-    }
-
-    private static func rpcError(_ error: PredicateError) -> RPCError {
-        var data = JSONObject()
-        if let key = error.key { data["key"] = .string(key) }
-        if let entityClass = error.entityClass { data["class"] = .string(entityClass.rawValue) }
-        if let offset = error.offset { data["offset"] = JSON(offset) }
-        if !error.allowed.isEmpty { data["allowed"] = JSON(error.allowed) }
-        return (ErrorCode(rawValue: error.name.rawValue) ?? .invalidOptions).error(error.message, data)
     }
 
     private static func rpcError(_ error: CatalogError) -> RPCError {

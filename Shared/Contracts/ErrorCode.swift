@@ -181,6 +181,6 @@ extension PredicateError {
         if let entityClass { data["class"] = .string(entityClass.rawValue) }
         if let offset { data["offset"] = JSON(offset) }
         if !allowed.isEmpty { data["allowed"] = JSON(allowed) }
-        return (ErrorCode(rawValue: name.rawValue) ?? .invalidPredicate).error(description, data)
+        return (ErrorCode(rawValue: name.rawValue) ?? .invalidPredicate).error(message, data)
     }
 }

@@ -53,9 +53,9 @@ struct Module {
 }
 
 let programs = ["Catalog", "Thumbnailer", "ChangeBroker", "Editor", "CommandLine"]
-/// What everything that speaks the protocol needs.
+/// The modules of everything that speaks the protocol.
 let protocolModules = ["Contracts", "Messaging", "PhotoModel", "JSONValue"]
-/// What every service needs.
+/// The modules of every service.
 let serviceModules = protocolModules + ["Hosting", "Basics", "Logging", "ArgumentParser", "ServiceLifecycle"]
 
 let modules: [Module] = [

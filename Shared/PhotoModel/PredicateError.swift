@@ -13,7 +13,7 @@ public struct PredicateError: Error, Sendable, Equatable, CustomStringConvertibl
     }
 
     public let name: Name
-    /// What is wrong and what to do.
+    /// The error and its remedy.
     public let message: String
     /// The key at fault.
     public var key: String?

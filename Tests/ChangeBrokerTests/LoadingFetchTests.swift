@@ -56,7 +56,7 @@ struct LoadingFetchTests {
                 record(11, 1, 3, 5), record(12, 2, nil, 1), record(13, 3, 2, nil), record(14, 1, 5, 0),
             ]
             for record in records { #expect(carry(&fetches, over: record).messages.isEmpty) }
-            // What the catalog had at that moment.
+            // The catalog's state at that moment.
             var ratings = [1: 3, 3: 2]
             for record in records where record.sequence <= moment {
                 let change = try #require(record.assets.first)

@@ -9,7 +9,7 @@ final class ServiceSupervisor: Sendable {
     private let programs: FilePath
     private let variables: [String: String]
     private let output: Output
-    /// Whether each service has become ready; fulfilled when that is known.
+    /// True for each service that has become ready; fulfilled when that is known.
     private let starts: [ServiceName: Promise<Bool>]
 
     init(programs: FilePath, variables: [String: String], output: Output) {

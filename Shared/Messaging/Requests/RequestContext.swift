@@ -1,6 +1,6 @@
 public import Basics
 
-/// What a handler knows about a request besides its method and parameters, and how it sends notifications.
+/// The properties of a request besides its method and parameters, and the sender of its notifications.
 public struct RequestContext: Sendable {
     /// The frames after the JSON frame, in order.
     public let attachments: [Bytes]

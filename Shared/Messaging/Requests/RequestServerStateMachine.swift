@@ -45,7 +45,7 @@ struct RequestServerStateMachine {
         let reservation: RequestReservation?
     }
 
-    /// What the server does about a message.
+    /// The server's decision about a message.
     enum Decision {
         /// The message is dropped, or it waits behind a large one.
         case nothing

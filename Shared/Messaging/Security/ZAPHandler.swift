@@ -19,7 +19,7 @@ actor ZAPHandler: SocketOwner {
 
     /// Binds; from then on ZAP requests are answered.
     init(authenticator: ZAPAuthenticator, context: MessagingContext, clock: MonotonicClock) throws(MessagingError) {
-        let thread = try PollThread(name: "doorkeeper", context: context)
+        let thread = try PollThread(name: "zap", context: context)
         let socket = try Socket(ZMQ_ROUTER, context: context)
         try socket.set(ZMQ_LINGER, 0 as Int32)
         try socket.set(ZMQ_SNDHWM, 0 as Int32)

@@ -21,7 +21,7 @@ public enum MetadataError: Error, Sendable, Hashable, CustomStringConvertible {
         }
     }
 
-    /// What is wrong and what to do.
+    /// The error and its remedy.
     public var message: String {
         switch self {
         case .unsupported(let found, let supported):

@@ -17,7 +17,7 @@ struct HostileMixTests {
     private static let seconds = ProcessInfo.processInfo.environment["SAFELIGHT_FUZZ_SECONDS"].flatMap(Double.init) ?? 8
     private static let honest = 10
 
-    /// What the honest clients report, by kind of request.
+    /// The report of the honest clients, by kind of request.
     private struct Answers {
         var slowest: [String: Duration] = [:]
         var counts: [String: Int64] = [:]

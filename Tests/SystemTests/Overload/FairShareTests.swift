@@ -73,7 +73,8 @@ struct FairShareTests {
         try services.start([.catalog])
         let (hungry, library) = (try services.library("hungry"), try services.library())
         let small = try await take(library, NewResource(source: .attachment(0)), [TestImages.jpeg(seed: 1)])
-        let large = try (0..<3).map { try video(photos, "\($0).mp4", mebibytes: 1536, width: 640 + 16 * $0) }
+        let size = TestEnvironment.rounds(1) > 1 ? 1536 : 512
+        let large = try (0..<3).map { try video(photos, "\($0).mp4", mebibytes: size, width: 640 + 16 * $0) }
 
         func during<Value: Sendable>(_ name: String, _ work: @escaping @Sendable () async throws -> Value) async throws
             -> Value
@@ -88,8 +89,8 @@ struct FairShareTests {
             let value = try await worked
             let time = ContinuousClock().now - begun
             TestPaths.report("\(name) took \(time), the slowest of \(count) short reads meanwhile \(slowest)")
-            #expect(slowest < .seconds(1), "\(name)")
-            #expect(time > .seconds(1), "\(name) is too short to show anything")
+            // A read that waited for the whole work would take as long as the work.
+            #expect(slowest < .seconds(1) && slowest * 4 < time, "\(name)")
             return value
         }
         // Two at a time, one per processor.

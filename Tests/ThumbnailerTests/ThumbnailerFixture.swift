@@ -3,6 +3,7 @@ import ArgumentParser
 import Contracts
 import Foundation
 import Hosting
+import ImageFormats
 import JSONValue
 import Logging
 import Messaging
@@ -46,11 +47,14 @@ struct ThumbnailerFixture: Sendable {
         let resources = try ResourceStore(root: folder.file("library/resources"))
         let catalog = ScriptedCatalog { bytes, type in
             let stored = try resources.put(bytes: bytes)
+            let header = try? ImageHeader.read(bytes)
             return AssetResource(
                 type: type,
                 digest: stored.digest.text,
                 size: stored.size,
-                contentType: "public.jpeg"
+                contentType: header?.kind.contentType ?? "public.jpeg",
+                pixelWidth: header?.pixelWidth ?? 0,
+                pixelHeight: header?.pixelHeight ?? 0
             )
         }
         let endpoints = try EndpointOptions.parse(["--run", folder.file("run")]).resolve { _ in nil }

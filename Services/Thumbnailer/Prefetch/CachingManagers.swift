@@ -181,12 +181,13 @@ final class CachingManagers: Sendable {
     {
         guard let answer = try? await source.assets([task.asset], atLeast: nil), let asset = answer.assets[task.asset]
         else { return [:] }
-        var plans: [(options: CachingManagerTable.CachingOptions, plan: RenditionPlan)] = []
+        var plans: [(options: CachingManagerTable.CachingOptions, plan: RenditionPlan, source: AssetResource)] = []
         for options in task.optionSets {
             guard let plan = try? RenditionPlan(options.request(task.asset), of: asset),
+                let source = try? RenditionPlan.resource(of: asset, version: options.version),
                 answer.rpcError(of: plan, asset) == nil
             else { continue }
-            plans.append((options, plan))
+            plans.append((options, plan, source))
         }
         var prepared: [CachingManagerTable.CachingOptions: RenditionPlan] = [:]
         if task.allowsHighQuality {
@@ -194,7 +195,9 @@ final class CachingManagers: Sendable {
             for (entry, failure) in zip(plans, failures) where failure == nil { prepared[entry.options] = entry.plan }
         } else {
             for entry in plans {
-                if await renditions.degraded(entry.plan) == nil { _ = await renditions.fastDecode(entry.plan) }
+                if await renditions.degraded(entry.plan, of: entry.source) == nil {
+                    _ = await renditions.fastDecode(entry.plan)
+                }
                 prepared[entry.options] = entry.plan
             }
         }

@@ -28,16 +28,17 @@ struct ImageRequestService: Sendable {
             return try await reply.send(held, index: 0, context)
         }
         if let refusal = answer.rpcError(of: plan, asset) { throw refusal }
+        let original = try RenditionPlan.resource(of: asset, version: request.version)
         switch request.effectiveDeliveryMode(acceptsNotifications: context.acceptsNotifications) {
         case .highQualityFormat:
             return try await reply.send(try await renditions.rendered(plan), index: 0, context)
         case .fastFormat:
-            if let degraded = await degraded(plan) {
+            if let degraded = await renditions.degraded(plan, of: original) {
                 return try await reply.send(degraded, index: 0, isDegraded: true, context)
             }
             return try await reply.send(try await renditions.rendered(plan), index: 0, context)
         case .opportunistic:
-            let (delivery, before) = try await opportunistic(request, plan, reply, context.notifier)
+            let (delivery, before) = try await opportunistic(request, plan, original, reply, context.notifier)
             return try await reply.send(delivery, index: before, context)
         }
     }
@@ -79,6 +80,7 @@ struct ImageRequestService: Sendable {
     private func opportunistic(
         _ request: ImageRequest,
         _ plan: RenditionPlan,
+        _ original: AssetResource,
         _ reply: ImageReplyBuilder,
         _ notifier: Notifier
     ) async throws(RPCError) -> (RenditionProvider.Delivery, Int) {
@@ -88,7 +90,7 @@ struct ImageRequestService: Sendable {
                     return .final(.failure(error))
                 }
             }
-            group.addTask { .degraded(await sendDegraded(request, plan, reply, notifier)) }
+            group.addTask { .degraded(await sendDegraded(request, plan, original, reply, notifier)) }
             var final: Result<RenditionProvider.Delivery, RPCError>?
             var count = 0
             // The response is sent after both have ended, so no degraded image can follow it.
@@ -109,6 +111,7 @@ struct ImageRequestService: Sendable {
     private func sendDegraded(
         _ request: ImageRequest,
         _ plan: RenditionPlan,
+        _ original: AssetResource,
         _ reply: ImageReplyBuilder,
         _ notifier: Notifier
     ) async -> Int {
@@ -121,13 +124,9 @@ struct ImageRequestService: Sendable {
             largest = degraded.rendition.area
             sent += 1
         }
-        await send(await degraded(plan))
+        await send(await renditions.degraded(plan, of: original))
         if request.allowsSecondaryDegradedImage, !Task.isCancelled { await send(await renditions.fastDecode(plan)) }
         return sent
-    }
-
-    private func degraded(_ plan: RenditionPlan) async -> RenditionProvider.Delivery? {
-        await renditions.degraded(plan)
     }
 
     static func asset(_ id: ObjectID, of answer: AssetResolver.Answer) throws(RPCError) -> AssetSummary {

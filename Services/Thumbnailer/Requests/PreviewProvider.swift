@@ -59,6 +59,11 @@ final class PreviewProvider: Sendable {
         await degraded(PreviewRequest(plan: plan, isFast: true))
     }
 
+    /// Returns true if a rendition from a cheap decode is cached.
+    func hasFastDecode(_ plan: RenditionPlan) -> Bool {
+        memory.rendition(PreviewRequest(plan: plan, isFast: true)) != nil
+    }
+
     private func degraded(_ wanted: PreviewRequest) async -> StoredRendition? {
         if let rendition = memory.rendition(wanted) { return rendition }
         // A missing preview is not an error: the rendition itself follows and reports what is wrong.

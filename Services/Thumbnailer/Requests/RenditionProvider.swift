@@ -10,7 +10,7 @@ import Storage
 final class RenditionProvider: Sendable {
     /// The version of the rendering code, part of every cache key: renditions made by an older version are never
     /// served.
-    static let renderer = "3"
+    static let renderer = "4"
     /// The most renditions made from one decode.
     static let batch = 8
 
@@ -137,16 +137,23 @@ final class RenditionProvider: Sendable {
 
     // MARK: Degraded images
 
-    /// Returns a degraded image to show meanwhile: a smaller cached rendition, or the preview embedded in the file.
-    func degraded(_ plan: RenditionPlan) async -> Delivery? {
-        for shape in previews.smaller(plan) {
-            let rendition =
-                memory.rendition(shape) ?? disk.rendition(RenditionKey(shape, renderer: Self.renderer))
-            if let rendition {
-                return Delivery(rendition: rendition, reason: .smaller)
+    /// Returns a degraded image to show meanwhile: a smaller cached rendition, the preview embedded in the file, or else
+    /// an image from a cheap decode. It has at least a quarter of the requested size in both directions; nil if there is
+    /// none, or if the requested image itself takes hardly longer.
+    func degraded(_ plan: RenditionPlan, of source: AssetResource) async -> Delivery? {
+        let goal = DegradedImageGoal(plan, of: source)
+        if let goal {
+            for shape in previews.smaller(plan) {
+                let rendition =
+                    memory.rendition(shape) ?? disk.rendition(RenditionKey(shape, renderer: Self.renderer))
+                if let rendition, goal.isNear(rendition) { return Delivery(rendition: rendition, reason: .smaller) }
+            }
+            if let preview = await previews.embedded(plan), goal.isNear(preview) {
+                return Delivery(rendition: preview, reason: .preview)
             }
         }
-        return await previews.embedded(plan).map { Delivery(rendition: $0, reason: .preview) }
+        guard goal?.needsAllPixels ?? true || previews.hasFastDecode(plan) else { return nil }
+        return await fastDecode(plan)
     }
 
     /// Returns a rendition from a cheap decode; nil if the format has none.

@@ -19,9 +19,21 @@ enum DecodeScale {
         return [3, 4].first { Double($0) / 8 * ratio >= 1.4 } ?? full
     }
 
-    /// Returns the smallest fraction at which both sides reach the goal.
-    static func eighths(width: Int, height: Int, reaching goal: (width: Int, height: Int)) -> Int {
-        scales.first { side(width, $0) >= goal.width && side(height, $0) >= goal.height } ?? full
+    /// The largest number of pixels that are decoded for a quick look, unless a quarter of the size has more.
+    private static let quickPixels = 2_000_000
+
+    /// Returns the fraction for a quick look: the smallest that reaches the wanted size, if that is cheap, and at least
+    /// a quarter of the wanted size.
+    static func eighthsOfQuickLook(_ geometry: RenditionGeometry) -> Int {
+        let (region, resized) = (geometry.region, geometry.resized)
+        func reaches(_ eighths: Int, times: Int) -> Bool {
+            times * side(region.width, eighths) >= min(resized.width, region.width)
+                && times * side(region.height, eighths) >= min(resized.height, region.height)
+        }
+        let least = scales.first { reaches($0, times: 4) } ?? full
+        let wanted = [1, 2, 4].first { reaches($0, times: 1) } ?? 4
+        let cheap = [4, 2].first { region.width * region.height * $0 * $0 / 64 <= quickPixels } ?? 1
+        return max(least, min(wanted, cheap))
     }
 
     /// Returns the length of a side at a fraction, trimmed.

@@ -4,9 +4,6 @@ import PhotoModel
 
 /// Renders low-quality images quickly.
 public enum Preview {
-    /// JPEGs above this number of pixels are decoded at a fraction only.
-    private static let cheapPixels = 2_000_000
-
     /// Returns the preview that is embedded in the file, fitted to the options as far as its pixels allow: oriented,
     /// cropped and scaled down, but never enlarged. Nil if there is none that shows the whole image.
     public static func embedded(
@@ -28,7 +25,8 @@ public enum Preview {
     /// Returns an image from a decode that takes a small part of the time of a full one; nil if there is no such
     /// decode.
     ///
-    /// A JPEG is decoded at half its size at most. For other formats only the embedded preview is quick.
+    /// A JPEG is decoded at half its size at most; the image has at least a quarter of the wanted size in both directions.
+    /// For other formats only the embedded preview is quick.
     public static func quick(
         _ bytes: [UInt8],
         _ options: RenditionOptions,
@@ -39,8 +37,7 @@ public enum Preview {
         let header = try ImageProbe.header(of: bytes, limits: limits)
         let area = header.pixelWidth * header.pixelHeight
         guard header.kind == .jpeg, area >= 64 * 64 else { return nil }
-        // At an eighth the content is recognizable; half is the largest scale that is still quick.
-        let eighths = [4, 2].first { area * $0 * $0 / 64 <= cheapPixels } ?? 1
+        let eighths = DecodeScale.eighthsOfQuickLook(try RenditionGeometry(options, for: header))
         let wand = try Decoder.decode(bytes, header, eighths: eighths, scale: 0, limits: limits)
         ImagingLibrary.enter(.working)
         return try finish(wand, options)

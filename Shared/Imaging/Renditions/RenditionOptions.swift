@@ -19,8 +19,8 @@ public struct RenditionOptions: Sendable, Hashable {
     public enum ResizeMode: String, Sendable, Hashable, CaseIterable {
         /// Full size, whatever the target.
         case none
-        /// At least the target if the source has that many pixels, and up to twice as large, whichever is fastest. A
-        /// JPEG is decoded at the smallest fraction that reaches the target. Never enlarged.
+        /// The target if the source has that many pixels, else all pixels: never enlarged. A filled target is covered,
+        /// and nothing is cut off.
         case fast
         /// Exactly the target, enlarged if necessary.
         case exact

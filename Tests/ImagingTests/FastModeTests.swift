@@ -1,0 +1,64 @@
+import Foundation
+@testable import Imaging
+import TestSupport
+import Testing
+
+/// Compares the fast mode with the exact mode, over a grid of sizes and real photos.
+@Suite(.serialized, .timeLimit(.minutes(10)))
+struct FastModeTests {
+    /// Photographs of phones and cameras, 2 to 16 megapixels.
+    private static let photos = [
+        "HMD_Nokia_8.3_5G.jpg", "iphone_hdr_YES.jpg", "canon_hdr_NO.jpg", "28-hex_value.jpg", "42_IndexError.jpg",
+        "Landscape_1.jpg", "Portrait_6.jpg", "samplefilehub.heif",
+    ]
+    /// Sizes around an eighth, a quarter, three eighths and a half of the photos, and others.
+    private static let sides = [64, 120, 225, 256, 380, 408, 450, 504, 816]
+
+    private func render(_ bytes: [UInt8], _ side: Int, _ mode: RenditionOptions.ResizeMode) throws -> RenderedImage {
+        try Rendition.render(
+            bytes,
+            RenditionOptions(target: .size(width: side, height: side), resizeMode: mode, format: .png)
+        )
+    }
+
+    @Test(.spec("S-43"), arguments: photos) func `the fast mode is within 35 dB of the exact mode`(name: String) throws
+    {
+        let file = try #require(try Needed.photographs(["jpg", "heif"]).first { $0.lastPathComponent == name })
+        let bytes = SharedPhotos.bytes(file)
+        for side in Self.sides {
+            let exact = try render(bytes, side, .exact)
+            var fast = try render(bytes, side, .fast)
+            let info = try ImageProbe.info(of: bytes)
+            #expect(fast.pixelWidth >= min(exact.pixelWidth, info.pixelWidth), "\(side)")
+            #expect(fast.pixelHeight >= min(exact.pixelHeight, info.pixelHeight), "\(side)")
+            if fast.pixelWidth != exact.pixelWidth { fast = try render(fast.bytes, side, .exact) }
+            let decibels = try TestPixels(fast.bytes).psnr(TestPixels(exact.bytes))
+            #expect(decibels >= 35, "\(name) at \(side) px: \(decibels) dB")
+        }
+    }
+
+    @Test(.spec("S-45")) func `a quick look has at least a quarter of the wanted size, and as little as is enough`()
+        throws
+    {
+        for (width, height) in [(1201, 801), (640, 480), (3000, 2000), (97, 1700)] {
+            let bytes = TestImages.jpeg(width: width, height: height)
+            for side in [20, 90, 380, 1000, 5000] {
+                for mode in [RenditionOptions.ResizeMode.fast, .exact] {
+                    let options = RenditionOptions(target: .size(width: side, height: side), resizeMode: mode)
+                    guard let look = try Preview.quick(bytes, options) else {
+                        Issue.record("there is no quick look of \(width) by \(height)")
+                        continue
+                    }
+                    let image = try Rendition.render(bytes, options)
+                    let full = (width: min(width, image.pixelWidth), height: min(height, image.pixelHeight))
+                    #expect(4 * look.pixelWidth >= full.width, "\(width) by \(height) at \(side): \(look.pixelWidth)")
+                    #expect(
+                        4 * look.pixelHeight >= full.height,
+                        "\(width) by \(height) at \(side): \(look.pixelHeight)"
+                    )
+                    #expect(look.pixelWidth <= full.width + 1 && look.pixelHeight <= full.height + 1)
+                }
+            }
+        }
+    }
+}

@@ -3,11 +3,13 @@ public import PhotoModel
 
 /// `resource.read`: the bytes of a resource (T-31, T-32).
 ///
-/// A REQ client, or a request without credit, gets one response with up to 8 MiB from `offset` as its attachment. With
-/// credit, `resource.chunk {offset}` notifications with an attachment each precede the response.
+/// A REQ client, or a request without credit, gets one response with all requested bytes as its attachment. More than
+/// ``maxReplyBytes`` are refused as `limit_exceeded`; they are read in ranges, by `offset` and `length`, or with credit:
+/// then `resource.chunk {offset}` notifications with an attachment each precede the response.
 public struct ReadResource: Request {
     public static let method = "resource.read"
     public static let notification = "resource.chunk"
+    /// The most bytes of a response without credit.
     public static let maxReplyBytes = 8 << 20
     public static let chunkBytes = 1 << 20
     /// The asset.
@@ -27,13 +29,19 @@ public struct ReadResource: Request {
     }
 
     public static let table = parameters(
-        "The bytes of a resource, whole or in part.",
+        "The bytes of a resource, whole or in part. Without credit, more than \(maxReplyBytes) bytes are limit_exceeded: "
+            + "read them in ranges, or give credit to receive them as resource.chunk.",
         blank: ReadResource(asset: .none, type: .photo),
         [
             .asset(\.asset),
             .defaulted("type", \.type, .name(ResourceType.self), "Type of the resource.", default: .photo),
             .defaulted("offset", \.offset, .integer(0...Int64.max), "Offset of the first byte.", default: 0),
-            .optional("length", \.length, .integer(0...Int64.max), "Number of bytes; absent: to the end."),
+            .optional(
+                "length",
+                \.length,
+                .integer(0...Int64.max),
+                "Number of bytes; absent: to the end. Without credit at most \(maxReplyBytes)."
+            ),
         ]
     )
 

@@ -68,6 +68,37 @@ struct ResourceTests {
         }
     }
 
+    @Test(.spec("T-31")) func `a read without credit is never cut: it is whole, in ranges, or an error`() async throws {
+        let bytes = image(1) + (0..<(9 << 20)).map { UInt8(truncatingIfNeeded: $0 &* 31 &+ $0 >> 11) }
+        try await CatalogFixture.with(folder) { catalog in
+            let name = try await catalog.upload(bytes)
+            let made = try await catalog.perform([
+                .createAsset(.init(ref: "p", resources: [NewResource(source: .upload(name))]))
+            ])
+            let id = try #require(made.id("p"))
+            for read in [
+                ReadResource(asset: id, type: .photo),
+                ReadResource(asset: id, type: .photo, offset: 1, length: 9 << 20),
+            ] {
+                let error = await rpcError { try await catalog.call(read) }
+                #expect(error?.name == "limit_exceeded" && error?.data["limit"] == JSON(ReadResource.maxReplyBytes))
+                #expect(error?.data["size"] == JSON(bytes.count))
+                #expect(error?.message.contains("offset and length") == true, "\(error?.message ?? "")")
+            }
+            var received: Bytes = []
+            while received.count < bytes.count {
+                let length = min(ReadResource.maxReplyBytes, bytes.count - received.count)
+                let read = ReadResource(asset: id, type: .photo, offset: Int64(received.count), length: Int64(length))
+                received += try await catalog.client.call(ReadResource.method, read.json).attachments[0]
+            }
+            #expect(received == bytes)
+            let rest = ReadResource(asset: id, type: .photo, offset: Int64(bytes.count - 7))
+            #expect(
+                try await catalog.client.call(ReadResource.method, rest.json).attachments == [Array(bytes.suffix(7))]
+            )
+        }
+    }
+
     @Test func `a client without notifications gets one reply, and changes.follow refuses it`() async throws {
         try await CatalogFixture.with(folder) { catalog in
             let id = try await catalog.importImages([image(1)])[0]

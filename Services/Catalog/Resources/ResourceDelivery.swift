@@ -5,7 +5,7 @@ import Messaging
 import PhotoModel
 import Storage
 
-/// Implements `resource.read`: sends stored bytes in chunks with byte credits, or in a single response.
+/// Implements `resource.read`: sends stored bytes in chunks with byte credits, or in a single response that is never cut.
 struct ResourceDelivery: Sendable {
     let store: LibraryStore
     let resources: ResourceStore
@@ -36,12 +36,14 @@ struct ResourceDelivery: Sendable {
             )
         }
         let length = min(request.length ?? .max, resource.size - request.offset)
+        let isStreamed = context.acceptsNotifications && context.credit != nil
+        guard isStreamed || length <= ReadResource.maxReplyBytes else { throw Self.tooLong(length, of: resource) }
         let (resources, source) = (resources, BlockingIOExecutor.Source.connection(context.connection))
         let file = try await blockingIO.run(for: source) { try resources.open(digest) }
         guard file.size == resource.size else {
             throw ErrorCode.resourceChanged.error("the stored bytes are damaged; restore the file from a backup")
         }
-        if context.acceptsNotifications, context.credit != nil {
+        if isStreamed {
             return try await stream(file, resource, request.offset, length, source, context.notifier)
         }
         return try await single(file, resource, request, length, source)
@@ -54,7 +56,7 @@ struct ResourceDelivery: Sendable {
         _ length: Int64,
         _ source: BlockingIOExecutor.Source
     ) async throws -> Reply {
-        let count = Int(min(length, Int64(ReadResource.maxReplyBytes)))
+        let count = Int(length)
         let isWhole = request.offset == 0 && Int64(count) == resource.size
         let bytes = try await blockingIO.run(for: source) {
             // A read of the whole resource is verified against its digest.
@@ -89,6 +91,16 @@ struct ResourceDelivery: Sendable {
             sent += Int64(count)
         }
         return Reply(ReadResource.Result(resource: resource, offset: offset, length: sent).json)
+    }
+
+    /// Returns the error for a range that does not fit in one response: a part of it would look like a whole file.
+    private static func tooLong(_ length: Int64, of resource: AssetResource) -> RPCError {
+        let limit = ReadResource.maxReplyBytes
+        return ErrorCode.limitExceeded.error(
+            "\(length) bytes were requested, and a response carries \(limit); read ranges of at most \(limit) bytes with "
+                + "offset and length, or give credit on a DEALER socket to receive resource.chunk notifications",
+            ["limit": JSON(limit), "bytes": .int(length), "size": .int(resource.size)]
+        )
     }
 
     private static let short = ErrorCode.resourceChanged.error(

@@ -175,6 +175,7 @@ struct ThumbnailerService: RunnableService {
         )
     }
 
+    /// Fetches assets by id, also those in the trash: a client that shows the trash needs their images.
     private static func assets(
         _ ids: [ObjectID],
         _ atLeast: ChangeToken?,
@@ -182,6 +183,16 @@ struct ThumbnailerService: RunnableService {
     ) async throws(RPCError) -> FetchAssets.Result {
         var fetch = FetchDescription(.assets)
         fetch.ids = ids
-        return try await catalog.ask(FetchAssets(fetch: fetch, count: ids.count, atLeast: atLeast)).result
+        var page = try await catalog.ask(FetchAssets(fetch: fetch, count: ids.count, atLeast: atLeast)).result
+        let found = Set(page.assets.map(\.id))
+        let others = ids.filter { !found.contains($0) }
+        guard !others.isEmpty else { return page }
+        // A fetch selects assets in the trash or the others. Both are read at the same moment.
+        fetch.ids = others
+        fetch.inTrash = true
+        let trash = try await catalog.ask(FetchAssets(fetch: fetch, token: page.token, count: others.count)).result
+        page.assets += trash.assets
+        page.quarantined += trash.quarantined
+        return page
     }
 }

@@ -13,7 +13,6 @@ typedef struct {
     struct jpeg_error_mgr base;
     jmp_buf back;
     char message[SAFELIGHT_JPEG_MESSAGE];
-    int is_cut;
 } failures;
 
 struct safelight_jpeg_reader {
@@ -47,8 +46,6 @@ static void tell(j_common_ptr jpeg, int level) {
     failures *failures = (void *)jpeg->err;
     if (level >= 0) return;
     jpeg->err->num_warnings++;
-    int code = jpeg->err->msg_code;
-    if (code == JWRN_JPEG_EOF || code == JWRN_HIT_MARKER) failures->is_cut = 1;
     keep(failures, jpeg);
 }
 
@@ -122,8 +119,6 @@ int safelight_jpeg_read(safelight_jpeg_reader *reader, uint8_t *rows, size_t row
     }
     return 1;
 }
-
-int safelight_jpeg_is_cut(const safelight_jpeg_reader *reader) { return reader->failures.is_cut; }
 
 /* Writing */
 

@@ -7,6 +7,7 @@ public enum JPEGStructure {
         var exif: Range<Int>?
         var xmp: Range<Int>?
         var isComplete = false
+        var scan: Int?
         var offset = 2
         while let marker = nextMarker(reader, &offset) {
             if marker == 0xD9 {
@@ -29,6 +30,7 @@ public enum JPEGStructure {
                     throw .invalid("a JPEG file with an impossible frame header")
                 }
                 header = ImageHeader(kind: .jpeg, storedWidth: width, storedHeight: height)
+            case 0xDA where scan == nil: scan = offset
             case 0xE1 where reader.has("Exif\0", at: offset + 2) && exif == nil:
                 if content.count > 6 { exif = content.startIndex + 6..<content.endIndex }
             case 0xE1 where reader.has("http://ns.adobe.com/xap/1.0/\0", at: offset + 2) && xmp == nil:
@@ -40,8 +42,15 @@ public enum JPEGStructure {
         guard var header else { throw isComplete ? .invalid("a JPEG file without an image") : .truncated }
         header.exif = exif
         header.xmp = xmp
-        header.isComplete = isComplete
+        // What looks like a segment in damaged image data may reach beyond the end marker.
+        header.isComplete = isComplete || scan.map { hasEnd(reader, after: $0) } ?? false
         return header
+    }
+
+    /// Returns true if there is an end marker in or behind the image data. In whole image data those bytes do not occur.
+    private static func hasEnd(_ reader: ByteReader, after scan: Int) -> Bool {
+        let bytes = reader.bytes.dropFirst(scan)
+        return zip(bytes, bytes.dropFirst()).contains { $0 == 0xFF && $1 == 0xD9 }
     }
 
     /// Returns true if a frame header has values that are allowed (ITU-T T.81, B.2.2).

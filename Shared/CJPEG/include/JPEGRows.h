@@ -24,10 +24,9 @@ const uint8_t *safelight_jpeg_profile(const safelight_jpeg_reader *reader, size_
 
 /* Starts decoding at eighths of the size, 1...8, and returns the decoded size. */
 int safelight_jpeg_begin(safelight_jpeg_reader *reader, unsigned eighths, size_t *width, size_t *height);
-/* Reads the next rows, three bytes per pixel, row_bytes apart. */
+/* Reads the next rows, three bytes per pixel, row_bytes apart. What is damaged is grey or distorted, as libjpeg decodes
+   it. */
 int safelight_jpeg_read(safelight_jpeg_reader *reader, uint8_t *rows, size_t row_bytes, size_t count);
-/* Returns 1 if the data ended before the image did. */
-int safelight_jpeg_is_cut(const safelight_jpeg_reader *reader);
 
 /* Starts an image. With profile_count 0 there is no profile. With is_halved 1 chroma has half the resolution. With
    is_optimized 1 the image gets its own Huffman tables, for which all of it is kept in memory. Returns null if out

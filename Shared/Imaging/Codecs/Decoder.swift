@@ -45,7 +45,6 @@ enum Decoder {
         else {
             throw wand.failure("decoding")
         }
-        if wand.warnings.contains(where: { $0.lowercased().contains("premature end") }) { throw .truncated }
         if header.kind == .gif { try layOnCanvas(wand, header) }
         if header.isNegated { try wand.attempt("negating", MagickNegateImage(wand.pointer, MagickFalse)) }
         try check(wand, header, isScaled: isScaled, width, height)

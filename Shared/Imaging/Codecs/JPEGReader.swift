@@ -32,7 +32,6 @@ final class JPEGReader: @unchecked Sendable {
         guard safelight_jpeg_read(pointer, rows, rowBytes, count) == 1 else {
             throw .undecodable(reason: "decoding: " + String(cString: safelight_jpeg_reader_message(pointer)))
         }
-        if safelight_jpeg_is_cut(pointer) == 1 { throw .truncated }
     }
 
     /// Decodes a region of the image. `rowBytes` is the size of a row of the whole image. Nothing may have been read

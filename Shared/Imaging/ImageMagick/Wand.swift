@@ -65,20 +65,6 @@ struct Wand: ~Copyable {
         return String(text[..<end])
     }
 
-    /// The messages that the decoder stored in the image itself, the only place with warnings about JPEG.
-    var warnings: [String] {
-        guard let image = GetImageFromMagickWand(pointer), let list = image.pointee.exception.exceptions else {
-            return []
-        }
-        var result: [String] = []
-        ResetLinkedListIterator(OpaquePointer(list))
-        while let next = GetNextValueInLinkedList(OpaquePointer(list)) {
-            let entry = next.assumingMemoryBound(to: ExceptionInfo.self)
-            if let reason = entry.pointee.reason { result.append(String(cString: reason)) }
-        }
-        return result
-    }
-
     /// Reads the first frame with the named coder only. Returns false if it failed.
     func read(_ bytes: [UInt8], by coder: String) -> Bool {
         MagickSetFormat(pointer, coder)

@@ -1,0 +1,79 @@
+@testable import Imaging
+import ImageFormats
+import TestSupport
+import Testing
+
+/// JPEGs with an end marker whose image data is damaged: they are shown as far as they can be decoded.
+@Suite(.timeLimit(.minutes(2)))
+struct DamagedJPEGTests {
+    private let whole = TestImages.jpeg(width: 640, height: 480)
+
+    /// Returns the offset of the first byte of the coded data.
+    private func dataStart(_ jpeg: [UInt8]) -> Int {
+        for at in 2..<(jpeg.count - 3) where jpeg[at] == 0xFF && jpeg[at + 1] == 0xDA {
+            return at + 2 + (Int(jpeg[at + 2]) << 8 | Int(jpeg[at + 3]))
+        }
+        return 0
+    }
+
+    /// Returns the file without the end of its data, but with its end marker.
+    private func cut(_ share: Double) -> [UInt8] {
+        let start = dataStart(whole)
+        return Array(whole[..<(start + Int(Double(whole.count - start) * share))]) + [0xFF, 0xD9]
+    }
+
+    @Test(arguments: [0.3, 0.6, 0.9]) func `the rows before the damage are those of the whole image`(share: Double)
+        throws
+    {
+        for options in [
+            RenditionOptions(format: .png), RenditionOptions(target: .size(width: 320, height: 240), format: .png),
+            RenditionOptions(target: .size(width: 100, height: 75), resizeMode: .exact, format: .png),
+        ] {
+            let good = try TestPixels(Rendition.render(whole, options).bytes)
+            let shown = try TestPixels(Rendition.render(cut(share), options).bytes)
+            #expect((shown.width, shown.height) == (good.width, good.height))
+            // The data of the rows is about equally long, and a filter reaches a few rows further.
+            let rows = Int(Double(good.height) * (share - 0.15))
+            let count = 3 * good.width * max(1, rows)
+            #expect(shown.rgb[..<count].elementsEqual(good.rgb[..<count]), "\(share) of \(good.height) rows")
+        }
+        let look = try Preview.quick(cut(share), RenditionOptions(target: .size(width: 300, height: 300)))
+        #expect(look?.pixelWidth == 300)
+    }
+
+    @Test func `a segment's marker in damaged data does not make the file truncated`() throws {
+        var bytes = whole
+        let place = dataStart(bytes) + (bytes.count - dataStart(bytes)) / 2
+        // A segment that would end behind the end marker.
+        let length = bytes.count - place + 1
+        bytes.replaceSubrange(place..<(place + 4), with: [0xFF, 0xE5, UInt8(length >> 8), UInt8(length & 0xFF)])
+        #expect(try ImageHeader.read(bytes).isComplete)
+        #expect(try Rendition.render(bytes, RenditionOptions()).pixelWidth == 640)
+        #expect(try !ImageHeader.read(Array(bytes.dropLast(2))).isComplete)
+    }
+
+    @Test func `damage of any kind gives an image or libjpeg's reason, never that the file is truncated`() throws {
+        var random = SeededRandom(named: "damage inside of a JPEG")
+        let start = dataStart(whole)
+        var shown = 0
+        for _ in 0..<TestEnvironment.rounds(100) {
+            var bytes = whole
+            for _ in 0..<Int.random(in: 1...20, using: &random) {
+                bytes[Int.random(in: start..<(bytes.count - 2), using: &random)] = UInt8.random(
+                    in: 0...255,
+                    using: &random
+                )
+            }
+            do throws(ImagingError) {
+                _ = try Rendition.render(bytes, RenditionOptions(target: .size(width: 64, height: 64)))
+                shown += 1
+            } catch {
+                guard case .undecodable = error else {
+                    Issue.record("\(error)")
+                    continue
+                }
+            }
+        }
+        #expect(shown > 50)
+    }
+}

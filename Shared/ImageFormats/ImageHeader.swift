@@ -43,6 +43,11 @@ public struct ImageHeader: Sendable, Hashable {
     /// The height in pixels as displayed.
     public var pixelHeight: Int { isTurned ? storedWidth : storedHeight }
 
+    /// Why the image is not shown; nil if it is within the bounds.
+    public var problem: String? {
+        ImageBounds.problem(kind, width: pixelWidth, height: pixelHeight, frames: frameCount)
+    }
+
     /// The reason that a header could not be read.
     public enum Failure: Error, Sendable, Hashable {
         case unsupported(found: String)

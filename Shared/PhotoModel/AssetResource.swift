@@ -17,8 +17,8 @@ public struct AssetResource: Sendable, Hashable, JSONTabled {
     public var pixelHeight: Int
     /// Microseconds; nil if the resource is not a video.
     public var duration: Int64?
-    /// A description of the damage if part of the image cannot be decoded; nil if no damage is known. The bytes are
-    /// stored unchanged either way.
+    /// Why the image, or a part of it, cannot be shown: it is damaged, or too large. Nil if nothing is known. The bytes
+    /// are stored unchanged either way.
     public var damage: String?
 
     /// The maximum length of `damage` in bytes.
@@ -69,7 +69,7 @@ public struct AssetResource: Sendable, Hashable, JSONTabled {
                 "damage",
                 \.damage,
                 .text(maxBytes: maxDamageBytes),
-                "The damage to the image; absent if none is known. The file itself is stored unchanged."
+                "Why the image, or a part of it, cannot be shown: damage, or too many pixels. The file is stored unchanged."
             ),
         ]
     )

@@ -61,7 +61,7 @@ struct ImageDamageTests {
             break
         }
         let began = ContinuousClock().now
-        #expect(MetadataReader.damage(of: jpeg)?.contains("of 65500") == true)
+        #expect(MetadataReader.damage(of: jpeg)?.contains("65500 by 65500") == true)
         #expect(ContinuousClock().now - began < .seconds(3))
     }
 
@@ -91,5 +91,24 @@ struct ImageDamageTests {
         let time = clock.now - began
         TestPaths.report("\(files.count) photographs, \(bytes >> 20) MiB, checked in \(time)")
         #expect(found == ["corrupted.jpg"])
+    }
+
+    @Test func `an image that is too large to be shown is stored with the reason`() throws {
+        let end = TestImages.chunk("IEND", [])
+        for (width, height, reason) in [
+            (12_000, 9000, "12000 by 9000 pixels, at most 100 megapixels of png"),
+            (70_000, 10, "70000 by 10 pixels, at most 65500 a side"),
+            (2_147_483_647, 2_147_483_647, "at most 65500 a side"),
+        ] {
+            let bytes = TestImages.pngStart(width: width, height: height) + end
+            try MetadataReader.requireWhole(bytes)
+            let facts = try MetadataReader.facts(of: bytes)
+            #expect(facts.damage?.contains(reason) == true, "\(facts.damage ?? "")")
+            #expect(MetadataReader.damage(of: bytes) == facts.damage, "another check does not remove the mark")
+        }
+        #expect(try MetadataReader.facts(of: TestImages.gif(frames: 1001)).damage?.contains("1001 frames") == true)
+        for bytes in [TestImages.gif(frames: 1000), TestImages.pngStart(width: 10_000, height: 10_000) + end] {
+            #expect(try MetadataReader.facts(of: bytes).damage == nil)
+        }
     }
 }

@@ -270,7 +270,8 @@ extension PreparedResource {
             originalFilename: originalFilename,
             pixelWidth: facts?.pixelWidth ?? 0,
             pixelHeight: facts?.pixelHeight ?? 0,
-            duration: facts.flatMap { $0.mediaType == .video ? $0.duration : nil }
+            duration: facts.flatMap { $0.mediaType == .video ? $0.duration : nil },
+            damage: facts?.damage
         )
     }
 }

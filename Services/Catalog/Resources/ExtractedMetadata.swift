@@ -9,6 +9,8 @@ struct ExtractedMetadata: Sendable, Equatable {
     /// The size in pixels after orientation.
     var pixelWidth = 0
     var pixelHeight = 0
+    /// Why the image cannot be shown; nil if it can.
+    var damage: String?
     /// The EXIF orientation of the stored pixels; 1 is upright.
     var orientation = 1
     var duration: Int64 = 0

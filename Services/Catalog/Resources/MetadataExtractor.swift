@@ -165,6 +165,7 @@ extension ExtractedMetadata {
         contentType = Self.text(facts.contentType, 128) ?? ""
         pixelWidth = facts.pixelWidth
         pixelHeight = facts.pixelHeight
+        damage = Self.text(facts.damage, AssetResource.maxDamageBytes)
         orientation = facts.turnsItself ? 1 : facts.orientation
         mediaSubtypes = MediaSubtypes(rawValue: facts.mediaSubtypes & MediaSubtypes.names.reduce(0) { $0 | $1.bit })
         playbackStyle = facts.isVideo ? .video : facts.isAnimated ? .imageAnimated : .image

@@ -3,15 +3,15 @@ import ImageFormats
 /// Limits on untrusted images, checked before a decoder reads any bytes.
 public struct PixelLimits: Sendable, Hashable {
     /// Maximum number of pixels of a JPEG, which can be decoded at a fraction of its size. Default 250 million.
-    public var jpegPixels = 250_000_000
+    public var jpegPixels = ImageBounds.jpegPixels
     /// Maximum number of pixels of any other format. Default 100 million.
-    public var pixels = 100_000_000
+    public var pixels = ImageBounds.pixels
     /// Maximum number of pixels that are decoded into memory, at eight bytes each. Default 120 million.
     public var decodedPixels = 120_000_000
     /// The longest side in pixels. Default 65,500, the maximum of JPEG.
-    public var side = 65_500
+    public var side = ImageBounds.side
     /// Maximum number of frames of an animation. Default 1,000.
-    public var frames = 1000
+    public var frames = ImageBounds.frames
     /// Processor time of what is made of the picture, in seconds, as it is estimated.
     ///
     /// Default without a bound.

@@ -8,11 +8,12 @@ extension MetadataReader {
 
     /// Returns a readable description of the damage to an image whose file has a beginning and an end.
     ///
-    /// Only JPEG is checked. All its coded data is parsed up to the first damage, which takes about eight milliseconds
+    /// An image beyond ``ImageBounds`` cannot be shown. Of the others only JPEG is checked. All its coded data is parsed up to the first damage, which takes about eight milliseconds
     /// per megabyte; no pixels are computed. Harmless additions and omissions of cameras and programs are not damage.
     ///
     /// - Returns: `nil` if nothing is damaged, if it cannot be decided, or for another format
     public static func damage(of bytes: [UInt8]) -> String? {
+        if let problem = (try? ImageHeader.read(bytes))?.problem { return problem }
         guard ImageFileType.sniff(bytes) == .jpeg else { return nil }
         var report = safelight_jpeg_report()
         safelight_jpeg_check(bytes, bytes.count, damageLimits.milliseconds, damageLimits.memory, &report)

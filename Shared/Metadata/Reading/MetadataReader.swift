@@ -24,6 +24,7 @@ public enum MetadataReader {
             pixelHeight: header.pixelHeight
         )
         facts.orientation = header.orientation
+        facts.damage = header.problem
         facts.isAnimated = header.frameCount > 1
         if facts.isAnimated { facts.mediaSubtypes |= PhotoMetadata.Subtype.animation }
         guard let block = MetadataBlock(bytes, header) else { return facts }

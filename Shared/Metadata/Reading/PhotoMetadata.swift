@@ -26,6 +26,8 @@ public struct PhotoMetadata: Sendable, Hashable {
     /// Pixels as displayed, with orientation applied.
     public var pixelWidth: Int
     public var pixelHeight: Int
+    /// Why the image cannot be shown, although its file is whole: it is beyond ``ImageBounds``. Nil if it can be shown.
+    public var damage: String?
     /// The EXIF orientation 1...8 as stored. Informational for HEIC, AVIF and JPEG XL, whose decoders apply the file's
     /// own orientation.
     public var orientation = 1
@@ -91,6 +93,7 @@ extension PhotoMetadata {
             "contentType": .string(contentType), "pixelWidth": JSON(pixelWidth), "pixelHeight": JSON(pixelHeight),
             "orientation": JSON(orientation),
         ]
+        object["damage"] = damage.map(JSON.string)
         object["captureDate"] = captureDate.map(JSON.int)
         object["captureOffset"] = captureOffset.map { JSON($0) }
         if isOffsetDerived { object["isOffsetDerived"] = true }
@@ -130,6 +133,7 @@ extension PhotoMetadata {
             throw .invalidFacts("orientation must be 1...8")
         }
         self.orientation = Int(orientation)
+        damage = json["damage"]?.stringValue
         captureDate = json["captureDate"]?.intValue
         captureOffset = json["captureOffset"]?.intValue.flatMap { $0.magnitude <= 86_400 ? Int($0) : nil }
         isOffsetDerived = json["isOffsetDerived"]?.boolValue ?? false

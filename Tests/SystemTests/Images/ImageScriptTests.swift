@@ -1,0 +1,171 @@
+import Foundation
+import JSONValue
+import TestSupport
+import Testing
+
+/// What a script sees of images and resources, by plain pyzmq against the real services.
+@Suite(.serialized, .timeLimit(.minutes(3)))
+struct ImageScriptTests {
+    /// Returns pixels that compress to about their own size.
+    private static func noise(_ x: Int, _ y: Int) -> (UInt8, UInt8, UInt8, UInt8) {
+        var mixed = UInt64(x) &* 0x9E37_79B9_7F4A_7C15 &+ UInt64(y) &* 0xBF58_476D_1CE4_E5B9
+        mixed = (mixed ^ mixed >> 29) &* 0x94D0_49BB_1331_11EB
+        mixed ^= mixed >> 32
+        return (UInt8(truncatingIfNeeded: mixed), UInt8(truncatingIfNeeded: mixed >> 8), UInt8(mixed >> 16 & 255), 255)
+    }
+
+    @Test(.spec("S-45", "S-55", "S-77", "T-31", "P-09"))
+    func `a script sees near degraded images, whole resources, the trash, and why images cannot be shown`() throws {
+        let python = try Needed.python()
+        let services = try SafelightFixture("script")
+        try services.start([.catalog, .changeBroker, .thumbnailer])
+        let whole = TestImages.jpeg(width: 640, height: 480)
+        let large = TestImages.png(width: 2000, height: 1100, pixel: Self.noise)
+        let files: [(String, [UInt8])] = [
+            ("photo", TestImages.jpeg(width: 1200, height: 800)), ("large", large),
+            ("trash", TestImages.jpeg(width: 300, height: 200, seed: 5)),
+            ("huge", TestImages.pngStart(width: 12_000, height: 9000) + TestImages.chunk("IEND", [])),
+            ("broken", Array(whole.prefix(whole.count * 2 / 3)) + [0xFF, 0xD9]),
+        ]
+        var input: JSONObject = ["run": .string(services.folder.file("run")), "largeBytes": JSON(large.count)]
+        for (name, bytes) in files { input[name] = .string(try services.folder.write(bytes, to: "in/\(name)")) }
+        let run = try RunningProgram.run(
+            python,
+            ["-c", Self.script],
+            input: Data(JSON.object(input).bytes),
+            seconds: 120
+        )
+        #expect(run.status == 0, "\(run.errors)")
+        #expect(try JSON(parsing: Array(run.output.utf8)) == [], "\(run.output)")
+        #expect(services.stop() == [])
+    }
+
+    private static let script = """
+        import json, sys, zmq
+        given = json.load(sys.stdin)
+        context = zmq.Context()
+        sockets = {}
+        for name in ["catalog", "thumbnailer"]:
+            sockets[name] = context.socket(zmq.DEALER)
+            sockets[name].setsockopt(zmq.LINGER, 0)
+            sockets[name].setsockopt(zmq.RCVTIMEO, 60000)
+            sockets[name].connect("ipc://" + given["run"] + "/" + name + ".sock")
+        problems = []
+
+        # Returns the messages before the reply, the reply, and its attachments.
+        def call(service, method, params, attachments=()):
+            request = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
+            sockets[service].send_multipart([json.dumps(request).encode()] + list(attachments))
+            before = []
+            while True:
+                frames = sockets[service].recv_multipart()
+                message = json.loads(frames[0])
+                if "method" not in message:
+                    return before, message, frames[1:]
+                before.append(message["params"])
+
+        def perform(*requests):
+            _, reply, _ = call("catalog", "changes.perform", {"requests": list(requests)})
+            if "error" in reply:
+                raise SystemExit("changes.perform: " + reply["error"]["message"])
+            return reply["result"]
+
+        def add(path):
+            made = perform({"type": "asset.create", "ref": "a", "resources": [{"path": path}]})
+            return made["placeholders"]["a"]
+
+        def image(asset, side, mode, **more):
+            size = side if isinstance(side, str) else {"width": side[0], "height": side[1]}
+            return call("thumbnailer", "image.request",
+                        dict({"asset": asset, "targetSize": size, "deliveryMode": mode}, **more))
+
+        def check(name, holds, found=None):
+            if not holds:
+                problems.append([name, str(found)[:300]])
+
+        def error(reply):
+            return reply.get("error", {}).get("data", {}).get("name")
+
+        # Degraded images are near the target.
+        photo = add(given["photo"])
+        image(photo, (2, 2), "highQualityFormat", resizeMode="exact")
+        image(photo, (40, 30), "highQualityFormat", resizeMode="exact")
+        for side in [(380, 300), (800, 600), (1500, 1500), "max"]:
+            for mode in ["fastFormat", "opportunistic"]:
+                before, reply, _ = image(photo, side, mode, resizeMode="exact")
+                full = (1200, 800) if side == "max" else (side[0], side[0] * 2 // 3)
+                full = (min(1200, full[0]), min(800, full[1]))
+                for shown in before + [reply["result"]]:
+                    near = 4 * shown["pixelWidth"] >= full[0] and 4 * shown["pixelHeight"] >= full[1]
+                    check("near %s %s" % (side, mode), near, shown)
+
+        # Without credit the reply has all bytes, or says how to read them.
+        large = add(given["large"])
+        size = given["largeBytes"]
+        _, reply, attachments = call("catalog", "resource.read", {"asset": large})
+        check("read whole", error(reply) == "limit_exceeded", reply)
+        read = b""
+        while len(read) < size:
+            part = {"asset": large, "offset": len(read), "length": 4 << 20}
+            _, reply, attachments = call("catalog", "resource.read", part)
+            read += attachments[0]
+        check("read in ranges", read == open(given["large"], "rb").read())
+        _, reply, attachments = call("catalog", "resource.read", {"asset": photo})
+        check("read small", attachments and attachments[0] == open(given["photo"], "rb").read())
+
+        # Images of the trash.
+        gone = add(given["trash"])
+        perform({"type": "asset.trash", "ids": [gone]})
+        for mode in ["highQualityFormat", "opportunistic"]:
+            _, reply, attachments = image(gone, (50, 50), mode)
+            check("trash " + mode, "result" in reply and len(attachments) == 1, reply)
+        _, reply, attachments = call("thumbnailer", "image.data", {"asset": gone})
+        check("trash data", attachments and attachments[0] == open(given["trash"], "rb").read(), reply)
+        _, reply, _ = call("thumbnailer", "image.sheet", {"assets": [photo, gone]})
+        check("trash sheet", not reply["result"].get("failed"), reply)
+        perform({"type": "asset.delete", "ids": [gone]})
+        for _ in range(2):
+            _, reply, _ = image(gone, (50, 50), "highQualityFormat")
+            check("deleted", error(reply) == "identifier_not_found", reply)
+
+        # After cache.stop the reply says where the image came from.
+        _, reply, _ = call("thumbnailer", "cache.open", {})
+        cache = reply["result"]["cache"]
+        images = {"cache": cache, "assets": [photo], "resizeMode": "exact"}
+        images["targetSize"] = {"width": 90, "height": 90}
+        call("thumbnailer", "cache.start", images)
+        while True:
+            _, reply, _ = call("thumbnailer", "cache.status", {"cache": cache})
+            if reply["result"]["waiting"] + reply["result"]["preparing"] == 0:
+                break
+        def reason(**more):
+            _, reply, _ = image(photo, (90, 90), "highQualityFormat", resizeMode="exact", **more)
+            return [reply["result"]["isCacheHit"], reply["result"]["cacheReason"]]
+        check("prepared", reason(cache=cache) == [True, "prepared"], reason(cache=cache))
+        call("thumbnailer", "cache.stop", images)
+        found = reason(cache=cache)
+        check("stopped", found == [True, "disk"], found)
+        check("again", reason(cache=cache) == [True, "memory"])
+
+        # A picture beyond the bounds is stored and marked.
+        huge = add(given["huge"])
+        _, reply, _ = call("catalog", "fetch.assets", {"fetch": {"kind": "assets", "ids": [huge]}})
+        damage = reply["result"]["assets"][0]["resources"][0].get("damage")
+        check("bounds", damage is not None and "too large" in damage, damage)
+        _, reply, _ = image(huge, (90, 90), "highQualityFormat")
+        check("bounds refused", error(reply) == "limit_exceeded", reply)
+
+        # A picture that is damaged inside is shown as far as it decodes, and marked.
+        broken = add(given["broken"])
+        _, reply, attachments = image(broken, (120, 120), "highQualityFormat", resizeMode="exact")
+        check("damaged", "result" in reply and len(attachments) == 1, reply)
+        for _ in range(600):
+            _, reply, _ = call("catalog", "fetch.assets", {"fetch": {"kind": "assets", "ids": [broken]}})
+            damage = reply["result"]["assets"][0]["resources"][0].get("damage")
+            if damage:
+                break
+            zmq.Poller().poll(50)
+        check("damaged row", damage is not None and "of 480 on" in damage, damage)
+        print(json.dumps(problems, indent=1))
+        """
+}

@@ -175,6 +175,22 @@ public struct JSONField<Root>: Sendable {
         )
     }
 
+    /// Returns a member that follows from the other properties: encoded unless nil, and ignored when it is read.
+    public static func derived<Value>(
+        _ name: String,
+        _ value: @escaping @Sendable (Root) -> Value?,
+        _ type: JSONType<Value>,
+        _ summary: String
+    ) -> JSONField {
+        JSONField(
+            name: name,
+            summary: summary,
+            isRequired: false,
+            schema: type.schema,
+            decode: { (_, _) throws(JSONProblem) in },
+            encode: { value($0).map(type.encode) }
+        )
+    }
 }
 
 /// The members of an object type.

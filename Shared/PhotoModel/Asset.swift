@@ -81,6 +81,9 @@ public struct Asset: Sendable, Hashable, JSONTabled {
     /// True if the asset has been edited.
     public var hasAdjustments: Bool { adjustmentFormatIdentifier != nil }
 
+    /// Who adjusted the asset (T-11). No file tells that a camera did, so an edited asset is adjusted by a user.
+    public var adjustmentsState: AdjustmentsState { hasAdjustments ? .userAdjusted : .none }
+
     /// Returns the first resource of a type.
     public func resource(_ type: ResourceType) -> AssetResource? { resources.first { $0.type == type } }
 
@@ -168,6 +171,18 @@ public struct Asset: Sendable, Hashable, JSONTabled {
                 "Version of that format."
             ),
             .optional("adjustmentDate", \.adjustmentDate, date, "When the last edit was made."),
+            .derived(
+                "adjustmentsState",
+                { $0.hasAdjustments ? $0.adjustmentsState : nil },
+                .name(AdjustmentsState.self),
+                "Who adjusted it; absent: none."
+            ),
+            .derived(
+                "originalResourceChoice",
+                \.originalResourceChoice,
+                .name(OriginalChoice.self),
+                "Which of its originals is presented and edited; absent unless it has a RAW and a compressed one."
+            ),
             .required(
                 "resources",
                 \.resources,

@@ -25,6 +25,10 @@ public struct AssetCollection: Sendable, Hashable, JSONTabled {
     /// The centre of the grid cell, for a moment with a location.
     public var approximateLocation: Location?
 
+    /// Collections contain assets, lists contain collections (S-04).
+    public var canContainAssets: Bool { true }
+    public var canContainCollections: Bool { false }
+
     public init(id: ObjectID, revision: Revision = Revision(0)) {
         self.id = id
         self.revision = revision
@@ -40,6 +44,8 @@ public struct AssetCollection: Sendable, Hashable, JSONTabled {
             .required("revision", \.revision, .revision, "Changes with any change."),
             .required("type", \.type, .name(CollectionType.self), "Album, smart album or moment."),
             .required("subtype", \.subtype, .name(CollectionSubtype.self), "The subtype."),
+            .derived("canContainAssets", \.canContainAssets, .flag, "True: its members are assets."),
+            .derived("canContainCollections", \.canContainCollections, .flag, "False."),
             .optional("title", \.title, .text(maxBytes: 1024), "Its name."),
             .optional("parent", \.parent, .id(.collectionList), "The folder that contains it."),
             .optional("parentKey", \.parentKey, .orderKey, "Its position in that folder."),

@@ -21,6 +21,10 @@ public struct CollectionList: Sendable, Hashable, JSONTabled {
     /// The number of albums and folders directly in the list.
     public var childCount = 0
 
+    /// Lists contain collections and lists (S-04).
+    public var canContainAssets: Bool { false }
+    public var canContainCollections: Bool { true }
+
     public init(id: ObjectID, revision: Revision = Revision(0)) {
         self.id = id
         self.revision = revision
@@ -36,6 +40,8 @@ public struct CollectionList: Sendable, Hashable, JSONTabled {
             .required("revision", \.revision, .revision, "Changes with any change."),
             .required("type", \.type, .name(ListType.self), "Folder, smart folder or list of moments."),
             .required("subtype", \.subtype, .name(ListSubtype.self), "The subtype."),
+            .derived("canContainAssets", \.canContainAssets, .flag, "False."),
+            .derived("canContainCollections", \.canContainCollections, .flag, "True: its members are collections."),
             .optional("title", \.title, .text(maxBytes: 1024), "Its name."),
             .optional("parent", \.parent, .id(.collectionList), "The folder that contains it."),
             .optional("parentKey", \.parentKey, .orderKey, "Its position in that folder."),

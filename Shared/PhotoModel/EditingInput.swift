@@ -79,6 +79,14 @@ extension Asset {
         let pairs = originals.map { (OriginalChoice(contentType: $0.contentType), $0) }
         return pairs[0].0 == pairs[1].0 ? [:] : Dictionary(uniqueKeysWithValues: pairs)
     }
+
+    /// The original that is presented and edited, if the asset has both a RAW and a compressed one (T-11); nil
+    /// otherwise.
+    public var originalResourceChoice: OriginalChoice? {
+        // Most assets have one file: this is encoded with each.
+        guard resources.count > 1, !originalChoices.isEmpty else { return nil }
+        return resource(.photo).map { OriginalChoice(contentType: $0.contentType) }
+    }
 }
 
 extension OriginalChoice {

@@ -59,6 +59,19 @@ public enum PlaybackVariation: String, NumberedName {
     }
 }
 
+/// `PHAsset.AdjustmentsState` (T-11)
+public enum AdjustmentsState: String, NumberedName {
+    case none, userAdjusted, cameraAutoAdjusted
+
+    public var number: Int {
+        switch self {
+        case .none: 0
+        case .userAdjusted: 2
+        case .cameraAutoAdjusted: 3
+        }
+    }
+}
+
 /// `PHAssetSourceType`; a mask in fetch options, one value in an asset (T-07).
 public enum SourceType: String, NumberedName {
     case typeUserLibrary, typeCloudShared, typeiTunesSynced

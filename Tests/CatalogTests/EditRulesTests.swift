@@ -131,6 +131,8 @@ struct EditRulesTests {
         try library.perform(.revertAsset(.init(id: id, base: .raw)))
         #expect(digest(library.asset(id), .photo) == 2 && digest(library.asset(id), .alternatePhoto) == 1)
         #expect(library.asset(id)?.contentType == "com.adobe.raw-image")
+        #expect(library.asset(id)?.originalResourceChoice == .raw)
+        #expect(library.asset(id)?.json["originalResourceChoice"] == "raw")
         try library.perform(.revertAsset(.init(id: id, base: .compressed)))
         #expect(digest(library.asset(id), .photo) == 1)
     }

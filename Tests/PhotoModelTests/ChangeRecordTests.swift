@@ -177,6 +177,7 @@ struct ChangeRecordTests {
         "rating":5,"caption":"Été \"à\" Paris\n\u0001","keywords":["sea","日本"],\#
         "originalFilename":"IMG_0001.HEIC","cameraMake":"Maker","cameraModel":"Camera","lensModel":"Lens 50/1.8",\#
         "adjustmentFormatIdentifier":"org.example.adjustments","adjustmentFormatVersion":"1","adjustmentDate":6,\#
+        "adjustmentsState":"userAdjusted",\#
         "resources":[{"type":"photo","digest":"0000000000000000000000000000000000000000000000000000000000000000",\#
         "size":123456,"contentType":"public.heic","originalFilename":"IMG_0001.HEIC","pixelWidth":4032,\#
         "pixelHeight":3024},{"type":"adjustmentData",\#
@@ -187,13 +188,13 @@ struct ChangeRecordTests {
         "contentType":"","pixelWidth":0,"pixelHeight":0,"duration":0,"modificationDate":0,\#
         "contentModificationDate":0,"addedDate":0,"isFavorite":false,"isHidden":false,"resources":[]},\#
         "after":null}],"collections":[{"before":null,"after":{"id":"c0123456789abcdefghjkmnpqrs","revision":"r2",\#
-        "type":"album","subtype":"albumImported","title":"Album","parent":"l0123456789abcdefghjkmnpqrs",\#
+        "type":"album","subtype":"albumImported","canContainAssets":true,"canContainCollections":false,"title":"Album","parent":"l0123456789abcdefghjkmnpqrs",\#
         "parentKey":"V1","creationDate":1,"modificationDate":2,"startDate":-3,"endDate":4,\#
         "estimatedAssetCount":5,"keyAsset":"a0123456789abcdefghjkmnpqrs"}}],\#
         "lists":[{"before":{"id":"l0123456789abcdefghjkmnpqrs","revision":"r0","type":"folder",\#
-        "subtype":"regularFolder","creationDate":0,"modificationDate":0,"childCount":0},\#
+        "subtype":"regularFolder","canContainAssets":false,"canContainCollections":true,"creationDate":0,"modificationDate":0,"childCount":0},\#
         "after":{"id":"l0123456789abcdefghjkmnpqrs","revision":"r2","type":"folder","subtype":"regularFolder",\#
-        "title":"Folder","parent":"l00000000000000000000000000","parentKey":"V1","creationDate":1,\#
+        "canContainAssets":false,"canContainCollections":true,"title":"Folder","parent":"l00000000000000000000000000","parentKey":"V1","creationDate":1,\#
         "modificationDate":2,"startDate":-3,"endDate":4,"childCount":5}}],"edits":[{"id":"edit-1",\#
         "asset":"a0123456789abcdefghjkmnpqrs","state":"applied"},{"id":"edit-2",\#
         "asset":"a0123456789abcdefghjkmnpqrs","state":"failed","after":"edit-1","errorName":"conflict",\#

@@ -2,9 +2,10 @@
 ///
 /// All rules are defined here. A rule reads one asset, so the effect of a change on every smart album follows from the
 /// asset before and after it. The catalog stores the results as ``mask(of:)`` in a column. The raw value is PhotoKit's
-/// number. `smartAlbumGeneric` (user-defined rules) and `smartAlbumUnableToUpload` (there is no upload) are missing
-/// because no stored property decides them.
+/// number.
 public enum SmartAlbum: Int, Sendable, CaseIterable, Hashable {
+    /// Photos of no special kind.
+    case generic = 200
     case panoramas = 201
     case videos = 202
     case favorites = 203
@@ -20,6 +21,8 @@ public enum SmartAlbum: Int, Sendable, CaseIterable, Hashable {
     case livePhotos = 213
     case animated = 214
     case longExposures = 215
+    /// Assets of which no complete original can be copied elsewhere.
+    case unableToUpload = 216
     case raw = 217
     case cinematic = 218
     case spatial = 219
@@ -37,6 +40,7 @@ public enum SmartAlbum: Int, Sendable, CaseIterable, Hashable {
     /// The title and a readable form of the rule.
     public var words: (title: String, rule: String) {
         switch self {
+        case .generic: ("Other", "in no smart album of a special kind of photo or video")
         case .panoramas: ("Panoramas", "mediaSubtypes has photoPanorama")
         case .videos: ("Videos", "mediaType is video")
         case .favorites: ("Favorites", "isFavorite")
@@ -52,6 +56,7 @@ public enum SmartAlbum: Int, Sendable, CaseIterable, Hashable {
         case .livePhotos: ("Live Photos", "mediaSubtypes has photoLive")
         case .animated: ("Animated", "mediaSubtypes has photoAnimation")
         case .longExposures: ("Long Exposure", "playbackVariation is longExposure")
+        case .unableToUpload: ("Unable to Upload", "an original resource has damage")
         case .raw: ("RAW", "a resource of type photo or alternatePhoto whose content type ends in raw-image")
         case .cinematic: ("Cinematic", "mediaSubtypes has videoCinematic")
         case .spatial: ("Spatial", "mediaSubtypes has spatialMedia")
@@ -63,6 +68,7 @@ public enum SmartAlbum: Int, Sendable, CaseIterable, Hashable {
     /// excludes them (D7).
     public func contains(_ asset: Asset) -> Bool {
         switch self {
+        case .generic: Self.special.allSatisfy { !$0.contains(asset) }
         case .panoramas: asset.mediaSubtypes.contains(.photoPanorama)
         case .videos: asset.mediaType == .video
         case .favorites: asset.isFavorite
@@ -78,6 +84,7 @@ public enum SmartAlbum: Int, Sendable, CaseIterable, Hashable {
         case .livePhotos: asset.mediaSubtypes.contains(.photoLive)
         case .animated: asset.mediaSubtypes.contains(.photoAnimation)
         case .longExposures: asset.playbackVariation == .longExposure
+        case .unableToUpload: asset.resources.contains { $0.isDamagedOriginal }
         case .raw: asset.resources.contains { $0.isRawOriginal }
         case .cinematic: asset.mediaSubtypes.contains(.videoCinematic)
         case .spatial: asset.mediaSubtypes.contains(.spatialMedia)
@@ -87,11 +94,21 @@ public enum SmartAlbum: Int, Sendable, CaseIterable, Hashable {
 
     /// Returns the bits of all smart albums to which an asset belongs.
     public static func mask(of asset: Asset) -> Int {
-        every.reduce(0) { $1.contains(asset) ? $0 | $1.bit : $0 }
+        let mask = every.reduce(0) { $1 != .generic && $1.contains(asset) ? $0 | $1.bit : $0 }
+        return mask & specialBits == 0 ? mask | generic.bit : mask
     }
+
+    /// Returns the smart albums with a bit in a mask.
+    public static func albums(inMask mask: Int) -> [SmartAlbum] { every.filter { mask & $0.bit != 0 } }
 
     /// All cases, computed once because they are iterated with each change of an asset.
     public static let every = allCases
+
+    /// The albums whose members are of a special kind, which ``generic`` excludes.
+    private static let special = every.filter {
+        ![.generic, .userLibrary, .recentlyAdded, .favorites, .allHidden, .unableToUpload].contains($0)
+    }
+    private static let specialBits = special.reduce(0) { $0 | $1.bit }
 
     private static let frontCamera = TextMatch(.contains, "front camera")
 
@@ -102,6 +119,11 @@ extension AssetResource {
     /// True if it is an undeveloped camera file.
     public var isRawOriginal: Bool {
         (type == .photo || type == .alternatePhoto) && contentType.hasSuffix("raw-image")
+    }
+
+    /// True if it came with the asset and part of it cannot be decoded.
+    var isDamagedOriginal: Bool {
+        damage != nil && [.photo, .video, .audio, .alternatePhoto, .pairedVideo].contains(type)
     }
 }
 
@@ -131,7 +153,7 @@ extension SmartAlbum {
         case .spatial: .spatialMedia
         case .screenRecordings: .videoScreenRecording
         case .videos, .favorites, .allHidden, .recentlyAdded, .bursts, .userLibrary, .selfPortraits, .longExposures,
-            .raw:
+            .raw, .generic, .unableToUpload:
             nil
         }
     }

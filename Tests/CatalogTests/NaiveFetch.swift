@@ -42,6 +42,11 @@ enum NaiveFetch {
             has(asset["mediaSubtypes"], MediaSubtypes.names.map { ($0.name, $0.bit) }, bit)
         }
         switch smart.rawValue {
+        case 200:
+            let common: Set<SmartAlbum> = [
+                .generic, .userLibrary, .recentlyAdded, .favorites, .allHidden, .unableToUpload,
+            ]
+            return SmartAlbum.allCases.allSatisfy { common.contains($0) || !isMember(asset, of: $0.id.text) }
         case 201: return isOfSubtype(1)
         case 202: return asset["mediaType"] == "video"
         case 203: return asset["isFavorite"] == true
@@ -57,6 +62,11 @@ enum NaiveFetch {
         case 213: return isOfSubtype(8)
         case 214: return isOfSubtype(64)
         case 215: return asset["playbackVariation"] == "longExposure"
+        case 216:
+            return (asset["resources"]?.arrayValue ?? []).contains { resource in
+                let types: [JSON] = ["photo", "video", "audio", "alternatePhoto", "pairedVideo"]
+                return resource["damage"] != nil && types.contains(resource["type"] ?? .null)
+            }
         case 217:
             return (asset["resources"]?.arrayValue ?? []).contains { resource in
                 (resource["type"] == "photo" || resource["type"] == "alternatePhoto")

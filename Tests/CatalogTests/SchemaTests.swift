@@ -57,6 +57,44 @@ struct SchemaTests {
         try open(folder).close()
     }
 
+    @Test(.spec("S-08")) func `smart albums that an earlier version did not have get their members and counts`()
+        async throws
+    {
+        let folder = try TemporaryFolder("albums")
+        let path = folder.file("library.sqlite")
+        let old = try DatabaseQueue(path: path)
+        try await old.write { try $0.execute(sql: OldestLibrary.sql) }
+        try old.close()
+        try open(folder).close()
+        let missing = [SmartAlbum.generic, .unableToUpload]
+        let queue = try DatabaseQueue(path: path)
+        try await queue.write { database in
+            for album in missing {
+                try database.execute(sql: "DELETE FROM collection WHERE id = ?", arguments: [album.id.text])
+                try database.execute(sql: "DELETE FROM counter WHERE name = ?", arguments: ["smart.\(album.rawValue)"])
+                try database.execute(sql: "UPDATE asset SET smart = smart & ~?", arguments: [album.bit])
+            }
+        }
+        try queue.close()
+
+        let store = try open(folder)
+        let found = try await store.read { reader in
+            try missing.map { album in
+                let fetch = try Fetch(.assets(.smartAlbum(album)))
+                return [
+                    try reader.collections.collection(album.id) == nil ? 0 : 1,
+                    try reader.fetches.assetRows(fetch, .init())?.count ?? -1,
+                    try reader.counter("smart.\(album.rawValue)"),
+                ]
+            }
+        }
+        #expect(found == [[1, 3, 3], [1, 0, 0]])
+        let others = try await store.read { try $0.counter("smart.\(SmartAlbum.userLibrary.rawValue)") }
+        #expect(others == 3, "the counters of the other albums are unchanged")
+        try store.close()
+        try DatabaseCheck.full(path: path)
+    }
+
     @Test func `a file of a newer schema is refused with newer_version`() throws {
         let folder = try TemporaryFolder("newer")
         try open(folder).close()

@@ -49,6 +49,12 @@ enum CatalogSchema {
             try database.execute(sql: KeptAdjustmentStore.schema)
             try KeptAdjustmentStore(database: database).backfill()
         }
+        migrator.registerMigration("9 all smart albums") { database in
+            try database.execute(sql: DerivedSchema.indexes)
+        }
+        migrator.registerMigration("10 sharpness of bursts") { database in
+            try database.execute(sql: "ALTER TABLE asset ADD COLUMN sharpness REAL CHECK (sharpness >= 0)")
+        }
         return migrator
     }
 

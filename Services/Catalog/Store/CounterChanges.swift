@@ -44,7 +44,8 @@ struct CounterChanges {
 
     private static func albums(of asset: Asset) -> [SmartAlbum] {
         let (isVisible, isInHidden) = (asset.isVisible, asset.isShownToHiddenFetch)
-        return SmartAlbum.every.filter { ($0 == .allHidden ? isInHidden : isVisible) && $0.contains(asset) }
+        return SmartAlbum.albums(inMask: SmartAlbum.mask(of: asset))
+            .filter { $0 == .allHidden ? isInHidden : isVisible }
     }
 
     static func name(_ album: SmartAlbum) -> String { "smart.\(album.rawValue)" }

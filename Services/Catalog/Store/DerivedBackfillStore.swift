@@ -7,9 +7,12 @@ import PhotoModel
 struct DerivedBackfillStore {
     let database: Database
 
-    /// Returns true if the library was created by a version without derived collections.
-    func isNeeded() throws -> Bool {
-        try CollectionStore(database: database).rowNumber(of: SmartAlbum.favorites.id) == nil
+    /// Returns true if the library was created by a version without derived collections or with fewer smart albums.
+    func isNeeded() throws -> Bool { try !missing().isEmpty }
+
+    private func missing() throws -> [SmartAlbum] {
+        let store = CollectionStore(database: database)
+        return try SmartAlbum.every.filter { try store.rowNumber(of: $0.id) == nil }
     }
 
     /// Computes the derived columns, collections and counters of all assets.
@@ -19,7 +22,9 @@ struct DerivedBackfillStore {
     ///   - sequence: the revision of the collections
     func run(date: Int64, sequence: Int64) throws {
         let store = CollectionStore(database: database)
+        let missing = try missing()
         try store.beginSmartAlbums(date: date)
+        guard missing.contains(.favorites) else { return try fill(missing) }
         var moments: [Moment: (count: Int, first: Int64, last: Int64)] = [:]
         var counts: [String: Int] = [:]
         var last: Int64 = 0
@@ -42,6 +47,31 @@ struct DerivedBackfillStore {
         }
         for (name, count) in counts { try CounterChanges.add(count, to: name, database) }
         try save(moments, date: date, sequence: sequence)
+    }
+
+    /// Adds the members and counters of smart albums to a library that has the others.
+    private func fill(_ albums: [SmartAlbum]) throws {
+        let counted = Set(albums.map(CounterChanges.name))
+        var counts: [String: Int] = [:]
+        var last: Int64 = 0
+        let update = try database.cachedStatement(sql: "UPDATE asset SET smart = ? WHERE row = ? AND smart <> ?")
+        while true {
+            let rows = try Int64.fetchAll(
+                try database.cachedStatement(sql: "SELECT row FROM asset WHERE row > ? ORDER BY row LIMIT 1000"),
+                arguments: [last]
+            )
+            guard let end = rows.last else { break }
+            last = end
+            for (row, asset) in try AssetStore(database: database).assets(rows) {
+                let mask = SmartAlbum.mask(of: asset)
+                update.setUncheckedArguments([mask, row, mask])
+                try update.execute()
+                for name in CounterChanges.derivedNames(of: asset) where counted.contains(name) {
+                    counts[name, default: 0] += 1
+                }
+            }
+        }
+        for (name, count) in counts { try CounterChanges.add(count, to: name, database) }
     }
 
     private func save(

@@ -22,13 +22,15 @@ enum DerivedSchema {
         DROP INDEX asset_favorite;
         """
 
-    /// One small index for each smart album and usual order. The album of the whole library uses the indexes of the
-    /// table.
+    /// True if a smart album has indexes of its own. Albums with much of the library use the indexes of the table.
+    static func hasIndexes(_ album: SmartAlbum) -> Bool { album != .userLibrary && album != .generic }
+
+    /// One small index for each smart album that has indexes, and usual order.
     static var indexes: String {
-        SmartAlbum.allCases.filter { $0 != .userLibrary }.flatMap { album in
+        SmartAlbum.allCases.filter(hasIndexes).flatMap { album in
             [("added", "added_date"), ("created", "creation_date DESC")].map { name, column in
                 """
-                CREATE INDEX asset_smart_\(album.rawValue)_\(name) ON asset (visible, \(column), id)
+                CREATE INDEX IF NOT EXISTS asset_smart_\(album.rawValue)_\(name) ON asset (visible, \(column), id)
                 WHERE \(condition(album, "smart"));
                 """
             }

@@ -124,7 +124,7 @@ struct FetchStore {
                 let isInside = approach == .inOrder ? DerivedSchema.isInside(album) : DerivedSchema.condition(album)
                 conditions.append(SQLFragment(isInside))
                 // With further conditions SQLite may prefer another index, and it then rejects the INDEXED BY clause.
-                if approach == .narrow, fetch.countsAsVisible, !fetch.hasUsualOrder, album != .userLibrary,
+                if approach == .narrow, fetch.countsAsVisible, !fetch.hasUsualOrder, DerivedSchema.hasIndexes(album),
                     predicate == nil
                 {
                     source = SQLFragment("asset a " + DerivedSchema.hint(album, fetch))

@@ -73,7 +73,7 @@ final class LibraryStore: Sendable {
         case otherDatabase = "the database is another file: the folder was moved to another disk, copied or restored"
         case otherHead = "the head file is another one: the folder was moved to another disk, copied or restored"
         case noHead = "the head file is missing"
-        case backfill = "the database was written by an earlier version, without moments"
+        case backfill = "the database was written by an earlier version, without some smart albums or moments"
     }
 
     /// Decides whether the database continues its history, and begins a new one if it does not.

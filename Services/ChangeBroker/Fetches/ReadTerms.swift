@@ -19,7 +19,7 @@ enum ReadTerm: Hashable, Sendable {
         switch self {
         case .id: 0
         case .member, .child, .burst, .keyword, .moment: 1
-        case .smartAlbum(let album): album == .userLibrary ? 6 : 4
+        case .smartAlbum(let album): album == .userLibrary || album == .generic ? 6 : 4
         case .equal(let key, let value):
             switch key.type {
             case .flag: value == .integer(1) ? 4 : 6

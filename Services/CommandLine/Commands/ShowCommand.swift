@@ -69,7 +69,9 @@ struct ShowCommand: LibraryCommand {
         if asset.rating > 0 { add("rating", "\(asset.rating) of 5") }
         add("flags", (asset.isFavorite ? ["favorite"] : []).joined() + (asset.isHidden ? " hidden" : ""))
         add("albums", albums.joined(separator: ", "))
-        let smart = SmartAlbum.allCases.filter { $0 != .userLibrary && $0.contains(asset) }.map(\.words.title)
+        let smart = SmartAlbum.allCases.filter { $0 != .userLibrary && $0 != .generic && $0.contains(asset) }.map(
+            \.words.title
+        )
         add("smart albums", smart.joined(separator: ", "))
         add("moment", asset.moment.map { "\($0.title)  \($0.id)" })
         add("burst", asset.burstIdentifier.map { $0 + (asset.representsBurst ? ", representative" : "") })

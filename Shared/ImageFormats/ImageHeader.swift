@@ -23,6 +23,9 @@ public struct ImageHeader: Sendable, Hashable {
     public var isComplete = true
     /// True if the decoder returns the negative: ImageMagick ignores that white is zero at two and four bits.
     public var isNegated = false
+    /// The uniform type identifier of a camera raw file with the structure of TIFF; nil for any other file. The size is
+    /// that of its image, not of a preview.
+    public var rawContentType: String?
     /// The range of the EXIF block's TIFF structure in the file.
     public var exif: Range<Int>?
     /// The range of the XMP packet in the file.

@@ -3,16 +3,20 @@ public enum TIFFStructure {
     private static let longest = 4096
 
     static func read(_ file: ByteReader) throws(ImageHeader.Failure) -> ImageHeader {
-        guard let directory = Directory(file, at: nil) else { throw .truncated }
+        guard let first = Directory(file, at: nil) else { throw .truncated }
+        let raw = rawContentType(file, first)
+        let directory = raw == nil ? first : largest(file, first)
         guard let width = directory.number(0x0100), let height = directory.number(0x0101) else {
             throw .invalid("a TIFF file whose first directory has no size")
         }
-        if let found = unsupported(directory) { throw .unsupported(found: found) }
+        if raw == nil, let found = unsupported(directory) { throw .unsupported(found: found) }
         var header = ImageHeader(kind: .tiff, storedWidth: width, storedHeight: height)
+        header.rawContentType = raw
         header.exif = file.bytes.startIndex..<file.bytes.endIndex
         header.hasAlpha = directory.number(0x0152) != nil
-        header.isNegated = directory.number(photometricTag) == 0 && [2, 4].contains(directory.number(0x0102))
-        if let packet = directory.bytes(0x02BC) { header.xmp = packet }
+        header.isNegated =
+            raw == nil && directory.number(photometricTag) == 0 && [2, 4].contains(directory.number(0x0102))
+        if let packet = first.bytes(0x02BC) { header.xmp = packet }
         return header
     }
 
@@ -37,10 +41,37 @@ public enum TIFFStructure {
     /// directories contains sensor data.
     public static func isRaw(_ file: ByteReader) -> Bool {
         guard let first = Directory(file, at: nil) else { return false }
-        let directories = [first] + first.places(directoriesTag).compactMap { Directory(file, at: $0) }
-        return first.number(dngTag) != nil
-            || directories.contains { sensorValues.contains($0.number(photometricTag) ?? 0) }
+        return first.number(dngTag) != nil || directories(file, first).contains(where: holdsSensorData)
     }
+
+    /// Returns the uniform type identifier if the file is a camera raw file (see ``isRaw(_:)``): that of DNG, else that
+    /// of the maker's format. Nil for any other file.
+    private static func rawContentType(_ file: ByteReader, _ first: Directory) -> String? {
+        if first.number(dngTag) != nil { return RawFileType.dng }
+        let isCanon = file.has("II", at: 0) && file.has("CR", at: 8)
+        guard isCanon || directories(file, first).contains(where: holdsSensorData) else { return nil }
+        return isCanon ? RawFileType.cr2 : RawFileType.contentType(ofMaker: first.text(makerTag) ?? "")
+    }
+
+    private static func directories(_ file: ByteReader, _ first: Directory) -> [Directory] {
+        [first] + first.places(directoriesTag).compactMap { Directory(file, at: $0) }
+    }
+
+    private static func holdsSensorData(_ directory: Directory) -> Bool {
+        sensorValues.contains(directory.number(photometricTag) ?? 0)
+    }
+
+    /// Returns the directory of a raw file that has its image; the first one is often that of a preview.
+    private static func largest(_ file: ByteReader, _ first: Directory) -> Directory {
+        let all = directories(file, first)
+        let sensor = all.filter(holdsSensorData)
+        func pixels(_ directory: Directory) -> Int {
+            (directory.number(0x0100) ?? 0).multipliedReportingOverflow(by: directory.number(0x0101) ?? 0).partialValue
+        }
+        return (sensor.isEmpty ? all : sensor).max { pixels($0) < pixels($1) } ?? first
+    }
+
+    private static let makerTag = 0x010F
 
     private static let directoriesTag = 0x014A
     private static let dngTag = 0xC612
@@ -136,6 +167,14 @@ public enum TIFFStructure {
         func places(_ tag: Int) -> [Int] {
             guard let field = field(tag), [4, 13, 16, 18].contains(field.type) else { return [] }
             return (0..<min(field.count, 8)).compactMap { value(field, $0) }
+        }
+
+        /// Returns the first 64 bytes of a field of type text, up to NUL.
+        func text(_ tag: Int) -> String? {
+            guard let field = field(tag), field.type == 2 else { return nil }
+            return reader.slice(field.offset, min(field.count, 64)).map {
+                String(decoding: $0.prefix { $0 != 0 }, as: UTF8.self)
+            }
         }
 
         /// Returns the range of the bytes of a field of type byte or undefined.

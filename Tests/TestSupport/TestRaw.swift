@@ -9,7 +9,14 @@ public enum TestRaw {
     ///   - height: displayed height in pixels
     ///   - orientation: EXIF 1, 3, 6 or 8
     ///   - preview: the embedded JPEG, not rotated; nil for none
-    public static func dng(width: Int, height: Int, orientation: Int = 1, preview: [UInt8]? = nil) -> [UInt8] {
+    ///   - maker: the maker whose own format it is, without the fields of DNG; nil for DNG
+    public static func dng(
+        width: Int,
+        height: Int,
+        orientation: Int = 1,
+        preview: [UInt8]? = nil,
+        maker: String? = nil
+    ) -> [UInt8] {
         let isTurned = orientation >= 5
         let (across, down) = isTurned ? (height, width) : (width, height)
         var sensor: [UInt8] = []
@@ -29,7 +36,7 @@ public enum TestRaw {
             .short(33_421, [2, 2]), .bytes(33_422, [0, 1, 1, 2]), .long(50_717, [16_256]),
         ]
         var main: [Field] = [
-            .long(254, [1]), .ascii(271, "Safelight"), .ascii(272, "Test"), .short(274, [orientation]),
+            .long(254, [1]), .ascii(271, maker ?? "Safelight"), .ascii(272, "Test"), .short(274, [orientation]),
             .directory(330, image), .bytes(50_706, [1, 4, 0, 0]), .bytes(50_707, [1, 1, 0, 0]),
             .ascii(50_708, "Safelight Test"), .ratios(50_721, cameraOfXYZ, isSigned: true),
             .ratios(50_728, [1, 1, 1], isSigned: false), .short(50_778, [21]),
@@ -40,6 +47,7 @@ public enum TestRaw {
                 .data(273, preview), .short(277, [3]), .long(278, [height]), .long(279, [preview.count]),
             ]
         }
+        if maker != nil { main.removeAll { $0.tag >= 50_706 } }
         append(main, to: &file)
         return file
     }

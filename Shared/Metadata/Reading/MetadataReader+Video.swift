@@ -75,7 +75,8 @@ extension MetadataReader {
     public static func raw(_ bytes: [UInt8], ending: String?) -> PhotoMetadata? {
         guard let contentType = RawFileType.sniff(bytes, ending: ending) else { return nil }
         if var facts = try? facts(of: bytes) {
-            facts.contentType = contentType
+            // The bytes decide the type; the extension only if they do not.
+            if !facts.contentType.hasSuffix("raw-image") { facts.contentType = contentType }
             return facts
         }
         var facts = PhotoMetadata(contentType: contentType, pixelWidth: 0, pixelHeight: 0)

@@ -19,7 +19,7 @@ public enum MetadataReader {
     public static func facts(of bytes: [UInt8], fallbackOffset: Int = 0) throws(MetadataError) -> PhotoMetadata {
         let header = try header(of: bytes)
         var facts = PhotoMetadata(
-            contentType: header.kind.contentType,
+            contentType: header.rawContentType ?? header.kind.contentType,
             pixelWidth: header.pixelWidth,
             pixelHeight: header.pixelHeight
         )

@@ -60,14 +60,15 @@ struct RenditionPlan: Sendable, Hashable {
         }
     }
 
-    /// Returns the resource that a version is rendered from (S-49).
+    /// Returns the resource that a version is rendered from (S-49): of a pair, the current version is the original that
+    /// `asset.revert` chose (T-26), the unadjusted one the compressed file, and the original the RAW file.
     static func resource(of asset: AssetSummary, version: ImageVersion) throws(RPCError) -> AssetResource {
         let photo = asset.resource(.photo)
         let alternate = asset.resource(.alternatePhoto)
         let pair = [photo, alternate].compactMap { $0 }
         let chosen: AssetResource? =
             switch version {
-            case .current: asset.resource(.fullSizePhoto) ?? pair.first { !$0.isRaw } ?? photo
+            case .current: asset.resource(.fullSizePhoto) ?? photo
             case .unadjusted: pair.first { !$0.isRaw } ?? photo
             case .original: pair.first(where: \.isRaw) ?? photo
             }

@@ -16,8 +16,9 @@ public struct PerformChanges: Request {
     /// Digest of the client's original request, at most 64 bytes. It is compared instead of the parameters if the
     /// transaction is repeated, because a service's own parameters differ between attempts.
     public var requestDigest: String?
-    /// True if to return only the outcome of the committed transaction with this id, performing nothing. The error is
-    /// `identifier_not_found` if none was committed and `id_reused` if it had another digest. Nothing is stored.
+    /// True if to return only the outcome of the committed transaction with this id, performing nothing. Without
+    /// requests and digest the outcome is returned whatever the transaction was. The error is `identifier_not_found` if
+    /// none was committed and `id_reused` if it had other requests or another digest. Nothing is stored.
     public var recall: Bool
 
     public init(
@@ -81,6 +82,34 @@ public struct PerformChanges: Request {
         )
     }
 
+    /// Members of a request that had no effect.
+    public struct Ignored: JSONTabled, Hashable {
+        /// Index of the request in the transaction.
+        public var request: Int
+        /// The request's placeholder; nil if it has none.
+        public var ref: String?
+        /// Names of the members.
+        public var members: [String]
+
+        public init(request: Int, ref: String? = nil, members: [String]) {
+            self.request = request
+            self.ref = ref
+            self.members = members
+        }
+
+        public static let table = JSONTable(
+            "Ignored",
+            "Members of a request that had no effect.",
+            unknown: .ignored,
+            blank: Ignored(request: 0, members: []),
+            [
+                .required("request", \.request, .count(0...Int.max), "Index of the request."),
+                .optional("ref", \.ref, .text(maxBytes: 64), "Its placeholder."),
+                .required("members", \.members, .list(of: .text(maxBytes: 64), limit: 16), "Names of the members."),
+            ]
+        )
+    }
+
     public struct Result: JSONTabled {
         /// Token of the transaction.
         public var token: ChangeToken
@@ -92,6 +121,10 @@ public struct PerformChanges: Request {
         public var placeholders: JSONObject
         /// The `ref`s whose bytes were already in the library (P-23).
         public var duplicates: [String]
+        /// Assets that were in the trash, and were taken out of it because their bytes were imported again.
+        public var restored: [ObjectID]
+        /// Members of requests for new assets that had no effect, because the library already had the bytes.
+        public var ignored: [Ignored]
         /// Digests of damaged stored files that were replaced with bytes of this request; empty in the response to a
         /// repeated request.
         public var healed: [String]
@@ -101,8 +134,12 @@ public struct PerformChanges: Request {
             isChanged: Bool,
             placeholders: JSONObject = [:],
             duplicates: [String] = [],
+            restored: [ObjectID] = [],
+            ignored: [Ignored] = [],
             healed: [String] = []
         ) {
+            self.restored = restored
+            self.ignored = ignored
             self.healed = healed
             self.token = token
             self.sequence = token.sequence
@@ -129,6 +166,20 @@ public struct PerformChanges: Request {
                     \.duplicates,
                     .list(of: .text(maxBytes: 64), limit: 1000),
                     "The refs whose bytes were already in the library.",
+                    default: []
+                ),
+                .defaulted(
+                    "restored",
+                    \.restored,
+                    .list(of: .id(.asset), limit: 1000),
+                    "Assets taken out of the trash because their bytes were imported again.",
+                    default: []
+                ),
+                .defaulted(
+                    "ignored",
+                    \.ignored,
+                    .list(of: .object(Ignored.self), limit: 1000),
+                    "Members of asset.create without effect, because the library already had the bytes.",
                     default: []
                 ),
                 .defaulted(

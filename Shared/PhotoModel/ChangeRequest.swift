@@ -34,7 +34,7 @@ public enum ChangeRequest: Sendable, Hashable {
         public var burst: NewBurst?
         /// An XMP file about the image. Its values take precedence over those in the image, except for the date.
         public var sidecar: NewResource?
-        /// An edit that is applied at import; ignored if the library already has the bytes.
+        /// An edit that is applied at import; ignored, which the reply says, if the library already has the bytes.
         public var edit: NewEdit?
 
         public init(
@@ -64,7 +64,12 @@ public enum ChangeRequest: Sendable, Hashable {
             blank: CreateAsset(resources: []),
             [
                 .ref(\.ref),
-                .required("resources", \.resources, .list(of: .object(NewResource.self), limit: 16), "Its files."),
+                .required(
+                    "resources",
+                    \.resources,
+                    .list(of: .object(NewResource.self), limit: 16),
+                    "Its files: exactly one original."
+                ),
                 .defaulted("set", \.set, .object(AssetPatch.self), "Properties to set.", default: AssetPatch()),
                 .defaulted(
                     "sourceType",
@@ -77,7 +82,9 @@ public enum ChangeRequest: Sendable, Hashable {
                     "ifDuplicate",
                     \.ifDuplicate,
                     .name(DuplicateRule.self),
-                    "What to do if the library already has the bytes.",
+                    "If the library already has the bytes: useExisting returns that asset, taken out of the trash and "
+                        + "with the properties to set; create makes a second one; createIfTrashed makes a second one "
+                        + "only if the existing one is in the trash.",
                     default: .useExisting
                 ),
                 .optional("burst", \.burst, .object(NewBurst.self), "The burst to which it belongs."),
@@ -92,7 +99,7 @@ public enum ChangeRequest: Sendable, Hashable {
                     "edit",
                     \.edit,
                     .object(NewEdit.self),
-                    "An edit to apply at import; ignored if the library already has the bytes."
+                    "An edit to apply at import; ignored, which the reply says, if the library already has the bytes."
                 ),
             ]
         )

@@ -52,8 +52,10 @@ public enum ResourceSource: Sendable, Hashable {
 
 /// The rule for a new asset whose bytes are already in the library (P-23).
 public enum DuplicateRule: String, Sendable, CaseIterable {
-    /// The request returns the existing asset.
+    /// The request returns the existing asset, with the properties to set; one in the trash is taken out of it.
     case useExisting
     /// A second asset is created.
     case create
+    /// As `useExisting`, except that a second asset is created beside one in the trash, which stays there.
+    case createIfTrashed
 }

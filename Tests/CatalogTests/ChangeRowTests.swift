@@ -77,6 +77,7 @@ struct ChangeRowTests {
             // The library has these bytes already: the request yields the existing asset, unchanged.
             let again = try await catalog.perform([create(2)], attachments: bytes)
             #expect(again.id("p") == id && again.duplicates == ["p"] && !again.isChanged)
+            #expect(again.ignored == [.init(request: 0, ref: "p", members: ["edit"])])
         }
     }
 

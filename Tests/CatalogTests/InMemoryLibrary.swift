@@ -19,7 +19,12 @@ struct InMemoryLibrary: LibraryState {
     func list(_ id: ObjectID) -> CollectionList? { snapshot.lists[id] }
 
     func asset(withOriginal digest: String) -> ObjectID? {
-        snapshot.assets.values.filter { $0.originalResource?.digest == digest }.map(\.id).min()
+        let all = snapshot.assets.values.filter { asset in
+            asset.resources.contains {
+                $0.digest == digest && ($0.type.isOriginal || $0.type == .alternatePhoto && !$0.isRawOriginal)
+            }
+        }
+        return (all.filter { $0.trashedDate == nil }.map(\.id).min()) ?? all.map(\.id).min()
     }
 
     func frames(ofBurst identifier: String, limit: Int) -> [ObjectID] {

@@ -10,11 +10,10 @@ extension ChangeTransaction {
         guard let original = resources.first(where: { $0.type.isOriginal }) else {
             throw ErrorCode.invalidParams.error("an asset needs a resource of type photo")
         }
-        if request.ifDuplicate == .useExisting {
-            if let id = try existingAsset(withOriginal: original.digest) {
-                try complete(id, with: resources)
-                return try bind(request.ref, to: id, isDuplicate: true)
-            }
+        if request.ifDuplicate != .create, let id = try existingAsset(withOriginal: original.digest),
+            try request.ifDuplicate == .useExisting || asset(id)?.trashedDate == nil
+        {
+            return try useExisting(id, for: request, resources)
         }
         guard let facts = original.facts, resources.allSatisfy({ $0.facts != nil }) else {
             throw MissingMetadataError()
@@ -51,6 +50,43 @@ extension ChangeTransaction {
         try bind(request.ref, to: asset.id)
     }
 
+    /// Uses an asset with the bytes of a request for a new one: takes it out of the trash, adds the resources that it
+    /// lacks and sets the properties of the request, so that the placeholder is an asset as requested (S-09, P-23).
+    ///
+    /// What cannot be given to an existing asset is named in the reply.
+    private mutating func useExisting(
+        _ id: ObjectID,
+        for request: ChangeRequest.CreateAsset,
+        _ resources: [PreparedResource]
+    ) throws {
+        try complete(id, with: resources)
+        let asset = try existingAsset(id)
+        if asset.trashedDate != nil {
+            try restore(ChangeRequest.DeleteObjects(ids: [id]))
+            restored.append(id)
+        }
+        var ignored: [String] = []
+        if request.set != AssetPatch() {
+            if asset.sourceType == .typeiTunesSynced {
+                ignored.append("set")
+            } else {
+                try update(ChangeRequest.UpdateAsset(id: .id(id), set: request.set))
+            }
+        }
+        if request.sourceType != asset.sourceType { ignored.append("sourceType") }
+        if let burst = request.burst,
+            burst.identifier != asset.burstIdentifier || !burst.selection.isSubset(of: asset.burstSelectionTypes)
+        {
+            ignored.append("burst")
+        }
+        if request.sidecar != nil { ignored.append("sidecar") }
+        if request.edit != nil { ignored.append("edit") }
+        if !ignored.isEmpty {
+            self.ignored.append(PerformChanges.Ignored(request: requestIndex, ref: request.ref, members: ignored))
+        }
+        try bind(request.ref, to: id, isDuplicate: true)
+    }
+
     /// Makes a frame the representative of its burst, which has exactly one (S-37).
     private mutating func setBurstRepresentative(_ id: ObjectID) throws {
         var asset = try existingAsset(id)
@@ -76,10 +112,11 @@ extension ChangeTransaction {
         try set(asset)
     }
 
+    /// Returns an asset with these bytes, preferably one that is not in the trash.
     private func existingAsset(withOriginal digest: String) throws -> ObjectID? {
-        if let stored = try state.asset(withOriginal: digest), try asset(stored) != nil { return stored }
-        guard let new = newOriginals[digest], try asset(new) != nil else { return nil }
-        return new
+        let known = try [state.asset(withOriginal: digest), newOriginals[digest]].compactMap { $0 }
+        let existing = try known.compactMap(asset)
+        return (existing.first { $0.trashedDate == nil } ?? existing.first)?.id
     }
 
     private func frames(ofBurst identifier: String) throws -> [Asset] {

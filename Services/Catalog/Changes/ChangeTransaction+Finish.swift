@@ -24,7 +24,9 @@ extension ChangeTransaction {
             token: token,
             isChanged: isChanged,
             placeholders: ids,
-            duplicates: duplicates
+            duplicates: duplicates,
+            restored: restored,
+            ignored: ignored
         ).json
     }
 

@@ -21,6 +21,12 @@ struct ChangeTransaction<State: LibraryState> {
     /// The objects that placeholders refer to.
     private(set) var placeholders: [(ref: String, id: ObjectID)] = []
     private(set) var duplicates: [String] = []
+    /// Assets that were in the trash and have the bytes of a new one.
+    var restored: [ObjectID] = []
+    /// Members of requests that an existing asset cannot be given.
+    var ignored: [PerformChanges.Ignored] = []
+    /// The index of the request that is applied.
+    private(set) var requestIndex = 0
     /// Published edits whose state changed, and their rows by id.
     private(set) var edits: [PublishedEdit] = []
     private(set) var editRows: [String: StoredEdit] = [:]
@@ -56,6 +62,7 @@ struct ChangeTransaction<State: LibraryState> {
     /// - Throws: an error with the index of the request that failed
     mutating func apply(_ changes: [PreparedChange]) throws {
         for (index, change) in changes.enumerated() {
+            requestIndex = index
             do {
                 try apply(change)
             } catch let error as RPCError {

@@ -7,7 +7,8 @@ protocol LibraryState {
     func asset(_ id: ObjectID) throws -> Asset?
     func collection(_ id: ObjectID) throws -> AssetCollection?
     func list(_ id: ObjectID) throws -> CollectionList?
-    /// Returns the asset whose original has these bytes; if there are several, the one imported first.
+    /// Returns the asset whose original has these bytes; if there are several, the one imported first of those that are
+    /// not in the trash.
     func asset(withOriginal digest: String) throws -> ObjectID?
     /// Returns at most `limit` frames of a burst, ordered by identifier.
     func frames(ofBurst identifier: String, limit: Int) throws -> [ObjectID]

@@ -128,13 +128,16 @@ struct AssetStore {
         return try String.fetchOne(statement, arguments: [row]).map(AssetRowMapping.identifier)
     }
 
-    /// Returns the asset whose original has these bytes; if there are several, the one imported first.
+    /// Returns the asset whose original has these bytes; if there are several, the one imported first of those that are
+    /// not in the trash. The photo of a pair is an original also while its RAW file is the one that is presented.
     func asset(withOriginal digest: String) throws -> ObjectID? {
         guard let bytes = [UInt8](hexadecimal: digest) else { return nil }
         let statement = try database.cachedStatement(
             sql: """
                 SELECT a.id FROM resource r JOIN asset a ON a.row = r.asset
-                WHERE r.digest = ? AND r.type IN (1, 2, 3) ORDER BY r.asset LIMIT 1
+                WHERE r.digest = ?
+                    AND (r.type IN (1, 2, 3) OR r.type = 4 AND r.content_type NOT LIKE '%raw-image')
+                ORDER BY a.trashed_date IS NOT NULL, r.asset LIMIT 1
                 """
         )
         return try String.fetchOne(statement, arguments: [Data(bytes)]).map(AssetRowMapping.identifier)

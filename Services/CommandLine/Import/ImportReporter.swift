@@ -17,6 +17,8 @@ struct ImportReporter {
     private(set) var duplicates = 0
     /// Known files whose stored copy was damaged and was replaced.
     private(set) var healed = 0
+    /// Known files whose asset was in the trash and was taken out of it.
+    private(set) var restored = 0
     private(set) var broken = 0
     /// The number of files that were reported.
     private(set) var done = 0
@@ -50,14 +52,17 @@ struct ImportReporter {
             json["id"] = .string(id.text)
             json["sequence"] = .int(sequence)
             if isVerbose { try write("imported  \(id)  \(name)") }
-        case .duplicate(let id, let isHealed):
+        case .duplicate(let id, let isHealed, let isRestored):
             duplicates += 1
             if isHealed { healed += 1 }
+            if isRestored { restored += 1 }
             if keepsAssets { assets.append((index, id)) }
             json["outcome"] = "duplicate"
             json["id"] = .string(id.text)
             if isHealed { json["healed"] = true }
-            if isVerbose || isHealed { try write("\(isHealed ? "healed" : "known ")    \(id)  \(name)") }
+            if isRestored { json["restored"] = true }
+            let word = isRestored ? "restored" : isHealed ? "healed  " : "known   "
+            if isVerbose || isHealed || isRestored { try write("\(word)  \(id)  \(name)") }
         case .broken(let error):
             broken += 1
             json["outcome"] = "broken"
@@ -109,13 +114,14 @@ struct ImportReporter {
             return try output.json([
                 "summary": [
                     "imported": JSON(imported), "duplicates": JSON(duplicates), "broken": JSON(broken),
-                    "healed": JSON(healed),
+                    "healed": JSON(healed), "restored": JSON(restored),
                     "others": JSON(others), "seconds": .double(seconds),
                     "isStopped": .bool(isStopped),
                 ]
             ])
         }
         var parts = ["\(imported) imported", "\(duplicates) already there", "\(broken) broken"]
+        if restored > 0 { parts.append("\(restored) restored from the trash") }
         if healed > 0 { parts.append("\(healed) damaged and replaced") }
         if others > 0 { parts.append("\(QuantityFormatter.count(others, "other file")) ignored") }
         let rate = seconds > 0 ? ", \(QuantityFormatter.rate(Double(meter.done) / seconds)) files/s" : ""

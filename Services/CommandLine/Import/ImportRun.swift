@@ -11,8 +11,9 @@ import SystemPackage
 /// The outcome of the import of one file.
 enum ImportFileOutcome: Sendable {
     case imported(ObjectID, sequence: Int64)
-    /// The library already contained these bytes; `isHealed` if they replaced a damaged file.
-    case duplicate(ObjectID, isHealed: Bool)
+    /// The library already contained these bytes; `isHealed` if they replaced a damaged file, `isRestored` if their asset
+    /// was in the trash and was taken out of it.
+    case duplicate(ObjectID, isHealed: Bool, isRestored: Bool)
     /// The file cannot be imported; the import continues with the others.
     case broken(RPCError)
 }
@@ -101,7 +102,8 @@ struct ImportRun: Sendable {
             let isKnown = result.duplicates.contains("file")
             let outcome: ImportFileOutcome =
                 isKnown
-                ? .duplicate(id, isHealed: !result.healed.isEmpty) : .imported(id, sequence: result.sequence)
+                ? .duplicate(id, isHealed: !result.healed.isEmpty, isRestored: result.restored.contains(id))
+                : .imported(id, sequence: result.sequence)
             return [FileOutcome(item.main, outcome)]
         } catch {
             if error.errorCode == .resourcesDisagree || item.files.count > 1 && error.concernsFile {

@@ -60,7 +60,8 @@ public struct PerformChanges: Request {
                 "recall",
                 \.recall,
                 .flag,
-                "Perform nothing; return the outcome of the transaction if it was committed.",
+                "Perform nothing; return the outcome of the transaction if it was committed. An empty list of requests "
+                    + "recalls it whatever it was; other requests must be those that it had, with their attachments.",
                 default: false
             ),
         ]

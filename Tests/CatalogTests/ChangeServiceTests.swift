@@ -63,11 +63,16 @@ struct ChangeServiceTests {
                 PerformChanges(requests: [album], client: "test", transaction: "t", requestDigest: "d")
             )
             #expect(try await recall("t", digest: "d") == made.json)
+            let plain = try await catalog.perform([album], transaction: "v")
+            for requests in [[album], []] {
+                let recalled = PerformChanges(requests: requests, client: "test", transaction: "v", recall: true)
+                #expect(try await catalog.call(recalled).json == plain.json)
+            }
             let other = await rpcError { try await recall("t", digest: "e") }
             #expect(other?.errorCode == .idReused)
             let unknown = await rpcError { try await recall("u", digest: "d") }
             #expect(unknown?.errorCode == .identifierNotFound)
-            #expect(try await catalog.history().count == 1)
+            #expect(try await catalog.history().count == 2)
         }
     }
 

@@ -21,6 +21,12 @@ struct ChangeService: Sendable {
     /// - Throws: `id_reused` if the transaction id was used for other requests; the refusal of a request, with its index
     func perform(_ changes: PerformChanges, _ context: RequestContext) async throws -> JSON {
         if changes.onBehalfOf != nil { try services.check(context.identity, for: "onBehalfOf") }
+        guard !changes.recall || changes.transaction != nil else {
+            throw ErrorCode.invalidOptions.error(
+                "recall needs the id of the transaction that it returns",
+                ["parameter": "transaction"]
+            )
+        }
         let digest = Self.digest(of: changes, context.attachments)
         let key = changes.transaction.map {
             OutcomeKey(
@@ -33,7 +39,8 @@ struct ChangeService: Sendable {
         // looked up first. Other repeated requests are recognized within their commit.
         let isLookedUp = changes.recall || changes.requests.contains { $0.hasBytes || $0.hasSnapshot }
         if let key, isLookedUp, let known = try await store.read({ try $0.history.outcome(key) }) {
-            return try known.result(for: digest, key)
+            let isUnchecked = changes.recall && changes.requests.isEmpty && changes.requestDigest == nil
+            return try known.result(for: isUnchecked ? known.digest : digest, key)
         }
         guard !changes.recall else {
             throw CatalogError.transactionNotFound(changes.transaction ?? "")
@@ -99,8 +106,11 @@ struct ChangeService: Sendable {
     }
 
     /// Returns a digest of the request, 32 bytes: of the digest that a service passes for its client's request or else
-    /// of the parameters in canonical form and every attachment.
+    /// of the parameters in canonical form and every attachment. A request that recalls an outcome has the digest of the
+    /// request that it recalls.
     static func digest(of changes: PerformChanges, _ attachments: [Bytes]) -> [UInt8] {
+        var changes = changes
+        changes.recall = false
         if let asked = changes.requestDigest { return SHA256.hash(data: Array("request:\(asked)".utf8)).bytes }
         var hash = SHA256()
         hash.update(data: SHA256.hash(data: changes.json.canonical.bytes).bytes)

@@ -44,7 +44,7 @@ struct CatalogHandler: RequestHandler {
         switch request {
         case .fetchAssets(let fetch): return Reply(try await fetches.assets(fetch, owner: identity).json)
         case .fetchCollections(let fetch): return Reply(try await fetches.collections(fetch, owner: identity).json)
-        case .fetchLists(let fetch): return Reply(try await fetches.lists(fetch).json)
+        case .fetchLists(let fetch): return Reply(try await fetches.lists(fetch, owner: identity).json)
         case .counts(let counts): return Reply(try await fetches.counts(counts, owner: identity).json)
         case .find(let find): return Reply(try await fetches.find(find, owner: identity).json)
         case .objects(let objects): return Reply(try await fetches.objects(objects, owner: identity).json)

@@ -99,7 +99,7 @@ struct CatalogService: RunnableService {
             store: store,
             quarantine: quarantine,
             cacheBytes: configuration.resultCacheBytes,
-            transients: TransientCollectionRegistry(clock: environment.clock)
+            transients: TransientCollectionRegistry(clock: environment.clock, wallClock: environment.now)
         )
         let extractor = MetadataExtractor(work: work, quarantine: quarantine, resources: resources)
         let healing = ResourceHealing(

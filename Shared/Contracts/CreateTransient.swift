@@ -4,7 +4,7 @@ public import PhotoModel
 /// `transient.create`: creates a transient collection or list, which is leased and never stored (S-30 to S-32).
 public struct CreateTransient: Request {
     public static let method = "transient.create"
-    /// The members: assets for a collection, collections and lists for a list; nil if ``results`` is used.
+    /// The members: assets for a collection, collections and lists, also transient ones, for a list; nil if ``results`` is used.
     public var ids: [ObjectID]?
     /// Results whose members are concatenated; duplicates keep their first position.
     public var results: [ResultReference]
@@ -29,20 +29,28 @@ public struct CreateTransient: Request {
                 "Instead of ids: fetch results whose members are concatenated.",
                 default: []
             ),
-            .optional("title", \.title, .text(maxBytes: 1024), "Its title."),
+            .optional(
+                "title",
+                \.title,
+                .text(maxBytes: 1024),
+                "Its title, which fetches of it by its id and of the children of a transient list return."
+            ),
         ]
     )
 
     public struct Result: JSONTabled {
         /// Its id, for "in" of this identity's fetches until handle_expired.
         public var id: ObjectID
+        /// Its title; nil if it has none.
+        public var title: String?
         /// Exact number of its members.
         public var count: Int
         /// Lease in milliseconds, renewed by each use.
         public var leaseMs: Int
 
-        public init(id: ObjectID, count: Int, leaseMs: Int) {
+        public init(id: ObjectID, title: String? = nil, count: Int, leaseMs: Int) {
             self.id = id
+            self.title = title
             self.count = count
             self.leaseMs = leaseMs
         }
@@ -54,6 +62,7 @@ public struct CreateTransient: Request {
             blank: Result(id: .none, count: 0, leaseMs: 0),
             [
                 .required("id", \.id, .id(), "Its id, for \"in\" of this identity's fetches until handle_expired."),
+                .optional("title", \.title, .text(maxBytes: 1024), "Its title."),
                 .required("count", \.count, .count(0...Int.max), "Number of its members."),
                 .required("leaseMs", \.leaseMs, .count(0...Int.max), "Lease in milliseconds, renewed by each use."),
             ]

@@ -109,6 +109,7 @@ struct ChangeTransaction<State: LibraryState> {
     }
 
     func existingList(_ id: ObjectID) throws -> CollectionList {
+        try requireStored(id)
         guard id.kind == .collectionList else { throw ErrorCode.invalidParams.error("\(id) is not a folder") }
         guard let list = try list(id) else { throw notFound(id) }
         return list
@@ -121,9 +122,19 @@ struct ChangeTransaction<State: LibraryState> {
     }
 
     func existingCollection(_ id: ObjectID) throws -> AssetCollection {
+        try requireStored(id)
         guard id.kind == .assetCollection else { throw ErrorCode.invalidParams.error("\(id) is not a collection") }
         guard let collection = try collection(id) else { throw notFound(id) }
         return collection
+    }
+
+    /// - Throws: `change_not_supported` for a transient collection or list (S-30)
+    private func requireStored(_ id: ObjectID) throws {
+        guard id.isTransient else { return }
+        throw ErrorCode.changeNotSupported.error(
+            "\(id) is transient and cannot be changed; create another one, or an album with its members",
+            ["id": .string(id.text)]
+        )
     }
 
     private func notFound(_ id: ObjectID) -> RPCError {

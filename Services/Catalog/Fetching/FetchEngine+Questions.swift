@@ -24,6 +24,7 @@ extension FetchEngine {
                     continue
                 }
                 let rows = ResultRows(reader: reader, head: head, cache: cache)
+                let fetch = try self.expanded(fetch, owner: owner, rows, at: token.sequence)
                 if token.sequence == head.sequence, fetch.kind.isDecidedByEntity {
                     result.counts.append(try Self.count(fetch, head, reader, cache))
                 } else {
@@ -60,6 +61,7 @@ extension FetchEngine {
             let found: [Int?]
             if fetch.kind.entityClass == .asset {
                 let rows = ResultRows(reader: reader, head: head, cache: cache)
+                let fetch = try self.expanded(fetch, owner: owner, rows, at: token.sequence)
                 let array = try Array(rows.window(of: fetch, at: token.sequence))
                 let part = array.dropFirst(request.from).prefix(request.count ?? .max)
                 found = try rows.positions(of: request.ids, in: part)
@@ -79,8 +81,10 @@ extension FetchEngine {
         description.container = request.collection
         let fetch = try resolved(description, owner: owner)
         let collection = request.collection
-        return try await store.read { reader in
+        return try await store.read { [cache] reader in
             let head = try reader.head()
+            let rows = ResultRows(reader: reader, head: head, cache: cache)
+            let fetch = try self.expanded(fetch, owner: owner, rows, at: head.sequence)
             let window = FetchStore.Window(from: 0, count: FetchKeyAssets.maxCount + 1)
             guard let rows = try reader.fetches.assetRows(fetch, window) else {
                 throw CatalogError.notFound(fetch)
@@ -140,7 +144,10 @@ extension FetchEngine {
             (reference, edits, token, fetch) = (request.id, request.edits, request.snapshot, nil)
         default: return nil
         }
-        guard let token, edits.contains(where: \.hasIndexes), case .id(let id) = reference else { return nil }
+        // The transaction refuses to change a transient collection, also one that has expired.
+        guard let token, edits.contains(where: \.hasIndexes), case .id(let id) = reference, !id.isTransient else {
+            return nil
+        }
         var description = FetchDescription(id.kind == .collectionList ? .children : .assets)
         description.container = id
         let seen = try resolved(fetch ?? description, owner: owner)

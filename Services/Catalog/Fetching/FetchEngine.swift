@@ -59,6 +59,7 @@ final class FetchEngine: Sendable {
         return try await store.read { [cache, quarantine] reader in
             let (head, token) = try Self.moment(request.token, reader)
             let rows = ResultRows(reader: reader, head: head, cache: cache)
+            let fetch = try self.expanded(fetch, owner: owner, rows, at: token.sequence)
             let window = FetchStore.Window(from: request.from, count: request.count)
             let isNear = request.from < Self.deepPage && fetch.offset < Self.deepPage
             var result: FetchAssets.Result
@@ -98,6 +99,7 @@ final class FetchEngine: Sendable {
         return try await store.read { [cache] reader in
             let (head, token) = try Self.moment(request.token, reader)
             let rows = ResultRows(reader: reader, head: head, cache: cache)
+            let fetch = try self.expanded(fetch, owner: owner, rows, at: token.sequence)
             let array = try rows.window(of: fetch, at: token.sequence)
             let page = try Set(request.at).sorted().map { index in
                 guard index < array.count else {
@@ -140,26 +142,21 @@ final class FetchEngine: Sendable {
         }
     }
 
-    func lists(_ request: FetchLists) async throws -> FetchLists.Result {
+    func lists(_ request: FetchLists, owner: String = "") async throws -> FetchLists.Result {
         let fetch = try Fetch(request.fetch)
         guard fetch.kind.entityClass == .collectionList else {
             throw ErrorCode.invalidOptions.error("fetch.lists accepts the kind lists")
         }
+        let members = try transientMembers(of: fetch, owner: owner)
         return try await store.read { reader in
             let (head, token) = try Self.moment(request.token, reader)
             let window = FetchStore.Window(from: request.from, count: request.count)
-            let page = try Self.page(fetch, window, token.sequence, head, reader)
+            let page = try Self.page(fetch, window, token.sequence, head, reader, members: members)
             let lists = page.objects.compactMap { object -> CollectionList? in
                 if case .list(let list) = object { list } else { nil }
             }
             return FetchLists.Result(token: token, count: page.count, lists: lists)
         }
-    }
-
-    /// Returns the members of the client's transient list if the fetch is of its children; else nil.
-    func transientMembers(of fetch: Fetch, owner: String) throws -> [ObjectID]? {
-        guard case .children(let list) = fetch.kind, list.isTransient else { return nil }
-        return try transients.members(of: list, owner: owner)
     }
 
     static func page(
@@ -168,11 +165,11 @@ final class FetchEngine: Sendable {
         _ moment: Int64,
         _ head: LibraryHead,
         _ reader: LibraryReader,
-        members: [ObjectID]? = nil
+        members: TransientMembers? = nil
     ) throws -> CollectionFetchStore.Page {
         let past = HistoricalState(reader: reader, moment: moment, head: head)
         if let members {
-            var objects = try members.compactMap { try past.collection($0) }
+            var objects = try members.ids.compactMap { try members.transients[$0] ?? past.collection($0) }
             if let predicate = fetch.predicate { objects.removeAll { !predicate.evaluate($0) } }
             if !fetch.sort.isEmpty { objects.sort { fetch.areInIncreasingOrder($0, $1) } }
             return fetch.page(objects, window)

@@ -18,39 +18,58 @@ final class TransientCollectionRegistry: Sendable {
         var membersPerIdentity = 500_000
     }
 
+    private struct Held {
+        var members: [ObjectID]
+        var title: String?
+        /// Microseconds since 1970.
+        var creationDate: Int64
+    }
+
     private struct State {
         var leases: LeaseTable<ObjectID>
-        var members: [ObjectID: [ObjectID]] = [:]
+        var held: [ObjectID: Held] = [:]
 
         mutating func remove(_ id: ObjectID) {
             leases.remove(id)
-            members[id] = nil
+            held[id] = nil
         }
     }
 
     private let state: Mutex<State>
     private let clock: MonotonicClock
+    /// Returns the microseconds since 1970.
+    private let wallClock: @Sendable () -> Int64
     let limits: Limits
 
-    init(clock: MonotonicClock = .system, limits: Limits = Limits()) {
+    init(
+        clock: MonotonicClock = .system,
+        wallClock: @escaping @Sendable () -> Int64 = { 0 },
+        limits: Limits = Limits()
+    ) {
         self.clock = clock
+        self.wallClock = wallClock
         self.limits = limits
         state = Mutex(State(leases: LeaseTable(duration: limits.lease)))
     }
 
-    var count: Int { state.withLock { $0.members.count } }
+    var count: Int { state.withLock { $0.held.count } }
 
-    /// Stores members under a new name.
+    /// Stores members under a new identifier.
     ///
     /// - Throws: `limit_exceeded`
-    func create(_ kind: ObjectKind, _ members: [ObjectID], owner: String) throws(RPCError) -> ObjectID {
+    func create(
+        _ kind: ObjectKind,
+        _ members: [ObjectID],
+        title: String? = nil,
+        owner: String
+    ) throws(RPCError) -> ObjectID {
         var random = SystemRandomNumberGenerator()
         let id = ObjectID.transient(kind, using: &random)
         let now = clock.nowMicroseconds()
         try state.withLock { state throws(RPCError) in
             for expired in state.leases.expired(now: now) { state.remove(expired) }
-            let own = state.leases.keys(of: owner).compactMap { state.members[$0] }
-            let all = state.members.values.reduce(0) { $0 + $1.count }
+            let own = state.leases.keys(of: owner).compactMap { state.held[$0]?.members }
+            let all = state.held.values.reduce(0) { $0 + $1.members.count }
             guard own.count < limits.perIdentity,
                 own.reduce(0, { $0 + $1.count }) + members.count <= limits.membersPerIdentity,
                 all + members.count <= limits.members
@@ -62,7 +81,7 @@ final class TransientCollectionRegistry: Sendable {
                 )
             }
             state.leases.insert(id, owner: owner, now: now)
-            state.members[id] = members
+            state.held[id] = Held(members: members, title: title, creationDate: wallClock())
         }
         return id
     }
@@ -71,17 +90,55 @@ final class TransientCollectionRegistry: Sendable {
     ///
     /// - Throws: `handle_expired`, also for collections of other identities
     func members(of id: ObjectID, owner: String) throws(RPCError) -> [ObjectID] {
-        let now = clock.nowMicroseconds()
-        let members = state.withLock { state in
-            state.leases.renew(id, owner: owner, now: now) ? state.members[id] : nil
-        }
-        guard let members else {
+        guard let held = held(id, owner: owner) else {
             throw ErrorCode.handleExpired.error(
                 "\(id) has expired; create it again with transient.create",
                 ["id": .string(id.text)]
             )
         }
-        return members
+        return held.members
+    }
+
+    private func held(_ id: ObjectID, owner: String) -> Held? {
+        let now = clock.nowMicroseconds()
+        return state.withLock { state in
+            state.leases.renew(id, owner: owner, now: now) ? state.held[id] : nil
+        }
+    }
+
+    /// Returns a client's collection or list as an entity, and renews its lease; nil if the client has none with this
+    /// identifier.
+    func entity(_ id: ObjectID, owner: String) -> PhotoCollection? {
+        guard let held = held(id, owner: owner) else { return nil }
+        if id.kind == .collectionList {
+            var list = CollectionList(id: id)
+            list.title = held.title
+            list.childCount = held.members.count
+            (list.creationDate, list.modificationDate) = (held.creationDate, held.creationDate)
+            return .list(list)
+        }
+        var collection = AssetCollection(id: id)
+        collection.title = held.title
+        collection.estimatedAssetCount = held.members.count
+        (collection.creationDate, collection.modificationDate) = (held.creationDate, held.creationDate)
+        return .collection(collection)
+    }
+
+    /// Returns the members of a client's list and of the transient lists in it, with the members of the transient
+    /// collections in them: stored collections and lists, and assets, each once.
+    ///
+    /// - Throws: `handle_expired` if the list itself has expired; expired ones in it are left out
+    func contents(of list: ObjectID, owner: String) throws(RPCError) -> (stored: Set<ObjectID>, assets: Set<ObjectID>) {
+        var (stored, assets, seen): (Set<ObjectID>, Set<ObjectID>, Set<ObjectID>) = ([], [], [list])
+        var open = try members(of: list, owner: owner)
+        while let id = open.popLast() {
+            guard id.isTransient else {
+                if id.kind == .asset { assets.insert(id) } else { stored.insert(id) }
+                continue
+            }
+            if seen.insert(id).inserted, let held = held(id, owner: owner) { open += held.members }
+        }
+        return (stored, assets)
     }
 
     func release(_ id: ObjectID, owner: String) {
@@ -104,10 +161,21 @@ extension FetchEngine {
         guard isOfAssets || members.allSatisfy({ $0.kind != .asset }) else {
             throw ErrorCode.invalidOptions.error("a collection holds assets, a list holds collections and lists")
         }
-        if request.ids != nil { try await requireAll(members) }
+        if request.ids != nil { try await requireAll(members, owner: owner) }
         let isList = !isOfAssets || (members.isEmpty && request.results.contains { $0.fetch.kind != .assets })
-        let id = try transients.create(isList ? .collectionList : .assetCollection, members, owner: owner)
-        return CreateTransient.Result(id: id, count: members.count, leaseMs: Int(transients.limits.lease / 1000))
+        let title = try request.title.map { try storable($0, "title") }
+        let id = try transients.create(
+            isList ? .collectionList : .assetCollection,
+            members,
+            title: title,
+            owner: owner
+        )
+        return CreateTransient.Result(
+            id: id,
+            title: title,
+            count: members.count,
+            leaseMs: Int(transients.limits.lease / 1000)
+        )
     }
 
     /// Forgets a transient collection of the client, if there is one.
@@ -116,7 +184,10 @@ extension FetchEngine {
         return EmptyResult()
     }
 
-    private func requireAll(_ ids: [ObjectID]) async throws {
+    /// - Throws: `identifier_not_found` for an unknown entity, `handle_expired` for a transient one
+    private func requireAll(_ ids: [ObjectID], owner: String) async throws {
+        for id in ids where id.isTransient { _ = try transients.members(of: id, owner: owner) }
+        let ids = ids.filter { !$0.isTransient }
         let missing = try await store.read { reader in
             try ids.first { id in
                 switch id.kind {
@@ -140,6 +211,7 @@ extension FetchEngine {
                     .objects.map(\.id)
             }
             let rows = ResultRows(reader: reader, head: head, cache: cache)
+            let fetch = try self.expanded(fetch, owner: owner, rows, at: token.sequence)
             let array = try rows.window(of: fetch, at: token.sequence)
             guard array.count <= most else {
                 throw ErrorCode.limitExceeded.error(

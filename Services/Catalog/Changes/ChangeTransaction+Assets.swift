@@ -8,7 +8,7 @@ extension ChangeTransaction {
     mutating func create(_ request: ChangeRequest.CreateAsset, _ change: PreparedChange) throws {
         let resources = change.resources
         guard let original = resources.first(where: { $0.type.isOriginal }) else {
-            throw ErrorCode.invalidParams.error("an asset needs a resource of type photo")
+            throw ErrorCode.missingResource.error("an asset needs a resource of type photo")
         }
         if request.ifDuplicate != .create, let id = try existingAsset(withOriginal: original.digest),
             try request.ifDuplicate == .useExisting || asset(id)?.trashedDate == nil

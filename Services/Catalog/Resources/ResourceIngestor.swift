@@ -133,12 +133,7 @@ struct ResourceIngestor: Sendable {
     }
 
     private func check(_ resources: [NewResource]) throws {
-        guard resources.count(where: { $0.type.isOriginal }) == 1, Set(resources.map(\.type)).count == resources.count
-        else {
-            throw ErrorCode.invalidParams.error(
-                "an asset has exactly one original and at most one resource of each type"
-            )
-        }
+        try ResourceRules.check(resources.map(\.type))
         guard resources.allSatisfy({ !$0.isMoved || ($0.path != nil && !$0.isReferenced) }) else {
             throw ErrorCode.invalidParams.error("only a path that is copied can be moved", ["parameter": "move"])
         }

@@ -20,6 +20,24 @@ enum ResourceRules {
             && (types.count == 1 || originals == [.photo])
     }
 
+    /// Checks the types of the files of a new asset before any of them is read (T-19).
+    ///
+    /// - Throws: `missing_resource` without an original, `resources_disagree` if there are several files of one role
+    static func check(_ types: [ResourceType]) throws(RPCError) {
+        let originals = types.filter(\.isOriginal)
+        guard !originals.isEmpty else {
+            throw ErrorCode.missingResource.error("an asset needs an original: a resource of type photo or video")
+        }
+        guard originals.count == 1, Set(types).count == types.count else {
+            let names = types.map(\.rawValue)
+            throw ErrorCode.resourcesDisagree.error(
+                "an asset has one original and at most one resource of each type, not \(names.joined(separator: ", "));"
+                    + " create an asset for each original; the RAW file of a photo has the type alternatePhoto",
+                ["types": JSON(names)]
+            )
+        }
+    }
+
     /// Sets the type of each original from its bytes, and checks that the files belong together.
     ///
     /// - Throws: `resources_disagree`

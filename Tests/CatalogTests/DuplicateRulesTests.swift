@@ -1,0 +1,101 @@
+import Contracts
+import JSONValue
+import PhotoModel
+import TestSupport
+import Testing
+
+@testable import Catalog
+
+/// Tests of the import of bytes that the library has already.
+@Suite(.timeLimit(.minutes(1)))
+struct DuplicateRulesTests {
+    /// Applies requests to a library; returns the reply too.
+    private static func perform(
+        _ changes: [PreparedChange],
+        _ library: InMemoryLibrary
+    ) throws -> (result: TransactionResult, reply: PerformChanges.Result) {
+        var random = SeededRandom(seed: 5)
+        var transaction = ChangeTransaction(state: library, sequence: 100, now: 100) { kind in
+            ObjectID(kind, milliseconds: 2, using: &random)
+        }
+        try transaction.apply(changes)
+        let result = try transaction.finish()
+        let token = ChangeToken(library: String(repeating: "0", count: 32), sequence: 100)
+        return (result, try PerformChanges.Result(json: transaction.result(token: token, isChanged: !result.isEmpty)))
+    }
+
+    @Test(.spec("S-09", "P-23", "T-28"))
+    func `bytes in the trash are taken out of it with the properties to set, or become an asset of their own`() throws {
+        var library = InMemoryLibrary()
+        let id = try library.add(1, date: 5)
+        try library.perform(.trashAssets(.init(ids: [id])))
+        let set = AssetPatch(isFavorite: true, caption: .some("again"))
+
+        let (result, reply) = try Self.perform([.create("p", 1, set: set)], library)
+        let after = try #require(result.assets.first?.after)
+        #expect(result.assets.count == 1 && after.id == id && after.trashedDate == nil)
+        #expect(after.isFavorite && after.caption == "again" && after.creationDate == 5)
+        #expect(reply.duplicates == ["p"] && reply.restored == [id] && reply.id("p") == id && reply.ignored.isEmpty)
+
+        for rule in [DuplicateRule.createIfTrashed, .create] {
+            let (result, reply) = try Self.perform([.create("p", 1, ifDuplicate: rule)], library)
+            #expect(result.assets.map(\.before) == [nil] && reply.duplicates.isEmpty && reply.restored.isEmpty)
+        }
+        // An asset that is not in the trash is preferred.
+        let (_, made) = try library.perform([.create("p", 1, ifDuplicate: .createIfTrashed)])
+        for rule in [DuplicateRule.createIfTrashed, .useExisting] {
+            let (result, reply) = try Self.perform([.create("p", 1, ifDuplicate: rule)], library)
+            #expect(result.isEmpty && reply.id("p") == made["p"] && reply.restored.isEmpty)
+        }
+    }
+
+    @Test func `what an existing asset cannot be given is named in the reply`() throws {
+        var library = InMemoryLibrary()
+        _ = try library.add(1)
+        var change = PreparedChange.create("p", 1)
+        guard case .createAsset(var request) = change.request else { return }
+        request.burst = NewBurst(identifier: "B")
+        request.sidecar = NewResource(source: .attachment(1))
+        request.sourceType = .typeCloudShared
+        change.request = .createAsset(request)
+        let (result, reply) = try Self.perform([.create("q", 2), change], library)
+        #expect(result.assets.count == 1)
+        #expect(reply.ignored == [.init(request: 1, ref: "p", members: ["sourceType", "burst", "sidecar"])])
+    }
+
+    @Test(.spec("S-30", "S-31")) func `transient collections and lists cannot be changed`() throws {
+        var library = InMemoryLibrary()
+        var random = SeededRandom(seed: 1)
+        let (collection, list) = (
+            ObjectID.transient(.assetCollection, using: &random), ObjectID.transient(.collectionList, using: &random)
+        )
+        let requests: [ChangeRequest] = [
+            .updateCollection(.init(id: .id(collection), title: "x")), .deleteCollections(.init(ids: [collection])),
+            .updateList(.init(id: .id(list), title: "x")), .deleteLists(.init(ids: [list])),
+            .createCollection(.init(title: "x", parent: .id(list))),
+            .createList(.init(title: "x", add: [.id(collection)])),
+        ]
+        for request in requests {
+            let error = #expect(throws: RPCError.self) { try library.perform(request) }
+            #expect(error?.name == "change_not_supported", "\(request.name)")
+        }
+    }
+
+    @Test(.spec("S-08")) func `a photo of no special kind is generic, and a damaged original cannot be uploaded`()
+        throws
+    {
+        var library = InMemoryLibrary()
+        let id = try library.add(1)
+        func albums() -> Set<SmartAlbum> {
+            Set(SmartAlbum.albums(inMask: library.asset(id).map(SmartAlbum.mask) ?? 0))
+        }
+        #expect(albums() == [.generic, .recentlyAdded, .userLibrary])
+        library.snapshot.assets[id]?.resources[0].damage = "damaged from row 1 of 300 on"
+        try library.perform(.updateAsset(.init(id: .id(id), set: AssetPatch(isFavorite: true, isHidden: true))))
+        #expect(albums() == [.generic, .recentlyAdded, .userLibrary, .favorites, .allHidden, .unableToUpload])
+        library.snapshot.assets[id]?.resources[0].contentType = "com.adobe.raw-image"
+        #expect(albums().contains(.raw) && !albums().contains(.generic))
+        let asset = try #require(library.asset(id))
+        for album in SmartAlbum.allCases { #expect(album.contains(asset) == albums().contains(album), "\(album)") }
+    }
+}

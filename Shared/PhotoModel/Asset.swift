@@ -51,6 +51,9 @@ public struct Asset: Sendable, Hashable, JSONTabled {
     public var representsBurst = false
     /// How the frame was selected from its burst.
     public var burstSelectionTypes: BurstSelectionTypes = []
+    /// The sharpness of a frame of a burst, by which Safelight picks one (S-38): comparable within the burst. Nil for other
+    /// assets, for frames of other formats than JPEG, and for frames that the importing program picked.
+    public var sharpness: Double?
     /// 0 (unset) to 5.
     public var rating = 0
     /// The caption, NFC; nil if there is none.
@@ -144,6 +147,12 @@ public struct Asset: Sendable, Hashable, JSONTabled {
                 .bits(BurstSelectionTypes.self),
                 "How the frame was selected.",
                 default: []
+            ),
+            .optional(
+                "sharpness",
+                \.sharpness,
+                .number(0...1e9),
+                "Variance of the Laplacian; of the frames of a burst, the sharpest is the autoPick."
             ),
             .defaulted("rating", \.rating, .count(0...5), "Stars, 0 for none.", default: 0),
             .optional("caption", \.caption, .text(maxBytes: 65_536), "The caption."),

@@ -236,19 +236,17 @@ struct AssetRowTests {
             let patch = AssetPatch(
                 caption: .some("Über den Wolken"),
                 rating: 4,
-                keywords: ["alps", "snow"],
-                playbackVariation: .longExposure
+                keywords: ["alps", "snow"]
             )
             let ids = try await catalog.importImages((1...3).map { image($0) }, set: patch)
             for asset in try await catalog.assets() {
                 #expect(asset.caption == "Über den Wolken" && asset.rating == 4 && asset.keywords == ["alps", "snow"])
-                #expect(asset.playbackVariation == .longExposure && asset.adjustmentDate == nil)
+                #expect(asset.playbackVariation == .none && asset.adjustmentDate == nil)
             }
             let found = fetch {
                 $0.predicate = "ANY keywords ==[cd] 'ALPS' AND rating BETWEEN {3, 5} AND caption CONTAINS[cd] 'uber'"
             }
             #expect(try await catalog.assets(found).map(\.id) == ids)
-            #expect(try await catalog.assets(fetch { $0.container = SmartAlbum.longExposures.id }).map(\.id) == ids)
             let edit = ChangeRequest.updateAsset(.init(id: .id(ids[0]), addKeywords: ["snow"], removeKeywords: ["no"]))
             #expect(try await catalog.perform([edit]).isChanged == false)
         }

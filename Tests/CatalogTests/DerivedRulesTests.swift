@@ -202,6 +202,11 @@ struct DerivedRulesTests {
         #expect(library.asset(id)?.keywords == ["b", "c"])
         #expect(try library.perform(update).assets.isEmpty)
         let patch = AssetPatch(caption: .some("x"), rating: 5, playbackVariation: .longExposure)
+        let refusal = #expect(throws: RPCError.self) {
+            try library.perform(.updateAsset(.init(id: .id(id), set: patch)))
+        }
+        #expect(refusal?.name == "request_not_supported" && refusal?.data["parameter"] == "playbackVariation")
+        library.snapshot.assets[id]?.mediaSubtypes = .photoLive
         try library.perform(.updateAsset(.init(id: .id(id), set: patch)))
         #expect(library.asset(id).map(SmartAlbum.longExposures.contains) == true)
         try library.perform(.updateAsset(.init(id: .id(id), set: AssetPatch(caption: .some(nil)))))

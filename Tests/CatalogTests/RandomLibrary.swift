@@ -60,6 +60,7 @@ struct RandomLibrary {
         asset.originalFilename = maybe { $0.random.pick($0.texts) }
         asset.cameraMake = maybe { $0.random.pick($0.texts) }
         asset.cameraModel = maybe { $0.random.pick($0.texts) }
+        asset.sharpness = maybe { Double(Int.random(in: 0...1000, using: &$0.random)) / 4 }
         asset.lensModel = maybe { $0.random.pick($0.texts) }
         asset.adjustmentFormatIdentifier = random.chance(30) ? random.pick(texts) : nil
         asset.resources = [

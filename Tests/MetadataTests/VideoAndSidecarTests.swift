@@ -120,4 +120,40 @@ struct VideoAndSidecarTests {
         #expect(MetadataReader.raw(raf, ending: "anything")?.contentType == "com.fuji.raw-image")
         #expect(MetadataReader.raw(TestImages.jpeg(), ending: "nef") == nil)
     }
+
+    @Test(.spec("S-33")) func `a raw file based on TIFF has the type and the size of its image, not of its preview`()
+        throws
+    {
+        let preview = TestImages.jpeg(width: 60, height: 40)
+        let files: [([UInt8], String)] = [
+            (TestRaw.dng(width: 120, height: 80), "com.adobe.raw-image"),
+            (TestRaw.dng(width: 120, height: 80, orientation: 6, preview: preview), "com.adobe.raw-image"),
+            (TestRaw.dng(width: 120, height: 80, maker: "NIKON CORPORATION"), "com.nikon.raw-image"),
+            (TestRaw.dng(width: 120, height: 80, maker: "SONY"), "com.sony.arw-raw-image"),
+            (TestRaw.dng(width: 120, height: 80, maker: "Unknown"), "public.camera-raw-image"),
+        ]
+        for (bytes, type) in files {
+            let facts = try MetadataReader.facts(of: bytes)
+            #expect((facts.contentType, facts.pixelWidth, facts.pixelHeight) == (type, 120, 80))
+            // The bytes decide also beside a photo, where the extension can be another maker's.
+            #expect(MetadataReader.raw(bytes, ending: "pef")?.contentType == type)
+        }
+    }
+
+    @Test(.spec("S-38")) func `sharpness is larger for finer structures of equal contrast, and only of JPEG`() throws {
+        func stripes(_ period: Double) -> [UInt8] {
+            TestImages.jpeg(width: 128, height: 96) { x, _ in
+                let tone = UInt8(128 + 100 * sin(Double(x) * 2 * .pi / period))
+                return (tone, tone, tone)
+            }
+        }
+        let found = try [4.0, 8, 16, 32].map { try #require(MetadataReader.sharpness(of: stripes($0))) }
+        #expect(found == found.sorted(by: >) && found[0] > 100 * found[3], "\(found)")
+        #expect(
+            try #require(MetadataReader.sharpness(of: TestImages.jpeg(width: 64, height: 48) { _, _ in (90, 90, 90) }))
+                < 1
+        )
+        #expect(MetadataReader.sharpness(of: TestRaw.dng(width: 32, height: 32)) == nil)
+        #expect(MetadataReader.sharpness(of: Array(stripes(4).prefix(200))) == nil)
+    }
 }

@@ -111,6 +111,7 @@ struct ChangeRecordTests {
         asset.cameraMake = "Maker"
         asset.cameraModel = "Camera"
         asset.lensModel = "Lens 50/1.8"
+        asset.sharpness = 12.5
         asset.adjustmentFormatIdentifier = "org.example.adjustments"
         asset.adjustmentFormatVersion = "1"
         asset.adjustmentDate = 6
@@ -174,7 +175,7 @@ struct ChangeRecordTests {
         "creationOffset":-3600,"modificationDate":2,"contentModificationDate":3,"addedDate":4,"trashedDate":5,\#
         "location":{"latitude":48.8584,"longitude":-2.25,"altitude":33.0},"isFavorite":true,"isHidden":true,\#
         "burstIdentifier":"burst","representsBurst":true,"burstSelectionTypes":["autoPick","userPick"],\#
-        "rating":5,"caption":"Été \"à\" Paris\n\u0001","keywords":["sea","日本"],\#
+        "sharpness":12.5,"rating":5,"caption":"Été \"à\" Paris\n\u0001","keywords":["sea","日本"],\#
         "originalFilename":"IMG_0001.HEIC","cameraMake":"Maker","cameraModel":"Camera","lensModel":"Lens 50/1.8",\#
         "adjustmentFormatIdentifier":"org.example.adjustments","adjustmentFormatVersion":"1","adjustmentDate":6,\#
         "adjustmentsState":"userAdjusted",\#

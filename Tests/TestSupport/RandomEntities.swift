@@ -58,6 +58,7 @@ public enum RandomEntities {
         asset.originalFilename = maybe(&random, 0).map { _ in text(&random) }
         asset.cameraMake = maybe(&random, 0).map { _ in text(&random) }
         asset.cameraModel = maybe(&random, 0).map { _ in text(&random) }
+        asset.sharpness = maybe(&random, 0).map { _ in Double(Int.random(in: 0...1000, using: &random)) / 4 }
         asset.lensModel = maybe(&random, 0).map { _ in text(&random) }
         asset.adjustmentFormatIdentifier = random.one(in: 3) ? "org.example.adjustments" : nil
         return asset

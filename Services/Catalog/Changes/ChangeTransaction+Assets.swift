@@ -35,11 +35,14 @@ extension ChangeTransaction {
         if let burst = request.burst {
             asset.burstIdentifier = try storable(burst.identifier, "burst")
             asset.burstSelectionTypes = burst.selection
+            // The program that imports the burst picks its frames.
+            if burst.selection.contains(.autoPick) { asset.sharpness = nil }
         }
+        try requireFitting(request.set, asset)
         try asset.apply(request.set)
         newOriginals[original.digest] = newOriginals[original.digest] ?? asset.id
-        if let burst = asset.burstIdentifier, try !hasRepresentative(burst) { asset.representsBurst = true }
         try set(asset)
+        if let burst = asset.burstIdentifier { bursts.insert(burst) }
         if request.burst?.isRepresentative == true || request.set.representsBurst == true {
             try setBurstRepresentative(asset.id)
         }
@@ -126,16 +129,14 @@ extension ChangeTransaction {
         return try (stored + new).compactMap(asset).filter { $0.burstIdentifier == identifier }
     }
 
-    private func hasRepresentative(_ burst: String) throws -> Bool {
-        try frames(ofBurst: burst).contains(where: \.representsBurst)
-    }
-
     // MARK: Update
 
     mutating func update(_ request: ChangeRequest.UpdateAsset) throws {
         var asset = try existingAsset(id(request.id))
         try requireChangeable(asset)
         try require(request.ifRevision, asset.revision, of: asset.id)
+        try requireFitting(request.set, asset)
+        let wasHidden = asset.isHidden
         try asset.apply(request.set)
         if !request.addKeywords.isEmpty || !request.removeKeywords.isEmpty {
             // Keywords to add that are already present and keywords to remove that are absent are ignored (T-27).
@@ -144,14 +145,27 @@ extension ChangeTransaction {
             guard all.count <= 1024 else { throw ErrorCode.limitExceeded.error("an asset has at most 1024 keywords") }
             try asset.apply(AssetPatch(keywords: all))
         }
-        if request.set.isUserPick != nil, asset.burstIdentifier == nil {
-            throw ErrorCode.requestNotSupported.error(
-                "\(asset.id) is not a frame of a burst",
-                ["id": .string(asset.id.text)]
+        try set(asset)
+        if asset.isHidden != wasHidden, let burst = asset.burstIdentifier { bursts.insert(burst) }
+        if request.set.representsBurst == true { try setBurstRepresentative(asset.id) }
+    }
+
+    /// Refuses properties of bursts and of Live Photos for other assets.
+    ///
+    /// - Throws: `request_not_supported`
+    private func requireFitting(_ set: AssetPatch, _ asset: Asset) throws {
+        func refusal(_ member: String, _ reason: String) -> RPCError {
+            ErrorCode.requestNotSupported.error(
+                "\(asset.id) \(reason): omit \(member)",
+                ["id": .string(asset.id.text), "parameter": .string(member)]
             )
         }
-        try set(asset)
-        if request.set.representsBurst == true { try setBurstRepresentative(asset.id) }
+        if set.isUserPick != nil, asset.burstIdentifier == nil {
+            throw refusal("isUserPick", "is not a frame of a burst")
+        }
+        if let effect = set.playbackVariation, effect != .none, !asset.mediaSubtypes.contains(.photoLive) {
+            throw refusal("playbackVariation", "is not a Live Photo and has no effect \(effect.rawValue)")
+        }
     }
 
     private func requireChangeable(_ asset: Asset) throws {
@@ -171,7 +185,7 @@ extension ChangeTransaction {
             try requireChangeable(asset)
             try removeFromAlbums(asset, asset.memberships.map(\.collection))
             try remove(asset: id)
-            if asset.representsBurst, let burst = asset.burstIdentifier { try chooseRepresentative(burst) }
+            if let burst = asset.burstIdentifier { bursts.insert(burst) }
         }
     }
 
@@ -185,10 +199,8 @@ extension ChangeTransaction {
             try requireChangeable(asset)
             guard asset.trashedDate == nil else { continue }
             asset.trashedDate = now
-            let stoodForBurst = asset.representsBurst
-            asset.representsBurst = false
             try set(asset)
-            if stoodForBurst, let burst = asset.burstIdentifier { try chooseRepresentative(burst) }
+            if let burst = asset.burstIdentifier { bursts.insert(burst) }
         }
     }
 
@@ -197,8 +209,8 @@ extension ChangeTransaction {
             var asset = try existingAsset(id)
             guard asset.trashedDate != nil else { continue }
             asset.trashedDate = nil
-            if let burst = asset.burstIdentifier { asset.representsBurst = try !hasRepresentative(burst) }
             try set(asset)
+            if let burst = asset.burstIdentifier { bursts.insert(burst) }
         }
     }
 
@@ -222,14 +234,35 @@ extension ChangeTransaction {
         return !old.isEmpty
     }
 
-    /// Makes the earliest remaining frame the representative of the burst, if it has none (S-37).
-    private mutating func chooseRepresentative(_ burst: String) throws {
-        let left = try frames(ofBurst: burst).filter { $0.trashedDate == nil }
-        guard !left.contains(where: \.representsBurst),
-            var next = left.min(by: { ($0.creationDate ?? .max, $0.id) < ($1.creationDate ?? .max, $1.id) })
-        else { return }
-        next.representsBurst = true
-        try set(next)
+    /// Gives a burst its representative (S-37) and its pick (S-38), if it has none or another frame has to be it. Done
+    /// once for each burst that the transaction changed, after its last request.
+    ///
+    /// The representative is the earliest frame. A hidden frame represents the burst only if all are hidden, because a
+    /// fetch would otherwise return none of them. The pick is the sharpest frame, unless the program that imported the
+    /// burst picked. Frames in the trash are neither.
+    mutating func settleBurst(_ burst: String) throws {
+        let all = try frames(ofBurst: burst)
+        let left = all.filter { $0.trashedDate == nil }.sorted {
+            ($0.creationDate ?? .max, $0.id) < ($1.creationDate ?? .max, $1.id)
+        }
+        let shown = left.filter { !$0.isHidden }
+        let candidates = shown.isEmpty ? left : shown
+        let representative = candidates.first(where: \.representsBurst) ?? candidates.first
+        let isPicked = left.contains { $0.sharpness == nil && $0.burstSelectionTypes.contains(.autoPick) }
+        let measured = isPicked ? [] : left.filter { $0.sharpness != nil }
+        let pick = measured.count > 1 ? measured.max { ($0.sharpness ?? 0) < ($1.sharpness ?? 0) } : nil
+        for var frame in all {
+            let before = frame
+            frame.representsBurst = frame.id == representative?.id
+            if frame.sharpness != nil {
+                if frame.id == pick?.id {
+                    frame.burstSelectionTypes.insert(.autoPick)
+                } else {
+                    frame.burstSelectionTypes.remove(.autoPick)
+                }
+            }
+            if frame != before { try set(frame) }
+        }
     }
 
     // MARK: Edit and revert
@@ -334,6 +367,7 @@ extension Asset {
         creationOffset = facts.creationOffset
         location = facts.location
         burstIdentifier = facts.burstIdentifier
+        sharpness = facts.sharpness
         rating = facts.rating
         caption = facts.caption
         keywords = facts.keywords

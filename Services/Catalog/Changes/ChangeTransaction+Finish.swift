@@ -33,6 +33,7 @@ extension ChangeTransaction {
     /// Returns the entities that differ from before, with new revisions and all derived values: counts and dates of
     /// albums, moments.
     mutating func finish() throws -> TransactionResult {
+        for burst in bursts.sorted() { try settleBurst(burst) }
         var result = TransactionResult()
         result.edits = edits
         result.editRows = editRows.values.sorted { $0.id < $1.id }

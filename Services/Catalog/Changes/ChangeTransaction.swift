@@ -36,6 +36,8 @@ struct ChangeTransaction<State: LibraryState> {
     var newOriginals: [String: ObjectID] = [:]
     /// The last order key that this transaction assigned in each album.
     var lastKeys: [ObjectID: OrderKey] = [:]
+    /// Bursts of which frames were added, hidden, shown or removed.
+    var bursts: Set<String> = []
     /// Microseconds for which an asset counts as recently added; 0 if none ever does.
     let recentSpan: Int64
 

@@ -20,6 +20,8 @@ struct ExtractedMetadata: Sendable, Equatable {
     var isModificationDate = false
     var location: Location?
     var burstIdentifier: String?
+    /// The sharpness of a frame of a burst; nil if it was not measured.
+    var sharpness: Double?
     var rating = 0
     var caption: String?
     var keywords: [String] = []

@@ -22,13 +22,20 @@ struct MetadataExtractor: Sendable {
     /// - Parameters:
     ///   - name: the client's name of the file, for errors
     ///   - type: the role of the bytes in the asset: a raw file is accepted beside an image
+    ///   - isBurstFrame: true if the asset will be a frame of a burst, whatever its file says
     /// - Throws: `invalid_resource` if the bytes are not a supported image or video, `worker_crashed` or
     ///   `worker_timeout` if they crash or hang a worker, `quarantined` if they did so before
-    func facts(of digest: ResourceDigest, name: String, type: ResourceType = .photo) async throws -> ExtractedMetadata {
+    func facts(
+        of digest: ResourceDigest,
+        name: String,
+        type: ResourceType = .photo,
+        isBurstFrame: Bool = false
+    ) async throws -> ExtractedMetadata {
         try check(digest, name)
         let file = try resources.open(digest)
         do throws(WorkerFailure) {
             var params: JSONObject = [:]
+            if isBurstFrame { params["isBurstFrame"] = true }
             if type == .alternatePhoto { params["ending"] = .string(FileGrouping.parts(name).ending) }
             let job = WorkerJob(method: Self.method, params: .object(params), files: [file.descriptor])
             let result = try await work.run(job, over: digest.text)
@@ -76,7 +83,11 @@ struct MetadataExtractor: Sendable {
         }
         do throws(MetadataError) {
             try MetadataReader.requireWhole(bytes)
-            return WorkerResult(result: try MetadataReader.facts(of: bytes).json)
+            var facts = try MetadataReader.facts(of: bytes)
+            if facts.burstIdentifier != nil || job.params["isBurstFrame"] == true {
+                facts.sharpness = MetadataReader.sharpness(of: bytes)
+            }
+            return WorkerResult(result: facts.json)
         } catch {
             throw WorkerJobError(name: error.name, message: error.message)
         }
@@ -173,6 +184,7 @@ extension ExtractedMetadata {
         duration = facts.duration
         contentIdentifier = facts.contentIdentifier
         burstIdentifier = facts.isVideo ? nil : Self.text(facts.burstIdentifier, 128)
+        sharpness = facts.isVideo ? nil : facts.sharpness
         creationDate = facts.captureDate.flatMap { AssetPatch.dates.contains($0) ? $0 : nil }
         creationOffset = creationDate == nil ? nil : facts.captureOffset
         isModificationDate = facts.captureDateSource?.isModification == true

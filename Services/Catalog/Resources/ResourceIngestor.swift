@@ -80,7 +80,8 @@ struct ResourceIngestor: Sendable {
                 let isKnown = try await store.read { try $0.assets.asset(withOriginal: digest) != nil }
                 if isKnown { return PreparedChange(request, resources: resources) }
             }
-            for index in resources.indices { try await read(&resources[index]) }
+            let isBurstFrame = create.burst != nil
+            for index in resources.indices { try await read(&resources[index], isBurstFrame: isBurstFrame) }
             try ResourceRules.resolve(&resources)
             if let sidecar = create.sidecar, let index = resources.firstIndex(where: \.type.isOriginal) {
                 let facts = try await read(sidecar: sidecar, context)
@@ -308,9 +309,14 @@ struct ResourceIngestor: Sendable {
         return context.attachments[number]
     }
 
-    private func read(_ resource: inout PreparedResource) async throws {
+    private func read(_ resource: inout PreparedResource, isBurstFrame: Bool = false) async throws {
         guard let digest = ResourceDigest(resource.digest) else { throw ErrorCode.internalError.error("a bad digest") }
-        resource.facts = try await extractor.facts(of: digest, name: resource.name, type: resource.type)
+        resource.facts = try await extractor.facts(
+            of: digest,
+            name: resource.name,
+            type: resource.type,
+            isBurstFrame: isBurstFrame && resource.type.isOriginal
+        )
     }
 
     /// Returns the metadata of a sidecar; its bytes are not stored.

@@ -12,7 +12,7 @@ enum AssetRowMapping {
         "represents_burst", "burst_selection_types", "rating", "caption", "caption_folded", "original_filename",
         "original_filename_folded", "camera_make", "camera_make_folded", "camera_model", "camera_model_folded",
         "lens_model", "lens_model_folded", "adjustment_format_identifier", "adjustment_format_version",
-        "adjustment_date", "smart", "moment",
+        "adjustment_date", "smart", "moment", "sharpness",
     ]
 
     static let insertion =
@@ -52,6 +52,7 @@ enum AssetRowMapping {
             folded(asset.cameraModel), value(asset.lensModel), folded(asset.lensModel),
             value(asset.adjustmentFormatIdentifier), value(asset.adjustmentFormatVersion),
             value(asset.adjustmentDate), SmartAlbum.mask(of: asset).databaseValue, value(asset.moment?.key),
+            value(asset.sharpness),
         ]
     }
 
@@ -100,6 +101,7 @@ enum AssetRowMapping {
         asset.adjustmentFormatIdentifier = row[39]
         asset.adjustmentFormatVersion = row[40]
         asset.adjustmentDate = row[41]
+        asset.sharpness = row[44]
         asset.isRecentlyAdded = (row[42] as Int) & SmartAlbum.recentlyAdded.bit != 0
         return asset
     }

@@ -74,7 +74,15 @@ struct ShowCommand: LibraryCommand {
         )
         add("smart albums", smart.joined(separator: ", "))
         add("moment", asset.moment.map { "\($0.title)  \($0.id)" })
-        add("burst", asset.burstIdentifier.map { $0 + (asset.representsBurst ? ", representative" : "") })
+        add(
+            "burst",
+            asset.burstIdentifier.map { burst in
+                let parts =
+                    [burst] + (asset.representsBurst ? ["representative"] : []) + asset.burstSelectionTypes.names
+                return parts.joined(separator: ", ")
+            }
+        )
+        add("original", asset.originalResourceChoice.map { "\($0.rawValue), of a RAW and a compressed one" })
         if let format = asset.adjustmentFormatIdentifier {
             let date = asset.adjustmentDate.map { ", " + QuantityFormatter.moment($0) } ?? ""
             add("edited with", "\(format) \(asset.adjustmentFormatVersion ?? "")\(date)")

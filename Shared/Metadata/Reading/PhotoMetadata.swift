@@ -58,6 +58,8 @@ public struct PhotoMetadata: Sendable, Hashable {
     public var contentIdentifier: String?
     /// Apple's identifier shared by the frames of a burst.
     public var burstIdentifier: String?
+    /// The sharpness of a frame of a burst (``MetadataReader/sharpness(of:)``); nil if it was not measured.
+    public var sharpness: Double?
     /// True if the file is a video, of which only the container was read.
     public var isVideo = false
     /// The duration in microseconds; 0 for an image.
@@ -73,6 +75,9 @@ public struct PhotoMetadata: Sendable, Hashable {
     public var turnsItself: Bool {
         ImageFileType.allCases.contains { $0.contentType == contentType && $0.turnsItself }
     }
+
+    /// The possible values of `sharpness`.
+    private static let sharpnesses = 0...1e9
 
     /// The bits of `mediaSubtypes`.
     public enum Subtype {
@@ -113,6 +118,7 @@ extension PhotoMetadata {
         object["keywords"] = JSON(keywords)
         object["contentIdentifier"] = contentIdentifier.map(JSON.string)
         object["burstIdentifier"] = burstIdentifier.map(JSON.string)
+        object["sharpness"] = sharpness.map(JSON.double)
         if isVideo {
             object["isFilm"] = true
             object["duration"] = .int(duration)
@@ -154,6 +160,7 @@ extension PhotoMetadata {
         keywords = (json["keywords"]?.arrayValue ?? []).compactMap(\.stringValue)
         contentIdentifier = json["contentIdentifier"]?.stringValue
         burstIdentifier = json["burstIdentifier"]?.stringValue
+        sharpness = json["sharpness"]?.doubleValue.flatMap { Self.sharpnesses.contains($0) ? $0 : nil }
         isVideo = json["isFilm"]?.boolValue ?? false
         duration = min(10_000_000_000_000, max(0, json["duration"]?.intValue ?? 0))
     }

@@ -1,0 +1,73 @@
+import PhotoModel
+import TestSupport
+import Testing
+
+@testable import Catalog
+
+/// Tests of the frame that represents a burst, and of the frame that Safelight picks from it.
+@Suite(.timeLimit(.minutes(1)))
+struct BurstRulesTests {
+    /// Adds frames with a sharpness; nil for one that was not measured.
+    private static func add(
+        _ sharpnesses: [Double?],
+        to library: inout InMemoryLibrary,
+        picked: Int? = nil
+    ) throws -> [ObjectID] {
+        try sharpnesses.enumerated().map { number, sharpness in
+            var change = PreparedChange.create("f", number + 1, date: Int64(number), burst: "B")
+            change.resources[0].facts?.sharpness = sharpness
+            if number == picked, case .createAsset(var request) = change.request {
+                request.burst = NewBurst(identifier: "B", selection: .autoPick)
+                change.request = .createAsset(request)
+            }
+            return try #require(try library.perform([change]).1["f"])
+        }
+    }
+
+    private static func picks(_ ids: [ObjectID], _ library: InMemoryLibrary) -> [Int] {
+        ids.indices.filter { library.asset(ids[$0])?.burstSelectionTypes.contains(.autoPick) == true }
+    }
+
+    @Test(.spec("S-37")) func `a hidden frame represents its burst only if all frames are hidden`() throws {
+        var library = InMemoryLibrary()
+        let ids = try Self.add([nil, nil, nil], to: &library)
+        func hide(_ number: Int, _ isHidden: Bool = true) throws -> [Int] {
+            let record = try library.perform(
+                .updateAsset(.init(id: .id(ids[number]), set: AssetPatch(isHidden: isHidden)))
+            )
+            #expect(record.assets.count <= 2)
+            return ids.indices.filter { library.asset(ids[$0])?.representsBurst == true }
+        }
+        let shown = try Fetch(.assets(.library))
+        #expect(try hide(0) == [1])
+        #expect(ids.filter { library.asset($0).map(shown.includes) == true } == [ids[1]])
+        #expect(try hide(2) == [1])
+        #expect(try hide(1) == [1], "all are hidden: nothing changes")
+        #expect(try hide(2, false) == [2])
+        #expect(try hide(0, false) == [2])
+        try library.perform(.trashAssets(.init(ids: [ids[2]])))
+        #expect(ids.indices.filter { library.asset(ids[$0])?.representsBurst == true } == [0])
+    }
+
+    @Test(.spec("S-38")) func `the sharpest frame that is not in the trash is picked, with two frames or more`() throws
+    {
+        var library = InMemoryLibrary()
+        let ids = try Self.add([5, 9, nil, 9, 2], to: &library)
+        #expect(Self.picks(ids, library) == [1], "of equal ones the earliest")
+        try library.perform(.updateAsset(.init(id: .id(ids[1]), set: AssetPatch(isUserPick: true))))
+        try library.perform(.trashAssets(.init(ids: [ids[1]])))
+        #expect(Self.picks(ids, library) == [3])
+        #expect(library.asset(ids[1])?.burstSelectionTypes == .userPick, "the user's pick stays")
+        try library.perform(.restoreAssets(.init(ids: [ids[1]])))
+        #expect(Self.picks(ids, library) == [1])
+        try library.perform(.deleteAssets(.init(ids: [ids[1], ids[3], ids[4]])))
+        #expect(Self.picks(ids, library).isEmpty, "one measured frame is left")
+    }
+
+    @Test(.spec("S-38")) func `a program that picks frames while it imports a burst picks alone`() throws {
+        var library = InMemoryLibrary()
+        let ids = try Self.add([5, 9, 1, 7], to: &library, picked: 2)
+        #expect(Self.picks(ids, library) == [2])
+        #expect(library.asset(ids[2])?.sharpness == nil)
+    }
+}

@@ -91,6 +91,13 @@ int safelight_metadata_set(safelight_metadata *metadata, const char *tag, const 
     return is_set ? 1 : 0;
 }
 
+int safelight_metadata_set_list(safelight_metadata *metadata, const char *tag, const char *const *values) {
+    GError *error = NULL;
+    gboolean is_set = gexiv2_metadata_try_set_tag_multiple(metadata->inner, tag, (const char **)values, &error);
+    g_clear_error(&error);
+    return is_set ? 1 : 0;
+}
+
 void safelight_metadata_remove_thumbnail(safelight_metadata *metadata) {
     GError *error = NULL;
     gexiv2_metadata_try_erase_exif_thumbnail(metadata->inner, &error);

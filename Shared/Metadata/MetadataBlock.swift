@@ -122,6 +122,14 @@ struct MetadataBlock: ~Copyable {
 
     func remove(_ tag: String) { safelight_metadata_remove(pointer, tag) }
     func set(_ tag: String, _ value: String) { _ = safelight_metadata_set(pointer, tag, value) }
+    func set(_ tag: String, _ values: [String]) {
+        // Copies that are valid until the call returns.
+        let copies = values.map { strdup($0) }
+        defer { for copy in copies { free(copy) } }
+        let list = copies.map { $0.map { UnsafePointer($0) } } + [nil]
+        _ = safelight_metadata_set_list(pointer, tag, list)
+    }
+
     func removeThumbnail() { safelight_metadata_remove_thumbnail(pointer) }
 
     /// Returns the EXIF fields as a TIFF structure.

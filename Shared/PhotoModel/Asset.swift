@@ -30,6 +30,10 @@ public struct Asset: Sendable, Hashable, JSONTabled {
     /// The offset of the camera's local time from UTC, in seconds east; nil if the file does not contain it, in which
     /// case `creationDate` was read as UTC.
     public var creationOffset: Int?
+    /// True if `creationDate` is the time of the file's last change, because the file has no date of capture.
+    public var hasOnlyModificationDate = false
+    /// True if `creationOffset` is not in the file, but that of the time zone of the place.
+    public var isCreationOffsetDerived = false
     /// The time of the last change of any kind.
     public var modificationDate: Int64 = 0
     /// The time of the last change of the pixels (P-16).
@@ -65,6 +69,7 @@ public struct Asset: Sendable, Hashable, JSONTabled {
     public var cameraMake: String?
     public var cameraModel: String?
     public var lensModel: String?
+    var storedMetadata: Indirect<AssetMetadata>?
     /// The format of the last edit; nil if unedited (T-09).
     public var adjustmentFormatIdentifier: String?
     public var adjustmentFormatVersion: String?
@@ -79,6 +84,12 @@ public struct Asset: Sendable, Hashable, JSONTabled {
         self.id = id
         self.revision = revision
         self.contentRevision = contentRevision
+    }
+
+    /// What the file says about how, where and by whom it was made; nil if it says nothing.
+    public var metadata: AssetMetadata? {
+        get { storedMetadata?.value }
+        set { storedMetadata = newValue.flatMap { $0.isEmpty ? nil : Indirect($0) } }
     }
 
     /// True if the asset has been edited.
@@ -131,6 +142,20 @@ public struct Asset: Sendable, Hashable, JSONTabled {
                 .count(-86_400...86_400),
                 "Seconds east of UTC where it was taken; absent if the file does not contain it."
             ),
+            .defaulted(
+                "hasOnlyModificationDate",
+                \.hasOnlyModificationDate,
+                .flag,
+                "creationDate is the time of the file's last change: the file has no date of capture.",
+                default: false
+            ),
+            .defaulted(
+                "isCreationOffsetDerived",
+                \.isCreationOffsetDerived,
+                .flag,
+                "creationOffset is not in the file: it is that of the time zone of the place.",
+                default: false
+            ),
             .required("modificationDate", \.modificationDate, date, "Last change of any kind."),
             .required("contentModificationDate", \.contentModificationDate, date, "Last change of the pixels."),
             .required("addedDate", \.addedDate, date, "When it was added to the library."),
@@ -167,6 +192,7 @@ public struct Asset: Sendable, Hashable, JSONTabled {
             .optional("cameraMake", \.cameraMake, .text(maxBytes: 1024), "Maker of the camera."),
             .optional("cameraModel", \.cameraModel, .text(maxBytes: 1024), "Model of the camera."),
             .optional("lensModel", \.lensModel, .text(maxBytes: 1024), "Model of the lens."),
+            .optional("metadata", \.storedMetadata, .metadata, "Exposure, authors, places and persons, if known."),
             .optional(
                 "adjustmentFormatIdentifier",
                 \.adjustmentFormatIdentifier,

@@ -32,7 +32,8 @@ public enum PhotoCollection: Sendable, Hashable, PredicateSubject {
     }
 
     public var place: Location? { nil }
-    public var words: [String] { [] }
+
+    public func words(of key: PredicateKey) -> [String] { [] }
 
     public func value(of key: PredicateKey) -> PredicateValue {
         switch self {

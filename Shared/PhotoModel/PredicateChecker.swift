@@ -48,7 +48,7 @@ struct PredicateChecker {
         }
     }
 
-    /// Returns the condition on a name that is no key of its own: of the number of keywords, or of the whole location;
+    /// Returns the condition on a name that is no key of its own: of the number of texts in a list, or of the whole location;
     /// nil for any other name.
     ///
     /// Both ask whether something is missing, and are written as conditions that exist for other reasons.
@@ -57,7 +57,7 @@ struct PredicateChecker {
         _ operation: PredicateOperator,
         _ literal: PredicateLiteral
     ) throws(PredicateError) -> PredicateNode? {
-        guard let property = Self.missing[name], entityClass == .asset else { return nil }
+        guard let property = missingProperty(name) else { return nil }
         func refused(_ allowed: [String]) -> PredicateError {
             PredicateError(
                 .unsupportedPredicate,
@@ -73,8 +73,8 @@ struct PredicateChecker {
                 throw refused(["== nil", "!= nil"])
             }
             return .comparison(.latitude, operation == .equal ? .equal : .notEqual, .null)
-        case .keywordCount:
-            let some = PredicateNode.anyKeyword(.matches(TextMatch(.like, "*")))
+        case .count(let key):
+            let some = PredicateNode.any(key, .matches(TextMatch(.like, "*")))
             guard case .json(.int(let number)) = literal else { throw refused(["== 0", "> 0"]) }
             switch (operation, number) {
             case (.equal, 0), (.lessOrEqual, 0), (.less, 1): return .not(some)
@@ -85,13 +85,18 @@ struct PredicateChecker {
     }
 
     /// True if a name is one that ``missing(_:_:_:)`` knows.
-    func hasMissing(_ name: String) -> Bool { entityClass == .asset && Self.missing[name] != nil }
+    func hasMissing(_ name: String) -> Bool { missingProperty(name) != nil }
 
-    private enum MissingProperty { case location, keywordCount }
+    private enum MissingProperty { case location, count(PredicateKey) }
 
-    private static let missing: [String: MissingProperty] = [
-        "location": .location, "keywords.@count": .keywordCount,
-    ]
+    private func missingProperty(_ name: String) -> MissingProperty? {
+        guard entityClass == .asset else { return nil }
+        if name == "location" { return .location }
+        guard name.hasSuffix(".@count"), let key = PredicateKey(named: String(name.dropLast(7)), of: .asset),
+            key.type == .textList
+        else { return nil }
+        return .count(key)
+    }
 
     /// Returns the condition on a date that is compared with a day, which is all of its time in UTC; nil if it is not.
     private func day(
@@ -134,8 +139,9 @@ struct PredicateChecker {
         _ literal: PredicateLiteral,
         _ folding: TextFolding
     ) throws(PredicateError) -> PredicateNode {
-        guard key == .keywords else {
-            throw rpcError("ANY is for lists of text, not for \(key.name)", key, allowed: ["keywords"])
+        guard key.type == .textList else {
+            let lists = entityClass.keys.filter { $0.type == .textList }.map(\.name)
+            throw rpcError("ANY is for lists of text, not for \(key.name)", key, allowed: lists)
         }
         if operation == .isIn {
             guard folding.isEmpty else { throw rpcError("IN takes no options; use OR", key) }
@@ -144,7 +150,7 @@ struct PredicateChecker {
             for literal in literals {
                 if let word = try text(literal, key) { words.append(word) }
             }
-            return .anyKeyword(.isIn(words))
+            return .any(key, .isIn(words))
         }
         let kind: TextMatch.Kind
         if operation == .equal {
@@ -153,14 +159,14 @@ struct PredicateChecker {
             kind = textKind
         } else {
             throw rpcError(
-                "ANY keywords takes no \(operation.rawValue)",
+                "ANY \(key.name) takes no \(operation.rawValue)",
                 key,
                 allowed: ["==", "in"] + PredicateOperator.allCases.filter { $0.textKind != nil }.map(\.rawValue)
             )
         }
-        // A keyword is never nil.
+        // A text of a list is never nil.
         guard let word = try text(literal, key) else { return .constant(false) }
-        return .anyKeyword(.matches(TextMatch(kind, word, folding: folding)))
+        return .any(key, .matches(TextMatch(kind, word, folding: folding)))
     }
 
     func bits(

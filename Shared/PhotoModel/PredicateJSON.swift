@@ -9,14 +9,14 @@ public import JSONValue
 //     {"key": K, "op": "beginsWith" | "contains" | "endsWith" | "like", "value": TEXT, "options": "c" | "d" | "cd"}
 //     {"key": K, "op": "==" | "!=", "value": TEXT, "options": …}
 //     {"key": "location", "op": "==" | "!=", "value": null}
-//     {"key": "keywords.@count", "op": "==" | ">", "value": 0}
+//     {"key": LIST + ".@count", "op": "==" | ">", "value": 0}
 //     {"key": K, "mask": M, "op": "==" | "!=", "value": M}      compares (key & mask) with the value, default 0
-//     {"any": "keywords", "op": "==" | "in" | a text operator, "value": …, "options": …}
+//     {"any": LIST, "op": "==" | "in" | a text operator, "value": …, "options": …}
 //     {"near": {"latitude": …, "longitude": …, "radius": metres}}
 //     {"inside": {"south": …, "west": …, "north": …, "east": …}}
 //     {"and": [condition, …]}, {"or": [condition, …]}, {"not": condition}
 //
-// where V is a value as described by PredicateType. Encoded trees are canonical: equal predicates have equal bytes.
+// where V is a value as described by PredicateType and LIST is keywords, hierarchicalKeywords or persons. Encoded trees are canonical: equal predicates have equal bytes.
 
 extension Predicate {
     /// Decodes the JSON tree.
@@ -71,9 +71,8 @@ extension PredicateNode {
             [
                 "key": .string(key.name), "mask": .int(mask), "op": isEqual ? "==" : "!=", "value": .int(value),
             ]
-        case .anyKeyword(.isIn(let words)):
-            ["any": .string(PredicateKey.keywords.name), "op": "in", "value": JSON(words)]
-        case .anyKeyword(.matches(let match)): Self.json("any", .keywords, match)
+        case .any(let key, .isIn(let words)): ["any": .string(key.name), "op": "in", "value": JSON(words)]
+        case .any(let key, .matches(let match)): Self.json("any", key, match)
         case .near(let circle):
             [
                 "near": [

@@ -12,6 +12,10 @@ public enum PredicateKey: String, Sendable, CaseIterable, Hashable {
     case rating, caption, keywords, originalFilename
     case cameraMake, cameraModel, lensModel
     case hasAdjustments, adjustmentFormatIdentifier
+    case hasOnlyModificationDate, isCreationOffsetDerived
+    case aperture, exposureTime, iso, focalLength, focalLengthIn35mm, flash, imageDirection
+    case headline, copyright, creator, credit, city, state, country, label, software
+    case hierarchicalKeywords, persons
     case latitude = "location.latitude"
     case longitude = "location.longitude"
 
@@ -20,9 +24,10 @@ public enum PredicateKey: String, Sendable, CaseIterable, Hashable {
     /// The canonical name on the wire.
     public var name: String { rawValue }
 
-    /// Other accepted names, including PhotoKit's.
-    public var aliases: [String] {
+    /// Returns other accepted names in a class, including PhotoKit's.
+    public func aliases(in entityClass: PredicateClass) -> [String] {
         switch self {
+        case _ where isOfMetadata && entityClass == .asset: ["metadata." + name]
         case .localIdentifier: ["SELF", "id"]
         case .isFavorite: ["favorite"]
         case .isHidden: ["hidden"]
@@ -46,17 +51,21 @@ public enum PredicateKey: String, Sendable, CaseIterable, Hashable {
         case .sourceType: .name(SourceType.self)
         case .mediaSubtypes: .bits(MediaSubtypes.self)
         case .burstSelectionTypes: .bits(BurstSelectionTypes.self)
-        case .pixelWidth, .pixelHeight, .rating, .estimatedAssetCount: .integer
+        case .pixelWidth, .pixelHeight, .rating, .estimatedAssetCount, .iso, .focalLengthIn35mm: .integer
+        case .flash: .name(Flash.self)
         case .duration: .duration
-        case .latitude, .longitude: .number
+        case .latitude, .longitude, .aperture, .exposureTime, .focalLength, .imageDirection: .number
         case .creationDate, .modificationDate, .contentModificationDate, .addedDate, .trashedDate, .startDate,
             .endDate:
             .date
-        case .isFavorite, .isHidden, .representsBurst, .hasAdjustments: .flag
+        case .isFavorite, .isHidden, .representsBurst, .hasAdjustments, .hasOnlyModificationDate,
+            .isCreationOffsetDerived:
+            .flag
         case .contentType, .burstIdentifier, .caption, .originalFilename, .cameraMake, .cameraModel, .lensModel,
-            .adjustmentFormatIdentifier, .title:
+            .adjustmentFormatIdentifier, .title, .headline, .copyright, .creator, .credit, .city, .state, .country,
+            .label, .software:
             .text
-        case .keywords: .textList
+        case .keywords, .hierarchicalKeywords, .persons: .textList
         }
     }
 
@@ -75,7 +84,7 @@ public enum PredicateKey: String, Sendable, CaseIterable, Hashable {
             .lensModel, .adjustmentFormatIdentifier, .latitude, .longitude, .title, .startDate, .endDate,
             .estimatedAssetCount:
             true
-        default: false
+        default: isOfMetadata && type != .textList
         }
     }
 }
@@ -84,7 +93,7 @@ extension PredicateClass {
     /// The keys of the class, in the order in which error messages list them.
     public var keys: [PredicateKey] {
         switch self {
-        case .asset: PredicateKey.allCases.filter { !Self.collectionKeys.contains($0) }
+        case .asset: PredicateKey.allCases.filter { !Self.collectionKeys.contains($0) || $0.isOfMetadata }
         case .assetCollection: [.localIdentifier] + Self.collectionKeys
         case .collectionList, .collection: [.localIdentifier, .title, .startDate, .endDate]
         }
@@ -97,7 +106,9 @@ extension PredicateClass {
 
     private static let names: [PredicateClass: [String: PredicateKey]] = Dictionary(
         uniqueKeysWithValues: allCases.map { entityClass in
-            let pairs = entityClass.keys.flatMap { key in ([key.name] + key.aliases).map { ($0, key) } }
+            let pairs = entityClass.keys.flatMap { key in
+                ([key.name] + key.aliases(in: entityClass)).map { ($0, key) }
+            }
             return (entityClass, Dictionary(pairs, uniquingKeysWith: { first, _ in first }))
         }
     )
@@ -108,8 +119,9 @@ public protocol PredicateSubject {
     var id: ObjectID { get }
     /// The location for geographic conditions; nil if there is none.
     var place: Location? { get }
-    /// The texts of `keywords`.
-    var words: [String] { get }
+
+    /// Returns the texts of a key with a list of them; none if the class does not have the key.
+    func words(of key: PredicateKey) -> [String]
 
     /// Returns the value of a key; null if the class does not have the key.
     func value(of key: PredicateKey) -> PredicateValue
@@ -117,7 +129,15 @@ public protocol PredicateSubject {
 
 extension Asset: PredicateSubject {
     public var place: Location? { location }
-    public var words: [String] { keywords }
+
+    public func words(of key: PredicateKey) -> [String] {
+        switch key {
+        case .keywords: keywords
+        case .hierarchicalKeywords: storedMetadata?.value.hierarchicalKeywords ?? []
+        case .persons: storedMetadata?.value.persons.map(\.name) ?? []
+        default: []
+        }
+    }
 
     public func value(of key: PredicateKey) -> PredicateValue {
         switch key {
@@ -150,14 +170,21 @@ extension Asset: PredicateSubject {
         case .adjustmentFormatIdentifier: .text(adjustmentFormatIdentifier)
         case .latitude: .number(location?.latitude)
         case .longitude: .number(location?.longitude)
-        case .keywords, .title, .startDate, .endDate, .estimatedAssetCount: .null
+        case .hasOnlyModificationDate: .flag(hasOnlyModificationDate)
+        case .isCreationOffsetDerived: .flag(isCreationOffsetDerived)
+        case .keywords, .startDate, .endDate, .estimatedAssetCount: .null
+        case .aperture, .exposureTime, .iso, .focalLength, .focalLengthIn35mm, .flash, .imageDirection, .title,
+            .headline, .copyright, .creator, .credit, .city, .state, .country, .label, .software,
+            .hierarchicalKeywords, .persons:
+            storedMetadata?.value.value(of: key) ?? .null
         }
     }
 }
 
 extension AssetCollection: PredicateSubject {
     public var place: Location? { nil }
-    public var words: [String] { [] }
+
+    public func words(of key: PredicateKey) -> [String] { [] }
 
     public func value(of key: PredicateKey) -> PredicateValue {
         switch key {
@@ -173,7 +200,8 @@ extension AssetCollection: PredicateSubject {
 
 extension CollectionList: PredicateSubject {
     public var place: Location? { nil }
-    public var words: [String] { [] }
+
+    public func words(of key: PredicateKey) -> [String] { [] }
 
     public func value(of key: PredicateKey) -> PredicateValue {
         switch key {

@@ -18,8 +18,8 @@ public indirect enum PredicateNode: Sendable, Hashable {
         public var isOrdering: Bool { self != .equal && self != .notEqual }
     }
 
-    /// A test that is true if one of the keywords passes it.
-    public enum KeywordTest: Sendable, Hashable {
+    /// A test that is true if one of the texts of a list passes it.
+    public enum ListTest: Sendable, Hashable {
         case isIn([String])
         case matches(TextMatch)
     }
@@ -33,7 +33,7 @@ public indirect enum PredicateNode: Sendable, Hashable {
     case text(PredicateKey, TextMatch)
     /// `(key & mask) == value`, or `!=` if `isEqual` is false.
     case bits(PredicateKey, mask: Int64, isEqual: Bool, value: Int64)
-    case anyKeyword(KeywordTest)
+    case any(PredicateKey, ListTest)
     case near(GeoCircle)
     case inside(GeoBox)
     case and([PredicateNode])
@@ -48,7 +48,7 @@ extension PredicateNode {
         case .and(let operands), .or(let operands): for operand in operands { operand.measure(&nodes, &values) }
         case .not(let operand): operand.measure(&nodes, &values)
         case .isIn(_, let list): values += list.count
-        case .anyKeyword(.isIn(let list)): values += list.count
+        case .any(_, .isIn(let list)): values += list.count
         default: break
         }
     }
@@ -70,9 +70,9 @@ extension PredicateNode {
         case .bits(let key, let mask, let isEqual, let value):
             guard case .integer(let bits) = subject.value(of: key) else { return !isEqual }
             return (bits & mask == value) == isEqual
-        case .anyKeyword(.isIn(let list)):
-            return subject.words.contains { word in list.contains { $0.utf8.elementsEqual(word.utf8) } }
-        case .anyKeyword(.matches(let match)): return subject.words.contains { match.matches($0) }
+        case .any(let key, .isIn(let list)):
+            return subject.words(of: key).contains { word in list.contains { $0.utf8.elementsEqual(word.utf8) } }
+        case .any(let key, .matches(let match)): return subject.words(of: key).contains { match.matches($0) }
         case .near(let circle):
             guard let place = subject.place else { return false }
             return circle.contains(latitude: place.latitude, longitude: place.longitude)
@@ -118,10 +118,10 @@ extension PredicateNode {
         case .bits(let key, let mask, let isEqual, let value):
             if value & ~mask != 0 { return .constant(!isEqual) }
             return .bits(key, mask: mask, isEqual: isEqual, value: value)
-        case .anyKeyword(.isIn(let list)):
+        case .any(let key, .isIn(let list)):
             let words = Set(list).sorted { $0.utf8.lexicographicallyPrecedes($1.utf8) }
             guard let first = words.first else { return .constant(false) }
-            return .anyKeyword(words.count == 1 ? .matches(TextMatch(.equals, first)) : .isIn(words))
+            return .any(key, words.count == 1 ? .matches(TextMatch(.equals, first)) : .isIn(words))
         case .and(let operands): return Self.joined(operands, neutral: true)
         case .or(let operands): return Self.joined(operands, neutral: false)
         case .not(let operand): return operand.normalized().negated()

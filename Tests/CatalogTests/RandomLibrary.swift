@@ -14,6 +14,7 @@ struct RandomLibrary {
         "\\", "'; DROP TABLE asset; --", "\"", "日本", "😀 b", "aab", "ab", "İ", "\u{FFFF}x",
     ].map(nfc)
     let dates: [Int64] = [0, 1, -1, 1_000_000, 1_700_000_000_000_000, -62_135_596_800_000_000, 5_000_000]
+    let lists = ["keywords", "hierarchicalKeywords", "persons"]
     var albums: [ObjectID] = []
 
     init(seed: UInt64) { random = SeededRandom(seed: seed) }
@@ -63,6 +64,11 @@ struct RandomLibrary {
         asset.sharpness = maybe { Double(Int.random(in: 0...1000, using: &$0.random)) / 4 }
         asset.lensModel = maybe { $0.random.pick($0.texts) }
         asset.adjustmentFormatIdentifier = random.chance(30) ? random.pick(texts) : nil
+        asset.hasOnlyModificationDate = random.chance(20)
+        asset.isCreationOffsetDerived = random.chance(20)
+        if random.chance(70) {
+            asset.metadata = RandomEntities.metadata(texts, [1, 3, 13.4, 52.5, 90], using: &random)
+        }
         asset.resources = [
             AssetResource(
                 type: .photo,
@@ -164,11 +170,21 @@ struct RandomLibrary {
         case 2, 3:
             let text = random.pick(texts)
             return [
-                "any": "keywords", "op": .string(random.pick(["==", "beginsWith", "contains", "endsWith", "like"])),
+                "any": .string(random.pick(lists)),
+                "op": .string(random.pick(["==", "beginsWith", "contains", "endsWith", "like"])),
                 "value": .string(random.chance(20) ? text + "\0" : text),
                 "options": .string(random.pick(["", "c", "d", "cd"])),
             ]
-        case 4: return ["any": "keywords", "op": "in", "value": JSON([random.pick(texts), random.pick(texts)])]
+        case 4:
+            if random.chance(30) {
+                return [
+                    "key": .string(random.pick(lists) + ".@count"), "op": .string(random.pick(["==", ">"])), "value": 0,
+                ]
+            }
+            return [
+                "any": .string(random.pick(lists)), "op": "in",
+                "value": JSON([random.pick(texts), random.pick(texts)]),
+            ]
         default: return comparison(random.pick(PredicateClass.asset.keys))
         }
     }
@@ -193,7 +209,7 @@ struct RandomLibrary {
                 "key": name, "mask": .int(Int64.random(in: 1...3, using: &random)),
                 "op": .string(random.pick(["==", "!="])), "value": .int(Int64.random(in: 0...3, using: &random)),
             ]
-        case .textList: return ["any": "keywords", "op": "==", "value": .string(random.pick(texts))]
+        case .textList: return ["any": name, "op": "==", "value": .string(random.pick(texts))]
         default: break
         }
         let isOrdered: Bool

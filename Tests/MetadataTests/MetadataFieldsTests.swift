@@ -105,8 +105,8 @@ struct MetadataFieldsTests {
     @Test func `the documented table is that of the reader`() throws {
         let root = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
             .deletingLastPathComponent()
-        let page = try String(contentsOf: root.appending(path: "Shared/docs/images.md"), encoding: .utf8)
-        let section = try #require(page.split(separator: "\n## ").first { $0.hasPrefix("Facts of a file") })
+        let page = try String(contentsOf: root.appending(path: "Shared/docs/metadata.md"), encoding: .utf8)
+        let section = try #require(page.split(separator: "\n## ").first { $0.hasPrefix("Fields") })
         let rows = section.split(separator: "\n").filter { $0.hasPrefix("| ") }.dropFirst(2)
         let documented = rows.map { row in
             let cells = row.split(separator: "|").map { $0.trimmingCharacters(in: .whitespaces) }

@@ -93,7 +93,7 @@ struct FetchTests {
         }
     }
 
-    @Test(arguments: ["SELF", "localIdentifier", "keywords", "shoeSize", "title", ""])
+    @Test(arguments: ["SELF", "localIdentifier", "keywords", "shoeSize", "startDate", ""])
     func `an unsupported sort key is refused`(name: String) throws {
         let error = try #require(throws: PredicateError.self) { try SortDescriptor(name, of: .asset) }
         #expect(error.name == .unsupportedSortKey)

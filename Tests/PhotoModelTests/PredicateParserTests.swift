@@ -136,7 +136,7 @@ struct PredicateParserTests {
         ("rating == 1e999", .invalidPredicate, nil, 10), ("rating == 12abc", .invalidPredicate, nil, 10),
         ("rating > 3 AND shoeSize == 4", .unsupportedPredicate, "shoeSize", 15),
         ("faces == 1", .unsupportedPredicate, "faces", 0), ("Rating == 1", .unsupportedPredicate, "Rating", 0),
-        ("title == 'x'", .unsupportedPredicate, "title", 0), ("rating == 1.5", .invalidPredicate, "rating", 0),
+        ("endDate == 'x'", .unsupportedPredicate, "endDate", 0), ("rating == 1.5", .invalidPredicate, "rating", 0),
         ("rating == 'x'", .invalidPredicate, "rating", 0), ("caption == 1", .invalidPredicate, "caption", 0),
         ("creationDate > 'soon'", .invalidPredicate, "creationDate", 0),
         ("rating > CAST('2024-05-01', 'NSDate')", .invalidPredicate, "rating", 0),

@@ -91,8 +91,34 @@ struct PredicateTreeTests {
     @Test(arguments: PredicateClass.allCases)
     func `a key is found by its name and by every alias`(entityClass: PredicateClass) {
         for key in entityClass.keys {
-            for name in [key.name] + key.aliases { #expect(PredicateKey(named: name, of: entityClass) == key) }
+            for name in [key.name] + key.aliases(in: entityClass) {
+                #expect(PredicateKey(named: name, of: entityClass) == key)
+            }
         }
         #expect(PredicateKey(named: "", of: entityClass) == nil)
+    }
+
+    @Test func `lists and numbers of the metadata are conditions in both notations`() throws {
+        var asset = Asset(id: .none)
+        func matches(_ format: String) throws -> Bool {
+            let predicate = try Predicate(format: format, of: .asset)
+            #expect(try Predicate(json: predicate.json, of: .asset) == predicate)
+            return predicate.evaluate(asset)
+        }
+        #expect(try matches("persons.@count == 0 AND hierarchicalKeywords.@count == 0 AND aperture == nil"))
+        var metadata = AssetMetadata()
+        metadata.aperture = 2.8
+        metadata.flash = .notFired
+        metadata.persons = [Person(name: "Ada"), Person(name: "Bob")]
+        metadata.hierarchicalKeywords = ["Places|Europe"]
+        asset.metadata = metadata
+        #expect(try matches("ANY persons == 'Bob' AND persons.@count > 0 AND NOT ANY persons == 'Cy'"))
+        #expect(try matches("ANY hierarchicalKeywords BEGINSWITH[c] 'places|' AND flash == 'notFired'"))
+        #expect(try matches("aperture BETWEEN {2, 3} AND metadata.aperture != 4 AND exposureTime == nil"))
+        #expect(try !matches("flash == nil OR aperture > 2.8 OR exposureTime < 1"))
+        #expect(throws: PredicateError.self) { try Predicate(format: "persons == 'Ada'", of: .asset) }
+        #expect(throws: PredicateError.self) { try Predicate(format: "flash == 'maybe'", of: .asset) }
+        asset.metadata = AssetMetadata()
+        #expect(asset.metadata == nil, "empty metadata are none")
     }
 }

@@ -41,7 +41,7 @@ public enum NaivePredicate {
         let options = tree["options"]?.stringValue ?? ""
         let folding = TextFolding(letters: options) ?? []
         if let name = tree["any"]?.stringValue {
-            let words = asset[name]?.arrayValue ?? []
+            let words = list(name, asset)
             return words.contains { word in
                 sign == "in"
                     ? (tree["value"]?.arrayValue ?? []).contains { isSame($0, word) }
@@ -49,6 +49,9 @@ public enum NaivePredicate {
             }
         }
         let name = tree["key"]?.stringValue ?? ""
+        if name.hasSuffix(".@count") {
+            return (sign == "==") == list(String(name.dropLast(7)), asset).isEmpty
+        }
         let value = own(name, asset)
         if let mask = tree["mask"] {
             let bits = (value.intValue ?? 0) & (wanted(name, mask).intValue ?? 0)
@@ -68,6 +71,20 @@ public enum NaivePredicate {
     /// Returns the value of a key for an asset given as JSON, as a number or text.
     public static func value(_ name: String, of asset: JSON) -> JSON { own(name, asset) }
 
+    private static func list(_ name: String, _ asset: JSON) -> [JSON] {
+        switch name {
+        case "keywords": asset[name]?.arrayValue ?? []
+        case "persons": (asset["metadata"]?[name]?.arrayValue ?? []).compactMap { $0["name"] }
+        default: asset["metadata"]?[name]?.arrayValue ?? []
+        }
+    }
+
+    /// The members of `metadata` that are keys.
+    private static let metadataNames: Set<String> = [
+        "aperture", "exposureTime", "iso", "focalLength", "focalLengthIn35mm", "flash", "imageDirection", "title",
+        "headline", "copyright", "creator", "credit", "city", "state", "country", "label", "software",
+    ]
+
     /// Returns the asset's own value as a number or text.
     private static func own(_ name: String, _ asset: JSON) -> JSON {
         switch name {
@@ -76,7 +93,8 @@ public enum NaivePredicate {
         case "location.latitude": asset["location"]?["latitude"] ?? .null
         case "location.longitude": asset["location"]?["longitude"] ?? .null
         case "rating", "burstSelectionTypes": wanted(name, asset[name] ?? 0)
-        case "representsBurst": asset[name] ?? false
+        case "representsBurst", "hasOnlyModificationDate", "isCreationOffsetDerived": asset[name] ?? false
+        case _ where metadataNames.contains(name): wanted(name, asset["metadata"]?[name] ?? .null)
         default: name == "duration" ? asset[name] ?? .null : wanted(name, asset[name] ?? .null)
         }
     }
@@ -94,7 +112,9 @@ public enum NaivePredicate {
             // The only texts that the tests write are seconds.
             guard let text = literal.stringValue else { return literal }
             return .int(Int64(((Double(text.dropLast(2)) ?? 0) * 1e6).rounded()))
-        case "isFavorite", "isHidden", "representsBurst", "hasAdjustments":
+        case "flash": return number(literal, [("notFired", 0), ("fired", 1)])
+        case "isFavorite", "isHidden", "representsBurst", "hasAdjustments", "hasOnlyModificationDate",
+            "isCreationOffsetDerived":
             return .bool(literal.boolValue ?? (literal.intValue == 1))
         case "creationDate", "modificationDate", "contentModificationDate", "addedDate", "trashedDate":
             return literal.stringValue.flatMap(Timestamp.parse).map { .int($0) } ?? literal

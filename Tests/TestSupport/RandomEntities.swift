@@ -61,7 +61,44 @@ public enum RandomEntities {
         asset.sharpness = maybe(&random, 0).map { _ in Double(Int.random(in: 0...1000, using: &random)) / 4 }
         asset.lensModel = maybe(&random, 0).map { _ in text(&random) }
         asset.adjustmentFormatIdentifier = random.one(in: 3) ? "org.example.adjustments" : nil
+        asset.hasOnlyModificationDate = random.one(in: 4)
+        asset.isCreationOffsetDerived = random.one(in: 4)
+        if !random.one(in: 3) { asset.metadata = metadata(texts, [1, 2, 2.5, 5], using: &random) }
         return asset
+    }
+
+    /// Returns random metadata of an asset: few distinct values, so that they match.
+    public static func metadata(
+        _ texts: [String],
+        _ numbers: [Double],
+        using random: inout SeededRandom
+    ) -> AssetMetadata {
+        var metadata = AssetMetadata()
+        func text(_ random: inout SeededRandom) -> String? {
+            let text = random.pick(texts)
+            return random.one(in: 2) || text.isEmpty ? nil : text
+        }
+        func number(_ random: inout SeededRandom) -> Double? { random.one(in: 3) ? nil : random.pick(numbers) }
+        metadata.aperture = number(&random)
+        metadata.exposureTime = number(&random)
+        metadata.iso = number(&random).map { Int($0.rounded(.up)) }
+        metadata.focalLength = number(&random)
+        metadata.focalLengthIn35mm = number(&random).map { Int($0.rounded(.up)) }
+        metadata.flash = random.one(in: 3) ? nil : random.pick(Flash.allCases)
+        metadata.imageDirection = number(&random)
+        for path in [
+            \AssetMetadata.title, \.headline, \.copyright, \.creator, \.credit, \.city, \.state, \.country, \.label,
+            \.software,
+        ] {
+            metadata[keyPath: path] = text(&random)
+        }
+        metadata.hierarchicalKeywords = (0..<Int.random(in: 0...2, using: &random)).compactMap { _ in text(&random) }
+        metadata.persons = (0..<Int.random(in: 0...2, using: &random)).compactMap { _ in
+            text(&random).map {
+                Person(name: $0, area: random.one(in: 2) ? nil : UnitRect(x: 0.1, y: 0.2, width: 0.5, height: 0.25))
+            }
+        }
+        return metadata
     }
 
     // MARK: Predicates

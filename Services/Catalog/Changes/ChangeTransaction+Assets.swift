@@ -365,6 +365,8 @@ extension Asset {
         duration = facts.duration
         creationDate = facts.creationDate
         creationOffset = facts.creationOffset
+        hasOnlyModificationDate = facts.isModificationDate
+        isCreationOffsetDerived = facts.isOffsetDerived
         location = facts.location
         burstIdentifier = facts.burstIdentifier
         sharpness = facts.sharpness
@@ -374,6 +376,7 @@ extension Asset {
         cameraMake = facts.cameraMake
         cameraModel = facts.cameraModel
         lensModel = facts.lensModel
+        metadata = facts.metadata
     }
 
     /// Sets the properties that the patch contains.
@@ -384,9 +387,10 @@ extension Asset {
         if let value = patch.isHidden { isHidden = value }
         if let value = patch.creationDate {
             creationDate = value
-            if value == nil { creationOffset = nil }
+            hasOnlyModificationDate = false
+            if value == nil { (creationOffset, isCreationOffsetDerived) = (nil, false) }
         }
-        if let value = patch.creationOffset { creationOffset = value }
+        if let value = patch.creationOffset { (creationOffset, isCreationOffsetDerived) = (value, false) }
         if let value = patch.location { location = value }
         if let value = patch.caption {
             let text = try value.map { try storable($0, "caption") }

@@ -52,8 +52,8 @@ extension ChangeTransaction {
         return result
     }
 
-    /// Completes the change of an asset; nil if it did not change. Joining an album, or no longer being recently added,
-    /// makes a new revision but does not change the modification date.
+    /// Completes the change of an asset; nil if it did not change. Joining an album, no longer being recently added, and
+    /// what is only read from the file make a new revision but do not change the modification date.
     private func finished(_ id: ObjectID, _ before: Asset?, _ current: Asset?) -> EntityChange<Asset>? {
         guard var after = current else { return before.map { EntityChange(before: $0, after: nil) } }
         guard let before else { return EntityChange(before: nil, after: after) }
@@ -65,6 +65,7 @@ extension ChangeTransaction {
         var withoutAlbums = after
         withoutAlbums.memberships = before.memberships
         withoutAlbums.isRecentlyAdded = before.isRecentlyAdded
+        withoutAlbums.copyFileFacts(of: before)
         if withoutAlbums != before { after.modificationDate = now }
         after.revision = Revision(sequence)
         return EntityChange(before: before, after: after)
@@ -126,5 +127,15 @@ extension ChangeTransaction {
             if before != collection || withOtherMembers.contains(id) { try set(collection) }
         }
         return withOtherMembers
+    }
+}
+
+extension Asset {
+    /// Copies the properties that no client can set: they change only if the file is read again.
+    fileprivate mutating func copyFileFacts(of other: Asset) {
+        metadata = other.metadata
+        (cameraMake, cameraModel, lensModel) = (other.cameraMake, other.cameraModel, other.lensModel)
+        hasOnlyModificationDate = other.hasOnlyModificationDate
+        isCreationOffsetDerived = other.isCreationOffsetDerived
     }
 }

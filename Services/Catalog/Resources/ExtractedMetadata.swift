@@ -18,6 +18,8 @@ struct ExtractedMetadata: Sendable, Equatable {
     var creationOffset: Int?
     /// True if `creationDate` is the time of the file's last change, because the file has no date of capture.
     var isModificationDate = false
+    /// True if `creationOffset` is that of the time zone of the place.
+    var isOffsetDerived = false
     var location: Location?
     var burstIdentifier: String?
     /// The sharpness of a frame of a burst; nil if it was not measured.
@@ -28,6 +30,7 @@ struct ExtractedMetadata: Sendable, Equatable {
     var cameraMake: String?
     var cameraModel: String?
     var lensModel: String?
+    var metadata: AssetMetadata?
     /// The identifier that the photo and the video of a Live Photo share.
     var contentIdentifier: String?
 }

@@ -16,6 +16,8 @@ struct MetadataExtractor: Sendable {
     let work: ResourceJobRunner
     let quarantine: Quarantine
     let resources: ResourceStore
+    /// True if the workers have the lowest priority of the system.
+    var isBackground = false
 
     /// Returns the metadata of stored bytes.
     ///
@@ -37,6 +39,7 @@ struct MetadataExtractor: Sendable {
             var params: JSONObject = [:]
             if isBurstFrame { params["isBurstFrame"] = true }
             if type == .alternatePhoto { params["ending"] = .string(FileGrouping.parts(name).ending) }
+            if isBackground { params["isBackground"] = true }
             let job = WorkerJob(method: Self.method, params: .object(params), files: [file.descriptor])
             let result = try await work.run(job, over: digest.text)
             guard let facts = try? PhotoMetadata(json: result.result) else {
@@ -75,6 +78,7 @@ struct MetadataExtractor: Sendable {
         guard job.method == method else {
             throw WorkerJobError(name: "invalid_request", message: "this worker has no method \(job.method)")
         }
+        if job.params["isBackground"]?.boolValue == true { nice(19) }
         // A video may be larger than memory: only its container is read.
         if let film = try readVideo(job) { return WorkerResult(result: film.json) }
         let bytes = try job.contents(ofFile: 0, limit: maxBytes)
@@ -187,7 +191,8 @@ extension ExtractedMetadata {
         sharpness = facts.isVideo ? nil : facts.sharpness
         creationDate = facts.captureDate.flatMap { AssetPatch.dates.contains($0) ? $0 : nil }
         creationOffset = creationDate == nil ? nil : facts.captureOffset
-        isModificationDate = facts.captureDateSource?.isModification == true
+        isModificationDate = creationDate != nil && facts.captureDateSource?.isModification == true
+        isOffsetDerived = creationOffset != nil && facts.isOffsetDerived
         location = facts.location.map { place in
             Location(
                 latitude: place.latitude,
@@ -201,6 +206,7 @@ extension ExtractedMetadata {
         cameraMake = Self.text(facts.cameraMake, 1024)
         cameraModel = Self.text(facts.cameraModel, 1024)
         lensModel = Self.text(facts.lensModel, 1024)
+        metadata = facts.metadata?.stored
     }
 
     /// Applies a sidecar: its values replace the image's, because it was written later. Its date counts only if the
@@ -220,7 +226,9 @@ extension ExtractedMetadata {
             creationDate = date
             isModificationDate = false
             creationOffset = sidecar.captureOffset
+            isOffsetDerived = sidecar.isOffsetDerived
         }
+        if let more = sidecar.metadata?.stored { metadata = metadata?.replacing(with: more) ?? more }
     }
 
     /// Returns the text without NUL characters, cut at a character boundary; nil if nothing is left.
@@ -234,5 +242,21 @@ extension ExtractedMetadata {
             result.append(character)
         }
         return result.isEmpty ? nil : result
+    }
+}
+
+extension AssetMetadata {
+    /// The metadata as they are stored: texts in normal form C.
+    fileprivate var stored: AssetMetadata {
+        func text(_ text: String?) -> String? { ExtractedMetadata.text(text, Self.maxTextBytes) }
+        var result = self
+        for path in [
+            \Self.title, \.headline, \.copyright, \.creator, \.credit, \.city, \.state, \.country, \.label, \.software,
+        ] {
+            result[keyPath: path] = text(self[keyPath: path])
+        }
+        result.hierarchicalKeywords = hierarchicalKeywords.compactMap(text)
+        result.persons = persons.compactMap { person in text(person.name).map { Person(name: $0, area: person.area) } }
+        return result
     }
 }

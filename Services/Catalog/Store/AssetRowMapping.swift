@@ -12,7 +12,7 @@ enum AssetRowMapping {
         "represents_burst", "burst_selection_types", "rating", "caption", "caption_folded", "original_filename",
         "original_filename_folded", "camera_make", "camera_make_folded", "camera_model", "camera_model_folded",
         "lens_model", "lens_model_folded", "adjustment_format_identifier", "adjustment_format_version",
-        "adjustment_date", "smart", "moment", "sharpness",
+        "adjustment_date", "smart", "moment", "sharpness", "date_marks",
     ]
 
     static let insertion =
@@ -53,6 +53,7 @@ enum AssetRowMapping {
             value(asset.adjustmentFormatIdentifier), value(asset.adjustmentFormatVersion),
             value(asset.adjustmentDate), SmartAlbum.mask(of: asset).databaseValue, value(asset.moment?.key),
             value(asset.sharpness),
+            ((asset.hasOnlyModificationDate ? 1 : 0) | (asset.isCreationOffsetDerived ? 2 : 0)).databaseValue,
         ]
     }
 
@@ -60,7 +61,7 @@ enum AssetRowMapping {
         value?.databaseValue ?? .null
     }
 
-    /// Reads an asset without the parts that other tables hold: resources, keywords and memberships.
+    /// Reads an asset without the parts that other tables hold: resources, keywords, memberships and metadata.
     ///
     /// - Throws: ``DamagedRow`` if a stored value is not valid
     static func asset(_ row: Row) throws -> Asset {
@@ -103,6 +104,9 @@ enum AssetRowMapping {
         asset.adjustmentDate = row[41]
         asset.sharpness = row[44]
         asset.isRecentlyAdded = (row[42] as Int) & SmartAlbum.recentlyAdded.bit != 0
+        let dateMarks: Int = row[45]
+        asset.hasOnlyModificationDate = dateMarks & 1 != 0
+        asset.isCreationOffsetDerived = dateMarks & 2 != 0
         return asset
     }
 

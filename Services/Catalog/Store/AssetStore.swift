@@ -47,7 +47,7 @@ struct AssetStore {
         return assets
     }
 
-    /// Adds resources, keywords and memberships, which other tables hold, for the rows that `among` selects.
+    /// Adds resources, keywords, memberships and metadata, which other tables hold, for the rows that `among` selects.
     private func addParts(to assets: inout [Int64: Asset], _ among: String, _ list: StatementArguments) throws {
         try each(
             """
@@ -86,6 +86,7 @@ struct AssetStore {
             )
             assets[row[0]]?.memberships.append(membership)
         }
+        try MetadataStore(database: database).add(to: &assets, among, list)
     }
 
     private func each(_ sql: String, _ list: StatementArguments, _ visit: (Row) throws -> Void) throws {
@@ -194,6 +195,7 @@ struct AssetStore {
         try insertResources(of: asset, row)
         try insertKeywords(of: asset, row)
         for membership in asset.memberships { try insert(membership, of: asset, row) }
+        if let metadata = asset.metadata { try MetadataStore(database: database).save(metadata, of: row) }
     }
 
     /// Sets only the columns that differ, since SQLite writes an index only if one of its columns is set.
@@ -228,13 +230,16 @@ struct AssetStore {
             )
         }
         try updateMemberships(before, after, row)
+        if before.metadata != after.metadata {
+            try MetadataStore(database: database).save(after.metadata, of: row)
+        }
     }
 
     /// Returns true if a change affects values that other tables hold or have copies of, which is rare.
     private func isRecordedElsewhere(_ before: Asset, _ after: Asset) -> Bool {
         before.resources != after.resources || before.keywords != after.keywords
             || before.memberships != after.memberships || before.isVisible != after.isVisible
-            || before.isShown != after.isShown || areCopiesStale(before, after)
+            || before.isShown != after.isShown || areCopiesStale(before, after) || before.metadata != after.metadata
     }
 
     /// Returns true if a date changed that other tables have copies of.

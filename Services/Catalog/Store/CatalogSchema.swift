@@ -55,6 +55,9 @@ enum CatalogSchema {
         migrator.registerMigration("10 sharpness of bursts") { database in
             try database.execute(sql: "ALTER TABLE asset ADD COLUMN sharpness REAL CHECK (sharpness >= 0)")
         }
+        migrator.registerMigration("11 metadata") { database in
+            try database.execute(sql: MetadataStore.schema)
+        }
         return migrator
     }
 

@@ -43,10 +43,10 @@ extension PredicateNode {
     var keywordSearch: KeywordSearch? {
         let search: KeywordSearch? =
             switch self {
-            case .anyKeyword(.isIn(let words)) where words.count == 1: words.first.map(KeywordSearch.text)
-            case .anyKeyword(.matches(let match)) where match.kind == .equals && match.folding.isEmpty:
+            case .any(.keywords, .isIn(let words)) where words.count == 1: words.first.map(KeywordSearch.text)
+            case .any(.keywords, .matches(let match)) where match.kind == .equals && match.folding.isEmpty:
                 .text(match.pattern)
-            case .anyKeyword(.matches(let match))
+            case .any(.keywords, .matches(let match))
             where match.kind == .equals && match.folding == .caseAndDiacritics:
                 .folded(match.pattern)
             default: nil

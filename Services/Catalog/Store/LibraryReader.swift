@@ -14,6 +14,7 @@ struct LibraryReader {
     var fetchKeys: FetchKeyStore { FetchKeyStore(database: database) }
     var history: HistoryStore { HistoryStore(database: database) }
     var assets: AssetStore { AssetStore(database: database) }
+    var metadata: MetadataStore { MetadataStore(database: database) }
     var collections: CollectionStore { CollectionStore(database: database) }
     var edits: EditStore { EditStore(database: database) }
     var quarantine: QuarantineStore { QuarantineStore(database: database) }

@@ -49,15 +49,19 @@ struct PredicateLowering {
                 "((\(table.column(key)) & ?) \(isEqual ? "=" : "<>") ?)",
                 [mask.databaseValue, value.databaseValue]
             )
-        case .anyKeyword where isRowByRow && node.keywordSearch != nil:
+        case .any(.keywords, _) where isRowByRow && node.keywordSearch != nil:
             guard let search = node.keywordSearch else { return SQLFragment("0") }
             return "(EXISTS (SELECT 1 FROM keyword k WHERE k.asset = a.row AND +k.\(search.column) = "
                 + .bound(search.word) + "))"
-        case .anyKeyword(.isIn(let words)):
+        case .any(.keywords, .isIn(let words)):
             return "(a.row IN (SELECT asset FROM keyword WHERE text IN ("
                 + .joined(words.map(SQLFragment.bound), ", ") + ")))"
-        case .anyKeyword(.matches(let match)):
+        case .any(.keywords, .matches(let match)):
             return "(a.row IN (SELECT asset FROM keyword WHERE " + text(match, column: "text", folded: "folded") + "))"
+        case .any(let key, .isIn(let words)):
+            return MetadataStore.any(key) { "\($0) IN (" + .joined(words.map(SQLFragment.bound), ", ") + ")" }
+        case .any(let key, .matches(let match)):
+            return MetadataStore.any(key) { text(match, column: $0, folded: nil) }
         case .near(let circle): return near(circle)
         case .inside(let box): return inside(box)
         case .and(let operands): return "(" + .joined(operands.map { lower($0, isNegated: isNegated) }, " AND ") + ")"

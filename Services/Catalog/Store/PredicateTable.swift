@@ -15,6 +15,7 @@ enum PredicateTable {
     /// Returns the column with the text folded for case and diacritics; nil if the key has none.
     func foldedColumn(_ key: PredicateKey) -> String? {
         switch key {
+        case .title where self == .asset: nil
         case .caption, .originalFilename, .cameraMake, .cameraModel, .lensModel, .title: column(key) + "_folded"
         default: nil
         }
@@ -62,7 +63,13 @@ enum PredicateTable {
         case .adjustmentFormatIdentifier: "a.adjustment_format_identifier"
         case .latitude: "a.latitude"
         case .longitude: "a.longitude"
-        case .keywords, .title, .startDate, .endDate, .estimatedAssetCount: "NULL"
+        case .hasOnlyModificationDate: "((a.date_marks & 1) <> 0)"
+        case .isCreationOffsetDerived: "((a.date_marks & 2) <> 0)"
+        case .keywords, .startDate, .endDate, .estimatedAssetCount: "NULL"
+        case .aperture, .exposureTime, .iso, .focalLength, .focalLengthIn35mm, .flash, .imageDirection, .title,
+            .headline, .copyright, .creator, .credit, .city, .state, .country, .label, .software,
+            .hierarchicalKeywords, .persons:
+            MetadataStore.column(key) ?? "NULL"
         }
     }
 }

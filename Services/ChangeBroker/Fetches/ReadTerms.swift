@@ -83,8 +83,8 @@ extension PredicateNode {
         case .between(let key, let lower, let upper):
             guard let first = lower.rounded, let last = upper.rounded, first <= last else { return nil }
             return [.range(key, first...last)]
-        case .anyKeyword(.isIn(let words)): return words.map(ReadTerm.keyword)
-        case .anyKeyword(.matches(let match)):
+        case .any(.keywords, .isIn(let words)): return words.map(ReadTerm.keyword)
+        case .any(.keywords, .matches(let match)):
             return match.kind == .equals && match.folding.isEmpty ? [.keyword(match.pattern)] : nil
         case .inside(let box): return [.range(.latitude, box.south...box.north)]
         case .near(let circle): return PredicateNode.inside(circle.boundingBox).readTerms
@@ -96,7 +96,7 @@ extension PredicateNode {
                 terms += more
             }
             return terms.count <= ReadTerm.maxTerms ? terms : nil
-        case .constant, .comparison, .text, .bits, .not: return nil
+        case .constant, .comparison, .text, .bits, .any, .not: return nil
         }
     }
 

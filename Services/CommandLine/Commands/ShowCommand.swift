@@ -45,6 +45,43 @@ struct ShowCommand: LibraryCommand {
         return page.collections.map { $0.title ?? $0.id.text }
     }
 
+    /// "2024-05-01 14:30:00 +02:00", and what it was derived from.
+    private static func taken(_ asset: Asset) -> String? {
+        guard let date = asset.creationDate else { return nil }
+        let marks =
+            (asset.hasOnlyModificationDate ? ["the file's last change; it has no date of capture"] : [])
+            + (asset.isCreationOffsetDerived ? ["time zone of the place"] : [])
+        return QuantityFormatter.moment(date, offset: asset.creationOffset)
+            + (marks.isEmpty ? "" : " (\(marks.joined(separator: "; ")))")
+    }
+
+    /// "f/2.8, 1/250 s, ISO 400, 50 mm (75 mm in 35 mm format), flash fired"
+    private static func exposure(_ metadata: AssetMetadata) -> String {
+        var parts: [String] = []
+        if let aperture = metadata.aperture { parts.append("f/\(short(aperture))") }
+        if let time = metadata.exposureTime {
+            let fraction = Rational(time)
+            let isPart = fraction.numerator == 1 && fraction.denominator > 1
+            let rounded = time < 0.3 ? "1/\(Int((1 / time).rounded()))" : short(time)
+            parts.append((isPart ? fraction.description : rounded) + " s")
+        }
+        if let iso = metadata.iso { parts.append("ISO \(iso)") }
+        let equivalent = metadata.focalLengthIn35mm.map { "\($0) mm in 35 mm format" }
+        if let length = metadata.focalLength {
+            parts.append("\(short(length)) mm" + (equivalent.map { " (\($0))" } ?? ""))
+        } else if let equivalent {
+            parts.append(equivalent)
+        }
+        if let flash = metadata.flash { parts.append(flash == .fired ? "flash fired" : "no flash") }
+        return parts.joined(separator: ", ")
+    }
+
+    /// Returns a number with at most two digits after the point.
+    private static func short(_ number: Double) -> String {
+        let rounded = (number * 100).rounded() / 100
+        return rounded == rounded.rounded(.towardZero) ? String(Int(rounded)) : String(rounded)
+    }
+
     /// Returns the metadata of the asset as labels and values, the most looked-for first. Unknown values are omitted.
     static func facts(
         _ asset: Asset,
@@ -60,12 +97,25 @@ struct ShowCommand: LibraryCommand {
         add("format", asset.contentType)
         add("size", "\(asset.pixelWidth) x \(asset.pixelHeight) pixels")
         if asset.duration > 0 { add("duration", QuantityFormatter.clock(.microseconds(asset.duration))) }
-        add("taken", asset.creationDate.map { QuantityFormatter.moment($0, offset: asset.creationOffset) })
+        add("taken", taken(asset))
         add("location", asset.location.map(QuantityFormatter.location))
         add("camera", [asset.cameraMake, asset.cameraModel].compactMap { $0 }.joined(separator: " "))
         add("lens", asset.lensModel)
+        let metadata = asset.metadata ?? AssetMetadata()
+        add("exposure", exposure(metadata))
+        add("direction", metadata.imageDirection.map { "\(short($0))°" })
+        add("title", metadata.title)
+        add("headline", metadata.headline)
         add("caption", asset.caption)
         add("keywords", asset.keywords.joined(separator: ", "))
+        add("hierarchical keywords", metadata.hierarchicalKeywords.joined(separator: ", "))
+        add("persons", metadata.persons.map(\.name).joined(separator: ", "))
+        add("place", [metadata.city, metadata.state, metadata.country].compactMap { $0 }.joined(separator: ", "))
+        add("creator", metadata.creator)
+        add("copyright", metadata.copyright)
+        add("credit", metadata.credit)
+        add("label", metadata.label)
+        add("software", metadata.software)
         if asset.rating > 0 { add("rating", "\(asset.rating) of 5") }
         add("flags", (asset.isFavorite ? ["favorite"] : []).joined() + (asset.isHidden ? " hidden" : ""))
         add("albums", albums.joined(separator: ", "))

@@ -32,6 +32,8 @@ enum XMPSidecar {
         }
         if let make = asset.cameraMake { attributes.append(("tiff:Make", make)) }
         if let model = asset.cameraModel { attributes.append(("tiff:Model", model)) }
+        if let lens = asset.lensModel { attributes.append(("aux:Lens", lens)) }
+        attributes += asset.metadata.map(attributes(of:)) ?? []
         attributes.append(("safelight:asset", asset.id.text))
         attributes.append(("safelight:original", asset.originalResource?.digest ?? ""))
         if let identifier = asset.adjustmentFormatIdentifier {
@@ -42,9 +44,8 @@ enum XMPSidecar {
         attributes.append(("safelight:history", JSON.array(history.steps.map(\.json)).text))
         let written = attributes.map { "\n    \($0.0)=\"\(escaped($0.1))\"" }.joined()
         let words = asset.keywords.map { "<rdf:li>\(escaped($0))</rdf:li>" }.joined()
-        let caption = asset.caption.map {
-            "<dc:description><rdf:Alt><rdf:li xml:lang=\"x-default\">\(escaped($0))</rdf:li></rdf:Alt></dc:description>"
-        }
+        let caption = asset.caption.map { alternatives("dc:description", $0) }
+        let elements = elements(of: asset).map { "\n       \($0)" }.joined()
         return """
             <?xpacket begin="\u{FEFF}" id="W5M0MpCehiHzreSzNTczkc9d"?>
             <x:xmpmeta xmlns:x="adobe:ns:meta/">
@@ -52,8 +53,14 @@ enum XMPSidecar {
               <rdf:Description rdf:about="" xmlns:xmp="http://ns.adobe.com/xap/1.0/"
                 xmlns:dc="http://purl.org/dc/elements/1.1/" xmlns:exif="http://ns.adobe.com/exif/1.0/"
                 xmlns:tiff="http://ns.adobe.com/tiff/1.0/" xmlns:photoshop="http://ns.adobe.com/photoshop/1.0/"
+                xmlns:aux="http://ns.adobe.com/exif/1.0/aux/" xmlns:exifEX="http://cipa.jp/exif/1.0/"
+                xmlns:lr="http://ns.adobe.com/lightroom/1.0/"
+                xmlns:Iptc4xmpExt="http://iptc.org/std/Iptc4xmpExt/2008-02-29/"
+                xmlns:mwg-rs="http://www.metadataworkinggroup.com/schemas/regions/"
+                xmlns:stDim="http://ns.adobe.com/xap/1.0/sType/Dimensions#"
+                xmlns:stArea="http://ns.adobe.com/xmp/sType/Area#"
                 xmlns:safelight="\(namespace)"\(written)>
-               <dc:subject><rdf:Bag>\(words)</rdf:Bag></dc:subject>\(caption ?? "")
+               <dc:subject><rdf:Bag>\(words)</rdf:Bag></dc:subject>\(caption ?? "")\(elements)
               </rdf:Description>
              </rdf:RDF>
             </x:xmpmeta>
@@ -70,7 +77,7 @@ enum XMPSidecar {
         return "\(whole),\(minutes)\(value < 0 ? negative : positive)"
     }
 
-    private static func escaped(_ text: String) -> String {
+    static func escaped(_ text: String) -> String {
         var result = ""
         for scalar in text.unicodeScalars {
             switch scalar {

@@ -30,6 +30,8 @@ char *safelight_metadata_names(safelight_metadata *metadata, safelight_metadata_
 void safelight_metadata_remove(safelight_metadata *metadata, const char *tag);
 /* Sets a field to a text; returns 1 on success. */
 int safelight_metadata_set(safelight_metadata *metadata, const char *tag, const char *value);
+/* Sets a repeated field to the texts of a null-terminated list; returns 1 on success. */
+int safelight_metadata_set_list(safelight_metadata *metadata, const char *tag, const char *const *values);
 void safelight_metadata_remove_thumbnail(safelight_metadata *metadata);
 
 /* Returns the Exif fields as a TIFF structure, or null if there are none. */

@@ -1,6 +1,6 @@
 /// The fields from which each fact is read, in the order in which they are tried: the first valid value counts.
 ///
-/// Fields have the names of the metadata library. `Shared/docs/images.md` shows the same table; a test compares them.
+/// Fields have the names of the metadata library. `Shared/docs/metadata.md` shows the same table; a test compares them.
 enum MetadataFields {
     /// The dates are those of ``CaptureDateSource``.
     static let dates = CaptureDateSource.allCases.map(\.rawValue)
@@ -27,12 +27,76 @@ enum MetadataFields {
     static let longitudes = ["Exif.GPSInfo.GPSLongitude", "Xmp.exif.GPSLongitude"]
     static let altitudes = ["Exif.GPSInfo.GPSAltitude", "Xmp.exif.GPSAltitude"]
 
+    // Numbers of the camera: EXIF, TIFF/EP, XMP.
+    static let apertures = [
+        "Exif.Photo.FNumber", "Exif.Image.FNumber", "Exif.Photo.ApertureValue", "Exif.Image.ApertureValue",
+        "Xmp.exif.FNumber", "Xmp.exif.ApertureValue",
+    ]
+    static let exposureTimes = [
+        "Exif.Photo.ExposureTime", "Exif.Image.ExposureTime", "Exif.Photo.ShutterSpeedValue",
+        "Exif.Image.ShutterSpeedValue", "Xmp.exif.ExposureTime", "Xmp.exif.ShutterSpeedValue",
+    ]
+    static let sensitivities = [
+        "Exif.Photo.ISOSpeedRatings", "Exif.Photo.RecommendedExposureIndex", "Exif.Photo.ISOSpeed",
+        "Exif.Photo.StandardOutputSensitivity", "Exif.Image.ISOSpeedRatings", "Xmp.exifEX.PhotographicSensitivity",
+        "Xmp.exif.ISOSpeedRatings",
+    ]
+    static let focalLengths = ["Exif.Photo.FocalLength", "Exif.Image.FocalLength", "Xmp.exif.FocalLength"]
+    static let focalLengthsIn35mm = ["Exif.Photo.FocalLengthIn35mmFilm", "Xmp.exif.FocalLengthIn35mmFilm"]
+    static let flashes = ["Exif.Photo.Flash", "Exif.Image.Flash", "Xmp.exif.Flash/exif:Fired"]
+    static let imageDirections = ["Exif.GPSInfo.GPSImgDirection", "Xmp.exif.GPSImgDirection"]
+
+    // Texts of people: XMP, IPTC, EXIF, like captions.
+    static let titles = ["Xmp.dc.title", "Iptc.Application2.ObjectName", "Exif.Image.XPTitle"]
+    static let headlines = ["Xmp.photoshop.Headline", "Iptc.Application2.Headline"]
+    static let copyrights = ["Xmp.dc.rights", "Iptc.Application2.Copyright", "Exif.Image.Copyright"]
+    static let creators = [
+        "Xmp.dc.creator", "Iptc.Application2.Byline", "Exif.Image.Artist", "Exif.Image.XPAuthor", "Xmp.tiff.Artist",
+    ]
+    static let credits = ["Xmp.photoshop.Credit", "Iptc.Application2.Credit"]
+    static let cities = [
+        "Xmp.photoshop.City", "Iptc.Application2.City", "Xmp.iptcExt.LocationCreated[1]/Iptc4xmpExt:City",
+    ]
+    static let states = [
+        "Xmp.photoshop.State", "Iptc.Application2.ProvinceState",
+        "Xmp.iptcExt.LocationCreated[1]/Iptc4xmpExt:ProvinceState",
+    ]
+    static let countries = [
+        "Xmp.photoshop.Country", "Iptc.Application2.CountryName",
+        "Xmp.iptcExt.LocationCreated[1]/Iptc4xmpExt:CountryName",
+    ]
+    static let labels = ["Xmp.xmp.Label"]
+    static let software = [
+        "Exif.Image.Software", "Xmp.xmp.CreatorTool", "Xmp.tiff.Software", "Iptc.Application2.Program",
+    ]
+    /// The values of all fields are used.
+    static let hierarchicalKeywords = [
+        "Xmp.lr.hierarchicalSubject", "Xmp.digiKam.TagsList", "Xmp.MicrosoftPhoto.LastKeywordXMP",
+    ]
+    /// The values of all fields are used.
+    static let persons = ["Xmp.mwg-rs.Regions", "Xmp.MP.RegionInfo", "Xmp.iptcExt.PersonInImage"]
+
+    // Videos: the keys of QuickTime metadata without "com.apple.quicktime.", which have this prefix here.
+    static let quickTime = "QuickTime."
+    static let videoTitles = ["QuickTime.title", "QuickTime.displayname"]
+    static let videoCopyrights = ["QuickTime.copyright"]
+    static let videoCreators = ["QuickTime.author", "QuickTime.artist"]
+    static let videoSoftware = ["QuickTime.software"]
+    static let videoDirections = ["QuickTime.direction.facing"]
+
     /// The table as it is documented.
     static var table: [(fact: String, fields: [String])] {
         [
             ("capture date", dates), ("caption", captions), ("keywords", keywords), ("rating", ratings),
             ("camera make", makes), ("camera model", models), ("lens", lensNames + lensNumbers + lensRanges),
-            ("latitude", latitudes), ("longitude", longitudes), ("altitude", altitudes),
+            ("latitude", latitudes), ("longitude", longitudes), ("altitude", altitudes), ("aperture", apertures),
+            ("exposure time", exposureTimes), ("ISO", sensitivities), ("focal length", focalLengths),
+            ("focal length in 35 mm", focalLengthsIn35mm), ("flash", flashes),
+            ("direction", imageDirections + videoDirections), ("title", titles + videoTitles),
+            ("headline", headlines), ("copyright", copyrights + videoCopyrights),
+            ("creator", creators + videoCreators), ("credit", credits), ("city", cities), ("state", states),
+            ("country", countries), ("label", labels), ("software", software + videoSoftware),
+            ("hierarchical keywords", hierarchicalKeywords), ("persons", persons),
         ]
     }
 }

@@ -46,6 +46,7 @@ extension MetadataReader {
         facts.cameraMake = movie.values["make"]
         facts.cameraModel = movie.values["model"]
         facts.caption = movie.values["description"]
+        facts.metadata = AssetMetadataReader.read(movie.values)
         facts.contentIdentifier = movie.values["content.identifier"]
         return facts
     }
@@ -84,6 +85,7 @@ extension MetadataReader {
             let found = CaptureDateSource.find(block, PNGTextChunks())
             facts.captureDate = found?.0.utc(fallbackOffset: 0)
             facts.captureDateSource = found?.1
+            facts.metadata = AssetMetadataReader.read(block, PersonReader.Frame(orientation: 1))
         }
         return facts
     }

@@ -43,6 +43,7 @@ public enum MetadataReader {
         for field in MetadataFields.ratings.reversed() { facts.rating = block.rating(field) ?? facts.rating }
         facts.caption = caption(block)
         facts.keywords = keywords(block)
+        facts.metadata = AssetMetadataReader.read(block, PersonReader.Frame(header))
         let note = AppleMakerNote(block.text("Exif.Photo.MakerNote"))
         facts.contentIdentifier = note?.contentIdentifier
         facts.burstIdentifier = note?.burstIdentifier
@@ -119,7 +120,7 @@ public enum MetadataReader {
         "DIGITAL CAMERA", "SAMSUNG DIGITAL CAMERA", "Exif_JPEG_PICTURE", "DCIM",
     ]
 
-    private static func caption(_ block: borrowing MetadataBlock) -> String? {
+    static func caption(_ block: borrowing MetadataBlock) -> String? {
         for field in MetadataFields.captions {
             let text = field.hasPrefix("Xmp.") ? block.localizedText(field) : block.text(field)
             if let text, !emptyCaptions.contains(text) { return text }
@@ -127,7 +128,7 @@ public enum MetadataReader {
         return nil
     }
 
-    private static func keywords(_ block: borrowing MetadataBlock) -> [String] {
+    static func keywords(_ block: borrowing MetadataBlock) -> [String] {
         var seen: Set<String> = []
         var all: [String] = []
         for field in MetadataFields.keywords { all += block.texts(field) }

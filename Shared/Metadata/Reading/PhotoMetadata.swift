@@ -1,5 +1,6 @@
-public import JSONValue
 import ImageFormats
+public import JSONValue
+public import PhotoModel
 
 /// The metadata of a photo or video file.
 ///
@@ -54,6 +55,8 @@ public struct PhotoMetadata: Sendable, Hashable {
     public var rating = 0
     public var caption: String?
     public var keywords: [String] = []
+    /// What people search by besides; nil if the file says nothing of it.
+    public var metadata: AssetMetadata?
     /// Apple's identifier shared by the still and the video of a Live Photo.
     public var contentIdentifier: String?
     /// Apple's identifier shared by the frames of a burst.
@@ -116,6 +119,7 @@ extension PhotoMetadata {
         object["rating"] = JSON(rating)
         object["caption"] = caption.map(JSON.string)
         object["keywords"] = JSON(keywords)
+        object["metadata"] = metadata?.json
         object["contentIdentifier"] = contentIdentifier.map(JSON.string)
         object["burstIdentifier"] = burstIdentifier.map(JSON.string)
         object["sharpness"] = sharpness.map(JSON.double)
@@ -158,10 +162,18 @@ extension PhotoMetadata {
         rating = Int(min(5, max(0, json["rating"]?.intValue ?? 0)))
         caption = json["caption"]?.stringValue
         keywords = (json["keywords"]?.arrayValue ?? []).compactMap(\.stringValue)
+        metadata = try json["metadata"].map(Self.metadata)
         contentIdentifier = json["contentIdentifier"]?.stringValue
         burstIdentifier = json["burstIdentifier"]?.stringValue
         sharpness = json["sharpness"]?.doubleValue.flatMap { Self.sharpnesses.contains($0) ? $0 : nil }
         isVideo = json["isFilm"]?.boolValue ?? false
         duration = min(10_000_000_000_000, max(0, json["duration"]?.intValue ?? 0))
+    }
+    static func metadata(_ json: JSON) throws(MetadataError) -> AssetMetadata {
+        do throws(JSONProblem) {
+            return try AssetMetadata(json: json)
+        } catch {
+            throw .invalidFacts("metadata: \(error)")
+        }
     }
 }

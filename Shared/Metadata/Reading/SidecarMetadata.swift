@@ -1,5 +1,6 @@
 import ImageFormats
 public import JSONValue
+public import PhotoModel
 
 /// The metadata of an XMP sidecar. Values that the sidecar does not contain are nil.
 public struct SidecarMetadata: Sendable, Hashable {
@@ -13,6 +14,9 @@ public struct SidecarMetadata: Sendable, Hashable {
     public var captureDate: Int64?
     /// Seconds east of UTC, if the date has an offset.
     public var captureOffset: Int?
+    /// True if `captureOffset` is that of the time zone of the location.
+    public var isOffsetDerived = false
+    public var metadata: AssetMetadata?
 
     public init() {}
 
@@ -38,9 +42,12 @@ public struct SidecarMetadata: Sendable, Hashable {
             keywords = words.map { String($0.prefix(256)) }.filter { seen.insert($0).inserted }
         }
         location = LocationReader.location(block)
+        let orientation = block.number("Xmp.tiff.Orientation") ?? 1
+        metadata = AssetMetadataReader.read(block, PersonReader.Frame(orientation: orientation))
         guard let (time, source) = CaptureDateSource.find(block, PNGTextChunks()), !source.isModification
         else { return }
         captureOffset = time.offset ?? time.offset(at: location)
+        isOffsetDerived = time.offset == nil && captureOffset != nil
         captureDate = time.utc(fallbackOffset: captureOffset ?? fallbackOffset)
     }
 }
@@ -59,6 +66,8 @@ extension SidecarMetadata {
         }
         object["captureDate"] = captureDate.map(JSON.int)
         object["captureOffset"] = captureOffset.map { JSON($0) }
+        if isOffsetDerived { object["isOffsetDerived"] = true }
+        object["metadata"] = metadata?.json
         return .object(object)
     }
 
@@ -77,5 +86,7 @@ extension SidecarMetadata {
         }
         captureDate = json["captureDate"]?.intValue
         captureOffset = json["captureOffset"]?.intValue.flatMap { $0.magnitude <= 86_400 ? Int($0) : nil }
+        isOffsetDerived = json["isOffsetDerived"]?.boolValue ?? false
+        metadata = try json["metadata"].map(PhotoMetadata.metadata)
     }
 }

@@ -4,8 +4,9 @@ import ImageFormats
 public enum MetadataWriter {
     /// Adds to a render the metadata of its source that still applies.
     ///
-    /// Kept: capture dates with offsets, location, camera, lens and exposure, author, copyright, caption, keywords,
-    /// rating.
+    /// Kept: capture dates with offsets, location, camera, lens, caption, keywords, rating, and everything of
+    /// ``AssetMetadata`` except the areas of faces. What is only in fields that are dropped, such as those of IPTC, is
+    /// written to EXIF or XMP.
     ///
     /// Set: Orientation 1, PixelXDimension and PixelYDimension, and ColorSpace sRGB if the render has no profile.
     ///
@@ -33,7 +34,9 @@ public enum MetadataWriter {
         let origin = try MetadataReader.header(of: source)
         guard let block = MetadataBlock(source, origin) else { return render }
         let hasProfile = target.kind == .jpeg && JPEGStructure.hasProfile(render)
+        let kept = KeptFacts(block, PersonReader.Frame(origin))
         prepare(block, width: width, height: height, isSRGB: !hasProfile)
+        kept.write(to: block)
         let exif = block.names(.exif).isEmpty ? nil : block.exif()
         let xmp = block.names(.xmp).isEmpty ? nil : block.xmp()
         switch target.kind {

@@ -52,7 +52,7 @@ struct DocumentTests {
     }
 
     @Test func `the pages that show commands have blocks that are run`() {
-        for page in ["README.md", "fetching.md", "editing.md", "images.md", "feed.md", "operations.md"] {
+        for page in ["README.md", "fetching.md", "editing.md", "images.md", "metadata.md", "feed.md", "operations.md"] {
             #expect(Self.executedPages.contains { $0.hasSuffix(page) }, "\(page)")
         }
     }

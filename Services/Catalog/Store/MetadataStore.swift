@@ -1,0 +1,129 @@
+import GRDB
+import JSONValue
+import PhotoModel
+
+/// Reads and writes ``AssetMetadata``, in a table of its own that has rows only for assets with metadata.
+///
+/// The row of an asset stays small, and a change that does not concern the metadata does not rewrite them.
+struct MetadataStore {
+    let database: Database
+
+    /// The counter with the last row whose file was imported before this table existed.
+    private static let rereadEnd = "reread.end"
+
+    /// The columns of the keys, in the order of the table. Lists are JSON: texts, and objects with a name.
+    private static let columns: [(key: PredicateKey, name: String, type: String)] = [
+        (.aperture, "aperture", "REAL"), (.exposureTime, "exposure_time", "REAL"), (.iso, "iso", "INTEGER"),
+        (.focalLength, "focal_length", "REAL"), (.focalLengthIn35mm, "focal_length_in_35mm", "INTEGER"),
+        (.flash, "flash", "INTEGER"), (.imageDirection, "image_direction", "REAL"), (.title, "title", "TEXT"),
+        (.headline, "headline", "TEXT"), (.copyright, "copyright", "TEXT"), (.creator, "creator", "TEXT"),
+        (.credit, "credit", "TEXT"), (.city, "city", "TEXT"), (.state, "state", "TEXT"), (.country, "country", "TEXT"),
+        (.label, "label", "TEXT"), (.software, "software", "TEXT"),
+        (.hierarchicalKeywords, "hierarchical_keywords", "TEXT"), (.persons, "persons", "TEXT"),
+    ]
+
+    /// The table, and the marks of ``Asset/hasOnlyModificationDate`` (1) and ``Asset/isCreationOffsetDerived`` (2).
+    static var schema: String {
+        let list = columns.map { ", \($0.name) \($0.type)" }.joined()
+        return """
+            CREATE TABLE metadata (
+                asset INTEGER PRIMARY KEY REFERENCES asset ON DELETE CASCADE\(list)
+            ) STRICT;
+            ALTER TABLE asset ADD COLUMN date_marks INTEGER NOT NULL DEFAULT 0;
+            INSERT INTO counter SELECT '\(rereadEnd)', coalesce(max(row), 0) FROM asset;
+            """
+    }
+
+    /// Returns the SQL expression of a key for the asset `a`, NULL if it is missing; nil for other keys.
+    static func column(_ key: PredicateKey) -> String? { expressions[key] }
+
+    private static let expressions = Dictionary(
+        uniqueKeysWithValues: columns.map { key, name, _ in
+            (key, "(SELECT x.\(name) FROM metadata x WHERE x.asset = a.row)")
+        }
+    )
+
+    /// Returns the condition that one text of a list of the asset `a` passes a test.
+    static func any(_ key: PredicateKey, _ test: (_ column: String) -> SQLFragment) -> SQLFragment {
+        guard let name = columns.first(where: { $0.key == key })?.name else { return SQLFragment("0") }
+        let text = key == .persons ? "json_extract(e.value, '$.name')" : "e.value"
+        return "(EXISTS (SELECT 1 FROM metadata x, json_each(x.\(name)) e WHERE x.asset = a.row AND " + test(text)
+            + "))"
+    }
+
+    // MARK: Reading
+
+    private static let selection = "SELECT asset, " + columns.map(\.name).joined(separator: ", ") + " FROM metadata "
+
+    /// Adds the metadata of the assets that `among` selects.
+    func add(to assets: inout [Int64: Asset], _ among: String, _ list: StatementArguments) throws {
+        let statement = try database.cachedStatement(sql: Self.selection + "WHERE asset \(among)")
+        let rows = try Row.fetchCursor(statement, arguments: list)
+        while let row = try rows.next() { assets[row[0]]?.metadata = try Self.metadata(row) }
+    }
+
+    private static func metadata(_ row: Row) throws -> AssetMetadata {
+        var metadata = AssetMetadata()
+        metadata.aperture = row[1]
+        metadata.exposureTime = row[2]
+        metadata.iso = row[3]
+        metadata.focalLength = row[4]
+        metadata.focalLengthIn35mm = row[5]
+        metadata.flash = try (row[6] as Int?).map(AssetRowMapping.named)
+        metadata.imageDirection = row[7]
+        metadata.title = row[8]
+        metadata.headline = row[9]
+        metadata.copyright = row[10]
+        metadata.creator = row[11]
+        metadata.credit = row[12]
+        metadata.city = row[13]
+        metadata.state = row[14]
+        metadata.country = row[15]
+        metadata.label = row[16]
+        metadata.software = row[17]
+        metadata.hierarchicalKeywords = try json(row[18])?.arrayValue?.compactMap(\.stringValue) ?? []
+        metadata.persons = try (json(row[19])?.arrayValue ?? []).map { try Person(json: $0) }
+        return metadata
+    }
+
+    private static func json(_ text: String?) throws -> JSON? { try text.map { try JSON(parsing: $0) } }
+
+    // MARK: Writing
+
+    private static let insertion =
+        "INSERT OR REPLACE INTO metadata VALUES (?\(String(repeating: ", ?", count: columns.count)))"
+
+    /// Replaces the metadata of an asset; nil removes them.
+    func save(_ metadata: AssetMetadata?, of row: Int64) throws {
+        guard let metadata else { return try database.run("DELETE FROM metadata WHERE asset = ?", [row]) }
+        try database.run(
+            Self.insertion,
+            [
+                row, metadata.aperture, metadata.exposureTime, metadata.iso, metadata.focalLength,
+                metadata.focalLengthIn35mm, metadata.flash?.number, metadata.imageDirection, metadata.title,
+                metadata.headline, metadata.copyright, metadata.creator, metadata.credit, metadata.city,
+                metadata.state, metadata.country, metadata.label, metadata.software,
+                Self.text(metadata.hierarchicalKeywords.map(JSON.string)), Self.text(metadata.persons.map(\.json)),
+            ]
+        )
+    }
+
+    private static func text(_ list: [JSON]) -> String? { list.isEmpty ? nil : JSON.array(list).text }
+
+    // MARK: Reading files again
+
+    /// Returns how many assets were imported before this table existed, and how many of them are at or before a row.
+    func unread(after row: Int64) throws -> (done: Int, total: Int) {
+        let end = try CounterChanges.value(of: Self.rereadEnd, database)
+        let sql = "SELECT count(*), coalesce(sum(row <= ?), 0) FROM asset WHERE row <= ?"
+        guard let counts = try Row.fetchOne(database, sql: sql, arguments: [row, end]) else { return (0, 0) }
+        return (counts[1], counts[0])
+    }
+
+    /// Returns the next of those assets after a row, in the order of rows.
+    func rows(after row: Int64, count: Int) throws -> [Int64] {
+        let end = try CounterChanges.value(of: Self.rereadEnd, database)
+        let sql = "SELECT row FROM asset WHERE row > ? AND row <= ? ORDER BY row LIMIT ?"
+        return try Int64.fetchAll(database, sql: sql, arguments: [row, end, count])
+    }
+}

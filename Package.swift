@@ -207,7 +207,7 @@ let modules: [Module] = [
         kind: .tests,
         dependencies: protocolModules + [
             "Basics", "Catalog", "Hosting", "Storage", "GRDB", "Logging", "ServiceLifecycle", "SamplePhotos",
-            "TestSupport",
+            "PhotoClient", "TestSupport",
         ]
     ),
     Module(

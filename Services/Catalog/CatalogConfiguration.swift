@@ -50,6 +50,8 @@ struct CatalogConfiguration: Sendable {
     /// The seconds spent on checking the database at the start; 0 skips the check.
     var checkSeconds = 2.0
     var uploads = UploadRegistry.Limits()
+    /// The most files per second that are read again after an upgrade.
+    var rereadRate = 50
     /// The number of seconds for which nothing must refer to stored bytes before they are deleted.
     var collectAfterSeconds = 3600
     /// Microseconds between deletions of old records if few are due.
@@ -68,7 +70,7 @@ struct CatalogConfiguration: Sendable {
             "fileQueue": JSON(fileQueue), "historyDays": JSON(historyDays),
             "historyBytes": JSON(historyBytes), "recentDays": JSON(recentDays), "trashDays": JSON(trashDays),
             "collectAfterSeconds": JSON(collectAfterSeconds), "readers": JSON(readers),
-            "checkSeconds": .double(checkSeconds),
+            "checkSeconds": .double(checkSeconds), "rereadRate": JSON(rereadRate),
             "uploadLeaseSeconds": .int(uploads.lease / 1_000_000), "uploadsPerIdentity": JSON(uploads.perIdentity),
             "uploadBytes": .int(uploads.bytes), "uploadBytesPerIdentity": .int(uploads.bytesPerIdentity),
         ]
@@ -108,6 +110,7 @@ struct CatalogConfiguration: Sendable {
             "--collect-after-seconds",
             "1 to 31536000 seconds"
         )
+        try HostingError.require((1...10_000).contains(rereadRate), "--reread-rate", "1 to 10000 files per second")
         for root in importRoots {
             try HostingError.require(root.hasPrefix("/"), "--import-root", "\(root) is not an absolute path")
         }

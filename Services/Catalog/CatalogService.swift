@@ -24,6 +24,7 @@ struct CatalogService: RunnableService {
     let uploads: UploadRegistry
     let workers: WorkerPool
     let examiner: DamageScanner
+    let rereader: MetadataRereader
     let collector: ResourceCollector
     private let thread: PollThread
     private let lock: LibraryLock
@@ -181,6 +182,20 @@ struct CatalogService: RunnableService {
             limits: configuration.workerLimits,
             logger: logger
         )
+        let rereader = MetadataRereader(
+            store: store,
+            writer: writer,
+            quarantine: quarantine,
+            resources: resources,
+            workers: WorkerPool(
+                executable: configuration.workerExecutable,
+                count: 1,
+                limits: configuration.workerLimits,
+                logger: logger
+            ),
+            rate: configuration.rereadRate,
+            logger: logger
+        )
         self.configuration = configuration
         self.logger = logger
         self.store = store
@@ -192,6 +207,7 @@ struct CatalogService: RunnableService {
         self.uploads = uploads
         self.workers = workers
         self.examiner = examiner
+        self.rereader = rereader
         self.collector = collector
         self.thread = thread
         report(to: metrics, fetches, quarantine)
@@ -230,11 +246,12 @@ struct CatalogService: RunnableService {
 
     /// Registers the sections of the method `figures`.
     private func report(to metrics: Hosting.Metrics, _ fetches: FetchEngine, _ quarantine: Quarantine) {
-        let (servers, workers, examiner, writer) = (servers, workers, examiner, writer)
+        let (servers, workers, examiner, rereader, writer) = (servers, workers, examiner, rereader, writer)
         let (store, tail, uploads, collector) = (store, tail, uploads, collector)
         metrics.section("requests") { await servers.metrics() }
         metrics.section("workers") { workers.metrics() }
         metrics.section("examiner") { examiner.metrics }
+        metrics.section("reread") { rereader.metrics }
         metrics.section("collector") { collector.metrics }
         metrics.section("writes") {
             var json = writer.metrics.json
@@ -267,6 +284,7 @@ struct CatalogService: RunnableService {
             ClosingComponent("poll thread") { await thread.shutdown() },
             WorkerPoolComponent(workers),
             examiner,
+            rereader,
             collector,
             ScheduledChanges(writer: writer, interval: configuration.clockInterval, logger: logger),
         ] + servers.parts + [

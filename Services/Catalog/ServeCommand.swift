@@ -55,6 +55,9 @@ struct ServeCommand: AsyncParsableCommand {
     )
     var collectAfterSeconds: Int?
 
+    @Option(help: "The most files per second that are read again after an upgrade. (SAFELIGHT_REREAD_RATE, else 50)")
+    var rereadRate: Int?
+
     @Option(help: "The number of reading database connections. (SAFELIGHT_READERS, else 4)")
     var readers: Int?
 
@@ -109,6 +112,7 @@ struct ServeCommand: AsyncParsableCommand {
         try set(&settings.recentDays, recentDays, "SAFELIGHT_RECENT_DAYS")
         try set(&settings.trashDays, trashDays, "SAFELIGHT_TRASH_DAYS")
         try set(&settings.collectAfterSeconds, collectAfterSeconds, "SAFELIGHT_COLLECT_AFTER_SECONDS")
+        try set(&settings.rereadRate, rereadRate, "SAFELIGHT_REREAD_RATE")
         try set(&settings.readers, readers, "SAFELIGHT_READERS")
         try set(&settings.checkSeconds, checkSeconds, "SAFELIGHT_CHECK_SECONDS", "number")
         settings.importRoots =

@@ -11,6 +11,9 @@ public enum TaskDelay {
     /// Waits before events are handled, so that a burst is handled once.
     public static func debounce(_ pause: Duration) async { try? await Task.sleep(for: pause) }
 
+    /// Waits so that work nobody waits for does not exceed its rate; returns at once for a pause that is not positive.
+    public static func rateLimit(_ pause: Duration) async { try? await Task.sleep(for: pause) }
+
     /// Waits for the time that another party is given to react.
     ///
     /// - Returns: whether the time has passed: false if the task was cancelled before

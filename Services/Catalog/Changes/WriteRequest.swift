@@ -16,6 +16,8 @@ struct WriteRequest: Sendable {
     var passesTime = false
     /// Damage found in stored bytes, which the transaction also records.
     var marks: [DamageReport] = []
+    /// Metadata of files that were read again, which the transaction also adds.
+    var reread: [RereadMetadata] = []
 
     init(changes: [PreparedChange], origin: ChangeOrigin, key: OutcomeKey?, digest: [UInt8]) {
         self.changes = changes
@@ -35,6 +37,13 @@ struct WriteRequest: Sendable {
     static func marking(_ marks: [DamageReport]) -> WriteRequest {
         var request = WriteRequest(changes: [], origin: ChangeOrigin(identity: "examiner"), key: nil, digest: [])
         request.marks = marks
+        return request
+    }
+
+    /// Returns a transaction that adds metadata of files that were read again.
+    static func rereading(_ found: [RereadMetadata]) -> WriteRequest {
+        var request = WriteRequest(changes: [], origin: ChangeOrigin(identity: "examiner"), key: nil, digest: [])
+        request.reread = found
         return request
     }
 }

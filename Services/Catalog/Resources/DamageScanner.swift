@@ -111,24 +111,6 @@ struct DamageScanner: Service {
         await hand.stop()
     }
 
-    /// A worker pool that is started on first use.
-    private final class LazyWorkerPool: Sendable {
-        let pool: WorkerPool
-        private let isStarted = Mutex(false)
-
-        init(_ pool: WorkerPool) { self.pool = pool }
-
-        func start() async throws {
-            guard !isStarted.withLock({ $0 }) else { return }
-            try await pool.start()
-            isStarted.withLock { $0 = true }
-        }
-
-        func stop() async {
-            if isStarted.withLock({ $0 }) { await pool.stop() }
-        }
-    }
-
     /// Reads all records after the stored position, waiting for new ones, until the service stops.
     private func follow(_ look: (ResourceDigest) async throws -> String?) async throws {
         var position = try await store.read { reader in

@@ -155,6 +155,7 @@ struct BatchStore {
         let moment = request.passesTime ? rules.moment : now
         if request.passesTime { performed.hasMore = try transaction.passTime(moment, trashSpan: rules.trashSpan) }
         for mark in request.marks { try transaction.mark(mark) }
+        for found in request.reread { try transaction.add(found) }
         let changes = try transaction.finish()
         performed.isIdle = request.passesTime && changes.isEmpty
         var token = head.token

@@ -138,6 +138,7 @@ struct StatusCommand: LibraryCommand {
             let problems = state.health?.problems ?? [state.problem]
             lines += problems.map { "\(state.service.rawValue): \($0.printable)" }
         }
+        lines += states.compactMap { $0.figures["reread"].flatMap(rereadLine) }
         lines += states.compactMap(pictureLine)
         if let edits = states.lazy.compactMap({ $0.figures["published"]?.objectValue }).first {
             lines += [publishedLine(edits)]
@@ -146,6 +147,14 @@ struct StatusCommand: LibraryCommand {
             lines += ["", "\(state.service.rawValue):"] + figureLines(state.figures, indent: 2)
         }
         return lines
+    }
+
+    /// The progress of reading files of earlier versions again; nil if nothing is left to do.
+    static func rereadLine(_ metrics: JSON) -> String? {
+        guard let files = metrics["files"]?.intValue, let done = metrics["done"]?.intValue, done < files else {
+            return nil
+        }
+        return "metadata: \(done) of \(files) files of earlier versions read again"
     }
 
     /// A summary of the thumbnailer in one line: queue, cache hit rate, renders per second, cache size.

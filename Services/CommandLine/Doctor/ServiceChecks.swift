@@ -17,6 +17,8 @@ struct ServiceChecks {
         var version: Int64?
         /// The member `connections` of the service's metrics.
         var connections: JSON?
+        /// The member `reread` of the catalog's metrics.
+        var reread: JSON?
         var problem = ""
     }
 
@@ -40,6 +42,7 @@ struct ServiceChecks {
             guard let answer = answers.first(where: { $0.service == name }) else { continue }
             findings.append(judge(answer))
         }
+        if let finding = answers.lazy.compactMap(\.reread).first.flatMap(Self.reread) { findings.append(finding) }
         if let finding = await quarantine() { findings.append(finding) }
         findings.append(await collectable())
         return (findings, true)
@@ -52,7 +55,8 @@ struct ServiceChecks {
             answer.health = try await client.health(deadline: .seconds(2))
             let document = try await client.ask(Discover(), deadline: .seconds(5)).result.members
             answer.version = document["info"]?["x-protocol"]?.intValue
-            answer.connections = try await client.metrics(deadline: .seconds(5))["connections"]
+            let metrics = try await client.metrics(deadline: .seconds(5))
+            (answer.connections, answer.reread) = (metrics["connections"], metrics["reread"])
         } catch {
             answer.problem = error.message
         }
@@ -107,6 +111,15 @@ struct ServiceChecks {
         } catch {
             return .warning("collector", "the request failed: \(error.message)", "run this as the catalog's own user")
         }
+    }
+
+    /// Returns how far the files of an earlier version were read again; nil if there are none.
+    static func reread(_ metrics: JSON) -> Finding? {
+        guard let files = metrics["files"]?.intValue, let done = metrics["done"]?.intValue, files > 0 else {
+            return nil
+        }
+        guard done < files else { return .ok("metadata", "all files of earlier versions were read again") }
+        return .ok("metadata", "\(done) of \(files) files of earlier versions were read again; the catalog continues")
     }
 
     static func quarantine(_ count: Int) -> Finding {

@@ -1,0 +1,220 @@
+import Basics
+import Contracts
+import Foundation
+import GRDB
+import JSONValue
+import PhotoClient
+import PhotoModel
+import SamplePhotos
+import TestSupport
+import Testing
+
+@testable import Catalog
+
+/// Metadata that people search by, from the file to the fetch, and files of earlier versions that are read again.
+@Suite(.serialized, .timeLimit(.minutes(5)))
+struct MetadataTests {
+    let folder: TemporaryFolder
+
+    init() throws { folder = try TemporaryFolder("metadata") }
+
+    private static func photo(_ seed: UInt64, aperture: Int, city: String? = nil, modified: String? = nil) -> Bytes {
+        var exif = ExifBlock()
+        exif.main = [.ascii(0x0110, "Camera")] + (modified.map { [.ascii(0x0132, $0)] } ?? [])
+        exif.photo = [
+            .rationals(0x829A, [(1, 250)]), .rationals(0x829D, [(aperture, 10)]), .short(0x8827, 400),
+            .rationals(0x920A, [(50, 1)]), .short(0xA405, 75), .short(0x9209, 25),
+        ]
+        let xmp = city.map { [TestImages.xmpSegment("photoshop:City=\"\($0)\"")] } ?? []
+        return TestImages.jpeg(width: 32, height: 24, orientation: 1, exif: exif, segments: xmp, seed: seed)
+    }
+
+    private func ids(_ catalog: CatalogFixture, _ predicate: String, sort: String? = nil) async throws -> [ObjectID] {
+        var fetch = FetchDescription(.assets)
+        fetch.predicate = .string(predicate)
+        fetch.sort = sort.map { [SortDescription(key: $0)] } ?? []
+        return try await catalog.assets(fetch).map(\.id)
+    }
+
+    @Test(.spec("S-03", "S-20", "S-21"))
+    func `metadata of a file are stored, found, sorted by, and in the record`() async throws {
+        try await CatalogFixture.with(folder) { catalog in
+            let photos = [
+                Self.photo(1, aperture: 28, city: "Zürich"), Self.photo(2, aperture: 14), image(3),
+            ]
+            let made = try await catalog.importImages(photos)
+            let metadata = try #require(try await catalog.asset(made[0]).metadata)
+            #expect((metadata.aperture, metadata.exposureTime, metadata.iso) == (2.8, 0.004, 400))
+            #expect((metadata.focalLength, metadata.focalLengthIn35mm, metadata.flash) == (50, 75, .fired))
+            #expect(metadata.city == "Zürich")
+            #expect(try await catalog.asset(made[2]).metadata == nil)
+            #expect(try await ids(catalog, "aperture <= 2") == [made[1]])
+            #expect(
+                try await ids(catalog, "metadata.exposureTime == 0.004 AND flash == 'fired'") == [made[0], made[1]]
+            )
+            #expect(try await ids(catalog, "city ==[cd] 'zurich'") == [made[0]])
+            #expect(try await ids(catalog, "city == nil") == [made[1], made[2]])
+            #expect(try await ids(catalog, "TRUEPREDICATE", sort: "aperture") == [made[1], made[0], made[2]])
+            let record = try #require(try await catalog.history().last)
+            #expect(record.assets.contains { $0.after?.metadata == metadata })
+            // A change of something else leaves them as they are.
+            try await catalog.perform([.updateAsset(.init(id: .id(made[0]), set: AssetPatch(isFavorite: true)))])
+            #expect(try await catalog.asset(made[0]).metadata == metadata)
+            try await catalog.perform([.deleteAssets(.init(ids: [made[0]]))])
+            #expect(try await ids(catalog, "city != nil") == [])
+        }
+    }
+
+    @Test(.spec("S-03"))
+    func `a date that is only a modification date, or in the time zone of its place, says so until it is set`()
+        async throws
+    {
+        try await CatalogFixture.with(folder) { catalog in
+            let placed = TestImages.jpeg(
+                width: 32,
+                height: 24,
+                date: "2024:06:01 12:30:00",
+                latitude: 52.5,
+                longitude: 13.4,
+                seed: 2
+            )
+            let made = try await catalog.importImages([
+                Self.photo(1, aperture: 28, modified: "2020:01:02 03:04:05"), placed,
+            ])
+            let (modified, derived) = (try await catalog.asset(made[0]), try await catalog.asset(made[1]))
+            #expect(modified.creationDate != nil && modified.hasOnlyModificationDate)
+            #expect(!modified.isCreationOffsetDerived)
+            #expect(derived.creationOffset == 7200 && derived.isCreationOffsetDerived)
+            #expect(!derived.hasOnlyModificationDate)
+            #expect(try await ids(catalog, "hasOnlyModificationDate == TRUE") == [made[0]])
+            #expect(try await ids(catalog, "isCreationOffsetDerived == TRUE") == [made[1]])
+            try await catalog.perform([
+                .updateAsset(.init(id: .id(made[0]), set: AssetPatch(creationDate: .some(7)))),
+                .updateAsset(.init(id: .id(made[1]), set: AssetPatch(creationOffset: .some(3600)))),
+            ])
+            #expect(try await catalog.asset(made[0]).hasOnlyModificationDate == false)
+            #expect(try await catalog.asset(made[1]).isCreationOffsetDerived == false)
+        }
+    }
+
+    // MARK: Libraries of earlier versions
+
+    /// Makes a library as the schema before metadata had it.
+    private static func downgrade(_ library: String) throws {
+        let queue = try DatabaseQueue(path: library + "/library.sqlite")
+        try queue.write { database in
+            try database.execute(
+                sql: """
+                    DROP TABLE metadata;
+                    ALTER TABLE asset DROP COLUMN date_marks;
+                    UPDATE asset SET camera_model = NULL, camera_model_folded = NULL;
+                    DELETE FROM counter WHERE name LIKE 'reread.%';
+                    DELETE FROM grdb_migrations WHERE identifier LIKE '% metadata';
+                    """
+            )
+        }
+        try queue.close()
+    }
+
+    private static func waitUntilRead(_ catalog: CatalogFixture) async throws -> JSONObject {
+        while true {
+            let metrics = catalog.service.rereader.metrics
+            if metrics["files"]?.intValue ?? 0 > 0, metrics["files"] == metrics["done"] { return metrics }
+            try await Task.sleep(for: .milliseconds(20))
+        }
+    }
+
+    @Test func `files of an earlier version are read again, and what clients set stays`() async throws {
+        var made: [ObjectID] = []
+        var before: [Asset] = []
+        try await CatalogFixture.with(folder) { catalog in
+            made = try await catalog.importImages([
+                Self.photo(1, aperture: 28, modified: "2020:01:02 03:04:05"),
+                Self.photo(2, aperture: 14, modified: "2020:01:02 03:04:05"), image(3),
+                Self.photo(4, aperture: 56),
+            ])
+            let set = AssetPatch(creationDate: .some(7), caption: .some("Mine"), rating: 4, keywords: ["own"])
+            try await catalog.perform([.updateAsset(.init(id: .id(made[1]), set: set))])
+            for id in made { before.append(try await catalog.asset(id)) }
+        }
+        try Self.downgrade(folder.file("library"))
+        // A file that is missing is left out.
+        let missing = try #require(before[3].originalResource).digest
+        try FileManager.default.removeItem(
+            atPath: folder.file("library/resources/\(missing.prefix(2))/\(missing.dropFirst(2).prefix(2))/\(missing)")
+        )
+        try await CatalogFixture.with(folder) { catalog in
+            let metrics = try await Self.waitUntilRead(catalog)
+            #expect(metrics["files"] == 4 && metrics["unreadable"] == 1)
+            for (id, old) in zip(made, before).dropLast() {
+                let asset = try await catalog.asset(id)
+                var expected = old
+                expected.revision = asset.revision
+                #expect(asset == expected, "the same as if it were imported now")
+            }
+            #expect(try await catalog.asset(made[1]).metadata?.aperture == 1.4)
+            #expect(try await catalog.asset(made[0]).hasOnlyModificationDate)
+            let again = try await catalog.history().filter { $0.origin.identity == "examiner" }
+            #expect(again.map { $0.assets.map(\.id) } == [Array(made.prefix(3))], "one transaction")
+            // Files that are imported now are not among them.
+            _ = try await catalog.importImages([Self.photo(9, aperture: 20)])
+            #expect(catalog.service.rereader.metrics["files"] == 4)
+        }
+        // Nothing is left to do at the next start.
+        try await CatalogFixture.with(folder) { catalog in
+            _ = try await Self.waitUntilRead(catalog)
+            #expect(try await catalog.history().filter { $0.origin.identity == "examiner" }.count == 1)
+        }
+    }
+
+    @Test func `reading again continues after a kill, keeps its rate, and touches each asset once`() async throws {
+        let count = MetadataRereader.batch * 3
+        let services = try SafelightFixture(
+            "reread",
+            environment: ["SAFELIGHT_REREAD_RATE": "\(MetadataRereader.batch)"]
+        )
+        try services.start([.catalog])
+        var library = try services.library()
+        for start in stride(from: 0, to: count, by: MetadataRereader.batch) {
+            let photos = (start..<start + MetadataRereader.batch).map { Self.photo(UInt64($0), aperture: 28) }
+            let requests = photos.indices.map { index in
+                ChangeRequest.createAsset(.init(ref: "p\(index)", resources: [NewResource(source: .attachment(index))]))
+            }
+            _ = try await library.perform(requests, attachments: photos)
+        }
+        let imported = try await library.currentToken().token
+        await library.close()
+        #expect(services.stop() == [])
+        try Self.downgrade(services.folder.file("library"))
+
+        try services.start([.catalog])
+        library = try services.library()
+        let clock = ContinuousClock()
+        let start = clock.now
+        while try await library.currentToken().token.sequence == imported.sequence {
+            try await Task.sleep(for: .milliseconds(20))
+        }
+        let status = try services.safelight(["status", "catalog"]).output
+        #expect(status.contains("of \(count) files of earlier versions read again"), "\(status)")
+        try services.restart(.catalog)
+        var records: [ChangeRecord] = []
+        var touched: [ObjectID] = []
+        while touched.count < count {
+            records = try await library.catalog.ask(ChangesSince(token: imported)).result.records
+                .map { try ChangeRecord(json: $0) }
+            touched = records.flatMap { $0.assets.map(\.id) }
+            try await Task.sleep(for: .milliseconds(50))
+        }
+        #expect(touched.count == count && Set(touched).count == count)
+        #expect(records.allSatisfy { $0.origin.identity == "examiner" && $0.assets.count <= MetadataRereader.batch })
+        // Two pauses of a second, less what the kill cut.
+        #expect(clock.now - start > .seconds(1))
+        var fetch = FetchDescription(.assets)
+        fetch.predicate = "aperture == 2.8"
+        #expect(try await library.assets(fetch, count: 1).count == count)
+        await library.close()
+        let doctor = try services.safelight(["doctor"]).output
+        #expect(doctor.contains("files of earlier versions were read again"), "\(doctor)")
+        #expect(services.stop() == [])
+    }
+}

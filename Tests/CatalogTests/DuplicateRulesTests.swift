@@ -61,6 +61,18 @@ struct DuplicateRulesTests {
         let (result, reply) = try Self.perform([.create("q", 2), change], library)
         #expect(result.assets.count == 1)
         #expect(reply.ignored == [.init(request: 1, ref: "p", members: ["sourceType", "burst", "sidecar"])])
+
+        let frames = try (3...4).map { try library.add($0, burst: "B") }
+        for (number, isRepresentative) in [(3, true), (4, true), (4, false)] {
+            var change = PreparedChange.create("p", number)
+            guard case .createAsset(var request) = change.request else { return }
+            request.burst = NewBurst(identifier: "B", isRepresentative: isRepresentative)
+            change.request = .createAsset(request)
+            let isGiven = number == 3 || !isRepresentative
+            let (result, reply) = try Self.perform([change], library)
+            #expect(result.isEmpty && reply.id("p") == frames[number - 3])
+            #expect(reply.ignored.map(\.members) == (isGiven ? [] : [["burst"]]))
+        }
     }
 
     @Test(.spec("S-30", "S-31")) func `transient collections and lists cannot be changed`() throws {

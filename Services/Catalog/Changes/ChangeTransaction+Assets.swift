@@ -78,7 +78,8 @@ extension ChangeTransaction {
         }
         if request.sourceType != asset.sourceType { ignored.append("sourceType") }
         if let burst = request.burst,
-            burst.identifier != asset.burstIdentifier || !burst.selection.isSubset(of: asset.burstSelectionTypes)
+            nfc(burst.identifier) != asset.burstIdentifier || burst.isRepresentative && !asset.representsBurst
+                || !burst.selection.isSubset(of: asset.burstSelectionTypes)
         {
             ignored.append("burst")
         }

@@ -326,6 +326,7 @@ struct RowsByScriptTests {
             while ids(**{"in": unable}) != [damaged]:
                 feed.recv_multipart()
             assert damaged in ids(**{"in": other})
+            equal(call("catalog", "fetch.counts", fetches=[{"kind": "assets", "in": unable}])["counts"], [1])
 
 
         def what_collections_can_contain():

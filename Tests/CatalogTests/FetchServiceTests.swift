@@ -89,9 +89,9 @@ struct FetchServiceTests {
     @Test(.spec("D11", "P-20")) func `an unsupported key or option is refused with the supported ones`() async throws {
         try await CatalogFixture.with(folder) { catalog in
             var fetch = FetchDescription(.assets)
-            fetch.predicate = "aperture == 8"
+            fetch.predicate = "shoeSize == 8"
             let predicate = await rpcError { try await catalog.call(FetchAssets(fetch: fetch)) }
-            #expect(predicate?.name == "unsupported_predicate" && predicate?.data["key"] == "aperture")
+            #expect(predicate?.name == "unsupported_predicate" && predicate?.data["key"] == "shoeSize")
             #expect(predicate?.data["allowed"]?.arrayValue?.contains("creationDate") == true)
             fetch.predicate = nil
             fetch.sort = [SortDescription(key: "SELF")]

@@ -72,6 +72,7 @@ let modules: [Module] = [
     Module(layer: 0, name: "CLinux", kind: .system(pkgConfig: nil, apt: "libc6-dev")),
     Module(layer: 0, name: "CMetadata", kind: .c, dependencies: ["CGExiv2"]),
     Module(layer: 0, name: "CTimeZones", kind: .c),
+    Module(layer: 0, name: "CPlaceNames", kind: .c),
     Module(layer: 0, name: "CRaw", kind: .c, dependencies: ["CLibRaw"]),
     Module(layer: 0, name: "CJPEG", kind: .c, dependencies: ["CLibJPEG"]),
     Module(layer: 0, name: "CPixels", kind: .c),
@@ -97,7 +98,9 @@ let modules: [Module] = [
     Module(
         layer: 2,
         name: "Metadata",
-        dependencies: ["CMetadata", "CTimeZones", "CJPEG", "CJXL", "ImageFormats", "PhotoModel", "JSONValue"]
+        dependencies: [
+            "CMetadata", "CTimeZones", "CPlaceNames", "CJPEG", "CJXL", "ImageFormats", "PhotoModel", "JSONValue",
+        ]
     ),
     Module(layer: 2, name: "Storage", dependencies: ["GRDB", "Basics", "Logging", "CProcess"]),
 
@@ -302,6 +305,9 @@ func targetDependency(_ name: String) -> Target.Dependency {
     return .product(name: name, package: package.key)
 }
 
+/// The tables of data that modules of C embed.
+let tables = ["CTimeZones": "TimeZones.bin", "CPlaceNames": "PlaceNames.bin"]
+
 func target(_ module: Module) -> Target {
     let dependencies = module.dependencies.map(targetDependency)
     switch module.kind {
@@ -312,7 +318,7 @@ func target(_ module: Module) -> Target {
             name: module.name,
             dependencies: dependencies,
             path: module.path,
-            exclude: module.name == "CTimeZones" ? ["LICENSE", "TimeZones.bin", "make-table.py"] : [],
+            exclude: tables[module.name].map { ["LICENSE", $0, "make-table.py"] } ?? [],
             cSettings: module.name == "CPixels" ? optimizedDebugSettings : []
         )
     case .system(let pkgConfig, let apt):

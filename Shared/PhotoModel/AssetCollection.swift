@@ -24,6 +24,8 @@ public struct AssetCollection: Sendable, Hashable, JSONTabled {
     public var keyAsset: ObjectID?
     /// The centre of the grid cell, for a moment with a location.
     public var approximateLocation: Location?
+    /// The names of that place, from the narrowest to the widest; empty for other collections.
+    public var localizedLocationNames: [String] = []
 
     /// Collections contain assets, lists contain collections (S-04).
     public var canContainAssets: Bool { true }
@@ -56,6 +58,13 @@ public struct AssetCollection: Sendable, Hashable, JSONTabled {
             .optional("estimatedAssetCount", \.estimatedAssetCount, .count(0...Int.max), "Number of members."),
             .optional("keyAsset", \.keyAsset, .id(.asset), "The cover."),
             .optional("approximateLocation", \.approximateLocation, .object(Location.self), "Approximate location."),
+            .defaulted(
+                "localizedLocationNames",
+                \.localizedLocationNames,
+                .list(of: .text(maxBytes: 256), limit: 8),
+                "The largest place near a moment and its country, if known.",
+                default: []
+            ),
         ]
     )
 }

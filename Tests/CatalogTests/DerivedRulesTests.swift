@@ -11,7 +11,7 @@ struct DerivedRulesTests {
     private static let day: Int64 = 86_400_000_000
     private static let may: Int64 = 1_714_521_600_000_000  // 2024-05-01T00:00:00Z
 
-    @Test(.spec("S-07", "D7"))
+    @Test(.spec("S-07", "S-05", "D7"))
     func `an asset is in one moment, and the moment in one cluster and one year; a hidden asset leaves both`() throws {
         var library = InMemoryLibrary()
         let berlin = AssetPatch(location: Location(latitude: 52.5, longitude: 13.4))
@@ -23,6 +23,7 @@ struct DerivedRulesTests {
         #expect(entity.type == .moment && entity.estimatedAssetCount == 2)
         #expect(entity.startDate == Self.may + 1 && entity.endDate == Self.may + 5)
         #expect(entity.approximateLocation == Location(latitude: 52.5, longitude: 13.5))
+        #expect(entity.localizedLocationNames == ["Berlin", "Germany"])
         #expect(moment.lists.map { library.list($0.id)?.childCount } == [1, 1])
         #expect(moment.lists.map { library.list($0.id)?.title } == ["2024-05", "2024"])
 

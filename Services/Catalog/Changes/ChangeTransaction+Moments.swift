@@ -24,7 +24,10 @@ extension ChangeTransaction {
         for (moment, step) in steps.sorted(by: { $0.key < $1.key }) {
             let before = try collection(moment.id)
             var collection = before ?? AssetCollection(moment, revision: Revision(sequence))
-            if before == nil { (collection.creationDate, collection.modificationDate) = (now, now) }
+            if before == nil {
+                (collection.creationDate, collection.modificationDate) = (now, now)
+                collection.localizedLocationNames = moment.placeNames
+            }
             let count = (collection.estimatedAssetCount ?? 0) + step
             guard count > 0 else {
                 if before != nil { try setDerived(moment.id, nil as AssetCollection?) }

@@ -22,6 +22,7 @@ struct CollectionStore {
         collection.keyAsset = try (row[13] as String?).map(AssetRowMapping.identifier)
         if collection.type == .moment, case .moment(let moment) = DerivedCollection(collection.id) {
             collection.approximateLocation = moment.cell?.middle
+            collection.localizedLocationNames = moment.placeNames
         }
         return collection
     }

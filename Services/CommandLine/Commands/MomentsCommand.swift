@@ -35,7 +35,9 @@ struct MomentsCommand: LibraryCommand {
                 let page = try await library.collections(fetch, from: position, count: 500)
                 for moment in page.collections {
                     if output.isJSON { try output.json(moment.json) }
-                    let place = moment.approximateLocation.map { "  near " + QuantityFormatter.location($0) } ?? ""
+                    let names = moment.localizedLocationNames.joined(separator: ", ")
+                    let near = names.isEmpty ? moment.approximateLocation.map(QuantityFormatter.location) : names
+                    let place = near.map { "  near " + $0 } ?? ""
                     let photos = moment.estimatedAssetCount.map { "\($0)" } ?? "-"
                     table.add([moment.id.text, photos, (moment.title ?? "-") + place])
                 }

@@ -1,3 +1,4 @@
+import Catalog
 import PhotoModel
 
 /// The moments and their lists of a library to which assets are only added.
@@ -18,6 +19,7 @@ struct MomentTotals: Sendable {
             let known = moments[moment]
             if oldMoments[moment] == nil { oldMoments[moment] = .some(known) }
             var collection = known ?? AssetCollection(moment, revision: Revision(sequence))
+            collection.localizedLocationNames = moment.placeNames
             if known == nil { collection.creationDate = date }
             collection.revision = Revision(sequence)
             collection.modificationDate = date

@@ -106,7 +106,7 @@ struct MetadataTests {
             try database.execute(
                 sql: """
                     DROP TABLE metadata;
-                    ALTER TABLE asset DROP COLUMN date_marks;
+                    ALTER TABLE asset DROP COLUMN marks;
                     UPDATE asset SET camera_model = NULL, camera_model_folded = NULL;
                     DELETE FROM counter WHERE name LIKE 'reread.%';
                     DELETE FROM grdb_migrations WHERE identifier LIKE '% metadata';

@@ -12,7 +12,7 @@ enum AssetRowMapping {
         "represents_burst", "burst_selection_types", "rating", "caption", "caption_folded", "original_filename",
         "original_filename_folded", "camera_make", "camera_make_folded", "camera_model", "camera_model_folded",
         "lens_model", "lens_model_folded", "adjustment_format_identifier", "adjustment_format_version",
-        "adjustment_date", "smart", "moment", "sharpness", "date_marks",
+        "adjustment_date", "smart", "moment", "sharpness", "marks",
     ]
 
     static let insertion =
@@ -52,8 +52,7 @@ enum AssetRowMapping {
             folded(asset.cameraModel), value(asset.lensModel), folded(asset.lensModel),
             value(asset.adjustmentFormatIdentifier), value(asset.adjustmentFormatVersion),
             value(asset.adjustmentDate), SmartAlbum.mask(of: asset).databaseValue, value(asset.moment?.key),
-            value(asset.sharpness),
-            ((asset.hasOnlyModificationDate ? 1 : 0) | (asset.isCreationOffsetDerived ? 2 : 0)).databaseValue,
+            value(asset.sharpness), Marks(asset).rawValue.databaseValue,
         ]
     }
 
@@ -104,11 +103,26 @@ enum AssetRowMapping {
         asset.adjustmentDate = row[41]
         asset.sharpness = row[44]
         asset.isRecentlyAdded = (row[42] as Int) & SmartAlbum.recentlyAdded.bit != 0
-        let dateMarks: Int = row[45]
-        asset.hasOnlyModificationDate = dateMarks & 1 != 0
-        asset.isCreationOffsetDerived = dateMarks & 2 != 0
+        let marks = marks(row)
+        asset.hasOnlyModificationDate = marks.contains(.hasOnlyModificationDate)
+        asset.isCreationOffsetDerived = marks.contains(.isCreationOffsetDerived)
         return asset
     }
+
+    /// Rare properties, in one column.
+    struct Marks: OptionSet {
+        let rawValue: Int
+
+        static let hasOnlyModificationDate = Marks(rawValue: 1)
+        static let isCreationOffsetDerived = Marks(rawValue: 2)
+        /// The table `metadata` has a row of the asset.
+        static let hasMetadata = Marks(rawValue: 4)
+
+        /// Returns the condition that an asset `a` has a mark.
+        var condition: String { "((a.marks & \(rawValue)) <> 0)" }
+    }
+
+    static func marks(_ row: Row) -> Marks { Marks(rawValue: row[45]) }
 
     static func identifier(_ text: String) throws -> ObjectID {
         guard let id = ObjectID(text) else { throw DamagedRow("\(text.prefix(64)) is not an identifier") }
@@ -144,5 +158,14 @@ extension Asset {
     /// True if a fetch of the hidden assets without other options includes the asset.
     var isShownToHiddenFetch: Bool {
         isHidden && trashedDate == nil && isVisibleInBurst && sourceType == .typeUserLibrary
+    }
+}
+
+extension AssetRowMapping.Marks {
+    init(_ asset: Asset) {
+        self = []
+        if asset.hasOnlyModificationDate { insert(.hasOnlyModificationDate) }
+        if asset.isCreationOffsetDerived { insert(.isCreationOffsetDerived) }
+        if asset.metadata != nil { insert(.hasMetadata) }
     }
 }

@@ -23,6 +23,9 @@ struct AssetStore {
         let number: Int64 = row[0]
         var assets = [number: try AssetRowMapping.asset(row)]
         try addParts(to: &assets, "= ?", [number])
+        if AssetRowMapping.marks(row).contains(.hasMetadata) {
+            try MetadataStore(database: database).add(to: &assets, [number])
+        }
         return assets[number]
     }
 
@@ -37,17 +40,20 @@ struct AssetStore {
         let list = "[" + rows.map(String.init).joined(separator: ",") + "]"
         var assets: [Int64: Asset] = [:]
         assets.reserveCapacity(rows.count)
+        var described: [Int64] = []
         try each(
             "SELECT \(AssetRowMapping.selection) FROM asset a WHERE a.row IN (SELECT value FROM json_each(?))",
             [list]
         ) { row in
             assets[row[0]] = try AssetRowMapping.asset(row)
+            if AssetRowMapping.marks(row).contains(.hasMetadata) { described.append(row[0]) }
         }
         try addParts(to: &assets, "IN (SELECT value FROM json_each(?))", [list])
+        try MetadataStore(database: database).add(to: &assets, described)
         return assets
     }
 
-    /// Adds resources, keywords, memberships and metadata, which other tables hold, for the rows that `among` selects.
+    /// Adds resources, keywords and memberships, which other tables hold, for the rows that `among` selects.
     private func addParts(to assets: inout [Int64: Asset], _ among: String, _ list: StatementArguments) throws {
         try each(
             """
@@ -86,7 +92,6 @@ struct AssetStore {
             )
             assets[row[0]]?.memberships.append(membership)
         }
-        try MetadataStore(database: database).add(to: &assets, among, list)
     }
 
     private func each(_ sql: String, _ list: StatementArguments, _ visit: (Row) throws -> Void) throws {

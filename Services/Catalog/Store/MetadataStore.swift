@@ -22,14 +22,14 @@ struct MetadataStore {
         (.hierarchicalKeywords, "hierarchical_keywords", "TEXT"), (.persons, "persons", "TEXT"),
     ]
 
-    /// The table, and the marks of ``Asset/hasOnlyModificationDate`` (1) and ``Asset/isCreationOffsetDerived`` (2).
+    /// The table, the column of ``AssetRowMapping/Marks``, and the files that are to be read again.
     static var schema: String {
         let list = columns.map { ", \($0.name) \($0.type)" }.joined()
         return """
             CREATE TABLE metadata (
                 asset INTEGER PRIMARY KEY REFERENCES asset ON DELETE CASCADE\(list)
             ) STRICT;
-            ALTER TABLE asset ADD COLUMN date_marks INTEGER NOT NULL DEFAULT 0;
+            ALTER TABLE asset ADD COLUMN marks INTEGER NOT NULL DEFAULT 0;
             INSERT INTO counter SELECT '\(rereadEnd)', coalesce(max(row), 0) FROM asset;
             """
     }
@@ -55,11 +55,13 @@ struct MetadataStore {
 
     private static let selection = "SELECT asset, " + columns.map(\.name).joined(separator: ", ") + " FROM metadata "
 
-    /// Adds the metadata of the assets that `among` selects.
-    func add(to assets: inout [Int64: Asset], _ among: String, _ list: StatementArguments) throws {
-        let statement = try database.cachedStatement(sql: Self.selection + "WHERE asset \(among)")
-        let rows = try Row.fetchCursor(statement, arguments: list)
-        while let row = try rows.next() { assets[row[0]]?.metadata = try Self.metadata(row) }
+    /// Adds the metadata of assets, of which each has some.
+    func add(to assets: inout [Int64: Asset], _ rows: [Int64]) throws {
+        guard !rows.isEmpty else { return }
+        let list = "[" + rows.map(String.init).joined(separator: ",") + "]"
+        let sql = Self.selection + "WHERE asset IN (SELECT value FROM json_each(?))"
+        let found = try Row.fetchCursor(try database.cachedStatement(sql: sql), arguments: [list])
+        while let row = try found.next() { assets[row[0]]?.metadata = try Self.metadata(row) }
     }
 
     private static func metadata(_ row: Row) throws -> AssetMetadata {

@@ -63,8 +63,8 @@ enum PredicateTable {
         case .adjustmentFormatIdentifier: "a.adjustment_format_identifier"
         case .latitude: "a.latitude"
         case .longitude: "a.longitude"
-        case .hasOnlyModificationDate: "((a.date_marks & 1) <> 0)"
-        case .isCreationOffsetDerived: "((a.date_marks & 2) <> 0)"
+        case .hasOnlyModificationDate: AssetRowMapping.Marks.hasOnlyModificationDate.condition
+        case .isCreationOffsetDerived: AssetRowMapping.Marks.isCreationOffsetDerived.condition
         case .keywords, .startDate, .endDate, .estimatedAssetCount: "NULL"
         case .aperture, .exposureTime, .iso, .focalLength, .focalLengthIn35mm, .flash, .imageDirection, .title,
             .headline, .copyright, .creator, .credit, .city, .state, .country, .label, .software,

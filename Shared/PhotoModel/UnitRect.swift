@@ -30,10 +30,25 @@ public struct UnitRect: Sendable, Hashable, JSONTabled {
         unknown: .refused,
         blank: UnitRect.full,
         [
-            .required("x", \.x, .number(0...1), "Left edge."),
-            .required("y", \.y, .number(0...1), "Upper edge."),
-            .required("width", \.width, .number(0...1), "Width, above 0."),
-            .required("height", \.height, .number(0...1), "Height, above 0."),
+            .required("x", \.x, .fraction, "Left edge."),
+            .required("y", \.y, .fraction, "Upper edge."),
+            .required("width", \.width, .fraction, "Width, above 0."),
+            .required("height", \.height, .fraction, "Height, above 0."),
         ]
     )
+}
+
+extension JSONType where Value == Double {
+    /// A fraction of a side, 0 to 1. Other numbers are decoded too: ``UnitRect/isValid`` tells if a rectangle lies within
+    /// the image, and the request that has it says what to change (D12).
+    fileprivate static var fraction: JSONType {
+        JSONType(
+            schema: number(0...1).schema(),
+            decode: { (json: JSON) throws(JSONProblem) in
+                guard let number = json.doubleValue else { throw JSONProblem("expected a number from 0 to 1") }
+                return number
+            },
+            encode: { .double($0) }
+        )
+    }
 }

@@ -4,6 +4,7 @@ import Foundation
 import Hosting
 import Imaging
 import JSONValue
+import PhotoClient
 import PhotoModel
 import Storage
 import TestSupport
@@ -147,7 +148,8 @@ extension ThumbnailerWorkerTests {
             }
         }
 
-        @Test func `every failure has its error name`() async throws {
+        @Test(.spec("S-44", "D12"))
+        func `every failure has its error name`() async throws {
             try await ThumbnailerFixture.open { fixture in
                 let catalog = fixture.catalog
                 let good = try catalog.add(TestImages.jpeg(width: 30, height: 20))
@@ -173,6 +175,20 @@ extension ThumbnailerWorkerTests {
                 image.resizeMode = .fast
                 image.normalizedCropRect = UnitRect(x: 0, y: 0, width: 0.5, height: 0.5)
                 #expect(await fixture.rpcError(image)?.errorCode == .invalidOptions)
+                let cache = try await fixture.client.ask(OpenCache()).result.cache
+                for (x, y, width, height) in [
+                    (-0.1, 0.0, 0.5, 0.5), (0, -0.1, 0.5, 0.5), (0, 0, 1.5, 1), (0.6, 0, 0.5, 1), (0, 0.6, 1, 0.5),
+                    (0, 0, 0, 1), (0, 0, 1, 0), (0, 0, -0.5, 1), (2, 0, 0.5, 0.5), (1e300, 0, 1, 1),
+                ] {
+                    image.resizeMode = .exact
+                    image.normalizedCropRect = UnitRect(x: x, y: y, width: width, height: height)
+                    let refusal = await fixture.rpcError(image)
+                    #expect(refusal?.errorCode == .invalidOptions, "\(x) \(y) \(width) \(height)")
+                    #expect(refusal?.data["parameter"] == "normalizedCropRect")
+                    let options = CachedImages(image)
+                    let start = await fixture.rpcError(StartCaching(cache: cache, images: options))
+                    #expect(start?.errorCode == .invalidOptions, "cache.start: \(x) \(y) \(width) \(height)")
+                }
                 catalog.fail(FetchAssets.method, ErrorCode.busy.error("not now"))
                 #expect(await fixture.rpcError(request(good, 9, 9))?.errorCode == .busy)
                 #expect(

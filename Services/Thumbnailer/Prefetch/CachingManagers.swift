@@ -77,6 +77,7 @@ final class CachingManagers: Sendable {
     }
 
     func stop(_ request: StopCaching, owner: String) throws(RPCError) {
+        for asset in request.images.assets.prefix(1) { try RenditionPlan.check(request.images.request(asset)) }
         try using(request.cache, owner) { $0.stop(request.cache, request.images.assets, request.images.options) }
     }
 

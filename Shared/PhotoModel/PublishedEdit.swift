@@ -17,8 +17,8 @@ public struct PublishedEdit: Sendable, Hashable, JSONTabled {
     /// The error if the edit failed: its name, and a message that says what to do.
     public var errorName: String?
     public var errorMessage: String?
-    /// For `id_reused`: the digest of the refused content (``PublishEdit/digest``). The first edit with the id
-    /// continues, and its publisher ignores this message.
+    /// For `id_reused`: the digest of the refused content (``PublishEdit/digest``). The state is that of the first edit
+    /// with the id, which is not affected; its publisher ignores this message.
     public var refusedDigest: String?
 
     public init(
@@ -59,7 +59,12 @@ public struct PublishedEdit: Sendable, Hashable, JSONTabled {
                 .text(maxBytes: maxNameBytes),
                 "The publisher's previous edit of the asset."
             ),
-            .optional("errorName", \.errorName, .text(maxBytes: 64), "Name of the error, if it failed."),
+            .optional(
+                "errorName",
+                \.errorName,
+                .text(maxBytes: 64),
+                "Name of the error, if it failed; id_reused if other content with its id was refused."
+            ),
             .optional(
                 "errorMessage",
                 \.errorMessage,
@@ -70,7 +75,7 @@ public struct PublishedEdit: Sendable, Hashable, JSONTabled {
                 "refusedDigest",
                 \.refusedDigest,
                 .text(maxBytes: 64),
-                "For id_reused: the digest of the refused content; the first edit with the id continues."
+                "For id_reused: the digest of the refused content; the state is that of the first edit with the id."
             ),
         ]
     )

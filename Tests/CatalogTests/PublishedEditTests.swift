@@ -58,6 +58,7 @@ struct PublishedEditTests {
         #expect(refusal?.errorCode == .idReused)
         let reported = try perform(&library, fail("e1", digest: "d2"))
         #expect(reported.edits.first?.errorName == "id_reused" && reported.edits.first?.refusedDigest == "d2")
+        #expect(reported.edits.first?.state == .accepted, "the state of the existing edit, which has not failed")
         #expect(library.publishedEdit("e1", of: "key:ann")?.state == .accepted)
         // An edit of another publisher with the same id is a different edit.
         #expect(try perform(&library, accept("e1", digest: "d2"), for: "key:bob").edits.count == 1)

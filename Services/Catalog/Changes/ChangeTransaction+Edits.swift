@@ -71,9 +71,13 @@ extension ChangeTransaction {
         )
         guard let known = try publishedEdit(request.id) else { return set(failed) }
         guard known.digest == request.digest else {
-            // Reported but not stored: the existing edit with this id is not affected.
+            // Reported but not stored: the existing edit with this id is not affected, and the report has its state, so
+            // that no subscriber hears that an applied edit has failed.
             failed.errorName = ErrorCode.idReused.rawValue
             var reported = failed.published
+            reported.state = known.state
+            reported.asset = known.asset
+            reported.predecessor = known.predecessor
             reported.refusedDigest = request.digest
             return record(reported)
         }

@@ -107,6 +107,7 @@ struct PoisonEditTests {
             if reused.isEmpty { try await Task.sleep(for: .milliseconds(50)) }
         }
         #expect(reused.map(\.errorName) == ["id_reused"])
+        #expect(reused.map(\.state) == [.applied], "the state of the edit, which did not fail after it was applied")
         #expect(reused.first?.refusedDigest?.isEmpty == false)
         #expect(try await Self.ends(["good"], in: library)["good"]?.state == .applied)
         // Their log stays short: a line a second at most.

@@ -37,10 +37,12 @@ struct CatalogConnection: Sendable {
     }
 
     /// Returns the asset as it is now.
-    func asset(_ id: ObjectID) async throws(RPCError) -> FetchedAsset {
+    ///
+    /// - Parameter token: the catalog responds once it has reached this token
+    func asset(_ id: ObjectID, atLeast token: ChangeToken? = nil) async throws(RPCError) -> FetchedAsset {
         var fetch = FetchDescription(.assets)
         fetch.ids = [id]
-        let page = try await library.catalog.ask(FetchAssets(fetch: fetch, count: 1)).result
+        let page = try await library.catalog.ask(FetchAssets(fetch: fetch, count: 1, atLeast: token)).result
         guard let asset = page.assets.first else {
             throw ErrorCode.identifierNotFound.error("there is no asset \(id)", ["id": .string(id.text)])
         }
@@ -69,15 +71,8 @@ struct CatalogConnection: Sendable {
         as transaction: EditTransaction,
         publishedEdit: String? = nil
     ) async throws(RPCError) -> PerformChanges.Result {
-        let data = plan.adjustments.json.bytes
-        let source: ResourceSource
-        var attachments = [data]
-        if render.bytes.count <= largestAttachment {
-            source = .attachment(1)
-            attachments.append(render.bytes)
-        } else {
-            source = .upload(try await library.upload(render.bytes))
-        }
+        var attachments = [plan.adjustments.json.bytes]
+        let source = try await source(render.bytes, &attachments)
         let edit = ChangeRequest.EditAsset(
             id: asset,
             render: NewResource(type: .fullSizePhoto, source: source),
@@ -87,21 +82,80 @@ struct CatalogConnection: Sendable {
                 attachment: 0
             ),
             ifContentRevision: plan.contentRevision,
+            inputToken: EditInputToken(
+                asset: asset,
+                contentRevision: plan.contentRevision,
+                base: plan.base,
+                digest: plan.source.digest
+            ),
             publishedEdit: publishedEdit
         )
         var requests: [ChangeRequest] = [.editAsset(edit)]
-        if plan.revertsFirst {
-            requests.insert(
-                .revertAsset(ChangeRequest.RevertAsset(id: asset, ifContentRevision: plan.contentRevision)),
-                at: 0
-            )
-        }
         if let revision = plan.ifRevision {
             // Changes nothing, and is refused if the asset has changed in any way.
             let guarding = ChangeRequest.UpdateAsset(id: .id(asset), set: AssetPatch(), ifRevision: revision)
             requests.insert(.updateAsset(guarding), at: 0)
         }
         return try await perform(requests, attachments: attachments, transaction)
+    }
+
+    /// Commits an earlier version of an asset again: its render and its adjustment data as they were.
+    ///
+    /// - Throws: `conflict` if the asset's pixels are not those of the version's `contentRevision`, or if the published
+    ///   edit is already finished
+    func restore(
+        _ version: EarlierVersion,
+        asset: ObjectID,
+        as transaction: EditTransaction,
+        publishedEdit: String? = nil
+    ) async throws(RPCError) -> PerformChanges.Result {
+        var requests: [ChangeRequest] = []
+        var attachments: [Bytes] = []
+        func edit(_ render: Bytes, _ format: (String, String), _ data: Bytes) async throws(RPCError)
+            -> ChangeRequest.EditAsset
+        {
+            attachments.append(data)
+            let attachment = attachments.count - 1
+            return ChangeRequest.EditAsset(
+                id: asset,
+                render: NewResource(type: .fullSizePhoto, source: try await source(render, &attachments)),
+                adjustmentData: AdjustmentData(
+                    formatIdentifier: format.0,
+                    formatVersion: format.1,
+                    attachment: attachment
+                ),
+                ifContentRevision: version.contentRevision
+            )
+        }
+        if case .bytes(let base) = version.base {
+            // Makes the base the version that is shown, which the edit below then starts from.
+            requests.append(.editAsset(try await edit(base, (EarlierVersion.baseFormat, "1"), [0])))
+        }
+        var restoring = try await edit(
+            version.render,
+            (version.formatIdentifier, version.formatVersion),
+            version.adjustmentData
+        )
+        if case .present(let base, let digest) = version.base {
+            restoring.inputToken = EditInputToken(
+                asset: asset,
+                contentRevision: version.contentRevision,
+                base: base,
+                digest: digest
+            )
+        }
+        restoring.publishedEdit = publishedEdit
+        requests.append(.editAsset(restoring))
+        return try await perform(requests, attachments: attachments, transaction)
+    }
+
+    /// Returns the source of a render: one more attachment or, if it is large, an upload.
+    private func source(_ render: Bytes, _ attachments: inout [Bytes]) async throws(RPCError) -> ResourceSource {
+        guard render.count + attachments.reduce(0, { $0 + $1.count }) <= largestAttachment else {
+            return .upload(try await library.upload(render))
+        }
+        attachments.append(render)
+        return .attachment(attachments.count - 1)
     }
 
     /// Reverts an asset to its original, together with the state of the published edit that requests it, if any.

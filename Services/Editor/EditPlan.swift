@@ -7,14 +7,13 @@ import PhotoModel
 struct EditPlan: Sendable, Equatable {
     /// The image that the operations apply to.
     var source: AssetResource
+    /// The version of the asset that the source is; it becomes the base of the edit.
+    var base: EditBase
     var adjustments: AdjustmentList
     /// The content revision that the edit replaces.
     var contentRevision: Revision
     /// The revision of the whole asset, if the edit depends on it.
     var ifRevision: Revision?
-    /// True if the asset is reverted to its original in the same transaction. Needed if its present edit has a base
-    /// other than the original: then the original becomes the base again.
-    var revertsFirst = false
 
     /// Returns true if the plan needs the asset's present adjustment data.
     static func needsAdjustmentData(_ mode: AdjustmentMode, of asset: Asset) -> Bool {
@@ -25,9 +24,15 @@ struct EditPlan: Sendable, Equatable {
     ///   - edit: the requested edit
     ///   - asset: the asset as it is now
     ///   - data: the bytes of its adjustment data, if ``needsAdjustmentData(_:of:)`` returns true
+    ///   - base: the version to start from; nil for the one that ``input(of:)`` returns
     /// - Throws: `conflict` if the asset's revision is not the expected one, `missing_resource` if there is no image,
     ///   `request_not_supported` if the present edit cannot be extended, `limit_exceeded` for too many operations
-    init(_ edit: ApplyEdit, of asset: Asset, adjustmentData data: Bytes?) throws(RPCError) {
+    init(
+        _ edit: ApplyEdit,
+        of asset: Asset,
+        adjustmentData data: Bytes?,
+        from base: (base: EditBase, source: AssetResource)? = nil
+    ) throws(RPCError) {
         if let expected = edit.ifContentRevision, expected != asset.contentRevision {
             throw Self.conflict(asset, expected: expected)
         }
@@ -36,17 +41,11 @@ struct EditPlan: Sendable, Equatable {
         }
         ifRevision = edit.ifRevision
         contentRevision = asset.contentRevision
-        let original = try Self.original(of: asset)
+        (self.base, source) = if let base { base } else { try Self.input(of: asset) }
         guard Self.needsAdjustmentData(edit.mode, of: asset) else {
-            source = original
             adjustments = edit.adjustments
-            revertsFirst =
-                asset.resource(.adjustmentBasePhoto) != nil
-                || asset.hasAdjustments && asset.adjustmentFormatIdentifier != AdjustmentList.formatIdentifier
             return
         }
-        // The present edit started from its base: the original, or the render of another program.
-        source = asset.resource(.adjustmentBasePhoto) ?? original
         let present = try Self.presentList(of: asset, data: data)
         let operations = present.operations + edit.adjustments.operations
         guard operations.count <= AdjustmentList.maximumCount else {
@@ -70,6 +69,17 @@ struct EditPlan: Sendable, Equatable {
         return photo
     }
 
+    /// Returns the version that an edit starts from: the base of the last edit if this editor made it, so that its list
+    /// is replaced, else the version that is shown (S-86, D4).
+    static func input(of asset: Asset) throws(RPCError) -> (base: EditBase, source: AssetResource) {
+        let original = try original(of: asset)
+        let input = asset.editingInput {
+            $0 == AdjustmentList.formatIdentifier && $1 == AdjustmentList.formatVersion
+        }
+        guard let input, input.base != .original else { return (.original, original) }
+        return (input.base, input.resource)
+    }
+
     static func conflict(_ asset: Asset, expected: Revision) -> RPCError {
         ErrorCode.conflict.error(
             "\(asset.id) is at revision \(asset.revision) with the pixels of \(asset.contentRevision), not \(expected):"
@@ -88,7 +98,7 @@ struct EditPlan: Sendable, Equatable {
         guard identifier == AdjustmentList.formatIdentifier, version == AdjustmentList.formatVersion else {
             throw ErrorCode.requestNotSupported.error(
                 "the last edit of \(asset.id) has the format \(identifier) \(version), which this editor cannot extend;"
-                    + " use mode \"replace\" to start from the original again",
+                    + " use mode \"replace\" to start from what it shows",
                 [
                     "formatIdentifier": .string(identifier), "formatVersion": .string(version),
                     "supported": .string("\(AdjustmentList.formatIdentifier) \(AdjustmentList.formatVersion)"),

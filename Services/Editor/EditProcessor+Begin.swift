@@ -10,7 +10,7 @@ import Storage
 extension EditProcessor {
     /// Handles `editing.begin`; the editor keeps no state of it.
     func begin(_ begin: BeginEditing) async throws(RPCError) -> Reply {
-        let found = try await catalog.asset(begin.asset)
+        let found = try await catalog.asset(begin.asset, atLeast: begin.atLeast)
         let (asset, sequence) = (found.asset, found.page.sequence)
         guard
             var (base, resource, hasData) = asset.editingInput(handles: { identifier, version in
@@ -69,7 +69,7 @@ extension EditProcessor {
 
     /// Handles `edits.compare`.
     func compare(_ compare: CompareEdit) async throws(RPCError) -> Reply {
-        let found = try await catalog.asset(compare.asset)
+        let found = try await catalog.asset(compare.asset, atLeast: compare.atLeast)
         let (asset, sequence) = (found.asset, found.page.sequence)
         let (original, shown) = (try EditPlan.original(of: asset).digest, asset.currentResource?.digest ?? "")
         for digest in [original, shown] { try found.requireOpen(digest) }

@@ -1,3 +1,4 @@
+import Basics
 import Contracts
 import Hosting
 import JSONValue
@@ -9,7 +10,7 @@ import Storage
 extension EditProcessor {
     /// Handles `edits.history`.
     func history(_ request: EditHistory) async throws(RPCError) -> EditHistory.Result {
-        let asset = try await catalog.asset(request.asset).asset
+        let asset = try await catalog.asset(request.asset, atLeast: request.atLeast).asset
         var steps: [EditStep] = []
         var isComplete = false
         var token: ChangeToken?
@@ -92,16 +93,81 @@ extension EditProcessor {
             metrics.reverted.add()
             return EditOutcome(asset: undo.asset, token: result.token, isChanged: result.isChanged)
         }
-        let edit = ApplyEdit(
-            asset: undo.asset,
-            adjustments: try await list(of: step, undo.asset),
-            ifContentRevision: history.contentRevision
-        )
         let result = try await serializer.run(undo.asset) { () async throws(RPCError) in
-            try await renderAndCommit(edit, transaction)
+            try await restore(step, of: undo.asset, ifContentRevision: history.contentRevision, transaction)
         }
         metrics.applied.add()
         return EditOutcome(asset: undo.asset, token: result.token, isChanged: result.isChanged)
+    }
+
+    /// Makes a step of an asset's history its current version again. The editor's own step is rendered again from its
+    /// base; another program's is committed as it was, with the adjustment data by which that program can resume it.
+    func restore(
+        _ step: EditStep,
+        of id: ObjectID,
+        ifContentRevision expected: Revision?,
+        _ transaction: EditTransaction,
+        publishedEdit: String? = nil,
+        priority: WorkerPriority = .normal
+    ) async throws(RPCError) -> PerformChanges.Result {
+        let asset = try await catalog.asset(id).asset
+        if let expected, expected != asset.contentRevision { throw EditPlan.conflict(asset, expected: expected) }
+        if Self.isOwn(step), let base = step.base, asset.version(base) != nil {
+            let edit = ApplyEdit(
+                asset: id,
+                adjustments: try list(of: step, id),
+                ifContentRevision: asset.contentRevision
+            )
+            return try await renderAndCommit(
+                edit,
+                transaction,
+                from: base,
+                publishedEdit: publishedEdit,
+                priority: priority
+            )
+        }
+        let version = try earlierVersion(step, of: asset)
+        return try await catalog.restore(version, asset: id, as: transaction, publishedEdit: publishedEdit)
+    }
+
+    private func earlierVersion(_ step: EditStep, of asset: Asset) throws(RPCError) -> EarlierVersion {
+        guard asset.mediaType == .image, let base = step.base else {
+            throw ErrorCode.requestNotSupported.error(
+                "step \(step.step) of \(asset.id) is another program's edit of a video: let that program make it again"
+                    + " or revert to step 0",
+                ["step": JSON(step.step), "formatIdentifier": .string(step.formatIdentifier ?? "")]
+            )
+        }
+        func bytes(_ digest: String?, _ name: String) throws(RPCError) -> Bytes {
+            do {
+                guard let digest else { throw StorageError.notFound("no digest") }
+                let file = try resources.open(digest)
+                return try file.readAll(limit: file.size)
+            } catch {
+                throw ErrorCode.missingResource.error(
+                    "the \(name) of step \(step.step) of \(asset.id) is no longer stored; restore another step",
+                    ["step": JSON(step.step)]
+                )
+            }
+        }
+        let origin: EarlierVersion.Base
+        if let present = asset.version(base) {
+            origin = .present(present.base, digest: base)
+        } else {
+            origin = .bytes(try bytes(base, "base"))
+        }
+        return EarlierVersion(
+            render: try bytes(step.render, "image"),
+            formatIdentifier: step.formatIdentifier ?? "",
+            formatVersion: step.formatVersion ?? "",
+            adjustmentData: try bytes(step.adjustmentData, "adjustment data"),
+            contentRevision: asset.contentRevision,
+            base: origin
+        )
+    }
+
+    private static func isOwn(_ step: EditStep) -> Bool {
+        step.formatIdentifier == AdjustmentList.formatIdentifier && step.formatVersion == AdjustmentList.formatVersion
     }
 
     /// Returns a step of an asset's history; nil if it shows the original.
@@ -120,13 +186,11 @@ extension EditProcessor {
         return history.steps[wanted - 1]
     }
 
-    func list(of step: EditStep, _ id: ObjectID) async throws(RPCError) -> AdjustmentList {
-        let asset = try await catalog.asset(id).asset
-        guard step.formatIdentifier == AdjustmentList.formatIdentifier, step.base == asset.originalResource?.digest
-        else {
+    func list(of step: EditStep, _ id: ObjectID) throws(RPCError) -> AdjustmentList {
+        guard Self.isOwn(step) else {
             throw ErrorCode.requestNotSupported.error(
-                "step \(step.step) of \(id) was made by another program or on top of its edit; only that program can"
-                    + " repeat it",
+                "step \(step.step) of \(id) was made by another program and has no operations to append or to enhance;"
+                    + " restore it as it is",
                 ["step": JSON(step.step), "formatIdentifier": .string(step.formatIdentifier ?? "")]
             )
         }
@@ -137,5 +201,15 @@ extension EditProcessor {
             )
         }
         return list
+    }
+}
+
+extension Asset {
+    /// Returns the version of the asset that has these bytes; nil if it has none.
+    func version(_ digest: String) -> (base: EditBase, source: AssetResource)? {
+        for base in EditBase.allCases {
+            if let source = resource(of: base).first(where: { $0.digest == digest }) { return (base, source) }
+        }
+        return nil
     }
 }

@@ -89,7 +89,7 @@ extension EditProcessor {
 
     /// Handles `edits.suggest`.
     func suggest(_ suggest: SuggestEdit) async throws(RPCError) -> SuggestEdit.Result {
-        SuggestEdit.Result(adjustments: try await suggestion(for: suggest.asset))
+        SuggestEdit.Result(adjustments: try await suggestion(for: suggest.asset, atLeast: suggest.atLeast))
     }
 
     // MARK: - Parts
@@ -112,30 +112,42 @@ extension EditProcessor {
         )
     }
 
-    /// Returns the request of a published edit with all values explicit; nil to revert to the original.
-    func explicit(_ published: PublishEdit) async throws(RPCError) -> ApplyEdit? {
+    /// What a published edit makes of its asset.
+    enum PublishedTarget {
+        case original
+        case step(EditStep)
+        case edit(ApplyEdit)
+    }
+
+    /// Returns the target of a published edit, with all values explicit.
+    func target(of published: PublishEdit) async throws(RPCError) -> PublishedTarget {
         var edit = published.request
-        if published.revert { return nil }
+        if published.revert { return .original }
         if let source = published.source { edit.adjustments = try await list(of: source) }
         if let wanted = published.step {
-            guard let step = try await step(wanted, of: published.asset) else { return nil }
-            edit.adjustments = try await list(of: step, published.asset)
+            guard let step = try await step(wanted, of: published.asset) else { return .original }
+            guard published.mode == .append || published.enhance else { return .step(step) }
+            edit.adjustments = try list(of: step, published.asset)
         }
         if published.enhance {
             edit.adjustments.operations =
                 try await suggestion(for: published.asset).operations + edit.adjustments.operations
         }
-        return edit
+        return .edit(edit)
     }
 
-    private func suggestion(for id: ObjectID) async throws(RPCError) -> AdjustmentList {
-        let found = try await catalog.asset(id)
-        let original = try EditPlan.original(of: found.asset)
-        try found.requireOpen(original.digest)
-        let file = try resources.open(original.digest)
+    /// Returns operations that would improve the version that an edit starts from.
+    private func suggestion(
+        for id: ObjectID,
+        atLeast token: ChangeToken? = nil
+    ) async throws(RPCError) -> AdjustmentList {
+        let found = try await catalog.asset(id, atLeast: token)
+        let input = try EditPlan.input(of: found.asset).source
+        try found.requireOpen(input.digest)
+        let file = try resources.open(input.digest)
         let job = WorkerJob(method: EditWorker.suggestMethod, files: [file.descriptor])
         let result: WorkerResult
-        do throws(WorkerFailure) { result = try await workers.run(job, over: original.digest, priority: .high) } catch {
+        do throws(WorkerFailure) { result = try await workers.run(job, over: input.digest, priority: .high) } catch {
             throw error.rpcError
         }
         guard let list = try? withExtendedLifetime(file, { try AdjustmentList(json: result.result) }) else {

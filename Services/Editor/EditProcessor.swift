@@ -62,11 +62,23 @@ struct EditProcessor: Sendable {
     func apply(_ queued: QueuedEdit) async throws(RPCError) {
         let transaction = EditTransaction(identity: queued.key.publisher, client: Self.publishing)
         _ = try await serializer.run(queued.edit.asset) { () async throws(RPCError) in
-            guard let edit = try await explicit(queued.edit) else {
-                let revert = RevertEdit(asset: queued.edit.asset, ifContentRevision: queued.edit.ifContentRevision)
-                return try await catalog.revert(revert, as: transaction, publishedEdit: queued.key.id)
+            let (published, id) = (queued.edit, queued.key.id)
+            switch try await target(of: published) {
+            case .original:
+                let revert = RevertEdit(asset: published.asset, ifContentRevision: published.ifContentRevision)
+                return try await catalog.revert(revert, as: transaction, publishedEdit: id)
+            case .step(let step):
+                return try await restore(
+                    step,
+                    of: published.asset,
+                    ifContentRevision: published.ifContentRevision,
+                    transaction,
+                    publishedEdit: id,
+                    priority: .low
+                )
+            case .edit(let edit):
+                return try await renderAndCommit(edit, transaction, publishedEdit: id, priority: .low)
             }
-            return try await renderAndCommit(edit, transaction, publishedEdit: queued.key.id, priority: .low)
         }
     }
 
@@ -75,10 +87,10 @@ struct EditProcessor: Sendable {
 
     /// Handles `edits.preview`: renders an edit without committing it.
     func preview(_ preview: PreviewEdit) async throws(RPCError) -> Reply {
-        let found = try await catalog.asset(preview.asset)
+        let found = try await catalog.asset(preview.asset, atLeast: preview.atLeast)
         let (asset, sequence) = (found.asset, found.page.sequence)
         let plan = RenderPlan(
-            digest: try EditPlan.original(of: asset).digest,
+            digest: try EditPlan.input(of: asset).source.digest,
             adjustments: preview.adjustments,
             maximumSide: preview.maximumSide
         )
@@ -125,16 +137,18 @@ struct EditProcessor: Sendable {
         return EditOutcome(asset: asset, token: result.token, isChanged: result.isChanged)
     }
 
+    /// - Parameter base: the digest of the version to start from; nil for the one that replacing starts from
     func renderAndCommit(
         _ edit: ApplyEdit,
         _ transaction: EditTransaction,
+        from base: String? = nil,
         publishedEdit: String? = nil,
         priority: WorkerPriority = .normal
     ) async throws(RPCError) -> PerformChanges.Result {
         let found = try await catalog.asset(edit.asset)
         let asset = found.asset
         let data = EditPlan.needsAdjustmentData(edit.mode, of: asset) ? try adjustmentData(of: asset) : nil
-        let plan = try EditPlan(edit, of: asset, adjustmentData: data)
+        let plan = try EditPlan(edit, of: asset, adjustmentData: data, from: base.flatMap(asset.version))
         try found.requireOpen(plan.source.digest)
         let render = try await render(RenderPlan(digest: plan.source.digest, adjustments: plan.adjustments), priority)
         return try await catalog.commit(

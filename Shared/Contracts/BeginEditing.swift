@@ -16,6 +16,8 @@ public struct BeginEditing: Request {
     public var skipsDisplaySizeImage: Bool
     /// True if to omit the bytes of the input.
     public var skipsInput: Bool
+    /// The service responds once it has reached this token; nil to respond at once.
+    public var atLeast: ChangeToken?
 
     public init(
         asset: ObjectID,
@@ -23,7 +25,8 @@ public struct BeginEditing: Request {
         originalChoice: OriginalChoice? = nil,
         displaySize: Int = 1024,
         skipsDisplaySizeImage: Bool = false,
-        skipsInput: Bool = false
+        skipsInput: Bool = false,
+        atLeast: ChangeToken? = nil
     ) {
         self.asset = asset
         self.canHandle = canHandle
@@ -31,6 +34,7 @@ public struct BeginEditing: Request {
         self.displaySize = displaySize
         self.skipsDisplaySizeImage = skipsDisplaySizeImage
         self.skipsInput = skipsInput
+        self.atLeast = atLeast
     }
 
     public static let table = parameters(
@@ -72,6 +76,7 @@ public struct BeginEditing: Request {
                 "Omit the bytes of the input.",
                 default: false
             ),
+            .atLeast(\.atLeast),
         ]
     )
 

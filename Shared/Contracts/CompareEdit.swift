@@ -9,10 +9,13 @@ public struct CompareEdit: Request {
     public var asset: ObjectID
     /// The longer side of each of the two, in pixels.
     public var maximumSide: Int
+    /// The service responds once it has reached this token; nil to respond at once.
+    public var atLeast: ChangeToken?
 
-    public init(asset: ObjectID, maximumSide: Int = 1024) {
+    public init(asset: ObjectID, maximumSide: Int = 1024, atLeast: ChangeToken? = nil) {
         self.asset = asset
         self.maximumSide = maximumSide
+        self.atLeast = atLeast
     }
 
     public static let table = parameters(
@@ -27,6 +30,7 @@ public struct CompareEdit: Request {
                 "The longer side of each of the two, in pixels.",
                 default: 1024
             ),
+            .atLeast(\.atLeast),
         ]
     )
 }

@@ -6,13 +6,18 @@ public struct EditHistory: Request {
     public static let method = "edits.history"
     /// The asset.
     public var asset: ObjectID
+    /// The service responds once it has reached this token; nil to respond at once.
+    public var atLeast: ChangeToken?
 
-    public init(asset: ObjectID) { self.asset = asset }
+    public init(asset: ObjectID, atLeast: ChangeToken? = nil) {
+        self.asset = asset
+        self.atLeast = atLeast
+    }
 
     public static let table = parameters(
         "The edits of an asset, the oldest first, as far back as change records are retained.",
         blank: EditHistory(asset: .none),
-        [.asset(\.asset)]
+        [.asset(\.asset), .atLeast(\.atLeast)]
     )
 
     public struct Result: JSONTabled {

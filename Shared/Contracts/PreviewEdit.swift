@@ -10,11 +10,19 @@ public struct PreviewEdit: Request {
     public var adjustments: AdjustmentList
     /// The longer side of the preview, in pixels.
     public var maximumSide: Int
+    /// The service responds once it has reached this token; nil to respond at once.
+    public var atLeast: ChangeToken?
 
-    public init(asset: ObjectID, adjustments: AdjustmentList, maximumSide: Int = 1024) {
+    public init(
+        asset: ObjectID,
+        adjustments: AdjustmentList,
+        maximumSide: Int = 1024,
+        atLeast: ChangeToken? = nil
+    ) {
         self.asset = asset
         self.adjustments = adjustments
         self.maximumSide = maximumSide
+        self.atLeast = atLeast
     }
 
     public static let table = parameters(
@@ -24,6 +32,7 @@ public struct PreviewEdit: Request {
             .asset(\.asset),
             .required("adjustments", \.adjustments, .adjustments, "The operations, in order."),
             .defaulted("maximumSide", \.maximumSide, .count(16...4096), "The longer side in pixels.", default: 1024),
+            .atLeast(\.atLeast),
         ]
     )
 

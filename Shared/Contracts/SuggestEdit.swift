@@ -6,13 +6,18 @@ public struct SuggestEdit: Request {
     public static let method = "edits.suggest"
     /// The asset.
     public var asset: ObjectID
+    /// The service responds once it has reached this token; nil to respond at once.
+    public var atLeast: ChangeToken?
 
-    public init(asset: ObjectID) { self.asset = asset }
+    public init(asset: ObjectID, atLeast: ChangeToken? = nil) {
+        self.asset = asset
+        self.atLeast = atLeast
+    }
 
     public static let table = parameters(
-        "Suggests operations that would improve the original, with explicit values; nothing is committed.",
+        "Suggests operations that would improve the version that an edit starts from, with explicit values; nothing is committed.",
         blank: SuggestEdit(asset: .none),
-        [.asset(\.asset)]
+        [.asset(\.asset), .atLeast(\.atLeast)]
     )
 
     public struct Result: JSONTabled {

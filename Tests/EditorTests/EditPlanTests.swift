@@ -2,6 +2,7 @@ import Basics
 import Contracts
 import JSONValue
 import PhotoModel
+import TestSupport
 import Testing
 
 @testable import Editor
@@ -31,23 +32,16 @@ struct EditPlanTests {
         }
     }
 
-    @Test func `replacing starts from the original`() throws {
+    @Test func `replacing the editor's own edit starts from its base`() throws {
         let edit = ApplyEdit(asset: .none, adjustments: bright)
         let plain = try EditPlan(edit, of: asset(.photo), adjustmentData: nil)
-        #expect(plain.source.type == .photo)
+        #expect(plain.source.type == .photo && plain.base == .original)
         #expect(plain.adjustments == bright)
         #expect(plain.contentRevision == Revision(7))
-        #expect(!plain.revertsFirst)
         let ours = asset(.photo, .fullSizePhoto, .adjustmentData, format: AdjustmentList.formatIdentifier)
-        #expect(try EditPlan(edit, of: ours, adjustmentData: nil).source.type == .photo)
-        #expect(try !EditPlan(edit, of: ours, adjustmentData: nil).revertsFirst)
+        let again = try EditPlan(edit, of: ours, adjustmentData: nil)
+        #expect(again.source.type == .photo && again.base == .original)
         #expect(!EditPlan.needsAdjustmentData(.replace, of: ours))
-    }
-
-    @Test func `replacing another program's edit reverts to the original first`() throws {
-        let edit = ApplyEdit(asset: .none, adjustments: bright)
-        let theirs = asset(.photo, .fullSizePhoto, .adjustmentData, format: "com.example.other")
-        #expect(try EditPlan(edit, of: theirs, adjustmentData: nil).revertsFirst)
         let onTop = asset(
             .photo,
             .fullSizePhoto,
@@ -55,8 +49,26 @@ struct EditPlanTests {
             .adjustmentBasePhoto,
             format: AdjustmentList.formatIdentifier
         )
-        #expect(try EditPlan(edit, of: onTop, adjustmentData: nil).revertsFirst)
-        #expect(try EditPlan(edit, of: onTop, adjustmentData: nil).source.type == .photo)
+        let above = try EditPlan(edit, of: onTop, adjustmentData: nil)
+        #expect(above.source.type == .adjustmentBasePhoto && above.base == .previous)
+    }
+
+    @Test(.spec("S-86", "D4"))
+    func `replacing another program's edit starts from what is shown`() throws {
+        let edit = ApplyEdit(asset: .none, adjustments: bright)
+        for types: [ResourceType] in [[], [.adjustmentBasePhoto]] {
+            var theirs = asset(.photo, .fullSizePhoto, .adjustmentData, format: "com.example.other")
+            for type in types {
+                theirs.resources.append(AssetResource(type: type, digest: "b", size: 1, contentType: "public.jpeg"))
+            }
+            let plan = try EditPlan(edit, of: theirs, adjustmentData: nil)
+            #expect(plan.source.type == .fullSizePhoto && plan.base == .current)
+        }
+        let newer = asset(.photo, .fullSizePhoto, format: AdjustmentList.formatIdentifier, version: "2")
+        #expect(try EditPlan(edit, of: newer, adjustmentData: nil).base == .current, "a version it cannot read")
+        let original = try #require(newer.version(ResourceType.photo.rawValue))
+        #expect(try EditPlan(edit, of: newer, adjustmentData: nil, from: original).base == .original)
+        #expect(newer.version("unknown") == nil)
     }
 
     @Test func `appending continues from the base of the present edit`() throws {

@@ -227,7 +227,7 @@ public final class ScriptedCatalog: RequestHandler {
     ) throws(RPCError) {
         let (id, expected): (ObjectID, Revision?) =
             switch change {
-            case .editAsset(let edit): (edit.id, edit.ifContentRevision)
+            case .editAsset(let edit): (edit.id, edit.inputToken?.contentRevision ?? edit.ifContentRevision)
             case .revertAsset(let revert): (revert.id, revert.ifContentRevision)
             case .updateAsset(let update):
                 if case .id(let id) = update.id { (id, nil) } else { (.none, nil) }
@@ -251,9 +251,11 @@ public final class ScriptedCatalog: RequestHandler {
             }
             return
         case .editAsset(let edit):
-            if let format = asset.adjustmentFormatIdentifier, format != edit.adjustmentData.formatIdentifier,
-                var base = asset.resource(.fullSizePhoto)
-            {
+            let isOther =
+                asset.hasAdjustments
+                && asset.adjustmentFormatIdentifier != edit.adjustmentData.formatIdentifier
+            if edit.inputToken?.base == .original { asset.resources.removeAll { $0.type == .adjustmentBasePhoto } }
+            if edit.inputToken.map({ $0.base == .current }) ?? isOther, var base = asset.resource(.fullSizePhoto) {
                 base.type = .adjustmentBasePhoto
                 asset.resources.removeAll { $0.type == .adjustmentBasePhoto }
                 asset.resources.append(base)

@@ -9,7 +9,8 @@ import PhotoModel
     import Foundation
 #endif
 
-/// The adjustment data of earlier edits that the history still mentions, so that an edit can be reverted step by step.
+/// The adjustment data of earlier edits that the history still mentions, and the images of other programs' edits, so that
+/// an edit can be undone step by step.
 ///
 /// No asset refers to these bytes any more; without this table they would be garbage-collected.
 struct KeptAdjustmentStore {
@@ -24,15 +25,20 @@ struct KeptAdjustmentStore {
         CREATE INDEX kept_adjustment_digest ON kept_adjustment (digest);
         """
 
-    /// Keeps the adjustment data that a record's assets had before it and no longer have.
+    /// Keeps the adjustment data that a record's assets had before it and no longer have, and the images of edits that
+    /// only another program could render again.
     func keep(_ record: ChangeRecord) throws {
         for change in record.assets {
-            guard let before = change.before?.resource(.adjustmentData), let after = change.after,
-                after.resource(.adjustmentData)?.digest != before.digest,
-                let bytes = [UInt8](hexadecimal: before.digest)
-            else { continue }
+            guard let before = change.before, let after = change.after else { continue }
+            try keep(before.keptForUndo(after: after), record.sequence)
+        }
+    }
+
+    private func keep(_ digests: [String], _ sequence: Int64) throws {
+        for digest in digests {
+            guard let bytes = [UInt8](hexadecimal: digest) else { continue }
             let statement = try database.cachedStatement(sql: "INSERT OR IGNORE INTO kept_adjustment VALUES (?, ?)")
-            try statement.execute(arguments: [record.sequence, Data(bytes)])
+            try statement.execute(arguments: [sequence, Data(bytes)])
         }
     }
 
@@ -49,6 +55,41 @@ struct KeptAdjustmentStore {
             sql: "SELECT record FROM change WHERE instr(record, ?) > 0",
             arguments: [Data("\"adjustmentData\"".utf8)]
         )
-        while let row = try rows.next() { try keep(ChangeRecord(json: JSON(parsing: Array(row[0] as Data)))) }
+        while let row = try rows.next() {
+            let record = try ChangeRecord(json: JSON(parsing: Array(row[0] as Data)))
+            for change in record.assets {
+                guard let before = change.before, let after = change.after else { continue }
+                // The images of edits before this table have been collected.
+                try keep(before.adjustmentDataForUndo(after: after), record.sequence)
+            }
+        }
+    }
+}
+
+extension Asset {
+    /// The adjustment data that an asset no longer has after a change.
+    fileprivate func adjustmentDataForUndo(after: Asset) -> [String] {
+        guard let data = resource(.adjustmentData)?.digest, after.resource(.adjustmentData)?.digest != data else {
+            return []
+        }
+        return [data]
+    }
+
+    /// The digests that `edits.undo` needs to bring this version back.
+    ///
+    /// The editor renders its own lists again from the original. An edit of another program, and a list on top of one,
+    /// need their images. While one program goes on editing, only its last image is kept.
+    fileprivate func keptForUndo(after: Asset) -> [String] {
+        var digests = adjustmentDataForUndo(after: after)
+        let base = resource(.adjustmentBasePhoto)
+        let isRenderedAgain = adjustmentFormatIdentifier == AdjustmentList.formatIdentifier && base == nil
+        guard hasAdjustments, mediaType == .image, !isRenderedAgain,
+            after.adjustmentFormatIdentifier != adjustmentFormatIdentifier
+        else { return digests }
+        let present = Set(after.resources.map(\.digest))
+        for resource in [resource(.fullSizePhoto), base].compactMap({ $0 }) where !present.contains(resource.digest) {
+            digests.append(resource.digest)
+        }
+        return digests
     }
 }

@@ -10,15 +10,15 @@ import Testing
 /// Editing through the real services: edits by other programs, operation lists, history and copies.
 @Suite(.serialized, .timeLimit(.minutes(3)))
 struct EditingTests {
-    private func list(_ operations: Adjustment...) -> AdjustmentList { AdjustmentList(operations: operations) }
+    func list(_ operations: Adjustment...) -> AdjustmentList { AdjustmentList(operations: operations) }
 
-    private func bytes(_ library: PhotoLibrary, _ id: ObjectID, _ type: ResourceType) async throws -> Bytes {
+    func bytes(_ library: PhotoLibrary, _ id: ObjectID, _ type: ResourceType) async throws -> Bytes {
         var all: Bytes = []
         for try await chunk in library.resource(asset: id, type: type) { all += chunk }
         return all
     }
 
-    private func services(_ name: String, images: Int) async throws -> (SafelightFixture, PhotoLibrary, [ObjectID]) {
+    func services(_ name: String, images: Int) async throws -> (SafelightFixture, PhotoLibrary, [ObjectID]) {
         let services = try SafelightFixture(name)
         try services.start([.catalog, .editor])
         let library = try services.library()
@@ -45,7 +45,7 @@ struct EditingTests {
     }
 
     /// Edits as another program: begins editing, supplies a render of its own, and commits with the token.
-    private func edit(
+    func edit(
         _ library: PhotoLibrary,
         _ id: ObjectID,
         as format: String,

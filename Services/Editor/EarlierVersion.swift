@@ -1,0 +1,27 @@
+import Basics
+import PhotoModel
+
+/// An earlier version of a photo that is committed again as it was: another program's, which only that program could
+/// render.
+struct EarlierVersion: Sendable {
+    /// The rendered image.
+    var render: Bytes
+    var formatIdentifier: String
+    var formatVersion: String
+    /// The adjustment data, byte for byte.
+    var adjustmentData: Bytes
+    /// The content revision that the version replaces.
+    var contentRevision: Revision
+    var base: Base
+
+    /// The version that the edit was based on.
+    enum Base: Sendable {
+        /// A version that the asset has.
+        case present(EditBase, digest: String)
+        /// The bytes of one that it has no more.
+        case bytes(Bytes)
+    }
+
+    /// The format of the edit that makes a missing base the current version within the transaction. No record has it.
+    static let baseFormat = "org.safelight.base"
+}

@@ -62,11 +62,16 @@ struct CatalogService: RunnableService {
             monotonic: environment.clock,
             logger: logger
         )
+        let lastChanges = try LastChangeFile(
+            path: LastChangeFile.path(in: folder),
+            library: store.history,
+            sequence: store.startSequence
+        )
         let writer = TransactionWriter(
             store: store,
             tail: tail,
             retention: Self.retention(configuration),
-            rules: Self.rules(configuration, environment, retention: time),
+            rules: Self.rules(configuration, environment, retention: time, lastChanges),
             limits: TransactionWriter.Limits(waiting: configuration.writeQueue),
             logger: logger,
             clock: environment.clock
@@ -311,7 +316,8 @@ struct CatalogService: RunnableService {
     private static func rules(
         _ configuration: CatalogConfiguration,
         _ environment: CatalogEnvironment,
-        retention time: RetentionTime
+        retention time: RetentionTime,
+        _ lastChanges: LastChangeFile
     ) -> BatchStore.WriteContext {
         BatchStore.WriteContext(
             maxEntities: configuration.maxEntities,
@@ -320,7 +326,8 @@ struct CatalogService: RunnableService {
             trashSpan: Int64(configuration.trashDays) * 86_400_000_000,
             now: environment.now,
             retentionNow: time.now,
-            makeID: IdentifierGenerator(now: environment.now).make
+            makeID: IdentifierGenerator(now: environment.now).make,
+            lastChanges: lastChanges
         )
     }
 }

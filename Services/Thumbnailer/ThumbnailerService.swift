@@ -47,7 +47,10 @@ struct ThumbnailerService: RunnableService {
             )
         }
         let catalog = try client(.catalog)
-        let source = AssetResolver(metrics: metrics) { ids, atLeast throws(RPCError) in
+        let source = AssetResolver(
+            metrics: metrics,
+            tablePath: LastChangeFile.path(in: configuration.library)
+        ) { ids, atLeast throws(RPCError) in
             try await Self.assets(ids, atLeast, catalog)
         }
         let renderer = Self.renderer(configuration, resources, logger) { harm in

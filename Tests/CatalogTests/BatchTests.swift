@@ -1,3 +1,4 @@
+import Contracts
 import GRDB
 import PhotoModel
 import Storage
@@ -54,5 +55,35 @@ struct BatchTests {
         }
         #expect(records.map(\.sequence) == [1, 2] && kept == [true, false, true])
         #expect(bytes == records.reduce(0) { $0 + $1.bytes.count })
+    }
+
+    @Test(.spec("S-90"))
+    func `the changed assets are recorded in the table of last changes with their sequence`() async throws {
+        let fixture = try StoreFixture()
+        let place = try TemporaryFolder("last-changes")
+        let path = LastChangeFile.path(in: place.path)
+        let ids = (1...2).map { number -> ObjectID in
+            var random = SeededRandom(seed: UInt64(number))
+            return ObjectID(.asset, milliseconds: Int64(number), using: &random)
+        }
+        var added = TransactionResult()
+        added.assets = ids.map { EntityChange(before: nil, after: Asset(id: $0, contentRevision: Revision(1))) }
+        try await fixture.write(added, sequence: 1)
+        var rules = Self.rules
+        rules.lastChanges = try LastChangeFile(path: path, library: fixture.store.history, sequence: 1)
+        let table = try LastChangeTable(path: path)
+        func rate(_ id: ObjectID, _ name: String) -> WriteRequest {
+            var request = folder(name, name)
+            request.changes = [
+                PreparedChange(.updateAsset(.init(id: .id(id), set: AssetPatch(isFavorite: true))))
+            ]
+            return request
+        }
+        let requests = [folder("one", "1"), rate(ids[0], "2")]
+        let head = try await fixture.store.database.pool.writeWithoutTransaction { [rules] database in
+            try BatchStore(database: database, rules: rules).commit(requests) { _ in false }.head
+        }
+        #expect(head.sequence == 3 && table.covers(library: head.library, sequence: 3))
+        #expect(table.sequence(of: ids[0].text) == 3 && table.sequence(of: ids[1].text) == 1)
     }
 }

@@ -1,6 +1,7 @@
 import GRDB
 import JSONValue
 import PhotoModel
+import Storage
 
 /// Commits several requests together; each is applied completely or not at all and has its own sequence.
 struct BatchStore {
@@ -26,6 +27,8 @@ struct BatchStore {
         /// The time used for retention, in microseconds since 1970.
         var moment: Int64 { (retentionNow ?? now)() }
         var makeID: @Sendable (ObjectKind) -> ObjectID
+        /// The table by which other processes notice changed assets; nil if there are none.
+        var lastChanges: LastChangeFile?
     }
 
     /// The outcomes of requests in the order of the requests, and the library's head after them.
@@ -60,6 +63,7 @@ struct BatchStore {
             guard let start = try history.head() else { throw DamagedRow("the database has no library row") }
             head = start
             var counters = CounterChanges()
+            var changed: [(id: String, sequence: Int64)] = []
             for request in requests {
                 var work = Work()
                 do {
@@ -77,9 +81,14 @@ struct BatchStore {
                 counters.add(work.counters)
                 outcomes.append(.success(work.performed))
                 if let record = work.performed.record { head.sequence = record.sequence }
+                changed += work.changed.map { ($0.text, head.sequence) }
             }
             try counters.save(database)
-            if head.sequence != start.sequence { try history.setHead(head.sequence) }
+            if head.sequence != start.sequence {
+                try history.setHead(head.sequence)
+                // Before the commit: no client reads the new state while another process serves the old one.
+                try rules.lastChanges?.record(changed, head: head.sequence)
+            }
             return .commit
         }
         return (outcomes, head)
@@ -91,6 +100,8 @@ struct BatchStore {
         /// True once the request may have changed the database.
         var isWriting = false
         var counters = CounterChanges()
+        /// The assets that the request changes.
+        var changed: [ObjectID] = []
     }
 
     /// Runs `work` in a savepoint and rolls it back on an error. The statements are prepared once.
@@ -183,6 +194,7 @@ struct BatchStore {
                 bringsAssets: changes.assets.contains { $0.before == nil }
             )
             token = record.token
+            work.changed = changes.assets.map(\.id)
         }
         performed.result = transaction.result(token: token, isChanged: !changes.isEmpty)
         if let key = request.key {

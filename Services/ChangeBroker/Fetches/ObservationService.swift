@@ -32,6 +32,7 @@ struct ObservationService: Sendable {
             guard let library = await feed.token?.library else { throw Self.notReady }
             let observation = Self.observation(of: fetch, library)
             if let token = request.token { try await catchUp(with: token, observation, context) }
+            try await catchUpWithCatalog(observation, context)
             if try await feed.addHolder(observation, by: context.identity, at: clock.nowMicroseconds()) == false {
                 try await load(observation, fetch)
                 guard try await feed.addHolder(observation, by: context.identity, at: clock.nowMicroseconds()) else {
@@ -64,6 +65,7 @@ struct ObservationService: Sendable {
 
     func details(_ request: FetchDetails, _ context: RequestContext) async throws(RPCError) -> FetchDetailsResult {
         try await catchUp(with: request.token, request.observation, context)
+        try await catchUpWithCatalog(request.observation, context)
         for _ in 0..<5 {
             let time = clock.nowMicroseconds()
             guard try await feed.addHolder(request.observation, by: context.identity, at: time) else { break }
@@ -123,6 +125,22 @@ struct ObservationService: Sendable {
             "the feed has not reached \(token.sequence) yet; try again",
             ["head": .string((await feed.token ?? token).description)]
         )
+    }
+
+    /// Waits until the feed has come to what the catalog has committed by now. The result, which is read from memory,
+    /// then has every change whose reply the client has received.
+    ///
+    /// While the catalog is away nothing is committed, and results are served as they are.
+    private func catchUpWithCatalog(_ observation: String, _ context: RequestContext) async throws(RPCError) {
+        guard await feed.problems.isEmpty else { return }
+        let head: ChangeToken
+        do throws(RPCError) {
+            head = try await history.catalog.ask(CurrentToken(), deadline: .seconds(2)).result.token
+        } catch {
+            return
+        }
+        guard await feed.token?.library == head.library else { throw Self.notReady }
+        try await catchUp(with: head, observation, context)
     }
 
     // MARK: Loading

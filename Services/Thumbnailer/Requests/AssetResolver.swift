@@ -5,9 +5,14 @@ import JSONValue
 import Logging
 import PhotoClient
 import PhotoModel
+import Storage
 import Synchronization
 
 /// Looks up assets: in the cache that the change feed keeps valid, else in the catalog.
+///
+/// The feed arrives a little later than a commit. A cached asset is therefore used only if the table of last changes,
+/// which the catalog writes before each commit, has no later change of it: a client that has received the reply to a
+/// change is never served the state before it.
 final class AssetResolver: Sendable {
     /// Fetches assets from the catalog. Ids that do not exist are missing in the page.
     typealias Lookup =
@@ -24,26 +29,44 @@ final class AssetResolver: Sendable {
 
     private let lookup: Lookup
     private let clock: MonotonicClock
-    private let cache: Mutex<VerifiedAssetCache>
+    private let state: Mutex<State>
+    private let tablePath: String
     private let asked: Hosting.Metrics.Counter
+
+    private struct State {
+        var cache = VerifiedAssetCache(limit: AssetResolver.limit)
+        /// Nil while there is none that the catalog writes; then the catalog is asked.
+        var table: LastChangeTable?
+        var isTableMissing = false
+    }
 
     /// The most assets that are cached, at about half a KiB each.
     static let limit = 20_000
 
-    init(metrics: ThumbnailerMetrics, clock: MonotonicClock = .system, lookup: @escaping Lookup) {
+    /// - Parameter tablePath: the catalog's ``LastChangeFile``
+    init(
+        metrics: ThumbnailerMetrics,
+        tablePath: String,
+        clock: MonotonicClock = .system,
+        lookup: @escaping Lookup
+    ) {
         self.lookup = lookup
+        self.tablePath = tablePath
         self.clock = clock
-        cache = Mutex(VerifiedAssetCache(limit: Self.limit))
+        state = Mutex(State())
         asked = metrics.all.counter("assetsAsked")
     }
 
     /// Returns the assets if all of them are cached and valid; nil if the catalog has to be asked.
     func known(_ ids: [ObjectID], atLeast: ChangeToken?) -> Answer? {
         let now = clock.nowMicroseconds()
-        return cache.withLock { cache -> Answer? in
+        return state.withLock { state -> Answer? in
+            guard let table = state.table else { return nil }
             var answer = Answer(sequence: .max)
             for id in ids {
-                guard let (facts, sequence) = cache.asset(id, atLeast: atLeast, now: now) else { return nil }
+                guard let (facts, sequence) = state.cache.asset(id, atLeast: atLeast, now: now),
+                    table.sequence(of: id.text) <= sequence
+                else { return nil }
                 answer.assets[id] = facts
                 answer.sequence = min(answer.sequence, sequence)
             }
@@ -61,7 +84,7 @@ final class AssetResolver: Sendable {
         // cached.
         let aside = Set(page.quarantined.map(\.digest))
         let usable = facts.filter { asset in !asset.resources.contains { aside.contains($0.digest) } }
-        cache.withLock { $0.insert(usable, at: page.token) }
+        state.withLock { $0.cache.insert(usable, at: page.token) }
         var answer = Answer(quarantined: page.quarantined, sequence: page.sequence)
         for asset in facts { answer.assets[asset.id] = asset }
         return answer
@@ -69,35 +92,61 @@ final class AssetResolver: Sendable {
 
     /// Drops the assets with these bytes, which crashed or hung a worker: the catalog has to say if they are
     /// quarantined now.
-    func doubt(_ digest: String) { cache.withLock { $0.forget(digest) } }
+    func doubt(_ digest: String) { state.withLock { $0.cache.forget(digest) } }
 
     /// Follows the feed until cancelled. If the feed ends, subscribes again after a pause.
     func follow(_ feed: ChangeFeed, pause: Duration = .seconds(1), logger: Logger) async {
         let feed = feed.confirming { [self] token in
-            let now = clock.nowMicroseconds()
-            cache.withLock { $0.confirm(token, now: now) }
+            confirm(token, logger)
         }
         while !Task.isCancelled {
             do throws(RPCError) {
                 for try await event in feed {
                     switch event {
                     case .change(let record):
-                        cache.withLock { $0.changed(record.assets.map(\.id), at: record.token) }
-                    case .expired: cache.withLock { $0.forget() }
+                        state.withLock { $0.cache.changed(record.assets.map(\.id), at: record.token) }
+                    case .expired: state.withLock { $0.cache.forget() }
                     case .caughtUp: break
                     }
                 }
             } catch {
                 logger.warning("the change feed failed; subscribing again", metadata: ["why": "\(error.message)"])
             }
-            cache.withLock { $0.forget() }
+            state.withLock { $0.cache.forget() }
             await TaskDelay.retryDelay(pause)
+        }
+    }
+
+    /// Records that all changes up to the token have been delivered, and maps the table again if it is not the one that
+    /// the catalog writes.
+    func confirm(_ token: ChangeToken, _ logger: Logger) {
+        func covers(_ table: LastChangeTable) -> Bool {
+            table.covers(library: token.library, sequence: token.sequence)
+        }
+        var table = state.withLock { $0.table }
+        if table.map(covers) != true {
+            table = (try? LastChangeTable(path: tablePath)).flatMap { covers($0) ? $0 : nil }
+        }
+        let now = clock.nowMicroseconds()
+        let isNewlyMissing = state.withLock { [table] state in
+            state.table = table
+            state.cache.confirm(token, now: now)
+            defer { state.isTableMissing = table == nil }
+            return table == nil && !state.isTableMissing
+        }
+        if isNewlyMissing {
+            logger.warning(
+                "the catalog's table of last changes cannot be read; every image request asks the catalog",
+                metadata: ["path": "\(tablePath)"]
+            )
         }
     }
 
     var metrics: JSONObject {
         let now = clock.nowMicroseconds()
-        return cache.withLock { ["kept": JSON($0.count), "isFollowing": .bool($0.isFresh(at: now))] }
+        return state.withLock {
+            ["kept": JSON($0.cache.count), "isFollowing": .bool($0.table != nil && $0.cache.isFresh(at: now))]
+        }
     }
 }
 

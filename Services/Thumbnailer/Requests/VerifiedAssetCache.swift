@@ -23,8 +23,8 @@ struct AssetSummary: Sendable, Hashable {
 /// Recently looked-up assets that, according to the change feed, have not changed since.
 ///
 /// Pure: feed events and the time are passed in. An asset is returned only if the feed has confirmed within
-/// ``maxAge`` that all changes were delivered; a change removes its asset. A result is therefore at most that far
-/// behind the catalog, and while the feed is silent every lookup goes to the catalog.
+/// ``maxAge`` that all changes were delivered; a change removes its asset. While the feed is silent every lookup goes
+/// to the catalog. ``AssetResolver`` refuses assets with changes that are committed but not delivered yet.
 struct VerifiedAssetCache: Sendable {
     /// How long a confirmation is valid, in microseconds: the feed's interval of one second plus time for delivery.
     static let maxAge: Int64 = 1_200_000

@@ -13,6 +13,7 @@ struct CatalogHandler: RequestHandler {
     let history: HistoryReader
     let edits: EditReader
     let delivery: ResourceDelivery
+    let exports: ResourceExport
     let uploads: UploadRegistry
     let quarantine: Quarantine
     let backups: BackupService
@@ -62,6 +63,7 @@ struct CatalogHandler: RequestHandler {
         case .editsPending(let page): return Reply(try await edits.pending(page, for: identity).json)
         case .supports(let question): return Reply(ResourceRules.supports(question).json)
         case .readResource(let read): return try await delivery.read(read, context)
+        case .exportResource(let export): return try await exports.export(export, context)
         case .beginUpload(let new): return Reply(try await uploads.begin(new, owner: identity).json)
         case .appendUpload(let next):
             return Reply(try await uploads.append(next, context.attachments, owner: identity).json)

@@ -143,6 +143,7 @@ struct CatalogService: RunnableService {
             history: HistoryReader(store: store, tail: tail),
             edits: EditReader(store: store, services: services),
             delivery: ResourceDelivery(store: store, resources: resources, blockingIO: blockingIO),
+            exports: ResourceExport(store: store, resources: resources, blockingIO: blockingIO),
             uploads: uploads,
             quarantine: quarantine,
             backups: BackupService(

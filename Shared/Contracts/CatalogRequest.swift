@@ -20,6 +20,7 @@ public enum CatalogRequest: ServiceRequest {
     case editsPending(EditsPending)
     case supports(SupportsResources)
     case readResource(ReadResource)
+    case exportResource(ExportResource)
     case beginUpload(BeginUpload)
     case appendUpload(AppendUpload)
     case finishUpload(FinishUpload)
@@ -59,6 +60,7 @@ public enum CatalogRequest: ServiceRequest {
         .method(editsPending),
         .method(supports),
         .method(readResource, attachments: "Response or notifications: the bytes."),
+        .method(exportResource, attachments: "The bytes, if no path is given."),
         .method(beginUpload),
         .method(appendUpload, attachments: "The bytes to append.", limits: .withAttachments),
         .method(finishUpload),

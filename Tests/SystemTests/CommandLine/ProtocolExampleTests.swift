@@ -108,6 +108,7 @@ struct ProtocolExampleTests {
         try session.call("catalog", "transient.create", ["ids": [asset], "title": "Selected"])
         try session.call("catalog", "resource.supports", ["types": ["photo", "alternatePhoto"]])
         try session.call("catalog", "resource.read", ["asset": asset, "type": "photo", "length": 1024])
+        try session.call("catalog", "resource.export", ["asset": asset, "type": "photo"])
         try session.call("catalog", "upload.begin", ["size": 1_048_576])
         try session.call(
             "thumbnailer",

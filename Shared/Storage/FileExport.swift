@@ -1,0 +1,110 @@
+import Basics
+import Glibc
+import Synchronization
+
+/// Copies a stored resource to a file outside the store, in steps, so that other work can run between them.
+///
+/// The file gets its name when it is complete, verified and on the disk. Until then the bytes are in a hidden file of
+/// the same folder, which is removed if the copy fails, is cancelled or is released before ``finish()``.
+public final class FileExport: Sendable {
+    private let file: ResourceFile
+    private let path: String
+    private let partial: String
+    private let replaces: Bool
+    private let state: Mutex<State>
+
+    private struct State: ~Copyable {
+        var target: Descriptor?
+        var hash = SHA256()
+        var offset: Int64 = 0
+    }
+
+    /// Creates the hidden file.
+    ///
+    /// - Parameters:
+    ///   - file: a resource of a store.
+    ///   - path: the new file, an absolute path; its folder must exist.
+    ///   - replaces: whether an existing file is replaced.
+    /// - Throws: ``StorageError/invalid(_:)`` if the file exists and is not to be replaced, or is a folder;
+    ///   ``StorageError`` if a system call fails.
+    public init(of file: ResourceFile, to path: String, replaces: Bool) throws(StorageError) {
+        self.file = file
+        self.path = path
+        self.replaces = replaces
+        try Self.check(path, replaces: replaces)
+        let slash = path.lastIndex(of: "/") ?? path.startIndex
+        var random = SystemRandomNumberGenerator()
+        // The name of the file itself may be as long as the file system allows.
+        partial = "\(path[..<slash])/.safelight-\(String(random.next(), radix: 16)).part"
+        let target = try Descriptor(opening: partial, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, mode: 0o644)
+        state = Mutex(State(target: target))
+    }
+
+    deinit { cancel() }
+
+    /// Copies the next bytes, at most ``FileHash/stepBytes``; blocks.
+    ///
+    /// - Returns: whether there are more.
+    /// - Throws: ``StorageError`` if reading or writing fails.
+    public func next() throws(StorageError) -> Bool {
+        try state.withLock { (state) throws(StorageError) in
+            let end = min(state.offset + FileHash.stepBytes, file.size)
+            while state.offset < end {
+                let bytes = try file.read(
+                    offset: state.offset,
+                    count: Int(min(end - state.offset, Int64(ResourceStore.stepBytes)))
+                )
+                guard !bytes.isEmpty else { return false }
+                try state.target?.write(bytes)
+                state.hash.update(data: bytes)
+                state.offset += Int64(bytes.count)
+            }
+            return state.offset < file.size
+        }
+    }
+
+    /// Verifies the bytes, makes them durable and gives the file its name.
+    ///
+    /// - Throws: ``StorageError/resourceChanged(_:)`` if the stored bytes are damaged, ``StorageError/invalid(_:)`` if
+    ///   the file was created meanwhile and is not to be replaced, ``StorageError`` if a system call fails.
+    public func finish() throws(StorageError) {
+        defer { cancel() }
+        try state.withLock { (state) throws(StorageError) in
+            guard state.target != nil else { throw .invalid("the export has ended") }
+            guard ResourceDigest(state.hash.finalize()) == file.digest else {
+                throw .resourceChanged("the stored bytes are damaged; restore the file from a backup")
+            }
+            try state.target?.sync()
+        }
+        // A link never replaces a file. Where the file system has none, a file created since the check is replaced.
+        if !replaces, link(partial, path) == 0 {
+            unlink(partial)
+        } else {
+            guard replaces || errno != EEXIST else { throw Self.exists(path) }
+            guard rename(partial, path) == 0 else { throw .system(errno, "rename to \(path)") }
+        }
+        state.withLock { $0.target = nil }
+        try DirectoryOperations.sync(String(path[...(path.lastIndex(of: "/") ?? path.startIndex)]))
+    }
+
+    /// Removes what was copied; does nothing after ``finish()`` or an earlier call.
+    public func cancel() {
+        let wasOpen = state.withLock { state in
+            let wasOpen = state.target != nil
+            state.target = nil
+            return wasOpen
+        }
+        if wasOpen { unlink(partial) }
+    }
+
+    private static func check(_ path: String, replaces: Bool) throws(StorageError) {
+        var status = stat()
+        guard lstat(path, &status) == 0 else { return }
+        guard status.st_mode & S_IFMT == S_IFREG else { throw .invalid("\(path) is not a file; choose another path") }
+        guard replaces else { throw exists(path) }
+    }
+
+    private static func exists(_ path: String) -> StorageError {
+        .invalid("\(path) exists; choose another path, or set replace")
+    }
+}

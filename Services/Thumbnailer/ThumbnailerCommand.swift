@@ -37,7 +37,7 @@ struct ThumbnailerCommand: AsyncParsableCommand {
     var workers: Int?
 
     @Option(help: "The most renditions queued or being made; further requests fail with `busy`.")
-    var queue = 256
+    var queue = 4096
 
     @OptionGroup var check: CheckOptions
 

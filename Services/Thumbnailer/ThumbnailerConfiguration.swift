@@ -19,7 +19,7 @@ struct ThumbnailerConfiguration: Sendable {
     /// The number of worker processes, 1...64.
     var workers: Int
     /// The most renditions queued or being made, 1...100,000.
-    var queue: Int = 256
+    var queue: Int = 4096
     /// The program of the worker processes.
     var executable = WorkerPool.ownExecutable
     var workerLimits = ThumbnailerConfiguration.defaultWorkerLimits

@@ -10,10 +10,13 @@ public struct MessagingLimits: Sendable {
     public var maxFrames = 64
     /// Maximum depth and size of the JSON frame.
     public var json = JSONLimits()
-    /// Requests that one connection may have open. A client queues further ones; a server answers them with `busy`.
+    /// Requests that one connection may have open. A client and a server queue further ones.
     public var requestsPerConnection = 256
-    /// Requests that one server may have open on all connections.
+    /// Requests that one server may have open on all connections; it queues further ones.
     public var requests = 4096
+    /// Requests of one connection that a server queues, as long as all that it has open or queued use at most half of
+    /// ``requestBytes``; further ones are answered with `busy`.
+    public var waitingRequestsPerConnection = 16_384
     /// Memory that the requests of one connection may use, from their receipt to the end of their handlers, in bytes:
     /// frames as received, and the JSON values parsed from them.
     ///
@@ -33,7 +36,8 @@ public struct MessagingLimits: Sendable {
     public var outboxBytes = 256 << 20
     /// Messages queued for one peer that does not read; further ones are dropped and counted.
     public var outboxMessagesPerConnection = 65_536
-    /// The deadline of a request without `deadlineMs`.
+    /// The deadline of a request without `deadlineMs`, from the time at which it was opened. Also the time for which
+    /// requests of a connection wait although none of them can be opened.
     public var defaultDeadline: Duration = .seconds(30)
     /// The longest deadline a request may ask for.
     public var maxDeadline: Duration = .seconds(600)

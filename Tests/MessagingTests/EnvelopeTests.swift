@@ -49,6 +49,13 @@ struct MalformedMessage: Sendable, CustomTestStringConvertible {
         MalformedMessage("an empty method", #"{"jsonrpc": "2.0", "id": 1, "method": ""}"#, -32600, id: 1),
         MalformedMessage("a number as method", #"{"jsonrpc": "2.0", "id": 1, "method": 3}"#, -32600, id: 1),
         MalformedMessage(
+            "a parameter beside params",
+            #"{"jsonrpc": "2.0", "id": 1, "method": "a", "params": {}, "deadlineMs": 5}"#,
+            -32600,
+            id: 1
+        ),
+        MalformedMessage("params misspelt", #"{"jsonrpc": "2.0", "id": 1, "method": "a", "param": {}}"#, -32600, id: 1),
+        MalformedMessage(
             "params as an array",
             #"{"jsonrpc": "2.0", "id": 1, "method": "a", "params": [1]}"#,
             -32600,
@@ -221,6 +228,7 @@ struct EnvelopeTests {
         try await MessagingFixture.with { fixture in
             var limits = MessagingLimits()
             limits.requestsPerConnection = 3
+            limits.waitingRequestsPerConnection = 0
             let signals = NamedSignals()
             let handler = ClosureHandler { _, _ in
                 await signals.wait("finish")

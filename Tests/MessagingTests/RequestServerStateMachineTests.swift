@@ -56,6 +56,28 @@ struct RequestServerStateMachineTests {
             machine.finished(request, failure: failure) != nil
         }
 
+        func nextWaiting(at now: Int64 = 0) -> RequestServerStateMachine.Decision? { machine.nextWaiting(at: now) }
+        func expiredWaiting(at now: Int64) -> [RequestServerStateMachine.Answer] { machine.expiredWaiting(at: now) }
+        func stopWaiting() -> [RequestServerStateMachine.Answer] { machine.stopWaiting() }
+        func removeWaiting(ofKeys keys: Set<String>) -> [RequestServerStateMachine.Answer] {
+            machine.removeWaiting(ofKeys: keys)
+        }
+
+        /// Opens the waiting request whose turn it is, which must have this id.
+        func openNext(_ id: JSON, at now: Int64 = 0) throws -> OpenRequest {
+            let decision = nextWaiting(at: now)
+            guard case .run(let accepted)? = decision, accepted.incoming.id == id else {
+                throw Unexpected(decision: decision ?? .nothing)
+            }
+            return machine.open(accepted, semaphores: [])
+        }
+
+        /// Receives a request that must wait.
+        func wait(_ id: JSON, _ params: JSON = [:], from peer: UInt8 = 1, at now: Int64 = 0) throws {
+            let decision = receive(RequestServerStateMachineTests.call(id, params), from: peer, at: now)
+            guard case .nothing = decision else { throw Unexpected(decision: decision) }
+        }
+
         func notified(_ request: OpenRequest) -> Bool { machine.notified(request) != nil }
         func endings(at now: Int64) -> [RequestServerStateMachine.Ending] { machine.endings(at: now) }
         func endings(ofKeys keys: Set<String>) -> [RequestServerStateMachine.Ending] { machine.endings(ofKeys: keys) }
@@ -80,7 +102,7 @@ struct RequestServerStateMachineTests {
     private static func answer(_ decision: RequestServerStateMachine.Decision) -> RequestServerStateMachine.Answer? {
         switch decision {
         case .answer(let answer): answer
-        case .cancel(_, let answer), .addCredit(_, _, let answer): answer
+        case .cancel(_, let answer), .addCredit(_, _, let answer), .cancelWaiting(_, let answer): answer
         case .nothing, .parse, .run: nil
         }
     }
@@ -114,6 +136,7 @@ struct RequestServerStateMachineTests {
         var limits = MessagingLimits()
         limits.requestsPerConnection = 2
         limits.requests = 3
+        limits.waitingRequestsPerConnection = 0
         let server = Server(limits)
         let first = try server.open(1)
         _ = try server.open(2)
@@ -129,12 +152,129 @@ struct RequestServerStateMachineTests {
     @Test func `tasks that outlive their answers count too`() throws {
         var limits = MessagingLimits()
         limits.requestsPerConnection = 1
+        limits.waitingRequestsPerConnection = 0
         let server = Server(limits)
         for id in [1, 2] as [Int64] {
             _ = try server.open(.int(id), ["deadlineMs": 1], at: 10_000 * id)
             #expect(server.endings(at: 10_000 * id + 1000).count == 1)
         }
         #expect(Self.error(server.receive(Self.call(3)))?.name == "busy")
+    }
+
+    private static func narrow(_ own: Int, _ all: Int = 100, waiting: Int = 100) -> MessagingLimits {
+        var limits = MessagingLimits()
+        (limits.requestsPerConnection, limits.requests) = (own, all)
+        limits.waitingRequestsPerConnection = waiting
+        return limits
+    }
+
+    @Test func `requests above the number that may be open wait in order, up to a limit`() throws {
+        let server = Server(Self.narrow(2, waiting: 3))
+        let (first, second) = (try server.open(1), try server.open(2))
+        for id in [3, 4, 5] as [Int64] { try server.wait(.int(id), ["n": .int(id)]) }
+        #expect(server.machine.waitingCount == 3)
+        #expect(Self.error(server.receive(Self.call(6)))?.name == "busy")
+        #expect(server.nextWaiting().map { "\($0)" } == nil)
+        #expect(server.finished(first))
+        #expect(try server.openNext(3).incoming.params == ["n": 3])
+        // A new request does not overtake those that wait.
+        try server.wait(6)
+        #expect(server.nextWaiting().map { "\($0)" } == nil)
+        #expect(server.finished(second))
+        _ = try server.openNext(4)
+        let repeated = server.receive(Self.call(5))
+        #expect(Self.error(repeated)?.name == "invalid_request", "its id is in use while it waits")
+        #expect(server.machine.metrics.requestsWaited == 4)
+    }
+
+    @Test func `waiting requests of several connections take turns`() throws {
+        let server = Server(Self.narrow(10, 2))
+        let open = [try server.open(1), try server.open(2)]
+        for id in [3, 4, 5] as [Int64] { try server.wait(.int(id)) }
+        try server.wait(1, from: 2)
+        try server.wait(1, from: 3)
+        for request in open { #expect(server.finished(request)) }
+        let third = try server.openNext(3)
+        #expect(third.context.connection.routing == [1])
+        let other = try server.openNext(1)
+        #expect(other.context.connection.routing == [2])
+        #expect(server.nextWaiting().map { "\($0)" } == nil, "the service is full")
+        #expect(server.finished(third))
+        #expect(try server.openNext(1).context.connection.routing == [3])
+        #expect(server.finished(other))
+        _ = try server.openNext(4)
+    }
+
+    @Test func `waiting requests leave half of the service's memory for others`() throws {
+        var limits = Self.narrow(1)
+        limits.requestBytes = 6000
+        let server = Server(limits)
+        _ = try server.open(1)
+        try server.wait(2)
+        try server.wait(3)
+        #expect(Self.error(server.receive(Self.call(4)))?.name == "busy")
+        _ = try server.open(1, from: 2)
+    }
+
+    @Test func `a waiting request can be cancelled and given credit`() throws {
+        let server = Server(Self.narrow(1))
+        let first = try server.open(1)
+        try server.wait(2, ["credit": 100])
+        try server.wait(3)
+        let more = Self.call("c", ["id": 2, "bytes": 50], method: "rpc.credit")
+        #expect(Self.result(server.receive(more)) == ["credited": true])
+        #expect(
+            Self.result(server.receive(Self.call("c", ["id": 3, "bytes": 1], method: "rpc.credit")))
+                == ["credited": false]
+        )
+        let decision = server.receive(Self.call("c", ["id": 3], method: "rpc.cancel"))
+        guard case .cancelWaiting(let ended, let answer) = decision else { throw Unexpected(decision: decision) }
+        guard case .error(let error) = ended.content else { throw Unexpected(decision: decision) }
+        #expect(error.name == "user_cancelled" && ended.id == 3 && answer?.id == "c")
+        #expect(server.finished(first))
+        #expect(try server.openNext(2).context.credit == 150)
+        #expect(server.machine.waitingCount == 0)
+    }
+
+    @Test func `a waiting request ends at its own deadline, or when its connection makes no progress`() throws {
+        let server = Server(Self.narrow(1))
+        var open = try server.open(1, ["deadlineMs": 500_000])
+        try server.wait(2, ["deadlineMs": 10], at: 1000)
+        try server.wait(3, at: 1000)
+        try server.wait(4, at: 1000)
+        try server.wait(5, ["deadlineMs": 40_000], at: 1000)
+        #expect(server.machine.nextTime == 11_000)
+        #expect(server.expiredWaiting(at: 10_999).isEmpty)
+        #expect(server.expiredWaiting(at: 11_000).map(\.id) == [2])
+        #expect(server.finished(open))
+        open = try server.openNext(3, at: 20_000_000)
+        #expect(open.context.deadlineMicroseconds == 50_000_000, "the default deadline begins when it is opened")
+        #expect(server.expiredWaiting(at: 30_001_000).isEmpty, "one was opened at 20 s")
+        let stalled = server.expiredWaiting(at: 50_000_000)
+        #expect(Set(stalled.map(\.id)) == [4, 5])
+        let names = stalled.map { answer in
+            if case .error(let error) = answer.content { "\(answer.id.text) \(error.name)" } else { "" }
+        }
+        #expect(Set(names) == ["4 busy", "5 deadline_exceeded"])
+        #expect(server.machine.waitingCount == 0)
+    }
+
+    @Test
+    func `waiting requests are answered when the server stops or their key is removed, and end with the connection`()
+        throws
+    {
+        let server = Server(Self.narrow(1), removedKeys: [])
+        server.key = CurveIdentity(key: "k", name: "laptop")
+        _ = try server.open(1)
+        try server.wait(2)
+        #expect(server.removeWaiting(ofKeys: ["other"]).isEmpty)
+        #expect(server.removeWaiting(ofKeys: ["k"]).map(\.id) == [2])
+        try server.wait(3)
+        #expect(server.stopWaiting().map(\.id) == [3])
+        try server.wait(4)
+        let connection = try #require(server.closed(1).first)
+        #expect(server.machine.end(connection, .connectionLost).count == 1)
+        #expect(server.machine.waitingCount == 0)
     }
 
     @Test func `a request is cancelled while it is open, not before and not afterwards`() throws {

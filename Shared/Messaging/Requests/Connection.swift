@@ -19,6 +19,12 @@ final class Connection {
     var queue: Deque<OutgoingMessage> = []
     /// Messages that wait because a large one before them is being parsed.
     var held: Deque<(message: IncomingMessage, prefix: [Bytes])> = []
+    /// Requests that wait until others have ended.
+    var waiting = WaitingRequests()
+    /// The time at which a waiting request was last opened, or the first began to wait.
+    var lastStart: Int64 = 0
+    /// True while it is among the connections whose next waiting request may be opened.
+    var hasTurn = false
     /// The memory used by its requests.
     let memory = RequestMemory()
     var isParsing = false
@@ -46,5 +52,7 @@ final class Connection {
     }
 
     /// True if the connection can be removed without losing anything.
-    var isIdle: Bool { open.isEmpty && running == 0 && queue.isEmpty && held.isEmpty && !isParsing }
+    var isIdle: Bool {
+        open.isEmpty && running == 0 && queue.isEmpty && held.isEmpty && waiting.isEmpty && !isParsing
+    }
 }

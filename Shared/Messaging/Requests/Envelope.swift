@@ -76,6 +76,16 @@ enum Envelope: Sendable {
             self = refuse(id ?? .null, "no_method", "a request must have a method, a string of 1 to 128 bytes")
             return
         }
+        if let other = object.members.first(where: { !Self.memberNames.contains($0.name) })?.name {
+            let shown = other.prefix(64)
+            self = refuse(
+                id ?? .null,
+                "unknown_member",
+                "a request has the members jsonrpc, id, method and params, not \(shown); parameters belong inside params: "
+                    + "{\"params\": {\"\(shown)\": …}}"
+            )
+            return
+        }
         var params: JSONObject = [:]
         if let sent = object["params"] {
             guard case .object(let members) = sent else {
@@ -86,6 +96,8 @@ enum Envelope: Sendable {
         }
         self = Self.make(id: id, method: method, params: params, limits: limits)
     }
+
+    private static let memberNames = ["jsonrpc", "id", "method", "params"]
 
     private static func make(id: JSON?, method: String, params: JSONObject, limits: MessagingLimits) -> Envelope {
         func refuse(_ kind: String, _ message: String) -> Envelope {

@@ -4,6 +4,8 @@ public struct MethodLimits: Sendable, Equatable {
     public var maxJSONBytes: Int
     /// True if frames may follow the JSON frame.
     public var takesAttachments: Bool
+    /// What to do instead of sending a larger message; part of the errors of requests beyond a limit.
+    public var advice: String
 
     /// The limits of a method that declares none, and of a large request whose method cannot be read before parsing: 1
     /// MiB of JSON and no attachments.
@@ -12,8 +14,13 @@ public struct MethodLimits: Sendable, Equatable {
     public static let unlimited = MethodLimits(maxJSONBytes: .max, takesAttachments: true)
 
     /// Makes limits; the default is 1 MiB of JSON without attachments.
-    public init(maxJSONBytes: Int = 1 << 20, takesAttachments: Bool = false) {
+    public init(
+        maxJSONBytes: Int = 1 << 20,
+        takesAttachments: Bool = false,
+        advice: String = "split it into several requests"
+    ) {
         self.maxJSONBytes = maxJSONBytes
         self.takesAttachments = takesAttachments
+        self.advice = advice
     }
 }

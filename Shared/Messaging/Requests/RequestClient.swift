@@ -203,7 +203,11 @@ public actor RequestClient: SocketOwner {
         if let credit { members["credit"] = JSON(max(0, credit)) }
         let id = outbox.nextID()
         let frames = [EnvelopeWriter.request(id: .int(id), method: method, params: members)] + attachments
-        if let violation = limits.violation(of: frames) { throw violation }
+        if var violation = limits.violation(of: frames) {
+            violation.message +=
+                "; send the bytes of files with upload.begin and upload.append, and split long requests"
+            throw violation
+        }
         return Draft(id: id, frames: frames, byteCount: frames.reduce(0) { $0 + $1.count }, deadline: end)
     }
 

@@ -21,7 +21,10 @@ struct RequestExecution: Sendable {
             context.notifier = Notifier(request, outbox: outbox)
             let reply = try await handler.handle(request.incoming, context)
             let frames = [reply.frame(id: id)] + reply.attachments
-            if let violation = outbox.limits.violation(of: frames) { throw violation }
+            if var violation = outbox.limits.violation(of: frames) {
+                violation.message += "; request less at once"
+                throw violation
+            }
             switch await request.reserveBytes(frames.reduce(0) { $0 + $1.count }) {
             case .success(let reservation):
                 return .answer(

@@ -53,6 +53,14 @@ final class RequestReservation: Sendable {
         return RequestReservation(bytes, connection, service)
     }
 
+    /// Adds what a waiting request uses besides its bytes.
+    func addWaiting() {
+        let count = 512
+        bytes.wrappingAdd(count, ordering: .relaxed)
+        connection.add(count)
+        service.add(count)
+    }
+
     /// Adds the values that were parsed from a JSON frame. They exist already, so nothing is refused here, but further
     /// messages may be.
     func addValues(of envelope: Envelope, frameBytes: Int) {

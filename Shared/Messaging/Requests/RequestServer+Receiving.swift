@@ -54,10 +54,23 @@ extension RequestServer {
         while let next = state.nextHeld(of: id, at: now) { carryOut(next) }
     }
 
+    /// Opens waiting requests, up to the budget.
+    func openWaiting() {
+        guard state.mayOpenWaiting else { return }
+        let now = clock.nowMicroseconds()
+        for _ in 0..<limits.receiveBudget {
+            guard let decision = state.nextWaiting(at: now) else { return }
+            carryOut(decision)
+        }
+    }
+
     private func carryOut(_ decision: RequestServerStateMachine.Decision) {
         switch decision {
         case .nothing: break
         case .answer(let answer): send(answer)
+        case .cancelWaiting(let cancelled, let answer):
+            send(cancelled)
+            if let answer { send(answer) }
         case .cancel(let request, let answer):
             request.signal.cancel(.cancelled)
             if let answer { send(answer) }

@@ -104,6 +104,7 @@ public actor RequestServer: SocketOwner {
         let connections = state.connections
         return state.metrics.json(
             open: connections.byRouting.values.reduce(0) { $0 + $1.open.count },
+            waiting: state.waitingCount,
             running: state.running,
             connections: connections.byRouting.count,
             seen: connections.seen,
@@ -116,9 +117,11 @@ public actor RequestServer: SocketOwner {
     func poll() -> PollInterest {
         var poll = PollInterest()
         for event in outbox.drain() { perform(event) }
+        openWaiting()
         if isReceiving { poll.hasMoreWork = receive() }
         retryBlocked()
         checkTime()
+        if state.mayOpenWaiting { poll.hasMoreWork = true }
         startNextRequests()
         poll.wantsInput = isReceiving
         poll.wakeAfter = nextWake()
@@ -199,6 +202,7 @@ extension RequestServer {
     func checkTime() {
         let now = clock.nowMicroseconds()
         for ending in state.endings(at: now) { carryOut(ending) }
+        for answer in state.expiredWaiting(at: now) { send(answer) }
         if case .flushing(let until) = state.stage, now >= until || blocked.isEmpty { closeNow() }
     }
 
@@ -226,8 +230,10 @@ extension RequestServer {
             resume(id, envelope, message, prefix)
         case .revoked(let keys):
             for ending in state.endings(ofKeys: keys) { carryOut(ending) }
+            for answer in state.removeWaiting(ofKeys: keys) { send(answer) }
         case .stop:
             state.drain(at: clock.nowMicroseconds())
+            for answer in state.stopWaiting() { send(answer) }
         }
     }
 

@@ -31,7 +31,7 @@ extension RequestServerStateMachine {
 
     /// Queues a message behind a large one of the same connection that is being parsed, to keep their order.
     private mutating func hold(_ message: IncomingMessage, _ recipient: Recipient) -> Decision {
-        guard recipient.connection.held.count < limits.requestsPerConnection else {
+        guard recipient.connection.held.count < limits.waitingRequestsPerConnection else {
             let error = RPCError.busy("too many messages wait behind a large one; try again later")
             return refuse(error, "busy", id: Self.headID(of: message), recipient)
         }
@@ -70,9 +70,9 @@ extension RequestServerStateMachine {
         }
         guard frame.count <= limits.parseInlineBytes else {
             let head = EnvelopeHead(frame)
-            let most = (head.method.map(methodLimits) ?? .usual).maxJSONBytes
-            guard frame.count <= most else {
-                return refuse(Self.tooLarge(frame, head, most), "json_too_large", id: head.id ?? .null, recipient)
+            let limits = head.method.map(methodLimits) ?? .usual
+            guard frame.count <= limits.maxJSONBytes else {
+                return refuse(Self.tooLarge(frame, head, limits), "json_too_large", id: head.id ?? .null, recipient)
             }
             recipient.connection.isParsing = true
             return .parse(message, recipient)
@@ -91,12 +91,17 @@ extension RequestServerStateMachine {
         let connection = recipient.connection
         switch envelope {
         case .request(let request):
-            return violation(of: message, id: request.id, recipient) ?? accept(request, message, recipient, at: now)
+            return violation(of: message, request, recipient) ?? accept(request, message, recipient, at: now)
         case .cancel(let id, let target):
+            if let waiting = connection.waiting.remove(target) { return cancel(waiting, id, recipient) }
             let request = connection.open[target]
             let answer = acknowledgement(id, "cancelled", request != nil, recipient)
             return request.map { .cancel($0, answer) } ?? answer.map { .answer($0) } ?? .nothing
         case .credit(let id, let target, let bytes):
+            if connection.waiting[target] != nil {
+                let isCredited = connection.waiting.addCredit(bytes, to: target, limit: limits.maxCredit)
+                return acknowledgement(id, "credited", isCredited, recipient).map { .answer($0) } ?? .nothing
+            }
             let request = connection.open[target]
             let answer = acknowledgement(id, "credited", request?.credit != nil, recipient)
             return request.map { .addCredit($0, bytes: bytes, answer) } ?? answer.map { .answer($0) } ?? .nothing
@@ -108,6 +113,16 @@ extension RequestServerStateMachine {
         }
     }
 
+    private mutating func cancel(_ waiting: WaitingRequests.Entry, _ id: JSON?, _ recipient: Recipient) -> Decision {
+        waitingCount -= 1
+        let ended = Answer(
+            content: .error(.cancelled("the request was cancelled before it began")),
+            id: waiting.request.id,
+            recipient: Recipient(connection: recipient.connection, prefix: waiting.prefix)
+        )
+        return .cancelWaiting(ended, acknowledgement(id, "cancelled", true, recipient))
+    }
+
     /// Returns the response to `rpc.cancel` or `rpc.credit`; nil if none is expected.
     private func acknowledgement(_ id: JSON?, _ name: String, _ value: Bool, _ recipient: Recipient) -> Answer? {
         guard let id else {
@@ -116,7 +131,11 @@ extension RequestServerStateMachine {
         return Answer(content: .result(.object([name: .bool(value)])), id: id, recipient: recipient)
     }
 
-    private mutating func violation(of message: IncomingMessage, id: JSON, _ recipient: Recipient) -> Decision? {
+    private mutating func violation(
+        of message: IncomingMessage,
+        _ request: Envelope.Request,
+        _ recipient: Recipient
+    ) -> Decision? {
         let (kind, text): (String, String)
         if message.violation == .tooManyFrames || message.totalFrames > limits.maxFrames {
             kind = IncomingMessage.Violation.tooManyFrames.rawValue
@@ -130,7 +149,9 @@ extension RequestServerStateMachine {
         } else {
             return nil
         }
-        return refuse(.invalidRequest(text), kind, id: id, recipient)
+        let method = methodLimits(request.method)
+        let advice = method.takesAttachments ? method.advice : "\(request.method) accepts no attachments"
+        return refuse(.invalidRequest("\(text); \(advice)"), kind, id: request.id, recipient)
     }
 
     private mutating func accept(
@@ -141,7 +162,7 @@ extension RequestServerStateMachine {
     ) -> Decision {
         let connection = recipient.connection
         guard stage == .serving else {
-            return refuse(.busy("the service is stopping; connect again later"), id: request.id, recipient)
+            return refuse(Self.stopping, id: request.id, recipient)
         }
         if let isAdmitted, let curveIdentity = connection.curveIdentity, !isAdmitted(curveIdentity) {
             return refuse(Self.revoked, "revoked", id: request.id, recipient)
@@ -150,24 +171,29 @@ extension RequestServerStateMachine {
             let error = RPCError.invalidRequest("\(request.method) accepts no attachments; send the JSON frame alone")
             return refuse(error, "attachments", id: request.id, recipient)
         }
-        guard connection.open[request.id] == nil else {
+        guard connection.open[request.id] == nil, connection.waiting[request.id] == nil else {
             var error = RPCError.requestIDInUse("the id belongs to a request that is still open; use another id")
             error.data = ["id": request.id]
             return refuse(error, "id_in_use", id: .null, recipient)
         }
-        // A task may still be running after its request was answered and the next request was accepted.
-        guard connection.open.count < limits.requestsPerConnection,
-            connection.running < 2 * limits.requestsPerConnection, running < limits.requests
-        else {
-            let error = RPCError.busy(
-                "a connection has at most \(limits.requestsPerConnection) open requests and the service "
-                    + "\(limits.requests); wait for responses"
-            )
-            return refuse(error, id: request.id, recipient)
+        guard connection.waiting.isEmpty, hasCapacity(connection) else {
+            return wait(request, message, recipient, at: now) ? .nothing : refuse(busy, id: request.id, recipient)
         }
+        return start(request, message, attachments: Array(message.frames.dropFirst()), recipient, at: now)
+    }
+
+    /// Returns the decision to run a request that was checked.
+    mutating func start(
+        _ request: Envelope.Request,
+        _ message: IncomingMessage,
+        attachments: [Bytes],
+        _ recipient: Recipient,
+        at now: Int64
+    ) -> Decision {
+        let connection = recipient.connection
         metrics.requests += 1
         let context = RequestContext(
-            attachments: Array(message.frames.dropFirst()),
+            attachments: attachments,
             connection: connection.id,
             identity: connection.identity,
             acceptsNotifications: !recipient.isREQ,
@@ -206,15 +232,17 @@ extension RequestServerStateMachine {
         message.frames.first.flatMap { EnvelopeHead($0).id } ?? .null
     }
 
-    private static func tooLarge(_ frame: Bytes, _ head: EnvelopeHead, _ most: Int) -> RPCError {
+    private static func tooLarge(_ frame: Bytes, _ head: EnvelopeHead, _ limits: MethodLimits) -> RPCError {
+        let most = limits.maxJSONBytes
         guard let method = head.method else {
             return .limitExceeded(
                 "a request has at most \(most) bytes of JSON if its method does not precede its params, this one has "
-                    + "\(frame.count)"
+                    + "\(frame.count); write the method before the params"
             )
         }
         return .limitExceeded(
-            "a request of \(method.prefix(64)) has at most \(most) bytes of JSON, this one has \(frame.count); split it"
+            "a request of \(method.prefix(64)) has at most \(most) bytes of JSON, this one has \(frame.count); "
+                + limits.advice
         )
     }
 

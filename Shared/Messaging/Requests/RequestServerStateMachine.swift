@@ -47,9 +47,11 @@ struct RequestServerStateMachine {
 
     /// The server's decision about a message.
     enum Decision {
-        /// The message is dropped, or it waits behind a large one.
+        /// The message is dropped, or it waits.
         case nothing
         case answer(Answer)
+        /// A waiting request is cancelled: its answer, and that to the one who cancelled it.
+        case cancelWaiting(Answer, Answer?)
         case cancel(OpenRequest, Answer?)
         case addCredit(OpenRequest, bytes: Int, Answer?)
         /// The JSON frame is large: it is parsed elsewhere, and the connection's further messages wait.
@@ -78,6 +80,12 @@ struct RequestServerStateMachine {
     private(set) var running = 0
     /// The earliest deadline or an earlier time; it is recomputed when it is reached.
     private var nextDeadline = Int64.max
+    /// The number of waiting requests of all connections.
+    var waitingCount = 0
+    /// The connections whose next waiting request may be opened, in the order of their turns.
+    var turns: Deque<ConnectionID> = []
+    /// The earliest time at which a waiting request may have to be answered.
+    var nextWaitingCheck = Int64.max
     var metrics = ServerMetrics()
 
     init(
@@ -108,8 +116,8 @@ struct RequestServerStateMachine {
     /// The time of the next call of ``endings(at:)``, if nothing happens before.
     var nextTime: Int64 {
         switch stage {
-        case .draining(let until), .flushing(let until): min(nextDeadline, until)
-        case .idle, .serving, .closed: nextDeadline
+        case .draining(let until), .flushing(let until): min(nextDeadline, nextWaitingCheck, until)
+        case .idle, .serving, .closed: min(nextDeadline, nextWaitingCheck)
         }
     }
 
@@ -177,10 +185,12 @@ struct RequestServerStateMachine {
     }
 
     /// Ends the open requests of a connection that was removed.
-    func end(_ connection: Connection, _ reason: TerminationReason) -> [Ending] {
+    mutating func end(_ connection: Connection, _ reason: TerminationReason) -> [Ending] {
+        waitingCount -= connection.waiting.count
         defer {
             connection.open = [:]
             connection.held = []
+            connection.waiting = WaitingRequests()
         }
         return connection.open.values.map { Ending(request: $0, reason: reason, answer: nil) }
     }
@@ -237,10 +247,12 @@ struct RequestServerStateMachine {
         connection.running -= 1
         guard connection.open[request.incoming.id] === request else {
             metrics.answersDropped += 1
+            offerTurn(to: connection)
             forgetIfIdle(connection)
             return nil
         }
         connection.open[request.incoming.id] = nil
+        offerTurn(to: connection)
         metrics.answers += 1
         if let failure { metrics.errors[failure, default: 0] += 1 }
         return connection
@@ -253,9 +265,7 @@ struct RequestServerStateMachine {
             var earliest = Int64.max
             endings = end(with: .deadline) { request, _ in
                 let deadline = request.context.deadlineMicroseconds
-                guard deadline > now else {
-                    return .deadlineExceeded("the deadline has passed; send the request with a longer deadlineMs")
-                }
+                guard deadline > now else { return Self.lateError }
                 earliest = min(earliest, deadline)
                 return nil
             }
@@ -275,8 +285,18 @@ struct RequestServerStateMachine {
         }
     }
 
+    /// Removes the waiting requests of keys that were removed from the list, and returns their answers.
+    mutating func removeWaiting(ofKeys keys: Set<String>) -> [Answer] {
+        removeWaiting { connection, _ in
+            connection.curveIdentity.map { keys.contains($0.key) } == true ? Self.revoked : nil
+        }
+    }
+
     /// Ends the open requests for which there is an error; their handlers' replies will be dropped.
-    private func end(with reason: TerminationReason, _ error: (OpenRequest, Connection) -> RPCError?) -> [Ending] {
+    private mutating func end(
+        with reason: TerminationReason,
+        _ error: (OpenRequest, Connection) -> RPCError?
+    ) -> [Ending] {
         var endings: [Ending] = []
         for connection in connections.byRouting.values {
             for request in connection.open.values {
@@ -286,6 +306,7 @@ struct RequestServerStateMachine {
                 let answer = Answer(content: .error(error), id: request.incoming.id, recipient: recipient)
                 endings.append(Ending(request: request, reason: reason, answer: answer))
             }
+            offerTurn(to: connection)
         }
         return endings
     }

@@ -3,6 +3,8 @@ import JSONValue
 /// The counters of a server since its start.
 struct ServerMetrics {
     var requests = 0
+    /// Requests that had to wait until others had ended.
+    var requestsWaited = 0
     var answers = 0
     /// Responses made on the poll thread, without a task.
     var answersAtOnce = 0
@@ -24,6 +26,7 @@ struct ServerMetrics {
 
     func json(
         open: Int,
+        waiting: Int,
         running: Int,
         connections: Int,
         seen: Int,
@@ -33,6 +36,7 @@ struct ServerMetrics {
         [
             "requests": JSON(requests), "answers": JSON(answers),
             "answersAtOnce": JSON(answersAtOnce), "open": JSON(open), "running": JSON(running),
+            "waiting": JSON(waiting), "requestsWaited": JSON(requestsWaited),
             "errors": Self.counts(errors), "decodeErrors": Self.counts(refusedMessages),
             "connections": JSON(connections), "connectionsSeen": JSON(seen), "peers": JSON(peers),
             "peersClosed": JSON(peersClosed),

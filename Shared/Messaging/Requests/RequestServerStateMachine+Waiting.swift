@@ -1,0 +1,146 @@
+import Basics
+import DequeModule
+import JSONValue
+
+// MARK: - Requests above the number that may be open
+
+/// Requests that arrive while a connection, or the service, has as many open requests as it may have. They are kept
+/// until others have ended, so that a client may send a burst of requests without counting them.
+///
+/// A ROUTER socket cannot stop reading one peer, so the server reads on and keeps what it has read, within
+/// ``MessagingLimits/waitingRequestsPerConnection`` and the connection's share of memory; `busy` begins beyond these.
+/// Connections take turns: one with many waiting requests delays the others by no more than one with few.
+extension RequestServerStateMachine {
+    /// Returns true if a request of the connection may be opened.
+    ///
+    /// A task may still be running after its request was answered and the next request was opened.
+    func hasCapacity(_ connection: Connection) -> Bool {
+        running < limits.requests && hasOwnCapacity(connection)
+    }
+
+    private func hasOwnCapacity(_ connection: Connection) -> Bool {
+        connection.open.count < limits.requestsPerConnection
+            && connection.running < 2 * limits.requestsPerConnection
+    }
+
+    /// Keeps a request until others have ended.
+    ///
+    /// - Returns: false if the connection or the service already keeps as much as it may
+    mutating func wait(
+        _ request: Envelope.Request,
+        _ message: IncomingMessage,
+        _ recipient: Recipient,
+        at now: Int64
+    ) -> Bool {
+        let connection = recipient.connection
+        // Waiting requests leave half of the service's memory for the others.
+        guard connection.waiting.placeCount < limits.waitingRequestsPerConnection,
+            memory.bytesInUse <= limits.requestBytes / 2
+        else { return false }
+        var message = message
+        message.frames.removeFirst()
+        message.reservation?.addWaiting()
+        let deadline = request.deadline.map { now.addingClamped($0) } ?? .max
+        if connection.waiting.isEmpty { connection.lastStart = now }
+        connection.waiting.append(
+            .init(request: request, message: message, prefix: recipient.prefix, deadline: deadline)
+        )
+        waitingCount += 1
+        metrics.requestsWaited += 1
+        nextWaitingCheck = min(nextWaitingCheck, deadline, stallTime(of: connection))
+        offerTurn(to: connection)
+        return true
+    }
+
+    /// True if a waiting request may be opened now.
+    var mayOpenWaiting: Bool { !turns.isEmpty && running < limits.requests }
+
+    /// Returns the decision about the next waiting request that may be opened; nil if there is none.
+    mutating func nextWaiting(at now: Int64) -> Decision? {
+        while running < limits.requests, let id = turns.popFirst() {
+            guard let connection = connections[id] else { continue }
+            connection.hasTurn = false
+            guard hasOwnCapacity(connection), let entry = connection.waiting.popFirst() else { continue }
+            waitingCount -= 1
+            connection.lastStart = now
+            offerTurn(to: connection)
+            let recipient = Recipient(connection: connection, prefix: entry.prefix)
+            guard entry.deadline > now else {
+                return .answer(Answer(content: .error(Self.lateError), id: entry.request.id, recipient: recipient))
+            }
+            var request = entry.request
+            // The time until the deadline began when the request arrived.
+            if request.deadline != nil { request.deadline = entry.deadline - now }
+            return start(request, entry.message, attachments: entry.message.frames, recipient, at: now)
+        }
+        return nil
+    }
+
+    /// Adds a connection to those whose next waiting request may be opened.
+    mutating func offerTurn(to connection: Connection) {
+        guard !connection.hasTurn, !connection.waiting.isEmpty, hasOwnCapacity(connection) else { return }
+        connection.hasTurn = true
+        turns.append(connection.id)
+    }
+
+    /// Returns the answers of waiting requests whose deadline has passed, and of those without a deadline if none of
+    /// their connection's requests could be opened for ``MessagingLimits/defaultDeadline``.
+    mutating func expiredWaiting(at now: Int64) -> [Answer] {
+        guard now >= nextWaitingCheck else { return [] }
+        let (busy, patience) = (busy, limits.defaultDeadline.microseconds)
+        let answers = removeWaiting { connection, entry in
+            if entry.deadline <= now { return Self.lateError }
+            return entry.deadline == .max && connection.lastStart.addingClamped(patience) <= now ? busy : nil
+        }
+        nextWaitingCheck = .max
+        if waitingCount > 0 {
+            for connection in connections.byRouting.values where !connection.waiting.isEmpty {
+                let next = min(connection.waiting.earliestDeadline, stallTime(of: connection))
+                nextWaitingCheck = min(nextWaitingCheck, max(next, now.addingClamped(Self.waitingCheckPause)))
+            }
+        }
+        return answers
+    }
+
+    /// Removes the waiting requests for which there is an error, and returns their answers.
+    mutating func removeWaiting(_ error: (Connection, WaitingRequests.Entry) -> RPCError?) -> [Answer] {
+        guard waitingCount > 0 else { return [] }
+        var answers: [Answer] = []
+        for connection in connections.byRouting.values where !connection.waiting.isEmpty {
+            for entry in connection.waiting.removeAll(where: { error(connection, $0) != nil }) {
+                guard let error = error(connection, entry) else { continue }
+                let recipient = Recipient(connection: connection, prefix: entry.prefix)
+                answers.append(Answer(content: .error(error), id: entry.request.id, recipient: recipient))
+            }
+        }
+        waitingCount -= answers.count
+        return answers
+    }
+
+    /// Returns the answers of all waiting requests of a server that stops.
+    mutating func stopWaiting() -> [Answer] { removeWaiting { _, _ in Self.stopping } }
+
+    /// The error of a request that can be neither opened nor kept.
+    var busy: RPCError {
+        .busy(
+            "a connection has at most \(limits.requestsPerConnection) open requests and the service \(limits.requests), "
+                + "and \(limits.waitingRequestsPerConnection) of a connection wait for them, for at most "
+                + "\(limits.defaultDeadline.microseconds / 1_000_000) s without any progress; wait for responses, and "
+                + "use a connection of its own for streams"
+        )
+    }
+
+    /// The time until which a connection's requests wait although none of them is opened.
+    private func stallTime(of connection: Connection) -> Int64 {
+        connection.lastStart.addingClamped(limits.defaultDeadline.microseconds)
+    }
+
+    /// The shortest time between two walks over all waiting requests, in microseconds.
+    private static var waitingCheckPause: Int64 { 100_000 }
+
+    static var lateError: RPCError {
+        .deadlineExceeded("the deadline has passed; send the request with a longer deadlineMs")
+    }
+
+    static var stopping: RPCError { .busy("the service is stopping; connect again later") }
+}

@@ -43,13 +43,18 @@ struct CatalogHandler: RequestHandler {
         let identity = context.identity
         try await catchUp.wait(for: request, context)
         switch request {
-        case .fetchAssets(let fetch): return Reply(try await fetches.assets(fetch, owner: identity).json)
-        case .fetchCollections(let fetch): return Reply(try await fetches.collections(fetch, owner: identity).json)
-        case .fetchLists(let fetch): return Reply(try await fetches.lists(fetch, owner: identity).json)
+        case .fetchAssets(let fetch): return Reply(try await fetches.assetPage(fetch, owner: identity))
+        case .fetchCollections(let fetch):
+            return Reply(fetch.form.applied(to: try await fetches.collections(fetch, owner: identity).json))
+        case .fetchLists(let fetch):
+            return Reply(fetch.form.applied(to: try await fetches.lists(fetch, owner: identity).json))
         case .counts(let counts): return Reply(try await fetches.counts(counts, owner: identity).json)
         case .find(let find): return Reply(try await fetches.find(find, owner: identity).json)
-        case .objects(let objects): return Reply(try await fetches.objects(objects, owner: identity).json)
-        case .keyAssets(let covers): return Reply(try await fetches.keyAssets(covers, owner: identity).json)
+        case .objects(let objects):
+            return Reply(objects.form.applied(to: try await fetches.objects(objects, owner: identity).json))
+        case .keyAssets(let covers):
+            let form = ObjectForm(dates: covers.dates)
+            return Reply(form.applied(to: try await fetches.keyAssets(covers, owner: identity).json))
         case .can(let can): return Reply(try await fetches.can(can).json)
         case .createTransient(let new): return Reply(try await fetches.createTransient(new, owner: identity).json)
         case .releaseTransient(let old): return Reply(fetches.releaseTransient(old, owner: identity).json)

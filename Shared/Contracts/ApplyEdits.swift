@@ -69,7 +69,7 @@ public struct ApplyEdits: Request {
         [
             .optional("asset", \.asset, .id(.asset), "One asset. Give exactly one of asset, assets and fetch."),
             .defaulted("assets", \.assets, .list(of: .id(.asset), limit: maxAssets), "Several assets.", default: []),
-            .optional("fetch", \.fetch, .object(FetchDescription.self), "The assets of a fetch result."),
+            .optional("fetch", \.fetch, .fetch(), "The assets of a fetch result."),
             .defaulted(
                 "adjustments",
                 \.adjustments,

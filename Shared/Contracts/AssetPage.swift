@@ -10,6 +10,8 @@ public struct AssetPage: ResultPage {
     public var assets: [Asset]
     /// Requested identifiers that no asset has (T-01).
     public var missing: [ObjectID]
+    /// Requested identifiers of assets in the trash, which are not among the assets.
+    public var trashed: [ObjectID] = []
     /// Quarantined bytes of the page's assets: workers crashed or hung while reading them.
     public var quarantined: [QuarantinedResource]
 
@@ -37,7 +39,8 @@ public struct AssetPage: ResultPage {
     public static let request = FetchAssets.parameters(
         "A page of the assets of a fetch result.",
         of: .assets,
-        "assets"
+        "assets",
+        members: Asset.table.fields.map(\.name)
     )
 
     public static let table = JSONTable(
@@ -46,12 +49,19 @@ public struct AssetPage: ResultPage {
         unknown: .ignored,
         blank: AssetPage(token: .none, count: 0, assets: []),
         ofResult + [
-            .required("assets", \.assets, .list(of: .object(Asset.self), limit: FetchAssets.maxPage), "The assets."),
+            .required("assets", \.assets, .list(of: .object(Asset.self), limit: ObjectForm.maxIDs), "The assets."),
             .defaulted(
                 "missing",
                 \.missing,
                 .list(of: .id(), limit: 10_000),
                 "Requested identifiers that no asset has.",
+                default: []
+            ),
+            .defaulted(
+                "trashed",
+                \.trashed,
+                .list(of: .id(), limit: 10_000),
+                "Requested identifiers of assets in the trash; a fetch with inTrash returns them.",
                 default: []
             ),
             .defaulted(

@@ -39,7 +39,7 @@ public struct ChangesDetails: Request {
         [
             .required("from", \.from, .token, "The earlier token."),
             .optional("to", \.to, .token, "The later token; absent: the newest."),
-            .optional("fetch", \.fetch, .object(FetchDescription.self), "The fetch whose results are compared."),
+            .optional("fetch", \.fetch, .fetch(), "The fetch whose results are compared."),
             .defaulted("ids", \.ids, .list(of: .id(), limit: 1000), "Objects whose states are compared.", default: []),
             .defaulted("form", \.form, .name(DetailsForm.self), "Form of the result's details.", default: .details),
             .defaulted(

@@ -32,7 +32,11 @@ public struct CollectionPage: ResultPage {
     public static let request = FetchCollections.parameters(
         "A page of the collections of a fetch result.",
         of: .collections,
-        "collections"
+        "collections",
+        members: AssetCollection.table.fields.map(\.name)
+            + CollectionList.table.fields.map(\.name).filter { name in
+                !AssetCollection.table.fields.contains { $0.name == name }
+            }
     )
 
     public static let table = JSONTable(
@@ -44,20 +48,20 @@ public struct CollectionPage: ResultPage {
             .required(
                 "collections",
                 \.collections,
-                .list(of: .object(AssetCollection.self), limit: FetchCollections.maxPage),
+                .list(of: .object(AssetCollection.self), limit: ObjectForm.maxIDs),
                 "The collections; for a folder's children, the albums."
             ),
             .defaulted(
                 "lists",
                 \.lists,
-                .list(of: .object(CollectionList.self), limit: FetchCollections.maxPage),
+                .list(of: .object(CollectionList.self), limit: ObjectForm.maxIDs),
                 "For a folder's children: the folders.",
                 default: []
             ),
             .defaulted(
                 "order",
                 \.order,
-                .list(of: .id(), limit: FetchCollections.maxPage),
+                .list(of: .id(), limit: ObjectForm.maxIDs),
                 "For a folder's children: ids of albums and folders in their common order.",
                 default: []
             ),

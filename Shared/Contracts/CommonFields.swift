@@ -9,11 +9,18 @@ extension JSONField {
     static func asset(_ path: Path<ObjectID>) -> JSONField { .required("asset", path, .id(.asset), "The asset.") }
 
     /// `fetch` of a request with a default: all entities of a kind.
-    static func fetch(_ path: Path<FetchDescription>, _ summary: String, of kind: FetchSubject) -> JSONField {
+    ///
+    /// - Parameter usual: the kind of a fetch that names none; nil if it follows from the other members
+    static func fetch(
+        _ path: Path<FetchDescription>,
+        _ summary: String,
+        of kind: FetchSubject,
+        usual: FetchSubject? = nil
+    ) -> JSONField {
         .defaulted(
             "fetch",
             path,
-            .object(FetchDescription.self),
+            .fetch(of: usual),
             summary,
             default: FetchDescription(kind)
         )

@@ -52,7 +52,7 @@ public struct CopyEdits: Request {
         [
             .required("from", \.from, .id(.asset), "The asset whose adjustments are copied."),
             .defaulted("to", \.to, .list(of: .id(.asset), limit: ApplyEdits.maxAssets), "The targets.", default: []),
-            .optional("fetch", \.fetch, .object(FetchDescription.self), "Instead of to: the assets of a fetch."),
+            .optional("fetch", \.fetch, .fetch(), "Instead of to: the assets of a fetch."),
             .defaulted("mode", \.mode, .name(AdjustmentMode.self), "As in edits.apply.", default: .replace),
             .defaulted("geometry", \.geometry, .flag, "Also copy crop, rotation and other geometry.", default: true),
             .priority(\.priority),

@@ -49,7 +49,7 @@ public struct EditStep: JSONTabled, Hashable {
             .required("step", \.step, .count(0...Int.max), "Number of the step, from 1; 0 is the original."),
             .required("kind", \.kind, .name(Kind.self), "Edit or revert."),
             .required("sequence", \.sequence, .integer(0...Int64.max), "Sequence of the transaction."),
-            .required("date", \.date, .integer(), "Commit date, microseconds since 1970."),
+            .required("date", \.date, .date(), "Commit date, microseconds since 1970."),
             .required("identity", \.identity, .text(maxBytes: 256), "Identity of the client."),
             .optional("client", \.client, .text(maxBytes: 128), "Name of the client program."),
             .optional("formatIdentifier", \.formatIdentifier, .text(maxBytes: 256), "Adjustment data format."),

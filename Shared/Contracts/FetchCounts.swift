@@ -34,7 +34,7 @@ public struct FetchCounts: Request {
             .required(
                 "fetches",
                 \.fetches,
-                .list(of: .object(FetchDescription.self), limit: maxFetches),
+                .list(of: .fetch(), limit: maxFetches),
                 "The fetches to count."
             ),
             .optional("token", \.token, .token, "Token of the results; absent: the newest."),

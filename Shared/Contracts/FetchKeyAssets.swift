@@ -8,6 +8,8 @@ public struct FetchKeyAssets: Request {
     public var collection: ObjectID
     /// The service responds once it has reached this token; nil to respond at once.
     public var atLeast: ChangeToken?
+    /// The form in which the dates of the assets are written.
+    public var dates = DateForm.microseconds
 
     /// The maximum number of covers of a collection.
     public static let maxCount = 3
@@ -23,6 +25,7 @@ public struct FetchKeyAssets: Request {
         [
             .required("collection", \.collection, .id(.assetCollection), "The collection."),
             .atLeast(\.atLeast),
+            .dates(\.dates),
         ]
     )
 

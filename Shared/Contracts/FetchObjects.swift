@@ -2,7 +2,7 @@ public import JSONValue
 public import PhotoModel
 
 /// `fetch.objects`: the assets at given indexes of a result (S-26: `objectsAtIndexes:`).
-public struct FetchObjects: Request {
+public struct FetchObjects: Request, FormedRequest {
     public static let method = "fetch.objects"
     /// The fetch.
     public var fetch: FetchDescription
@@ -12,6 +12,8 @@ public struct FetchObjects: Request {
     public var at: [Int]
     /// The service responds once it has reached this token; nil to respond at once.
     public var atLeast: ChangeToken?
+    /// The form of the assets.
+    public var form = ObjectForm()
 
     public init(fetch: FetchDescription, token: ChangeToken? = nil, at: [Int], atLeast: ChangeToken? = nil) {
         self.fetch = fetch
@@ -24,7 +26,7 @@ public struct FetchObjects: Request {
         "The assets at given indexes of a result, in the order of the indexes.",
         blank: FetchObjects(fetch: FetchDescription(.assets), at: []),
         [
-            .required("fetch", \.fetch, .object(FetchDescription.self), "The fetch."),
+            .required("fetch", \.fetch, .fetch(), "The fetch."),
             .optional("token", \.token, .token, "Token of its result; absent: the newest."),
             .required(
                 "at",
@@ -33,7 +35,7 @@ public struct FetchObjects: Request {
                 "Indexes; range_error if one is beyond the end."
             ),
             .atLeast(\.atLeast),
-        ]
+        ] + JSONField.form(Asset.table.fields.map(\.name))
     )
 
     public typealias Result = AssetPage

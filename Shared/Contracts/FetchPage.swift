@@ -2,10 +2,11 @@ public import JSONValue
 public import PhotoModel
 
 /// A request for a page of a fetch result; the page type determines which entities are fetched.
-public struct FetchPage<Page: ResultPage>: Request {
+public struct FetchPage<Page: ResultPage>: Request, FormedRequest {
     public typealias Result = Page
     public static var method: String { Page.method }
     public static var table: JSONTable<Self> { Page.request }
+    /// The most objects of a page that has more than their identifiers.
     public static var maxPage: Int { 1000 }
 
     public var fetch: FetchDescription
@@ -15,6 +16,8 @@ public struct FetchPage<Page: ResultPage>: Request {
     public var from: Int
     public var count: Int
     public var atLeast: ChangeToken?
+    /// The form of the objects of the page.
+    public var form = ObjectForm()
 
     public init(
         fetch: FetchDescription,
@@ -35,12 +38,18 @@ public struct FetchPage<Page: ResultPage>: Request {
     /// - Parameters:
     ///   - kind: the entities that are fetched if the request has no fetch
     ///   - what: their name in descriptions
-    static func parameters(_ summary: String, of kind: FetchSubject, _ what: String) -> JSONTable<Self> {
+    ///   - members: the names of their members
+    static func parameters(
+        _ summary: String,
+        of kind: FetchSubject,
+        _ what: String,
+        members: [String]
+    ) -> JSONTable<Self> {
         parameters(
             summary,
             blank: Self(fetch: FetchDescription(kind)),
             [
-                .fetch(\.fetch, "The \(what) to fetch and their order.", of: kind),
+                .fetch(\.fetch, "The \(what) to fetch and their order.", of: kind, usual: kind),
                 .optional("token", \.token, .token, "Token of the result, from its first page; absent: the newest."),
                 .defaulted(
                     "from",
@@ -49,10 +58,27 @@ public struct FetchPage<Page: ResultPage>: Request {
                     "Index of the first object of the page.",
                     default: 0
                 ),
-                .defaulted("count", \.count, .count(0...maxPage), "Maximum objects of the page.", default: 100),
+                .defaulted(
+                    "count",
+                    \.count,
+                    .count(0...ObjectForm.maxIDs),
+                    "Maximum objects of the page: \(maxPage), or \(ObjectForm.maxIDs) identifiers.",
+                    default: 100
+                ),
                 .atLeast(\.atLeast),
-            ]
+            ] + JSONField.form(members)
         )
+    }
+
+    public init(params: JSON) throws(RPCError) {
+        self = try Self.read(params)
+        guard count <= Self.maxPage || form.isIDsOnly else {
+            throw ErrorCode.invalidParams.error(
+                "\(Self.method): count: a page has at most \(Self.maxPage) objects, or with members [\"id\"] "
+                    + "\(ObjectForm.maxIDs); read further pages with from and the token of the first",
+                ["parameter": "count", "limit": JSON(form.isIDsOnly ? ObjectForm.maxIDs : Self.maxPage)]
+            )
+        }
     }
 }
 

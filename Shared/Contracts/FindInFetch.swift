@@ -37,7 +37,7 @@ public struct FindInFetch: Request {
         "The indexes of objects in a fetch result.",
         blank: FindInFetch(fetch: FetchDescription(.assets), ids: []),
         [
-            .required("fetch", \.fetch, .object(FetchDescription.self), "The fetch."),
+            .required("fetch", \.fetch, .fetch(), "The fetch."),
             .optional("token", \.token, .token, "Token of its result; absent: the newest."),
             .required("ids", \.ids, .list(of: .id(), limit: FetchAssets.maxPage), "The objects to find."),
             .defaulted("from", \.from, .count(0...Int.max), "First index to search.", default: 0),

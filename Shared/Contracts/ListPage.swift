@@ -20,7 +20,8 @@ public struct ListPage: ResultPage {
     public static let request = FetchLists.parameters(
         "A page of the folders or moment lists of a fetch result.",
         of: .lists,
-        "lists"
+        "lists",
+        members: CollectionList.table.fields.map(\.name)
     )
 
     public static let table = JSONTable(
@@ -29,7 +30,7 @@ public struct ListPage: ResultPage {
         unknown: .ignored,
         blank: ListPage(token: .none, count: 0, lists: []),
         ofResult + [
-            .required("lists", \.lists, .list(of: .object(CollectionList.self), limit: FetchLists.maxPage), "Lists.")
+            .required("lists", \.lists, .list(of: .object(CollectionList.self), limit: ObjectForm.maxIDs), "Lists.")
         ]
     )
 }

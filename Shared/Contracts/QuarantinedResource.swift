@@ -54,7 +54,7 @@ public struct QuarantinedResource: JSONTabled, Equatable {
             ),
             .required("service", \.service, .text(maxBytes: 64), "The service whose worker failed."),
             .required("failures", \.failures, .count(0...Int.max), "Number of failures."),
-            .required("date", \.date, .integer(), "The latest failure, microseconds since 1970."),
+            .required("date", \.date, .date(), "The latest failure, microseconds since 1970."),
             .defaulted(
                 "assets",
                 \.assets,

@@ -19,7 +19,7 @@ public struct ResultReference: Sendable, Hashable, JSONTabled {
         unknown: .refused,
         blank: ResultReference(fetch: FetchDescription(.assets)),
         [
-            .required("fetch", \.fetch, .object(FetchDescription.self), "The fetch."),
+            .required("fetch", \.fetch, .fetch(), "The fetch."),
             .optional("token", \.token, .token, "Token of its result; absent: the newest."),
         ]
     )

@@ -17,7 +17,7 @@ public struct JSONObject: Sendable, Hashable, ExpressibleByDictionaryLiteral {
     }
 
     /// Creates an object from members whose names are known to be distinct.
-    init(distinct members: [(name: String, value: JSON)]) {
+    public init(distinct members: [(name: String, value: JSON)]) {
         self.members = members
     }
 

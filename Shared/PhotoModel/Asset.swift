@@ -109,7 +109,7 @@ public struct Asset: Sendable, Hashable, JSONTabled {
         resource(.fullSizePhoto) ?? resource(.fullSizeVideo) ?? originalResource
     }
 
-    private static let date = JSONType<Int64>.integer()
+    private static let date = JSONType<Int64>.date()
 
     public static let table = JSONTable(
         "Asset",

@@ -57,7 +57,7 @@ public struct AssetPatch: Sendable, Hashable, JSONTabled {
         [
             .optional("isFavorite", \.isFavorite, .flag, "Marked as a favourite."),
             .optional("isHidden", \.isHidden, .flag, "Excluded from fetches by default."),
-            .patch("creationDate", \.creationDate, .integer(dates), "When it was taken."),
+            .patch("creationDate", \.creationDate, .date(dates), "When it was taken: RFC 3339 text or microseconds."),
             .patch("creationOffset", \.creationOffset, .count(-86_400...86_400), "Seconds east of UTC."),
             .patch("location", \.location, .object(Location.self), "Where it was taken."),
             .patch("caption", \.caption, .text(maxBytes: 65_536), "The caption; empty clears."),

@@ -52,7 +52,7 @@ public struct ChangeRecord: Sendable, Hashable, JSONTabled {
         [
             .required("sequence", \.sequence, .integer(1...Int64.max), "Increases by one with each transaction."),
             .required("library", \.library, .text(maxBytes: 32), "The history it belongs to."),
-            .required("date", \.date, .integer(), "When it was committed, microseconds since 1970."),
+            .required("date", \.date, .date(), "When it was committed, microseconds since 1970."),
             .required("origin", \.origin, .object(ChangeOrigin.self), "The author of the change."),
             .defaulted(
                 "assets",

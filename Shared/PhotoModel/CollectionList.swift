@@ -45,10 +45,10 @@ public struct CollectionList: Sendable, Hashable, JSONTabled {
             .optional("title", \.title, .text(maxBytes: 1024), "Its name."),
             .optional("parent", \.parent, .id(.collectionList), "The folder that contains it."),
             .optional("parentKey", \.parentKey, .orderKey, "Its position in that folder."),
-            .required("creationDate", \.creationDate, .integer(), "When it was created."),
-            .required("modificationDate", \.modificationDate, .integer(), "Last change of it or its children."),
-            .optional("startDate", \.startDate, .integer(), "Earliest capture date below it."),
-            .optional("endDate", \.endDate, .integer(), "Latest capture date below it."),
+            .required("creationDate", \.creationDate, .date(), "When it was created."),
+            .required("modificationDate", \.modificationDate, .date(), "Last change of it or its children."),
+            .optional("startDate", \.startDate, .date(), "Earliest capture date below it."),
+            .optional("endDate", \.endDate, .date(), "Latest capture date below it."),
             .required("childCount", \.childCount, .count(0...Int.max), "Albums and folders directly in it."),
         ]
     )

@@ -34,9 +34,9 @@ public struct FetchDescription: Sendable, Hashable, JSONTabled {
     public var burstIdentifier: String?
     /// For assets: only this media type.
     public var mediaType: MediaType?
-    /// For collections and lists: the name of a type.
+    /// For collections and lists: the name of a type, or PhotoKit's number as text.
     public var collectionType: String?
-    /// For collections and lists: the name of a subtype.
+    /// For collections and lists: the name of a subtype, or PhotoKit's number as text.
     public var collectionSubtype: String?
     /// A JSON tree, text, or `{"format", "arguments"}`.
     public var predicate: JSON?
@@ -71,7 +71,7 @@ public struct FetchDescription: Sendable, Hashable, JSONTabled {
                 "kind",
                 \.kind,
                 .name(FetchSubject.self),
-                "The class of entities.",
+                "The class of entities. Absent: what the method or the other members imply, else assets.",
                 default: .assets,
                 isWritten: true
             ),
@@ -95,14 +95,20 @@ public struct FetchDescription: Sendable, Hashable, JSONTabled {
                 .text(maxBytes: 128),
                 "For assets: all frames of this burst."
             ),
-            .optional("mediaType", \.mediaType, .name(MediaType.self), "For assets: only this type."),
+            .optional("mediaType", \.mediaType, .nameOrNumber(MediaType.self), "For assets: only this type."),
             .optional(
                 "type",
                 \.collectionType,
-                .text(maxBytes: 64),
-                "For collections: album, smartAlbum, moment. For lists: folder, smartFolder, momentList."
+                .nameOrNumber,
+                "For collections: album, smartAlbum, moment. For lists: folder, smartFolder, momentList. Or PhotoKit's "
+                    + "number."
             ),
-            .optional("subtype", \.collectionSubtype, .text(maxBytes: 64), "For collections and lists."),
+            .optional(
+                "subtype",
+                \.collectionSubtype,
+                .nameOrNumber,
+                "For collections and lists: PhotoKit's name or number."
+            ),
             .optional(
                 "predicate",
                 \.predicate,
@@ -134,4 +140,43 @@ public struct FetchDescription: Sendable, Hashable, JSONTabled {
             .optional("inTrash", \.inTrash, .flag, "Only assets in the trash."),
         ]
     )
+}
+
+extension JSONType where Value == FetchDescription {
+    /// Returns the type of a fetch whose `kind` may be absent.
+    ///
+    /// - Parameter usual: the kind that the method fetches; nil if it accepts all
+    public static func fetch(of usual: FetchSubject? = nil) -> JSONType {
+        JSONType(
+            schema: FetchDescription.table.schema,
+            decode: { (json: JSON) throws(JSONProblem) in
+                var fetch = try FetchDescription.table.decode(json)
+                if json["kind"]?.isNull ?? true { fetch.kind = fetch.impliedKind(usual) }
+                return fetch
+            },
+            encode: { $0.json }
+        )
+    }
+}
+
+extension FetchDescription {
+    /// Returns the kind of a fetch that names none.
+    fileprivate func impliedKind(_ usual: FetchSubject?) -> FetchSubject {
+        // Only children of a folder are collections in something.
+        if usual == .collections, container != nil { return .children }
+        if let usual { return usual }
+        if let first = ids?.first {
+            return switch first.kind {
+            case .asset: .assets
+            case .assetCollection: .collections
+            case .collectionList: .lists
+            }
+        }
+        if let containing { return containing.kind == .asset ? .collections : .lists }
+        if let collectionType {
+            if CollectionType(rawValue: collectionType) != nil { return .collections }
+            if ListType(rawValue: collectionType) != nil { return .lists }
+        }
+        return .assets
+    }
 }

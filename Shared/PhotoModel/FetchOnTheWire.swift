@@ -122,10 +122,11 @@ extension Fetch {
         _: Value.Type
     ) throws(PredicateError) -> Value? {
         guard let text else { return nil }
-        guard let value = Value(rawValue: text) else {
+        guard let value = Value(rawValue: text) ?? Int(text).flatMap({ Value(number: $0) }) else {
+            let known = Value.allCases.filter { $0.number != Int.max }.map { "\($0.rawValue) (\($0.number))" }
             throw PredicateError(
                 .invalidOptions,
-                "unknown \(member) \"\(text)\"",
+                "unknown \(member) \"\(text)\"; known are \(known.joined(separator: ", "))",
                 allowed: Value.allCases.map(\.rawValue)
             )
         }

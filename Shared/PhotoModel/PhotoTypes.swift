@@ -15,6 +15,36 @@ extension NumberedName {
     }
 }
 
+extension JSONType where Value: NumberedName {
+    /// Returns the type of a name, or of PhotoKit's number in its place. Values are written as names.
+    public static func nameOrNumber(_: Value.Type) -> JSONType {
+        let names = JSONType.name(Value.self)
+        return JSONType(
+            schema: names.schema(),
+            decode: { (json: JSON) throws(JSONProblem) in
+                if let value = json.intValue.flatMap(Int.init(exactly:)).flatMap({ Value(number: $0) }) { return value }
+                return try names.decode(json)
+            },
+            encode: names.encode
+        )
+    }
+}
+
+extension JSONType where Value == String {
+    /// The type of a name that is checked later; a number is accepted too and becomes its digits.
+    static var nameOrNumber: JSONType {
+        let names = JSONType.text(maxBytes: 64)
+        return JSONType(
+            schema: ["anyOf": [names.schema(), ["type": "integer", "minimum": 0]]],
+            decode: { (json: JSON) throws(JSONProblem) in
+                if let number = json.intValue { return String(number) }
+                return try names.decode(json)
+            },
+            encode: { .string($0) }
+        )
+    }
+}
+
 /// `PHAssetMediaType`
 public enum MediaType: String, NumberedName {
     case unknown, image, video, audio

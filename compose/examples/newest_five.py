@@ -18,7 +18,7 @@ def call(service, method, **params):
 
 
 # Step 1: fetch the five newest assets from the catalog.
-newest = {"kind": "assets", "sort": [{"key": "creationDate", "ascending": False}], "limit": 5}
+newest = {"sort": [{"key": "creationDate", "ascending": False}], "limit": 5}
 reply = call("catalog", "fetch.assets", fetch=newest)
 
 # Step 2: request an image of each asset from the thumbnailer, and save its attachment.

@@ -51,11 +51,14 @@ final class FetchEngine: Sendable {
 
     // MARK: Assets
 
+    /// Returns a page in the form that the request names.
+    func assetPage(_ request: FetchAssets, owner: String) async throws -> JSON {
+        if request.form.isIDsOnly { return try await identifiers(request, owner: owner) }
+        return request.form.applied(to: try await assets(request, owner: owner).json)
+    }
+
     func assets(_ request: FetchAssets, owner: String = "") async throws -> FetchAssets.Result {
-        let fetch = try resolved(request.fetch, owner: owner)
-        guard fetch.kind.entityClass == .asset else {
-            throw ErrorCode.invalidOptions.error("fetch.assets accepts the kind assets")
-        }
+        let fetch = try resolvedAssets(request, owner)
         return try await store.read { [cache, quarantine] reader in
             let (head, token) = try Self.moment(request.token, reader)
             let rows = ResultRows(reader: reader, head: head, cache: cache)
@@ -82,13 +85,49 @@ final class FetchEngine: Sendable {
                     assets: try rows.assets(Array(page), at: token.sequence)
                 )
             }
-            // The owner of a transient collection knows its members.
-            if case .assets(.ids(let list)) = fetch.kind, request.fetch.ids != nil {
-                result.missing = try Self.missing(list, token.sequence, head, reader)
-            }
+            try Self.addAbsent(to: &result, request, fetch, head, reader)
             result.quarantined = quarantine.entries(of: result.assets)
             return result
         }
+    }
+
+    private func resolvedAssets(_ request: FetchAssets, _ owner: String) throws -> Fetch {
+        let fetch = try resolved(request.fetch, owner: owner)
+        guard fetch.kind.entityClass == .asset else {
+            throw ErrorCode.invalidOptions.error("fetch.assets accepts the kind assets")
+        }
+        return fetch
+    }
+
+    /// Returns a page that has the identifiers of its assets only; the assets are not read.
+    private func identifiers(_ request: FetchAssets, owner: String) async throws -> JSON {
+        let fetch = try resolvedAssets(request, owner)
+        return try await store.read { [cache] reader in
+            let (head, token) = try Self.moment(request.token, reader)
+            let rows = try ResultRows(reader: reader, head: head, cache: cache).window(of: fetch, at: token.sequence)
+            let page = rows.dropFirst(min(request.from, rows.count)).prefix(request.count)
+            var result = FetchAssets.Result(token: token, count: rows.count, assets: [])
+            try Self.addAbsent(to: &result, request, fetch, head, reader)
+            guard case .object(var object) = result.json else { return .null }
+            let ids = try reader.assets.identifiers(Array(page))
+            object["assets"] = .array(ids.map { .object(JSONObject(distinct: [("id", .string($0.text))])) })
+            return .object(object)
+        }
+    }
+
+    /// Adds the requested identifiers that no asset has, and those of assets in the trash, to a page of a fetch by
+    /// identifiers.
+    private static func addAbsent(
+        to page: inout FetchAssets.Result,
+        _ request: FetchAssets,
+        _ fetch: Fetch,
+        _ head: LibraryHead,
+        _ reader: LibraryReader
+    ) throws {
+        // The owner of a transient collection knows its members.
+        guard case .assets(.ids(let list)) = fetch.kind, request.fetch.ids != nil else { return }
+        page.missing = try missing(list, page.sequence, head, reader)
+        if !fetch.inTrash { page.trashed = try trashed(list, page.sequence, head, reader) }
     }
 
     func objects(_ request: FetchObjects, owner: String = "") async throws -> FetchAssets.Result {
@@ -261,6 +300,21 @@ final class FetchEngine: Sendable {
         return try list.ids.filter { id in
             if moment < head.sequence, let earlier = try past.earlier(id) { return earlier == nil }
             return try reader.assets.rowNumber(of: id) == nil
+        }
+    }
+
+    private static func trashed(
+        _ list: IDList,
+        _ moment: Int64,
+        _ head: LibraryHead,
+        _ reader: LibraryReader
+    ) throws -> [ObjectID] {
+        let now = try reader.assets.trashed(among: list.ids)
+        guard moment < head.sequence else { return list.ids.filter(now.contains) }
+        let past = HistoricalState(reader: reader, moment: moment, head: head)
+        return try list.ids.filter { id in
+            if let earlier = try past.earlier(id) { return earlier?.trashedDate != nil }
+            return now.contains(id)
         }
     }
 }

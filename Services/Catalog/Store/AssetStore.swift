@@ -163,6 +163,15 @@ struct AssetStore {
         return try texts.map(AssetRowMapping.identifier)
     }
 
+    /// Returns the assets of a list that are in the trash.
+    func trashed(among ids: [ObjectID]) throws -> Set<ObjectID> {
+        let list = "[" + ids.map { "\"\($0.text)\"" }.joined(separator: ",") + "]"
+        let statement = try database.cachedStatement(
+            sql: "SELECT id FROM asset WHERE id IN (SELECT value FROM json_each(?)) AND trashed_date IS NOT NULL"
+        )
+        return Set(try String.fetchAll(statement, arguments: [list]).map(AssetRowMapping.identifier))
+    }
+
     /// Returns the frames of a burst, ordered by identifier.
     func frames(ofBurst identifier: String, limit: Int) throws -> [ObjectID] {
         let statement = try database.cachedStatement(

@@ -14,7 +14,7 @@ public enum ChangeBrokerRequest: ServiceRequest {
 
     public static let table = MethodTable<ChangeBrokerRequest>([
         .method(since),
-        .method(follow),
+        .method(follow, notifications: [.feedRecords, .feedProgress]),
         .method(head),
         .method(observe, limits: .large),
         .method(unobserve),

@@ -21,10 +21,10 @@ public enum EditorRequest: ServiceRequest {
             begin,
             attachments: "Response: adjustment data, input and display-size image, numbered as in the result."
         ),
-        .method(apply, limits: .large),
+        .method(apply, notifications: [.editsProgress], limits: .large),
         .method(preview, attachments: "Response: the image.", limits: .large),
         .method(revert),
-        .method(copy, limits: .large),
+        .method(copy, notifications: [.editsProgress], limits: .large),
         .method(suggest),
         .method(history),
         .method(undo),

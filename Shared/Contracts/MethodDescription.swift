@@ -10,13 +10,20 @@ public struct MethodDescription: Sendable {
     public let attachments: String
     /// The endpoint that a notification is pushed to; it has no response. Nil for a request.
     public let pushedTo: String?
+    /// The notifications that it may send before its response.
+    public let notifications: [NotificationDescription]
 
-    public init<R: Request>(_: R.Type, attachments: String = "") {
+    public init<R: Request>(
+        _: R.Type,
+        attachments: String = "",
+        notifications: [NotificationDescription] = []
+    ) {
         self.name = R.method
         self.summary = R.table.summary
         self.params = R.table.schema
         self.result = R.Result.table.schema
         self.attachments = attachments
+        self.notifications = notifications
         self.pushedTo = nil
     }
 
@@ -27,6 +34,7 @@ public struct MethodDescription: Sendable {
         self.params = N.table.schema
         self.result = [:]
         self.attachments = ""
+        self.notifications = []
         self.pushedTo = endpoint
     }
 }

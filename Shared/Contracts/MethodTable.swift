@@ -39,14 +39,16 @@ public struct MethodTable<Requests: Sendable>: Sendable {
         /// - Parameters:
         ///   - make: the case of the method's request
         ///   - attachments: description of the attachments, for the documentation; empty if there are none
+        ///   - notifications: the notifications that may precede the response
         ///   - limits: whether a request may have attachments, and its maximum JSON size (1 MiB by default)
         static func method<R: Request>(
             _ make: @escaping @Sendable (R) -> Requests,
             attachments: String = "",
+            notifications: [NotificationDescription] = [],
             limits: MethodLimits = .usual
         ) -> Row {
             Row(
-                description: MethodDescription(R.self, attachments: attachments),
+                description: MethodDescription(R.self, attachments: attachments, notifications: notifications),
                 limits: limits
             ) { params throws(RPCError) in
                 make(try R(params: params))
@@ -63,10 +65,7 @@ public struct MethodTable<Requests: Sendable>: Sendable {
 
     func read(_ method: String, _ params: JSON) throws(RPCError) -> Requests {
         guard let read = readers[method] else {
-            throw ErrorCode.methodNotFound.error(
-                "unknown method \(method.prefix(64)); rpc.discover lists the methods of this service",
-                ["methods": JSON(descriptions.map(\.name))]
-            )
+            throw MethodOwners.methodNotFound(method, methods: descriptions.map(\.name))
         }
         return try read(params)
     }
@@ -76,7 +75,18 @@ extension MethodLimits {
     /// 4 MiB of JSON: for fetches, whose predicates may list values, and requests that name thousands of assets.
     static let large = MethodLimits(maxJSONBytes: 4 << 20)
     /// 16 MiB of JSON, the maximum of a message, and attachments: for transactions.
-    static let transaction = MethodLimits(maxJSONBytes: 16 << 20, takesAttachments: true)
+    static let transaction = MethodLimits(
+        maxJSONBytes: 16 << 20,
+        takesAttachments: true,
+        advice:
+            "send the bytes of larger files with upload.begin, upload.append and upload.finish and name the upload in "
+            + "the request, name files on the catalog's machine by path, and split a long list of requests"
+    )
     /// The default JSON size, and attachments.
-    static let withAttachments = MethodLimits(takesAttachments: true)
+    static let withAttachments = MethodLimits(
+        takesAttachments: true,
+        advice:
+            "append the bytes in several requests, each with one attachment of at most 8 MiB and the offset that it "
+            + "begins at"
+    )
 }

@@ -52,6 +52,12 @@ public enum PublishedMessage: Sendable {
                 "an edit is a notification: {\"jsonrpc\": \"2.0\", \"method\": \"\(PublishEdit.method)\", \"params\": {…}}"
             )
         }
+        let allowed = ["jsonrpc", "method", "params"]
+        if let other = json.objectValue?.members.first(where: { !allowed.contains($0.name) })?.name {
+            throw .invalidRequest(
+                "an edit has the members jsonrpc, method and params; \(other.prefix(64)) belongs inside params"
+            )
+        }
         guard frames.count == 1 else { throw .invalidRequest("an edit has one frame, not \(frames.count)") }
         let bytes = params.bytes.count
         guard bytes <= ChangeRequest.AcceptEdit.maxContentBytes else {

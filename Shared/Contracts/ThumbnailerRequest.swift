@@ -21,9 +21,10 @@ public enum ThumbnailerRequest: ServiceRequest {
         .method(
             image,
             attachments: "Response, image.degraded: the image, in one or more frames; above \(ImageDelivery.inReply) "
-                + "bytes it is sent in image.chunk notifications before the response."
+                + "bytes it is sent in image.chunk notifications before the response.",
+            notifications: [.imageDegraded, .imageChunk]
         ),
-        .method(data, attachments: "As image.request."),
+        .method(data, attachments: "As image.request.", notifications: [.imageChunk]),
         .method(sheet, attachments: "Response: the image."),
         .method(openCache),
         .method(configureCache),

@@ -330,7 +330,9 @@ extension JSONType where Value == String {
             schema: ["type": "string", "maxLength": JSON(maxBytes)],
             decode: { (json: JSON) throws(JSONProblem) in
                 guard let text = json.stringValue else { throw JSONProblem("expected text") }
-                guard text.utf8.count <= maxBytes else { throw JSONProblem("longer than \(maxBytes) bytes") }
+                guard text.utf8.count <= maxBytes else {
+                    throw JSONProblem("longer than \(maxBytes) bytes: \(text.utf8.count)")
+                }
                 return text
             },
             encode: { .string($0) }
@@ -412,7 +414,9 @@ extension JSONType {
             schema: ["type": "array", "items": element.schema(), "maxItems": JSON(limit)],
             decode: { (json: JSON) throws(JSONProblem) in
                 guard let elements = json.arrayValue else { throw JSONProblem("expected a list") }
-                guard elements.count <= limit else { throw JSONProblem("more than \(limit) elements") }
+                guard elements.count <= limit else {
+                    throw JSONProblem("more than \(limit) elements: \(elements.count); use several requests")
+                }
                 var values: [Element] = []
                 values.reserveCapacity(elements.count)
                 for (index, json) in elements.enumerated() {

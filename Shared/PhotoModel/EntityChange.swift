@@ -12,12 +12,15 @@ public struct EntityChange<Entity: JSONTabled & Hashable>: Sendable, Hashable {
         self.after = after
     }
 
+    /// The JSON Schema of a change.
+    public static var schema: JSON {
+        let state: JSON = ["anyOf": [Entity.table.schema, ["type": "null"]]]
+        return ["type": "object", "properties": ["before": state, "after": state], "required": ["before", "after"]]
+    }
+
     static var type: JSONType<EntityChange> {
         JSONType(
-            schema: [
-                "type": "object",
-                "properties": ["before": Entity.table.schema, "after": Entity.table.schema],
-            ],
+            schema: schema,
             decode: { (json: JSON) throws(JSONProblem) in
                 guard case .object(let object) = json else { throw JSONProblem("expected an object") }
                 var change = EntityChange(before: nil, after: nil)

@@ -112,7 +112,7 @@ public struct FetchDescription: Sendable, Hashable, JSONTabled {
             .optional(
                 "predicate",
                 \.predicate,
-                .any,
+                .predicate,
                 "A condition: NSPredicate's text, {\"format\": text, \"arguments\": [values]}, or a tree."
             ),
             .defaulted(

@@ -194,7 +194,7 @@ struct FetchServiceTests {
         try await CatalogFixture.with(folder) { catalog in
             _ = try await catalog.importImages([image(1)])
             let document = try await catalog.client.call("rpc.discover").result
-            #expect(document["methods"]?.arrayValue?.count == CatalogRequest.methods.count)
+            #expect(document["methods"]?.arrayValue?.count == CatalogRequest.methods.count + 2)
             let figures = try await catalog.client.call("figures").result
             #expect(figures["writes"]?["transactions"] == 1 && figures["library"]?["assets"] == 1)
             let unknown = await rpcError { try await catalog.client.call("fetch.everything") }

@@ -291,7 +291,7 @@ struct HistoryTests {
                     #expect(
                         methods == [
                             "feed.follow", "feed.head", "feed.since", "fetch.details", "fetch.observe",
-                            "fetch.unobserve", "figures", "health", "rpc.discover",
+                            "fetch.unobserve", "figures", "health", "rpc.cancel", "rpc.credit", "rpc.discover",
                         ]
                     )
                     await fixture.catalog.commit(times: 2)

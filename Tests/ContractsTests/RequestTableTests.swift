@@ -93,9 +93,68 @@ struct RequestTableTests {
             let names = methods.map(\.name)
             #expect(Set(names).count == names.count)
             let document = openRPCDocument(service: "x", version: "0", methods: methods)
-            #expect(document["methods"]?.arrayValue?.count == methods.count)
+            #expect(document["methods"]?.arrayValue?.count == methods.count + 2, "rpc.cancel and rpc.credit")
             #expect(try JSON(parsing: document.bytes) == document)
         }
+    }
+
+    @Test func `a page has more than a thousand objects only if they are identifiers`() throws {
+        let page = try FetchAssets(params: ["count": 100_000, "members": ["id", "id"]])
+        #expect(page.count == 100_000 && page.form.isIDsOnly)
+        #expect(try FetchAssets(params: page.json).json == page.json)
+        for params: JSON in [["count": 1001], ["count": 1001, "members": ["id", "rating"]], ["members": []]] {
+            #expect(throws: RPCError.self) { try FetchAssets(params: params) }
+        }
+        #expect(throws: RPCError.self) { try FetchAssets(params: ["count": 100_001, "members": ["id"]]) }
+    }
+
+    @Test func `the form of a page selects members and writes dates`() throws {
+        let form = ObjectForm(members: ["id", "creationDate"], dates: .rfc3339)
+        let page: JSON = [
+            "count": 1, "creationDate": 5,
+            "assets": [["id": "a", "creationDate": 1_500_000, "rating": 3]],
+            "quarantined": [["digest": "d", "date": 0]],
+        ]
+        #expect(
+            form.applied(to: page).text
+                == #"{"count":1,"creationDate":5,"assets":[{"id":"a","creationDate":"1970-01-01T00:00:01.500000Z"}],"#
+                + #""quarantined":[{"digest":"d","date":"1970-01-01T00:00:00Z"}]}"#
+        )
+        #expect(ObjectForm().applied(to: page) == page)
+    }
+
+    @Test func `a fetch without a kind has the kind of its method, or the one that its members imply`() throws {
+        func kind(_ fetch: JSON) throws -> FetchSubject {
+            try FetchCounts(params: ["fetches": [fetch]]).fetches[0].kind
+        }
+        #expect(try FetchCollections(params: ["fetch": [:]]).fetch.kind == .collections)
+        #expect(try FetchCollections(params: ["fetch": ["in": .string(ObjectID.root.text)]]).fetch.kind == .children)
+        #expect(try FetchLists(params: ["fetch": ["limit": 3]]).fetch.kind == .lists)
+        #expect(try FetchCollections(params: ["fetch": ["kind": "assets"]]).fetch.kind == .assets)
+        #expect(try kind([:]) == .assets)
+        #expect(try kind(["ids": [.string(ObjectID.root.text)]]) == .lists)
+        #expect(try kind(["type": "moment"]) == .collections)
+        #expect(try kind(["type": "momentList"]) == .lists)
+        #expect(try kind(["containing": .string(asset.text)]) == .collections)
+        #expect(try FetchCounts(params: ["fetches": [["type": 1, "subtype": 2]]]).fetches[0].collectionType == "1")
+    }
+
+    @Test func `dates are accepted as text and as microseconds`() throws {
+        func date(_ json: JSON) throws -> Int64?? { try AssetPatch(json: ["creationDate": json]).creationDate }
+        #expect(try date("1970-01-01T01:00:00.5+01:00") == 500_000)
+        #expect(try date("1970-01-02") == 86_400_000_000)
+        #expect(try date(7) == 7)
+        #expect(try date(.null) == .some(nil))
+        for json: JSON in ["noon", "", true, 1.5, 300_000_000_000_000_000] {
+            #expect(throws: JSONProblem.self) { try date(json) }
+        }
+    }
+
+    @Test func `a method of another service is named with its service`() throws {
+        let error = #expect(throws: RPCError.self) { try CatalogRequest(method: "image.request", params: [:]) }
+        #expect(error?.data["services"] == ["thumbnailer"])
+        let typo = #expect(throws: RPCError.self) { try EditorRequest(method: "edits.aply", params: [:]) }
+        #expect(typo?.data["similar"] == ["edits.apply"])
     }
 
     @Test func `the error of an unknown method lists the known ones`() throws {

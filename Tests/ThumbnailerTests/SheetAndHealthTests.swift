@@ -66,7 +66,7 @@ extension ThumbnailerWorkerTests {
                 #expect(metrics["requests"] != nil)
                 let document = try await fixture.client.ask(Discover()).result.members
                 #expect(document["info"]?["title"] == "thumbnailer")
-                #expect(document["methods"]?.arrayValue?.count == ThumbnailerRequest.methods.count)
+                #expect(document["methods"]?.arrayValue?.count == ThumbnailerRequest.methods.count + 2)
             }
         }
 

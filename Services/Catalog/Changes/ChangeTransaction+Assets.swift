@@ -143,7 +143,9 @@ extension ChangeTransaction {
             // Keywords to add that are already present and keywords to remove that are absent are ignored (T-27).
             let leaving = Set(request.removeKeywords.map(nfc))
             let all = asset.keywords.filter { !leaving.contains($0) } + request.addKeywords
-            guard all.count <= 1024 else { throw ErrorCode.limitExceeded.error("an asset has at most 1024 keywords") }
+            guard all.count <= 1024 else {
+                throw ErrorCode.limitExceeded.error("an asset has at most 1024 keywords; remove some first")
+            }
             try asset.apply(AssetPatch(keywords: all))
         }
         try set(asset)

@@ -44,7 +44,8 @@ struct KeyDelivery: Sendable {
                 total += key.bytes.count + 4
                 guard keys.count <= maxCount, total <= maxBytes else {
                     throw ErrorCode.limitExceeded.error(
-                        "the result has more than \(maxCount) keys, or their bytes more than \(maxBytes)",
+                        "the result has more than \(maxCount) keys, or their bytes more than \(maxBytes); "
+                            + "narrow the fetch, or read pages with fetch.assets and members [\"id\"]",
                         ["limit": JSON(maxCount)]
                     )
                 }

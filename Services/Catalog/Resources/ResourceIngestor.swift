@@ -290,7 +290,8 @@ struct ResourceIngestor: Sendable {
         let bytes = try attachment(data.attachment, context)
         guard bytes.count <= AdjustmentData.maxBytes else {
             throw ErrorCode.limitExceeded.error(
-                "adjustment data has at most \(AdjustmentData.maxBytes) bytes",
+                "adjustment data has at most \(AdjustmentData.maxBytes) bytes, this has \(bytes.count); store the "
+                    + "description of the edit, not images",
                 ["limit": JSON(AdjustmentData.maxBytes)]
             )
         }
@@ -331,7 +332,11 @@ struct ResourceIngestor: Sendable {
         case .upload, nil: throw ErrorCode.invalidParams.error("a sidecar names an attachment or a path")
         }
         guard bytes.count <= SidecarMetadata.maxBytes else {
-            throw ErrorCode.limitExceeded.error("a sidecar has at most \(limit) bytes", ["limit": .int(limit)])
+            throw ErrorCode.limitExceeded.error(
+                "a sidecar has at most \(limit) bytes, this has \(bytes.count); import the file without it and set its "
+                    + "values with asset.update",
+                ["limit": .int(limit)]
+            )
         }
         return try await extractor.sidecar(bytes, name: sidecar.path ?? sidecar.originalFilename ?? "the sidecar")
     }

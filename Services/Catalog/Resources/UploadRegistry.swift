@@ -84,7 +84,8 @@ actor UploadRegistry {
         let remainingBytes = min(limits.bytes, limits.bytesPerIdentity - used)
         guard request.size ?? 0 <= remainingBytes, remainingBytes > 0 else {
             throw ErrorCode.limitExceeded.error(
-                "an upload may have at most \(remainingBytes) bytes now",
+                "an upload may have at most \(remainingBytes) bytes now; import what is uploaded already first, cancel "
+                    + "uploads, or name files on the catalog's machine by path",
                 ["limit": .int(remainingBytes)]
             )
         }
@@ -98,12 +99,12 @@ actor UploadRegistry {
     func append(_ request: AppendUpload, _ attachments: [Bytes], owner: String) async throws -> AppendUpload.Result {
         var upload = try await open(request.upload, owner)
         guard attachments.count == 1 else {
-            throw ErrorCode.invalidParams.error("upload.append needs exactly one attachment, the next bytes")
+            throw ErrorCode.invalidParams.error("upload.append needs exactly one attachment, the next at most 8 MiB")
         }
         let bytes = attachments[0]
         guard bytes.count <= BeginUpload.chunkBytes else {
             throw ErrorCode.limitExceeded.error(
-                "an append has at most \(BeginUpload.chunkBytes) bytes",
+                "an append has at most \(BeginUpload.chunkBytes) bytes; append the rest with further requests",
                 ["limit": JSON(BeginUpload.chunkBytes)]
             )
         }
@@ -122,7 +123,8 @@ actor UploadRegistry {
         let used = uploads.values.reduce(Int64(0)) { $1.owner == owner && !$1.isTaken ? $0 + $1.size : $0 }
         guard Int64(bytes.count) <= limits.bytesPerIdentity - used else {
             throw ErrorCode.limitExceeded.error(
-                "all uploads of \(owner) together may have at most \(limits.bytesPerIdentity) bytes",
+                "all uploads of \(owner) together may have at most \(limits.bytesPerIdentity) bytes; import what is "
+                    + "uploaded already first, or cancel uploads",
                 ["limit": .int(limits.bytesPerIdentity)]
             )
         }

@@ -56,7 +56,7 @@ extension ServiceName {
         switch self {
         case .catalog: CatalogRequest.methods
         case .thumbnailer: ThumbnailerRequest.methods
-        case .editor: EditorRequest.methods
+        case .editor: EditorRequest.methods + EditorRequest.notifications
         case .changeBroker: ChangeBrokerRequest.methods
         }
     }

@@ -45,7 +45,7 @@ struct ProtocolPage {
 
     private mutating func write() {
         lines = Self.introduction
-        let common: Set<String> = ["rpc.discover", "health", "figures"]
+        let common: Set<String> = ["rpc.cancel", "rpc.credit", "rpc.discover", "health", "figures"]
         writeCommonParameters()
         lines += ["", "## Every service"]
         for method in methods(of: .catalog) where common.contains(name(of: method)) { write(method) }
@@ -89,8 +89,10 @@ struct ProtocolPage {
         carried out once; other content under them is `id_reused`. A read with `atLeast`, a token, waits until the service
         has reached that moment.
 
-        An unknown parameter is refused. A client ignores result members that it does not know. Dates are integers:
-        microseconds since 1970-01-01 UTC. The endpoints are listed in [architecture](architecture.md#endpoints).
+        An unknown parameter is refused, and so is a member beside `jsonrpc`, `id`, `method` and `params`. A client ignores
+        result members that it does not know. Dates are integers: microseconds since 1970-01-01 UTC; RFC 3339 text is
+        accepted wherever a date is expected, and `"dates": "rfc3339"` asks for it in the pages of a fetch. `rpc.discover`
+        has JSON Schemas of predicates, records, notifications and the messages of each topic of the feed. The endpoints are listed in [architecture](architecture.md#endpoints).
         """.split(separator: "\n", omittingEmptySubsequences: false).map(String.init)
 
     private mutating func writeCommonParameters() {
@@ -104,6 +106,14 @@ struct ProtocolPage {
         let name = name(of: method)
         lines += ["", "### `\(name)`", "", method["summary"]?.stringValue ?? ""]
         if let attachments = method["x-attachments"]?.stringValue { lines += ["", "Attachments: \(attachments)"] }
+        for notification in method["x-notifications"]?.arrayValue ?? [] {
+            let members = notification["params"]?["properties"]?.objectValue?.members.map { "`\($0.name)`" } ?? []
+            lines += [
+                "",
+                "Notification `\(notification["name"]?.stringValue ?? "")` {\(members.joined(separator: ", "))}: "
+                    + (notification["summary"]?.stringValue ?? ""),
+            ]
+        }
         if let endpoint = method["x-pushed-to"]?.stringValue { lines += ["", "Pushed to `\(endpoint)`; no reply."] }
         let params = method["params"]?.arrayValue ?? []
         if params.isEmpty {
@@ -178,6 +188,9 @@ private struct ProtocolTypes {
 
     /// Says in a few words what a value of a schema is.
     mutating func phrase(_ schema: JSON) -> String {
+        if let name = schema["$ref"]?.stringValue?.split(separator: "/").last {
+            return "`\(name)` of `rpc.discover`"
+        }
         if let choices = (schema["oneOf"] ?? schema["anyOf"])?.arrayValue {
             return choices.map { phrase($0) }.joined(separator: " or ")
         }

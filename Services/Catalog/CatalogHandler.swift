@@ -43,7 +43,7 @@ struct CatalogHandler: RequestHandler {
         let identity = context.identity
         try await catchUp.wait(for: request, context)
         switch request {
-        case .fetchAssets(let fetch): return Reply(try await fetches.assetPage(fetch, owner: identity))
+        case .fetchAssets(let fetch): return try await fetches.assetPage(fetch, owner: identity)
         case .fetchCollections(let fetch):
             return Reply(fetch.form.applied(to: try await fetches.collections(fetch, owner: identity).json))
         case .fetchLists(let fetch):

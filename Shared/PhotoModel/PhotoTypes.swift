@@ -20,7 +20,9 @@ extension JSONType where Value: NumberedName {
     public static func nameOrNumber(_: Value.Type) -> JSONType {
         let names = JSONType.name(Value.self)
         return JSONType(
-            schema: names.schema(),
+            schema: [
+                "anyOf": [names.schema(), ["type": "integer", "enum": .array(Value.allCases.map { JSON($0.number) })]]
+            ],
             decode: { (json: JSON) throws(JSONProblem) in
                 if let value = json.intValue.flatMap(Int.init(exactly:)).flatMap({ Value(number: $0) }) { return value }
                 return try names.decode(json)

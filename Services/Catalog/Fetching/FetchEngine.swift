@@ -1,5 +1,7 @@
+import Basics
 import Contracts
 import JSONValue
+import Messaging
 import PhotoModel
 
 /// Answers fetches: pages of a result at one sequence.
@@ -52,9 +54,9 @@ final class FetchEngine: Sendable {
     // MARK: Assets
 
     /// Returns a page in the form that the request names.
-    func assetPage(_ request: FetchAssets, owner: String) async throws -> JSON {
-        if request.form.isIDsOnly { return try await identifiers(request, owner: owner) }
-        return request.form.applied(to: try await assets(request, owner: owner).json)
+    func assetPage(_ request: FetchAssets, owner: String) async throws -> Reply {
+        if request.form.isIDsOnly { return Reply(encoded: try await identifiers(request, owner: owner)) }
+        return Reply(request.form.applied(to: try await assets(request, owner: owner).json))
     }
 
     func assets(_ request: FetchAssets, owner: String = "") async throws -> FetchAssets.Result {
@@ -99,8 +101,8 @@ final class FetchEngine: Sendable {
         return fetch
     }
 
-    /// Returns a page that has the identifiers of its assets only; the assets are not read.
-    private func identifiers(_ request: FetchAssets, owner: String) async throws -> JSON {
+    /// Returns the text of a page that has the identifiers of its assets only; the assets are not read.
+    private func identifiers(_ request: FetchAssets, owner: String) async throws -> [Bytes] {
         let fetch = try resolvedAssets(request, owner)
         return try await store.read { [cache] reader in
             let (head, token) = try Self.moment(request.token, reader)
@@ -108,10 +110,11 @@ final class FetchEngine: Sendable {
             let page = rows.dropFirst(min(request.from, rows.count)).prefix(request.count)
             var result = FetchAssets.Result(token: token, count: rows.count, assets: [])
             try Self.addAbsent(to: &result, request, fetch, head, reader)
-            guard case .object(var object) = result.json else { return .null }
-            let ids = try reader.assets.identifiers(Array(page))
-            object["assets"] = .array(ids.map { .object(JSONObject(distinct: [("id", .string($0.text))])) })
-            return .object(object)
+            var members = AssetPage.table.encode(result)
+            members["assets"] = nil
+            // The list takes the place of the closing brace.
+            let text = JSON.object(members).bytes.dropLast() + Bytes(",\"assets\":[".utf8)
+            return [Bytes(text), try reader.assets.encodedIdentifiers(page), Bytes("]}".utf8)]
         }
     }
 

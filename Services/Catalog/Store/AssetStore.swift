@@ -110,6 +110,38 @@ struct AssetStore {
         }
     }
 
+    /// Returns the identifiers of rows in the given order as JSON text, `{"id":"…"},{"id":"…"}`: without a value for
+    /// each, because a page may have a hundred thousand.
+    ///
+    /// - Throws: ``DamagedRow`` if a row has no identifier
+    func encodedIdentifiers(_ rows: ArraySlice<Int64>) throws -> Bytes {
+        var list = "["
+        list.reserveCapacity(rows.count * 8)
+        for row in rows {
+            if list.utf8.count > 1 { list += "," }
+            list += String(row)
+        }
+        list += "]"
+        let statement = try database.cachedStatement(
+            sql: """
+                SELECT coalesce(a.id, (SELECT d.id FROM departed d WHERE d.row = e.value))
+                FROM json_each(?) e LEFT JOIN asset a ON a.row = e.value ORDER BY e.key
+                """
+        )
+        let ids = try Optional<String>.fetchCursor(statement, arguments: [list])
+        var text = Bytes()
+        text.reserveCapacity(rows.count * (ObjectID.length + 10))
+        while let id = try ids.next() {
+            guard let id else { throw DamagedRow("a row has no identifier") }
+            text += text.isEmpty ? Self.first : Self.next
+            text += id.utf8
+            text += Self.end
+        }
+        return text
+    }
+
+    private static let (first, next, end) = (Bytes("{\"id\":\"".utf8), Bytes(",{\"id\":\"".utf8), Bytes("\"}".utf8))
+
     func identifiersByRow(_ rows: Set<Int64>) throws -> [Int64: ObjectID] {
         var ids: [Int64: ObjectID] = [:]
         ids.reserveCapacity(rows.count)

@@ -177,6 +177,52 @@ INLINED void grain(const safelight_colour_step *step, size_t column, size_t row,
     }
 }
 
+INLINED void table_curves(const safelight_colour_step *step, float *red, float *green, float *blue, size_t count) {
+    const float *table = step->curves[0];
+    float strength = step->numbers[0];
+    int32_t most = (int32_t)step->numbers[1] - 1;
+    float *channels[3] = {red, green, blue};
+    for (int c = 0; c < 3; c++) {
+        for (size_t i = 0; i < count; i++) {
+            float value = clipped(channels[c][i]), at = value * (float)most;
+            int32_t index = (int32_t)at;
+            index = index > most - 1 ? most - 1 : index;
+            float rest = at - (float)index, low = table[3 * index + c], high = table[3 * index + 3 + c];
+            channels[c][i] = value + strength * (low + rest * (high - low) - value);
+        }
+    }
+}
+
+INLINED void table_cube(const safelight_colour_step *step, float *red, float *green, float *blue, size_t count) {
+    const float *table = step->curves[0];
+    float strength = step->numbers[0];
+    int32_t most = (int32_t)step->numbers[1] - 1;
+    ptrdiff_t across = 3 * ((ptrdiff_t)most + 1), down = across * ((ptrdiff_t)most + 1);
+    for (size_t i = 0; i < count; i++) {
+        float value[3] = {clipped(red[i]), clipped(green[i]), clipped(blue[i])}, rest[3], result[3];
+        int32_t index[3];
+        for (int c = 0; c < 3; c++) {
+            float at = value[c] * (float)most;
+            index[c] = (int32_t)at > most - 1 ? most - 1 : (int32_t)at;
+            rest[c] = at - (float)index[c];
+        }
+        const float *corner = table + 3 * (ptrdiff_t)index[0] + across * index[1] + down * index[2];
+        for (int c = 0; c < 3; c++) {
+            float plane[2];
+            for (int b = 0; b < 2; b++) {
+                const float *p = corner + b * down + c;
+                float low = p[0] + rest[0] * (p[3] - p[0]);
+                float high = p[across] + rest[0] * (p[across + 3] - p[across]);
+                plane[b] = low + rest[1] * (high - low);
+            }
+            result[c] = plane[0] + rest[2] * (plane[1] - plane[0]);
+        }
+        red[i] = value[0] + strength * (result[0] - value[0]);
+        green[i] = value[1] + strength * (result[1] - value[1]);
+        blue[i] = value[2] + strength * (result[2] - value[2]);
+    }
+}
+
 INLINED void take_steps(const safelight_colour_step *steps, size_t step_count, size_t column, size_t row, float *red,
                        float *green, float *blue, size_t count) {
     for (size_t s = 0; s < step_count; s++) {
@@ -195,6 +241,8 @@ INLINED void take_steps(const safelight_colour_step *steps, size_t step_count, s
         case SAFELIGHT_TONING: toning(step->numbers, red, green, blue, count); break;
         case SAFELIGHT_VIGNETTE: vignette(step, column, row, red, green, blue, count); break;
         case SAFELIGHT_GRAIN: grain(step, column, row, red, green, blue, count); break;
+        case SAFELIGHT_TABLE_CURVES: table_curves(step, red, green, blue, count); break;
+        case SAFELIGHT_TABLE_CUBE: table_cube(step, red, green, blue, count); break;
         default: break;
         }
     }

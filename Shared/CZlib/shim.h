@@ -2,6 +2,6 @@
 #define SAFELIGHT_CZLIB_H
 #include <zlib.h>
 
-/* inflateInit is a macro and therefore not imported by Swift. */
+/* inflateInit and deflateInit are macros and therefore not imported by Swift. */
 static inline int safelight_inflate_start(z_stream *stream) { return inflateInit(stream); }
 #endif

@@ -82,6 +82,9 @@ extension AdjustmentKind {
         }
     }
 
+    /// The most characters of the table of a `lut`: about 1.4 MB, so that the list fits into adjustment data.
+    public static let largestTable = 1_900_000
+
     var declaredColour: Declared {
         switch self {
         case .temperature:
@@ -142,6 +145,22 @@ extension AdjustmentKind {
                 "Mixes with a monochrome image: Y + 2 Y (1 - Y) t, where t is the pure colour of the hue less "
                     + "its own Y, so that the tone keeps its brightness.",
                 [Self.slider(0...1, byDefault: 1), Self.shape("hue", 0...360, "degrees", 35)]
+            )
+        case .lut:
+            (
+                "Looks colours up in a table (a film look): each colour is mixed with the table's, on encoded values. "
+                    + "Between the points of the table values are linear in each direction. Without a table nothing changes.",
+                [
+                    Self.slider(0...1, byDefault: 1),
+                    AdjustmentParameter(
+                        "table",
+                        .table(maxCharacters: Self.largestTable),
+                        "a PNG or a .cube file in Base64: the PNG a HALD CLUT, or any PNG whose pixels, row by row, are "
+                            + "the points of a cube, red changing fastest; one row is a curve for each channel",
+                        byDefault: .word(""),
+                        isShape: true
+                    ),
+                ]
             )
         default:
             (

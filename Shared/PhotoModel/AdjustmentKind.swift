@@ -7,7 +7,7 @@ public enum AdjustmentKind: String, Sendable, Hashable, CaseIterable {
     case crop, straighten, rotate, flip, perspective, resize
     case noiseReduction
     case exposure, brightness, contrast, highlights, shadows, whites, blacks, levels, curve
-    case temperature, tint, saturation, vibrance, hsl, blackAndWhite, blackAndWhiteMix, sepia, toning, splitToning
+    case temperature, tint, saturation, vibrance, hsl, blackAndWhite, blackAndWhiteMix, sepia, toning, splitToning, lut
     case clarity, sharpen
     case vignette, grain
     case textWatermark, pictureWatermark
@@ -96,7 +96,7 @@ extension AdjustmentKind {
             stage = .colour
             (meaning, parameters) = declaredTone
         case .temperature, .tint, .saturation, .vibrance, .hsl, .blackAndWhite, .blackAndWhiteMix, .sepia, .toning,
-            .splitToning:
+            .splitToning, .lut:
             stage = .colour
             (meaning, parameters) = declaredColour
         case .noiseReduction:

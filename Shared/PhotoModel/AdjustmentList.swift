@@ -13,9 +13,16 @@ public struct AdjustmentList: Sendable, Hashable {
 
     /// The operations in the order of the list.
     public var operations: [Adjustment]
+    /// The engine that rendered the list, and its version; nil for the fused pass of version 1.
+    ///
+    /// It is part of the list so that a copy, a preset and an undo repeat what was rendered. Lists of the default engine
+    /// have no such member, so that readers which do not know engines read them as before; they refuse the others,
+    /// because they could not repeat them.
+    public var engine: AppliedEngine?
 
-    public init(operations: [Adjustment] = []) {
+    public init(operations: [Adjustment] = [], engine: AppliedEngine? = nil) {
         self.operations = operations
+        self.engine = engine
     }
 
     /// Decodes a list and checks every member against the tables of `AdjustmentKind`.
@@ -25,8 +32,9 @@ public struct AdjustmentList: Sendable, Hashable {
         guard let object = json.objectValue else {
             throw AdjustmentError(.malformed, allowed: ["an object {\"version\":1,\"operations\":[…]}"])
         }
-        for (name, _) in object.members where name != "version" && name != "operations" {
-            throw AdjustmentError(.unknownMember, member: name, allowed: ["version", "operations"])
+        let known = ["version", "engine", "operations"]
+        for (name, _) in object.members where !known.contains(name) {
+            throw AdjustmentError(.unknownMember, member: name, allowed: known)
         }
         guard object["version"]?.intValue == 1 else {
             throw AdjustmentError(.unknownVersion, member: "version", allowed: ["1"])
@@ -40,6 +48,17 @@ public struct AdjustmentList: Sendable, Hashable {
                 member: "operations",
                 allowed: ["at most \(Self.maximumCount) operations"]
             )
+        }
+        if let named = object["engine"] {
+            guard let applied = AppliedEngine(json: named) else {
+                throw AdjustmentError(
+                    .outOfRange,
+                    member: "engine",
+                    found: String(named.text.prefix(64)),
+                    allowed: ["{\"name\": \"fused\" or \"imagemagick\", \"version\": \"…\"}"]
+                )
+            }
+            engine = applied == .byDefault ? nil : applied
         }
         operations = []
         for (index, element) in elements.enumerated() {
@@ -70,7 +89,10 @@ public struct AdjustmentList: Sendable, Hashable {
 
     /// The canonical JSON form: every member written out, in the order of the tables. Equal lists have equal bytes.
     public var json: JSON {
-        ["version": 1, "operations": .array(operations.map(\.json))]
+        let list = JSON.array(operations.map(\.json))
+        return engine.map { ["version": 1, "engine": $0.json, "operations": list] } ?? [
+            "version": 1, "operations": list,
+        ]
     }
 
     /// True if the list changes nothing. Two flips that cancel each other count as a change.
@@ -95,7 +117,7 @@ public struct AdjustmentList: Sendable, Hashable {
             "x-forward": .string(forwardRule),
             "type": "object", "required": ["version", "operations"], "additionalProperties": false,
             "properties": [
-                "version": ["const": 1],
+                "version": ["const": 1], "engine": AppliedEngine.schema,
                 "operations": [
                     "type": "array", "maxItems": JSON(maximumCount),
                     "items": ["oneOf": .array(AdjustmentKind.all.map(\.json))],

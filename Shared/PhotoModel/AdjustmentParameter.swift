@@ -15,6 +15,8 @@ public struct AdjustmentParameter: Sendable, Hashable {
         case colour
         /// A PNG or JPEG in Base64 of at most this many characters.
         case picture(maxCharacters: Int)
+        /// A colour table, a PNG or a .cube file, in Base64 of at most this many characters.
+        case table(maxCharacters: Int)
     }
 
     /// The name of the member in JSON.
@@ -60,6 +62,7 @@ public struct AdjustmentParameter: Sendable, Hashable {
         case .text(let maxBytes): "text of at most \(maxBytes) bytes without control characters"
         case .colour: "a colour as \"#rrggbb\""
         case .picture(let maxCharacters): "a PNG or JPEG in Base64 of at most \(maxCharacters) characters"
+        case .table(let maxCharacters): "a PNG or .cube file in Base64 of at most \(maxCharacters) characters"
         }
     }
 
@@ -90,7 +93,7 @@ public struct AdjustmentParameter: Sendable, Hashable {
                 text.dropFirst().allSatisfy({ $0.isASCII && $0.isHexDigit })
             else { return nil }
             return .word(text.lowercased())
-        case .picture(let maxCharacters):
+        case .picture(let maxCharacters), .table(let maxCharacters):
             guard let text = json.stringValue, text.utf8.count <= maxCharacters,
                 text.utf8.allSatisfy(Self.isBase64)
             else { return nil }
@@ -135,7 +138,7 @@ public struct AdjustmentParameter: Sendable, Hashable {
         case .colour:
             object["type"] = "string"
             object["pattern"] = "^#[0-9a-fA-F]{6}$"
-        case .picture(let maxCharacters):
+        case .picture(let maxCharacters), .table(let maxCharacters):
             object["type"] = "string"
             object["contentEncoding"] = "base64"
             object["maxLength"] = JSON(maxCharacters)

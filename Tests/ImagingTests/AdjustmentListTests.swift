@@ -192,7 +192,7 @@ extension AdjustmentParameter {
             )
         case .text: .string("text \(Int.random(in: 0...99, using: &numbers))")
         case .colour: "#12ab9f"
-        case .picture: .string("")
+        case .picture, .table: .string("")
         }
     }
 }

@@ -31,6 +31,11 @@ typedef enum {
     SAFELIGHT_VIGNETTE,
     /* numbers[0]: strength, [1]: cells per pixel; seed. */
     SAFELIGHT_GRAIN,
+    /* numbers[0]: share of the result in the mix, [1]: number of points n; curves[0]: n curves values red, green, blue,
+       one after another. */
+    SAFELIGHT_TABLE_CURVES,
+    /* The same with a cube of n x n x n points, red changing fastest. */
+    SAFELIGHT_TABLE_CUBE,
 } safelight_step_kind;
 
 enum { SAFELIGHT_CURVE_COUNT = 4096, SAFELIGHT_STEP_NUMBERS = 40 };

@@ -1,5 +1,6 @@
 import CPixels
 import Foundation
+import ImageFormats
 import PhotoModel
 
 /// All colour operations of a list, composed into one pass over the pixels.
@@ -24,6 +25,8 @@ struct AdjustmentColour {
         case formula(safelight_step_kind, [Float])
         case vignette(VignetteShape)
         case grain(strength: Double, size: Double, seed: Int)
+        /// A look-up table and its share in the mix.
+        case table(ColourTable, strength: Double)
     }
 
     private(set) var steps: [Step] = []
@@ -39,19 +42,26 @@ struct AdjustmentColour {
     /// Composes the operations of the stages colour and finish, in this order.
     ///
     /// - Parameter isEightBit: true if the pixels have only 256 values per channel
-    init(_ operations: [Adjustment], isEightBit: Bool = true) {
+    /// - Throws: ``ImagingError/invalidOptions(_:)`` for a look-up table that cannot be read
+    init(_ operations: [Adjustment], isEightBit: Bool = true) throws(ImagingError) {
         self.isEightBit = isEightBit
-        for operation in operations where operation.kind.stage == .colour && !operation.isNeutral { add(operation) }
-        for operation in operations where operation.kind.stage == .finish && !operation.isNeutral { add(operation) }
+        for operation in operations where operation.kind.stage == .colour && !operation.isNeutral { try add(operation) }
+        for operation in operations where operation.kind.stage == .finish && !operation.isNeutral { try add(operation) }
         guard !steps.isEmpty || waiting != nil else { return }
         enter(.encoded)
         flush()
     }
 
+    /// Creates a pass of given steps, for pixels of sixteen bits.
+    init(steps: [Step]) {
+        isEightBit = false
+        self.steps = steps
+    }
+
     /// True if there is nothing to do.
     var isEmpty: Bool { steps.isEmpty && decode.isEmpty }
 
-    private mutating func add(_ operation: Adjustment) {
+    private mutating func add(_ operation: Adjustment) throws(ImagingError) {
         let value = operation.number()
         switch operation.kind {
         case .exposure: multiply(ColourMatrix.diagonal(exp2(value), exp2(value), exp2(value)))
@@ -91,6 +101,11 @@ struct AdjustmentColour {
                 $0 * operation.number("highlightSaturation")
             }
             formula(SAFELIGHT_TONING, [0] + shadows + highlights + [operation.number("balance") / 2, 1])
+        case .lut:
+            guard let table = try ColourTable.read(operation.text("table")) else { return }
+            enter(.encoded)
+            flush()
+            steps.append(.table(table, strength: value))
         case .vignette:
             enter(.light)
             flush()
@@ -272,6 +287,10 @@ struct AdjustmentColour {
                 // Cells smaller than a pixel average out.
                 numbers = [Float(strength * min(1, 1 / cells)), Float(cells)]
                 one.seed = UInt32(truncatingIfNeeded: seed)
+            case .table(let table, let strength):
+                one.kind = Int32((table.isCube ? SAFELIGHT_TABLE_CUBE : SAFELIGHT_TABLE_CURVES).rawValue)
+                numbers = [Float(strength), Float(table.points)]
+                place = [take(table.values.map { Float($0) / 65_535 })]
             }
             withUnsafeMutableBytes(of: &one.numbers) { raw in
                 for (index, number) in numbers.enumerated() {

@@ -170,4 +170,16 @@ struct AdjustmentGeometry {
             height: max(1, Int(max(ends[0].y, ends[1].y).rounded()) - y)
         )
     }
+
+    /// The visible part of a picture of this size, which shows the whole source.
+    func shown(in size: (width: Int, height: Int), of full: (width: Int, height: Int)) -> PixelRect {
+        let shown = shown
+        let unit = UnitRect(
+            x: Double(shown.x) / Double(full.width),
+            y: Double(shown.y) / Double(full.height),
+            width: Double(shown.width) / Double(full.width),
+            height: Double(shown.height) / Double(full.height)
+        )
+        return RenditionGeometry.pixels(of: unit, width: size.width, height: size.height)
+    }
 }

@@ -8,14 +8,8 @@ import ImageFormats
 /// other files.
 enum AdjustmentOverlay {
     static func apply(_ operation: Adjustment, to wand: borrowing Wand) throws(ImagingError) {
-        let width = max(1, Int((operation.number("size") * Double(wand.width)).rounded()))
-        let mark =
-            operation.kind == .textWatermark
-            ? text(operation, width: width) : try image(operation.text("picture"), width: width)
-        guard mark.width > 0, mark.height > 0 else { return }
-        let margin = Int((operation.number("margin") * Double(min(wand.width, wand.height))).rounded())
-        let (x, y) = place(operation.text("position"), mark, in: (wand.width, wand.height), margin: margin)
         let size = (width: wand.width, height: wand.height)
+        guard let (mark, x, y) = try mark(operation, in: size) else { return }
         try wand.withPixels { pixels, _ in
             safelight_overlay(
                 pixels,
@@ -29,6 +23,21 @@ enum AdjustmentOverlay {
                 Float(operation.number("opacity"))
             )
         }
+    }
+
+    /// Returns the watermark of an operation and its place; nil if there is nothing to draw.
+    static func mark(
+        _ operation: Adjustment,
+        in size: (width: Int, height: Int)
+    ) throws(ImagingError) -> (mark: Mark, x: Int, y: Int)? {
+        let width = max(1, Int((operation.number("size") * Double(size.width)).rounded()))
+        let mark =
+            operation.kind == .textWatermark
+            ? text(operation, width: width) : try image(operation.text("picture"), width: width)
+        guard mark.width > 0, mark.height > 0 else { return nil }
+        let margin = Int((operation.number("margin") * Double(min(size.width, size.height))).rounded())
+        let (x, y) = place(operation.text("position"), mark, in: size, margin: margin)
+        return (mark, x, y)
     }
 
     /// A watermark in ImageMagick's channel order: blue, green, red and opacity.

@@ -24,6 +24,7 @@ public enum AdjustmentRendering {
     ///   - quality: 1...100 for JPEG and WebP
     ///   - maximumSide: the longest side of a preview in pixels; no more is decoded than the preview needs
     ///   - limits: limits on the original
+    ///   - engine: what carries out the pixels; the engine that the list names does not count
     /// - Returns: the encoded image
     /// - Throws: `ImagingError`
     public static func render(
@@ -32,7 +33,8 @@ public enum AdjustmentRendering {
         format: ImageFormat = .jpeg,
         quality: Int = 92,
         maximumSide: Int? = nil,
-        limits: PixelLimits = PixelLimits()
+        limits: PixelLimits = PixelLimits(),
+        engine: RenderEngine = .fused
     ) throws(ImagingError) -> RenderedImage {
         try render(
             bytes,
@@ -41,6 +43,7 @@ public enum AdjustmentRendering {
             quality: quality,
             maximumSide: maximumSide,
             limits: limits,
+            engine: engine,
             inBands: true
         )
     }
@@ -53,6 +56,7 @@ public enum AdjustmentRendering {
         quality: Int = 92,
         maximumSide: Int? = nil,
         limits: PixelLimits = PixelLimits(),
+        engine: RenderEngine = .fused,
         inBands: Bool
     ) throws(ImagingError) -> RenderedImage {
         let side = maximumSide ?? format.longestSide
@@ -66,9 +70,14 @@ public enum AdjustmentRendering {
         let shrink = max(Double(output.width) / Double(full.width), Double(output.height) / Double(full.height))
         let scale = geometry.scale * shrink
         let isSmaller = scale < 0.999
+        // A full render by ImageMagick is made of all pixels, as `convert` makes it.
+        let mayDecodeLess = engine == .fused || maximumSide != nil
         let eighths =
-            isSmaller && header.kind == .jpeg ? DecodeScale.eighthsOfPreview(ratio: 1 / scale) : DecodeScale.full
-        if inBands, header.kind == .jpeg, format == .jpeg, JPEGBandTranscoder.supports(list.operations, geometry) {
+            isSmaller && header.kind == .jpeg && mayDecodeLess
+            ? DecodeScale.eighthsOfPreview(ratio: 1 / scale) : DecodeScale.full
+        if inBands, engine == .fused, header.kind == .jpeg, format == .jpeg,
+            JPEGBandTranscoder.supports(list.operations, geometry)
+        {
             guard header.isComplete else { throw .truncated }
             let job = JPEGBandTranscoder.Job(
                 header: header,
@@ -93,7 +102,15 @@ public enum AdjustmentRendering {
             wand,
             list.operations,
             geometry,
-            Frame(header: header, output: output, scale: scale, isSmaller: isSmaller, shrink: shrink),
+            Frame(
+                header: header,
+                output: output,
+                scale: scale,
+                isSmaller: isSmaller,
+                shrink: shrink,
+                engine: engine,
+                seconds: limits.seconds
+            ),
             format: format,
             quality: quality
         )
@@ -108,6 +125,9 @@ public enum AdjustmentRendering {
         let isSmaller: Bool
         /// Pixels of the output per pixel of the full result.
         let shrink: Double
+        let engine: RenderEngine
+        /// The time for ImageMagick's calls.
+        let seconds: Double
     }
 
     private static func render(
@@ -124,7 +144,18 @@ public enum AdjustmentRendering {
             try ColourProfile.convertToSRGB(wand)
             isEightBit = false
         }
-        if !geometry.isResampled {
+        if frame.engine == .imagemagick {
+            let calls = MagickPlan.geometry(
+                geometry,
+                upright: (frame.header.pixelWidth, frame.header.pixelHeight),
+                decoded: (wand.width, wand.height),
+                output: frame.output,
+                scale: frame.scale
+            )
+            let pixels = max(wand.width * wand.height, frame.output.width * frame.output.height)
+            try MagickCost.check(calls, pixels: pixels, seconds: frame.seconds)
+            wand = try MagickRunner.run(calls, on: wand)
+        } else if !geometry.isResampled {
             try moveWithoutLoss(wand, geometry, frame.header)
             try wand.resize(frame.output.width, frame.output.height)
         } else {
@@ -142,7 +173,19 @@ public enum AdjustmentRendering {
                 try ColourProfile.convertToSRGB(wand)
             }
             try wand.attempt("preparing", MagickTransformImageColorspace(wand.pointer, sRGBColorspace))
-            try recolour(wand, work, shrink: frame.shrink, isEightBit: isEightBit)
+            if frame.engine == .imagemagick {
+                let calls = try MagickPlan.recolouring(
+                    work,
+                    width: wand.width,
+                    height: wand.height,
+                    shrink: frame.shrink,
+                    hasAlpha: wand.hasAlpha
+                )
+                try MagickCost.check(calls, pixels: wand.width * wand.height, seconds: frame.seconds)
+                wand = try MagickRunner.run(calls, on: wand)
+            } else {
+                try recolour(wand, work, shrink: frame.shrink, isEightBit: isEightBit)
+            }
         }
         let data = try Encoder.encode(
             wand,
@@ -188,15 +231,8 @@ public enum AdjustmentRendering {
         _ geometry: AdjustmentGeometry,
         _ header: ImageHeader
     ) throws(ImagingError) {
-        let shown = geometry.shown
-        let (fullWidth, fullHeight) = (Double(header.pixelWidth), Double(header.pixelHeight))
-        let unit = UnitRect(
-            x: Double(shown.x) / fullWidth,
-            y: Double(shown.y) / fullHeight,
-            width: Double(shown.width) / fullWidth,
-            height: Double(shown.height) / fullHeight
-        )
-        try wand.crop(RenditionGeometry.pixels(of: unit, width: wand.width, height: wand.height))
+        let full = (width: header.pixelWidth, height: header.pixelHeight)
+        try wand.crop(geometry.shown(in: (wand.width, wand.height), of: full))
         try wand.apply(orientation: geometry.orientation)
     }
 

@@ -33,4 +33,14 @@ enum ColourMatrix {
             return first + left[row + 1] * right[column + 3] + left[row + 2] * right[column + 6]
         }
     }
+
+    /// Returns the inverse up to a factor, with 1 as the last number.
+    static func inverse(_ m: [Double]) -> [Double] {
+        func minor(_ a: Int, _ b: Int, _ c: Int, _ d: Int) -> Double { m[a] * m[d] - m[b] * m[c] }
+        let adjugate = [
+            minor(4, 5, 7, 8), -minor(1, 2, 7, 8), minor(1, 2, 4, 5), -minor(3, 5, 6, 8), minor(0, 2, 6, 8),
+            -minor(0, 2, 3, 5), minor(3, 4, 6, 7), -minor(0, 1, 6, 7), minor(0, 1, 3, 4),
+        ]
+        return adjugate.map { $0 / adjugate[8] }
+    }
 }

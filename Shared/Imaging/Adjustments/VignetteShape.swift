@@ -19,6 +19,9 @@ struct VignetteShape {
         return [Float(x), Float(y), Float(1 / (x * x + y * y).squareRoot()), Float(start), Float(1 / feather)]
     }
 
+    /// The gain of the brightest pixel, at least 1.
+    var largestGain: Double { max(1, exp2(2 * value)) }
+
     /// The gain across the width of the feather.
     var gains: [Float] {
         (0..<Int(SAFELIGHT_CURVE_COUNT)).map { index in

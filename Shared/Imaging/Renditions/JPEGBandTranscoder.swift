@@ -68,7 +68,9 @@ enum JPEGBandTranscoder {
                 quality: job.quality,
                 profile: profile
             )
-            let colour = AdjustmentColour(job.work)
+            let colour = try AdjustmentColour(job.work)
+            // The operations may have read a look-up table; from here on it is the photo again.
+            ImagingLibrary.enter(.reading)
             let (across, down) = job.output
             if !job.isSmaller, mapping.isStraight {
                 try colour.withPass(width: across, height: down) { (pass) throws(ImagingError) in

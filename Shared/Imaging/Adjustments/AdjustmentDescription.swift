@@ -1,0 +1,84 @@
+import CMagickWand
+import Foundation
+import ImageFormats
+public import PhotoModel
+
+/// Writes adjustment lists as files for other programs.
+public enum AdjustmentDescription {
+    /// The points of the cube in a .cube file, the number that all programs read.
+    static let cubePoints = 33
+
+    /// Returns the colour operations of a list as a .cube file.
+    ///
+    /// - Throws: `ImagingError`
+    public static func cube(_ list: AdjustmentList, title: String) throws(ImagingError) -> [UInt8] {
+        try table(list, points: cubePoints).cube(title: title)
+    }
+
+    /// Returns the colour operations of a list as a HALD CLUT of level 8, a PNG of 16 bits.
+    ///
+    /// - Throws: `ImagingError`
+    public static func hald(_ list: AdjustmentList) throws(ImagingError) -> [UInt8] {
+        try table(list, points: MagickImage.level * MagickImage.level).png
+    }
+
+    private static func table(_ list: AdjustmentList, points: Int) throws(ImagingError) -> ColourTable {
+        let colour = list.operations.filter { $0.kind.stage == .colour }
+        let wand = try MagickImage.cube(of: points, try AdjustmentColour(colour, isEightBit: false).steps)
+        guard let table = ColourTable(points: points, isCube: true, values: try wand.colours()) else {
+            throw .invalidOptions("a cube of \(points) points is not possible")
+        }
+        return table
+    }
+
+    /// Returns a shell script that renders the list from the original with ImageMagick's program `convert`, as the engine
+    /// `imagemagick` renders it: `sh edit.sh INPUT OUTPUT`. Tables and masks are in the script as Base64.
+    ///
+    /// - Throws: `ImagingError`
+    public static func script(
+        _ bytes: [UInt8],
+        _ list: AdjustmentList,
+        quality: Int = 92,
+        limits: PixelLimits = PixelLimits()
+    ) throws(ImagingError) -> [UInt8] {
+        ImagingLibrary.enter(.reading)
+        let header = try ImageProbe.header(of: bytes, limits: limits)
+        let wand = try Decoder.decode(bytes, header, eighths: DecodeScale.full, scale: 1, limits: limits)
+        ImagingLibrary.enter(.working)
+        var script = MagickScript()
+        let geometry = AdjustmentGeometry(list.operations, width: header.pixelWidth, height: header.pixelHeight)
+        let full = (width: geometry.width, height: geometry.height)
+        let longest = ImageFormat.jpeg.longestSide
+        let output = max(full.width, full.height) > longest ? RenditionGeometry.fitted(full, longest, longest) : full
+        let shrink = max(Double(output.width) / Double(full.width), Double(output.height) / Double(full.height))
+        let profile = wand.profile("icc")
+        let isCMYK = MagickGetImageColorspace(wand.pointer) == CMYKColorspace
+        if isCMYK { try script.convertToSRGB(hasProfile: profile != nil) }
+        try script.add(
+            MagickPlan.geometry(
+                geometry,
+                upright: (header.pixelWidth, header.pixelHeight),
+                decoded: (wand.width, wand.height),
+                output: output,
+                scale: geometry.scale * shrink
+            )
+        )
+        let work = list.operations.filter { $0.kind.stage != .geometry && !$0.isNeutral }
+        if !work.isEmpty {
+            let isKept = profile.map { ColourProfile.isDisplayP3($0) || ColourProfile.isSRGB($0) } ?? true
+            if !isCMYK { try script.convertToSRGB(hasProfile: !isKept) }
+            try script.add(
+                MagickPlan.recolouring(
+                    work,
+                    width: output.width,
+                    height: output.height,
+                    shrink: shrink,
+                    hasAlpha: wand.hasAlpha
+                )
+            )
+        }
+        if wand.hasAlpha { script.words += ["-background", "white", "-alpha", "remove", "-alpha", "off"] }
+        script.words += ["-quality", "\(quality)", "-sampling-factor", quality >= 90 ? "1x1" : "2x2"]
+        return Array(script.text.utf8)
+    }
+}

@@ -1,0 +1,165 @@
+import Foundation
+import ImageFormats
+import PhotoModel
+
+/// Translates the parts of a list into calls of ImageMagick.
+///
+/// The meaning comes from where the fused pass takes it: ``AdjustmentGeometry`` composes what moves pixels, and
+/// ``AdjustmentColour`` what recolours them.
+enum MagickPlan {
+    // MARK: - Geometry
+
+    /// Returns the calls that turn a decoded picture into one of the output's size.
+    static func geometry(
+        _ geometry: AdjustmentGeometry,
+        upright full: (width: Int, height: Int),
+        decoded: (width: Int, height: Int),
+        output: (width: Int, height: Int),
+        scale: Double
+    ) -> [MagickCall] {
+        guard geometry.isResampled else {
+            let cut = geometry.shown(in: decoded, of: full)
+            var calls: [MagickCall] = []
+            if cut != PixelRect(x: 0, y: 0, width: decoded.width, height: decoded.height) { calls.append(.crop(cut)) }
+            let orientation = geometry.orientation
+            if orientation != 1 { calls.append(.orient(orientation)) }
+            let turned =
+                orientation >= 5 ? (width: cut.height, height: cut.width) : (width: cut.width, height: cut.height)
+            if turned != output { calls.append(.resize(width: output.width, height: output.height, .lanczos)) }
+            return calls
+        }
+        var source = decoded
+        var calls: [MagickCall] = []
+        if scale < 0.999 {
+            source = (
+                max(1, Int((Double(full.width) * scale).rounded())),
+                max(1, Int((Double(full.height) * scale).rounded()))
+            )
+            if source != decoded { calls.append(.resize(width: source.width, height: source.height, .lanczos)) }
+        }
+        let map = geometry.scaled(
+            source: (Double(source.width) / Double(full.width), Double(source.height) / Double(full.height)),
+            result: (Double(output.width) / Double(geometry.width), Double(output.height) / Double(geometry.height))
+        )
+        calls.append(.project(map: ColourMatrix.inverse(map), width: output.width, height: output.height))
+        return calls
+    }
+
+    // MARK: - What follows the geometry
+
+    /// Returns the calls of the stages after geometry, for a picture of this size in sRGB.
+    ///
+    /// - Parameter shrink: pixels of this picture for each pixel of the full result
+    static func recolouring(
+        _ operations: [Adjustment],
+        width: Int,
+        height: Int,
+        shrink: Double,
+        hasAlpha: Bool
+    ) throws(ImagingError) -> [MagickCall] {
+        let work = operations.filter { $0.kind.stage != .geometry && !$0.isNeutral }
+        let detail = MagickDetail(width: width, height: height, scale: shrink)
+        var calls = work.flatMap { $0.kind.stage == .cleaning ? detail.calls($0) : [] }
+        if work.contains(where: { $0.kind.stage == .detail }) {
+            calls += try colour(work.filter { $0.kind.stage == .colour }, width, height)
+            calls += work.flatMap { $0.kind.stage == .detail ? detail.calls($0) : [] }
+            calls += try colour(work.filter { $0.kind.stage == .finish }, width, height)
+        } else {
+            calls += try colour(work, width, height)
+        }
+        if hasAlpha, !calls.isEmpty {
+            // Colours are changed as if the picture were opaque.
+            calls = [
+                .group([.copy([0]), .alphaOff] + calls),
+                .group([.copy([1, 0]), .composite(.copyOpacity)]), .delete([0, 1]),
+            ]
+        }
+        for operation in work where operation.kind.stage == .overlay {
+            guard let (mark, x, y) = try AdjustmentOverlay.mark(operation, in: (width, height)) else { continue }
+            calls += [.image(.mark(mark, opacity: operation.number("opacity"))), .composite(.over(x: x, y: y))]
+        }
+        return calls
+    }
+
+    private static func colour(_ operations: [Adjustment], _ width: Int, _ height: Int) throws(ImagingError)
+        -> [MagickCall]
+    {
+        colour(try AdjustmentColour(operations, isEightBit: false).steps, width, height)
+    }
+
+    /// Returns the calls of a composed colour pass.
+    ///
+    /// Steps that treat each channel on its own become one row of values, exactly. A mixture of light becomes a matrix;
+    /// because ImageMagick clips, light is divided by the most that it can become, and the next row of values multiplies
+    /// it again. Everything else becomes a cube.
+    private static func colour(_ steps: [AdjustmentColour.Step], _ width: Int, _ height: Int) -> [MagickCall] {
+        var calls: [MagickCall] = []
+        // What a pixel at full scale stands for.
+        var scale = 1.0
+        var rest = steps[...]
+        while let next = rest.first {
+            let run = rest.prefix(while: isPerChannel)
+            if !run.isEmpty {
+                rest = rest.dropFirst(run.count)
+                var all = Array(run)
+                if scale != 1 { all.insert(.matrix(ColourMatrix.diagonal(scale, scale, scale)), at: 0) }
+                var most = 1.0
+                if case .matrix(let matrix)? = run.last {
+                    most = max(matrix[0], matrix[4], matrix[8]) * (run.count == 1 ? scale : 1)
+                    all.append(.matrix(ColourMatrix.diagonal(1 / most, 1 / most, 1 / most)))
+                }
+                scale = most
+                calls += [.image(.ramp(all)), .clut]
+                continue
+            }
+            switch next {
+            case .matrix(let matrix):
+                let most = mostOutput(of: matrix)
+                calls.append(.matrix(matrix.map { $0 / most }))
+                scale *= most
+            case .vignette(let shape):
+                calls += [
+                    .group([
+                        .image(.gains(shape, width: width, height: height)),
+                        .resize(width: width, height: height, .triangle),
+                    ]), .composite(.multiply),
+                ]
+                scale *= shape.largestGain
+            case .grain:
+                calls += [.image(.noise(next, width: width, height: height)), .composite(.mathematics(0, 1, 1, -0.5))]
+            default:
+                let mixed = rest.prefix(while: isMixed)
+                calls += [.image(.cube(Array(mixed))), .hald]
+                rest = rest.dropFirst(mixed.count)
+                continue
+            }
+            rest = rest.dropFirst()
+        }
+        return calls
+    }
+
+    /// The largest value that a matrix makes of values in 0...1.
+    private static func mostOutput(of matrix: [Double]) -> Double {
+        let rows: [Double] = (0..<3).map { row in
+            max(0, matrix[3 * row]) + max(0, matrix[3 * row + 1]) + max(0, matrix[3 * row + 2])
+        }
+        return rows.max() ?? 1
+    }
+
+    private static func isPerChannel(_ step: AdjustmentColour.Step) -> Bool {
+        switch step {
+        case .curves: true
+        case .matrix(let matrix): matrix.enumerated().allSatisfy { $0.offset % 4 == 0 || $0.element == 0 }
+        case .table(let table, _): !table.isCube
+        default: false
+        }
+    }
+
+    private static func isMixed(_ step: AdjustmentColour.Step) -> Bool {
+        switch step {
+        case .formula: true
+        case .table(let table, _): table.isCube
+        default: false
+        }
+    }
+}

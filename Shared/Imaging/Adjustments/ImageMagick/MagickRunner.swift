@@ -1,0 +1,163 @@
+import CMagickWand
+
+/// Makes the calls of a plan with MagickWand.
+enum MagickRunner {
+    /// A picture of a list; its pixels are shared with copies until one of them changes.
+    private final class Picture {
+        let wand: Wand
+
+        init(_ wand: consuming Wand) { self.wand = wand }
+
+        func copy() throws(ImagingError) -> Picture { Picture(try wand.copy()) }
+    }
+
+    /// Returns the picture that the calls make of one.
+    static func run(_ calls: [MagickCall], on wand: consuming Wand) throws(ImagingError) -> Wand {
+        guard !calls.isEmpty else { return wand }
+        var list = [Picture(wand)]
+        try run(calls, &list, around: [])
+        guard list.count == 1 else { throw .invalidOptions("a plan ended with \(list.count) pictures") }
+        return try list[0].wand.copy()
+    }
+
+    private static func run(
+        _ calls: [MagickCall],
+        _ list: inout [Picture],
+        around: [Picture]
+    ) throws(ImagingError) {
+        for call in calls {
+            switch call {
+            case .image(let image): list.append(Picture(try image.wand()))
+            case .copy(let indices):
+                for index in indices { list.append(try around[index].copy()) }
+            case .delete(let indices):
+                for index in indices.sorted(by: >) { list.remove(at: index) }
+            case .group(let inner):
+                var group: [Picture] = []
+                try run(inner, &group, around: list)
+                list += group
+            case .clut, .hald, .composite:
+                guard list.count == 2 else { throw .invalidOptions("a composition of \(list.count) pictures") }
+                try compose(call, list[0].wand, list[1].wand)
+                list.removeLast()
+            case .separate:
+                var channels: [Picture] = []
+                for picture in list {
+                    for channel in [RedChannel, GreenChannel, BlueChannel] {
+                        let one = try picture.copy()
+                        try one.wand.attempt("separating", MagickSeparateImageChannel(one.wand.pointer, channel))
+                        channels.append(one)
+                    }
+                }
+                list = channels
+            case .combineLuma: list = [Picture(try combined(list))]
+            default:
+                for picture in list { try change(picture.wand, call) }
+            }
+        }
+    }
+
+    private static let colours = ChannelType(RedChannel.rawValue | GreenChannel.rawValue | BlueChannel.rawValue)
+
+    private static func combined(_ list: [Picture]) throws(ImagingError) -> Wand {
+        let all = try Wand()
+        for picture in list { try all.attempt("combining", MagickAddImage(all.pointer, picture.wand.pointer)) }
+        MagickResetIterator(all.pointer)
+        guard let made = MagickCombineImages(all.pointer, colours) else { throw all.failure("combining") }
+        defer { DestroyMagickWand(made) }
+        let wand = try Wand(copying: made)
+        try wand.attempt("combining", MagickSetImageColorspace(wand.pointer, Rec709YCbCrColorspace))
+        try wand.attempt("combining", MagickTransformImageColorspace(wand.pointer, sRGBColorspace))
+        return wand
+    }
+
+    private static func compose(
+        _ call: MagickCall,
+        _ wand: borrowing Wand,
+        _ source: borrowing Wand
+    ) throws(ImagingError) {
+        switch call {
+        case .clut:
+            try wand.attempt("looking up", MagickClutImageChannel(wand.pointer, colours, source.pointer))
+        case .hald:
+            try wand.attempt("looking up", MagickHaldClutImageChannel(wand.pointer, colours, source.pointer))
+        case .composite(let composition):
+            var (x, y) = (0, 0)
+            let operation: CompositeOperator
+            switch composition {
+            case .multiply: operation = MultiplyCompositeOp
+            case .copyOpacity: operation = CopyOpacityCompositeOp
+            case .mathematics(let a, let b, let c, let d):
+                operation = MathematicsCompositeOp
+                MagickSetImageArtifact(wand.pointer, "compose:args", "\(a),\(b),\(c),\(d)")
+            case .over(let left, let top):
+                operation = OverCompositeOp
+                (x, y) = (left, top)
+            }
+            try wand.attempt("composing", MagickCompositeImage(wand.pointer, source.pointer, operation, x, y))
+        default: break
+        }
+    }
+
+    /// Makes a call that changes one picture.
+    private static func change(_ wand: borrowing Wand, _ call: MagickCall) throws(ImagingError) {
+        let pointer = wand.pointer
+        switch call {
+        case .crop(let rect): try wand.crop(rect)
+        case .orient(let orientation): try wand.apply(orientation: orientation)
+        case .resize(let width, let height, let filter):
+            guard width != wand.width || height != wand.height else { return }
+            try wand.attempt("resizing", MagickResizeImage(pointer, width, height, filter.type, 1))
+        case .project(let map, let width, let height):
+            GetImageFromMagickWand(pointer)?.pointee.filter = LanczosFilter
+            MagickSetImageVirtualPixelMethod(pointer, EdgeVirtualPixelMethod)
+            MagickSetImageArtifact(pointer, "distort:viewport", "\(width)x\(height)+0+0")
+            let numbers = MagickScript.projection(map)
+            try wand.attempt(
+                "resampling",
+                MagickDistortImage(pointer, PerspectiveProjectionDistortion, numbers.count, numbers, MagickFalse)
+            )
+            MagickDeleteImageArtifact(pointer, "distort:viewport")
+            MagickResetImagePage(pointer, "")
+        case .matrix(let matrix):
+            try withKernel(MagickScript.kernel(matrix, columns: 3)) { kernel in
+                MagickColorMatrixImage(pointer, kernel)
+            }
+        case .convolve(let weights, let isColumn):
+            try withKernel(MagickScript.kernel(weights, columns: isColumn ? 1 : weights.count)) { kernel in
+                MagickMorphologyImage(pointer, ConvolveMorphology, 1, kernel)
+            }
+        case .grey:
+            guard let image = GetImageFromMagickWand(pointer),
+                GrayscaleImage(image, Rec709LumaPixelIntensityMethod) == MagickTrue
+            else { throw wand.failure("preparing") }
+            try wand.attempt("preparing", MagickSetImageColorspace(pointer, sRGBColorspace))
+        case .luma: try wand.attempt("preparing", MagickTransformImageColorspace(pointer, Rec709YCbCrColorspace))
+        case .colour: try wand.attempt("preparing", MagickTransformImageColorspace(pointer, sRGBColorspace))
+        case .selectiveBlur(let threshold):
+            try wand.attempt("smoothing", MagickSelectiveBlurImage(pointer, 2, 1.5, 65_535 * threshold))
+        case .alphaOff:
+            try wand.attempt("preparing", MagickSetImageAlphaChannel(pointer, DeactivateAlphaChannel))
+        default: break
+        }
+    }
+
+    private static func withKernel(
+        _ text: String,
+        _ body: (UnsafePointer<KernelInfo>) -> MagickBooleanType
+    ) throws(ImagingError) {
+        guard let kernel = AcquireKernelInfo(text) else { throw .invalidOptions("a kernel is not valid") }
+        defer { DestroyKernelInfo(kernel) }
+        guard body(kernel) == MagickTrue else { throw .undecodable(reason: "a convolution failed") }
+    }
+}
+
+extension MagickCall.Filter {
+    var type: FilterTypes {
+        switch self {
+        case .lanczos: LanczosFilter
+        case .triangle: TriangleFilter
+        case .box: BoxFilter
+        }
+    }
+}

@@ -1,0 +1,118 @@
+import Foundation
+
+/// Writes plans as a shell script with one command of ImageMagick's program `convert`.
+struct MagickScript {
+    /// The arguments between the input and the output.
+    var words: [String] = []
+    /// The files that the command needs besides its input, by name.
+    private var files: [(name: String, bytes: [UInt8])] = []
+
+    private static let folder = "$folder/"
+
+    mutating func add(_ calls: [MagickCall]) throws(ImagingError) {
+        words += try Self.arguments(calls) { (image) throws(ImagingError) in
+            let bytes = try Encoder.encode(try image.wand(), format: .png, quality: 75, keepsDepth: true)
+            return keep("picture-\(files.count + 1).png", bytes)
+        }
+    }
+
+    mutating func convertToSRGB(hasProfile: Bool) throws(ImagingError) {
+        if hasProfile { words += ["-profile", keep("srgb.icc", ColourProfile.sRGB)] }
+        words += ["-colorspace", "sRGB"]
+    }
+
+    private mutating func keep(_ name: String, _ bytes: [UInt8]) -> String {
+        files.append((name, bytes))
+        return Self.folder + name
+    }
+
+    /// The script. Its arguments are the names of the input and of the output.
+    var text: String {
+        var lines = [
+            "#!/bin/sh", "# Renders an edit with ImageMagick 6: sh edit.sh INPUT OUTPUT", "set -eu",
+            "folder=$(mktemp -d)", "trap 'rm -rf \"$folder\"' EXIT",
+        ]
+        for (name, bytes) in files {
+            let base64 = Data(bytes).base64EncodedString(options: [.lineLength76Characters, .endLineWithLineFeed])
+            lines += ["base64 -d >\"\(Self.folder)\(name)\" <<'END'", base64, "END"]
+        }
+        var command = "convert \"$1[0]\" -auto-orient +repage"
+        for word in words {
+            let startsOption =
+                word == "(" || word == ")" || (word.hasPrefix("-") && word.dropFirst().first?.isLetter == true)
+            command += startsOption ? " \\\n  " : " "
+            command += word.hasPrefix(Self.folder) ? "\"\(word)\"" : Self.quoted(word)
+        }
+        lines.append(command + " \\\n  \"$2\"")
+        return lines.joined(separator: "\n") + "\n"
+    }
+
+    private static func quoted(_ word: String) -> String {
+        let isPlain = word.allSatisfy { $0.isASCII && ($0.isLetter || $0.isNumber || "-+.,:=%/".contains($0)) }
+        return isPlain ? word : "'" + word.replacingOccurrences(of: "'", with: "'\\''") + "'"
+    }
+
+    /// Returns the arguments of the calls; `file` returns the name of the file of a picture.
+    static func arguments(_ calls: [MagickCall], file: (MagickImage) throws(ImagingError) -> String)
+        throws(ImagingError) -> [String]
+    {
+        var words: [String] = []
+        for call in calls {
+            switch call {
+            case .image(let image): words.append(try file(image))
+            case .copy(let indices): words += ["-clone", indices.map(String.init).joined(separator: ",")]
+            case .delete(let indices): words += ["-delete", indices.map(String.init).joined(separator: ",")]
+            case .group(let inner): words += ["("] + (try arguments(inner, file: file)) + [")"]
+            case .crop(let rect):
+                words += ["-crop", "\(rect.width)x\(rect.height)+\(rect.x)+\(rect.y)", "+repage"]
+            case .orient(let orientation): words += turns[orientation] ?? []
+            case .resize(let width, let height, let filter):
+                words += ["-filter", filter.rawValue, "-resize", "\(width)x\(height)!"]
+            case .project(let map, let width, let height):
+                words += [
+                    "-virtual-pixel", "edge", "-filter", "Lanczos", "-define",
+                    "distort:viewport=\(width)x\(height)+0+0", "-distort", "PerspectiveProjection",
+                    projection(map).map(\.description).joined(separator: ","), "+repage",
+                ]
+            case .clut: words.append("-clut")
+            case .hald: words.append("-hald-clut")
+            case .matrix(let matrix): words += ["-color-matrix", kernel(matrix, columns: 3)]
+            case .grey: words += ["-grayscale", "Rec709Luma", "-set", "colorspace", "sRGB"]
+            case .luma: words += ["-colorspace", "Rec709YCbCr"]
+            case .colour: words += ["-colorspace", "sRGB"]
+            case .separate: words.append("-separate")
+            case .combineLuma: words += ["-combine", "-set", "colorspace", "Rec709YCbCr", "-colorspace", "sRGB"]
+            case .convolve(let weights, let isColumn):
+                words += ["-morphology", "Convolve", kernel(weights, columns: isColumn ? 1 : weights.count)]
+            case .selectiveBlur(let threshold): words += ["-selective-blur", "2x1.5+\(100 * threshold)%"]
+            case .alphaOff: words += ["-alpha", "off"]
+            case .composite(let composition): words += options(composition) + ["-composite"]
+            }
+        }
+        return words
+    }
+
+    private static func options(_ composition: MagickCall.Composition) -> [String] {
+        switch composition {
+        case .multiply: ["-compose", "Multiply"]
+        case .copyOpacity: ["-compose", "CopyOpacity"]
+        case .mathematics(let a, let b, let c, let d):
+            ["-compose", "Mathematics", "-define", "compose:args=\(a),\(b),\(c),\(d)"]
+        case .over(let x, let y):
+            ["-geometry", "\(x < 0 ? "" : "+")\(x)\(y < 0 ? "" : "+")\(y)", "-compose", "Over"]
+        }
+    }
+
+    private static let turns: [Int: [String]] = [
+        2: ["-flop"], 3: ["-rotate", "180"], 4: ["-flip"], 5: ["-transpose"], 6: ["-rotate", "90"],
+        7: ["-transverse"], 8: ["-rotate", "270"],
+    ].mapValues { $0 + ["+repage"] }
+
+    /// Returns a kernel in ImageMagick's notation.
+    static func kernel(_ weights: [Double], columns: Int) -> String {
+        "\(columns)x\(weights.count / columns): \(weights.map(\.description).joined(separator: ","))"
+    }
+
+    /// Returns the eight numbers of the distortion PerspectiveProjection for a map whose last number is 1.
+    static func projection(_ map: [Double]) -> [Double] { map.dropLast().map { $0 / map[8] } }
+}

@@ -1,0 +1,97 @@
+import Foundation
+import ImageFormats
+import JSONValue
+import PhotoModel
+import TestSupport
+import Testing
+
+@testable import Imaging
+
+/// The files that other programs read: the command for `convert`, and the colours of a list as tables.
+@Suite(.timeLimit(.minutes(10)))
+struct ConvertScriptTests {
+    /// Runs the script that describes a list, and returns its output.
+    private static func converted(_ bytes: [UInt8], _ operations: [Adjustment], _ folder: TemporaryFolder) throws
+        -> DeepPixels
+    {
+        _ = try Needed.program("convert")
+        let script = try AdjustmentDescription.script(bytes, AdjustmentList(operations: operations))
+        let (input, output, file) = (folder.file("input.png"), folder.file("output.png"), folder.file("edit.sh"))
+        try Data(bytes).write(to: URL(filePath: input))
+        try Data(script).write(to: URL(filePath: file))
+        _ = try ExternalTool.run("/bin/sh", [file, input, output])
+        return try DeepPixels([UInt8](Data(contentsOf: URL(filePath: output))))
+    }
+
+    @Test(arguments: AdjustmentKind.all)
+    func `the engine equals the command that describes an operation`(kind: AdjustmentKind) throws {
+        let folder = try TemporaryFolder("convert")
+        var worst = Double.infinity
+        for seed in 1...UInt64(TestEnvironment.rounds(1) > 1 ? 10 : 1) {
+            // Sixteen bits, because eight would hide small differences.
+            let picture = EngineFixtures.picture(seed: seed, bits: 16)
+            for (index, operation) in try EngineFixtures.cases(kind).enumerated() {
+                let engine = try EngineTests.render(picture, [operation], .imagemagick)
+                let distance = try Self.converted(picture, [operation], folder).psnr(engine)
+                worst = min(worst, distance)
+                #expect(distance >= 45, "\(kind) \(index), seed \(seed): \(distance) dB")
+            }
+        }
+        print("convert: \(kind) at least \(worst) dB")
+    }
+
+    @Test func `the engine equals the command that describes a random list`() throws {
+        let folder = try TemporaryFolder("convert")
+        var random = SeededRandom(seed: TestEnvironment.text("SAFELIGHT_SEED").flatMap(UInt64.init) ?? 23)
+        for round in 0..<(TestEnvironment.rounds(1) > 1 ? 50 : 6) {
+            let picture = EngineFixtures.picture(seed: UInt64(200 + round), bits: round % 2 == 0 ? 16 : 8)
+            let operations = try EngineFixtures.list(&random)
+            let engine = try EngineTests.render(picture, operations, .imagemagick)
+            let distance = try Self.converted(picture, operations, folder).psnr(engine)
+            #expect(distance >= 45, "\(operations.map(\.json.text)): \(distance) dB")
+        }
+    }
+
+    /// Lists of colour operations only, as a table can hold them.
+    private static let looks: [[Adjustment]] = {
+        let film = JSON.string(Data(EngineFixtures.filmLook).base64EncodedString())
+        let made: [(AdjustmentKind, JSONObject)] = [
+            (.contrast, ["value": 0.4]), (.vibrance, ["value": 0.5]), (.lut, ["table": film]),
+            (.splitToning, ["shadowSaturation": 0.4, "highlightSaturation": 0.3]),
+        ]
+        let operations = made.compactMap { try? Adjustment($0.0, $0.1) }
+        return [[operations[2]], [.exposure(0.5), operations[0], operations[1]], [.sepia(0.7), operations[3]]]
+    }()
+
+    @Test func `the colours of a list, applied by convert as a HALD CLUT, equal its render`() throws {
+        let convert = try Needed.program("convert")
+        let folder = try TemporaryFolder("hald")
+        let (input, table, output) = (folder.file("in.png"), folder.file("hald.png"), folder.file("out.png"))
+        let picture = EngineFixtures.picture(seed: 5)
+        try Data(picture).write(to: URL(filePath: input))
+        for operations in Self.looks {
+            let hald = try AdjustmentDescription.hald(AdjustmentList(operations: operations))
+            try Data(hald).write(to: URL(filePath: table))
+            _ = try ExternalTool.run(convert, [input, table, "-hald-clut", "-depth", "16", output])
+            let theirs = try DeepPixels([UInt8](Data(contentsOf: URL(filePath: output))))
+            for engine in RenderEngine.allCases {
+                let distance = try EngineTests.render(picture, operations, engine).psnr(theirs)
+                #expect(distance > 38, "\(operations.map(\.kind)) \(engine): \(distance) dB")
+            }
+        }
+    }
+
+    @Test func `the colours of a list, applied as a .cube file, equal its render`() throws {
+        let picture = EngineFixtures.picture(seed: 6)
+        for operations in Self.looks {
+            let cube = try AdjustmentDescription.cube(AdjustmentList(operations: operations), title: "a \"look\"")
+            #expect(try ColourTable(cube: cube).points == AdjustmentDescription.cubePoints)
+            let lut = try Adjustment(.lut, ["table": .string(Data(cube).base64EncodedString())])
+            for engine in RenderEngine.allCases {
+                let render = try EngineTests.render(picture, operations, engine)
+                let distance = try EngineTests.render(picture, [lut], engine).psnr(render)
+                #expect(distance > 38, "\(operations.map(\.kind)) \(engine): \(distance) dB")
+            }
+        }
+    }
+}

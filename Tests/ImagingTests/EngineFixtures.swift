@@ -1,0 +1,131 @@
+import Foundation
+import ImageFormats
+import JSONValue
+import PhotoModel
+import TestSupport
+
+@testable import Imaging
+
+/// Pixels of sixteen bits, for distances that eight bits would hide.
+struct DeepPixels {
+    let width: Int
+    let height: Int
+    let values: [UInt16]
+
+    init(_ bytes: [UInt8]) throws {
+        let header = try ImageHeader.read(bytes)
+        let wand = try Decoder.decode(bytes, header, eighths: 8, scale: 1, limits: PixelLimits())
+        try ColourProfile.convertToSRGB(wand)
+        (width, height) = (wand.width, wand.height)
+        values = try wand.colours()
+    }
+
+    /// The peak signal-to-noise ratio in decibels; infinite for equal pictures, 0 for pictures of different sizes.
+    func psnr(_ other: DeepPixels) -> Double {
+        guard width == other.width, height == other.height else { return 0 }
+        var sum = 0.0
+        for index in values.indices {
+            let difference = Double(values[index]) - Double(other.values[index])
+            sum += difference * difference
+        }
+        return sum == 0 ? .infinity : 10 * log10(65_535 * 65_535 / (sum / Double(values.count)))
+    }
+}
+
+/// Pictures and lists for the comparison of the two engines.
+enum EngineFixtures {
+    /// A picture with gradients, edges, texture and noise, in the colours of the seed.
+    static func picture(seed: UInt64, width: Int = 240, height: Int = 160, bits: UInt8 = 8) -> [UInt8] {
+        var random = SeededRandom(seed: seed)
+        let phase = (0..<9).map { _ in Double.random(in: 0...6.28, using: &random) }
+        let speed = (0..<9).map { _ in Double.random(in: 0.01...0.09, using: &random) }
+        let edge = Int.random(in: width / 4...width / 2, using: &random)
+        return TestImages.png(width: width, height: height, bits: bits) { x, y in
+            let channels = (0..<3).map { channel -> UInt8 in
+                let wave =
+                    sin(Double(x) * speed[channel] + phase[channel])
+                    * cos(Double(y) * speed[channel + 3] + phase[channel + 3])
+                let fine = 0.06 * sin(Double(x + 2 * y) * 0.5 + phase[channel + 6])
+                let step = x > edge && y > height / 3 ? 0.15 : 0
+                let noise = Double.random(in: -0.02...0.02, using: &random)
+                return UInt8(255 * min(1, max(0, 0.45 + 0.4 * wave + fine + step + noise)))
+            }
+            return (channels[0], channels[1], channels[2], 255)
+        }
+    }
+
+    /// Three adjustments of each operation: far below, above and at moderate values.
+    static func cases(_ kind: AdjustmentKind) throws -> [Adjustment] {
+        try (0..<3).map { try Adjustment(kind, members(kind, $0)) }
+    }
+
+    /// A look of strong colours, as a .cube file.
+    static let filmLook: [UInt8] = {
+        var text = "# a film look\nTITLE \"film\"\nLUT_3D_SIZE 17\n\n"
+        for index in 0..<17 * 17 * 17 {
+            let (r, g, b) = (Double(index % 17) / 16, Double(index / 17 % 17) / 16, Double(index / 289) / 16)
+            let y = 0.2126 * r + 0.7152 * g + 0.0722 * b
+            let red = min(1, 0.08 + 0.9 * pow(r, 0.85) + 0.05 * y)
+            let green = 0.04 + 0.9 * g * (0.9 + 0.1 * y)
+            let blue = 0.1 + 0.7 * b + 0.1 * y
+            text += "\(red) \(green) \(blue)\n"
+        }
+        return Array(text.utf8)
+    }()
+
+    private static func members(_ kind: AdjustmentKind, _ index: Int) -> JSONObject {
+        let strength = [-0.7, 0.5, 0.9][index]
+        let share = JSON.double([0.3, 0.6, 1][index])
+        switch kind {
+        case .crop: return ["x": 0.1, "y": 0.05, "width": .double(0.3 + 0.2 * Double(index)), "height": 0.6]
+        case .straighten: return ["value": .double([-7.3, 2.1, 31][index])]
+        case .rotate: return ["value": JSON([90, 180, 270][index])]
+        case .flip: return ["value": index == 1 ? "vertical" : "horizontal"]
+        case .perspective:
+            return ["topLeftX": .double(0.05 + 0.05 * Double(index)), "topRightY": 0.1, "bottomRightX": 0.93]
+        case .resize: return ["width": JSON([200, 120, 61][index])]
+        case .exposure: return ["value": .double([-2, 1, 3][index])]
+        case .levels:
+            return ["black": .double(0.05 * Double(index + 1)), "white": 0.9, "gamma": .double([0.6, 1.3, 2][index])]
+        case .curve:
+            return [
+                "master": [[0, 0.05], [0.4, .double([0.2, 0.5, 0.7][index])], [1, 0.97]],
+                "blue": [[0, 0.1], [1, .double([1, 0.9, 0.8][index])]],
+            ]
+        case .hsl:
+            return [
+                "redHue": .double(strength), "greenSaturation": .double(-strength), "blueLuminance": .double(strength),
+                "yellowHue": 0.3, "aquaSaturation": .double(strength),
+            ]
+        case .blackAndWhiteMix: return ["value": share, "red": .double(strength), "blue": -0.5, "green": 0.3]
+        case .toning: return ["value": share, "hue": .double(40 + 120 * Double(index))]
+        case .splitToning:
+            return ["shadowSaturation": share, "highlightSaturation": 0.5, "balance": .double(strength)]
+        case .lut: return ["value": share, "table": .string(Data(filmLook).base64EncodedString())]
+        case .noiseReduction: return index == 1 ? ["colour": 1] : ["luminance": share, "colour": share]
+        case .sharpen:
+            return [
+                "amount": .double([0.5, 1.5, 3][index]), "radius": .double([0.4, 1, 4][index]),
+                "threshold": .double([0, 0.03, 0][index]),
+            ]
+        case .vignette: return ["value": .double(strength), "midpoint": .double([0.7, 0.4, 0.8][index])]
+        case .grain: return ["value": share, "size": .double([0.004, 0.01, 0.02][index]), "seed": JSON(index)]
+        case .textWatermark: return ["text": "Safelight", "opacity": share, "colour": "#ffcc00"]
+        case .pictureWatermark:
+            return ["picture": .string(Data(mark).base64EncodedString()), "position": "topLeft", "opacity": share]
+        case .blackAndWhite, .sepia: return ["value": share]
+        default: return ["value": .double(strength)]
+        }
+    }
+
+    private static let mark = TestImages.png(width: 40, height: 30) { x, y in
+        (UInt8(6 * x), 40, UInt8(8 * y), UInt8(min(255, 9 * y)))
+    }
+
+    /// A random list of at most six operations of all stages.
+    static func list(_ random: inout SeededRandom) throws -> [Adjustment] {
+        try (0..<Int.random(in: 1...6, using: &random)).map { _ in
+            random.pick(try cases(random.pick(AdjustmentKind.all)))
+        }
+    }
+}

@@ -1,0 +1,62 @@
+import Foundation
+import JSONValue
+import PhotoModel
+import TestSupport
+import Testing
+
+@testable import Imaging
+
+/// Both engines have one meaning: what they make of the same list differs by less than one sees.
+@Suite(.timeLimit(.minutes(10)))
+struct EngineTests {
+    static func render(
+        _ bytes: [UInt8],
+        _ operations: [Adjustment],
+        _ engine: RenderEngine,
+        side: Int? = nil
+    ) throws -> DeepPixels {
+        let list = AdjustmentList(operations: operations)
+        let image = try AdjustmentRendering.render(bytes, list, format: .png, maximumSide: side, engine: engine)
+        return try DeepPixels(image.bytes)
+    }
+
+    /// The least distance of the engines: geometry resamples with filters of different shapes.
+    private static func least(_ operations: [Adjustment]) -> Double {
+        operations.contains { $0.kind.stage == .geometry } ? 35 : 40
+    }
+
+    /// The short form has one picture, eight and sixteen bits deep; the long one thirty.
+    @Test(arguments: AdjustmentKind.all)
+    func `both engines agree on each operation`(kind: AdjustmentKind) throws {
+        var worst = Double.infinity
+        for seed in 1...UInt64(TestEnvironment.rounds(1) > 1 ? 30 : 1) {
+            for bits in [UInt8(8), 16] {
+                let picture = EngineFixtures.picture(seed: seed, bits: bits)
+                for (index, operation) in try EngineFixtures.cases(kind).enumerated() {
+                    let fused = try Self.render(picture, [operation], .fused)
+                    let magick = try Self.render(picture, [operation], .imagemagick)
+                    let distance = fused.psnr(magick)
+                    worst = min(worst, distance)
+                    #expect(
+                        distance >= Self.least([operation]),
+                        "\(kind) \(index), \(bits) bits, seed \(seed): \(distance) dB"
+                    )
+                }
+            }
+        }
+        print("engines: \(kind) at least \(worst) dB")
+    }
+
+    @Test func `both engines agree on random lists`() throws {
+        var random = SeededRandom(seed: TestEnvironment.text("SAFELIGHT_SEED").flatMap(UInt64.init) ?? 17)
+        for round in 0..<(TestEnvironment.rounds(1) > 1 ? 50 : 8) {
+            let picture = EngineFixtures.picture(seed: UInt64(100 + round), bits: round % 2 == 0 ? 8 : 16)
+            let operations = try EngineFixtures.list(&random)
+            let distance = try Self.render(picture, operations, .fused).psnr(
+                Self.render(picture, operations, .imagemagick)
+            )
+            print("engines: \(operations.map(\.kind.rawValue).joined(separator: " ")): \(distance) dB")
+            #expect(distance >= Self.least(operations), "\(operations.map(\.json.text)): \(distance) dB")
+        }
+    }
+}

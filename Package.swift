@@ -153,7 +153,7 @@ let modules: [Module] = [
         kind: .program(name: "safelight"),
         dependencies: protocolModules + [
             "Hosting", "PhotoClient", "Logging", "ArgumentParser", "Subprocess", "SystemPackage", "SamplePhotos",
-            "Basics",
+            "Basics", "ImageFormats",
         ]
     ),
     Module(

@@ -10,6 +10,8 @@ struct EditPlan: Sendable, Equatable {
     /// The version of the asset that the source is; it becomes the base of the edit.
     var base: EditBase
     var adjustments: AdjustmentList
+    /// The engine that the request, its list or the present edit names; nil for the editor's setting.
+    var engine: RenderEngine?
     /// The content revision that the edit replaces.
     var contentRevision: Revision
     /// The revision of the whole asset, if the edit depends on it.
@@ -41,9 +43,10 @@ struct EditPlan: Sendable, Equatable {
         }
         ifRevision = edit.ifRevision
         contentRevision = asset.contentRevision
+        engine = edit.engine ?? edit.adjustments.engine?.engine
         (self.base, source) = if let base { base } else { try Self.input(of: asset) }
         guard Self.needsAdjustmentData(edit.mode, of: asset) else {
-            adjustments = edit.adjustments
+            adjustments = AdjustmentList(operations: edit.adjustments.operations)
             return
         }
         let present = try Self.presentList(of: asset, data: data)
@@ -56,6 +59,7 @@ struct EditPlan: Sendable, Equatable {
             )
         }
         adjustments = AdjustmentList(operations: operations)
+        engine = engine ?? present.engine?.engine
     }
 
     /// Returns the imported image (S-85).

@@ -105,6 +105,7 @@ extension EditProcessor {
             asset: asset,
             adjustments: adjustments,
             mode: edits.mode,
+            engine: edits.engine,
             ifContentRevision: edits.ifContentRevision,
             ifRevision: edits.ifRevision,
             client: edits.client,
@@ -192,6 +193,7 @@ extension EditProcessor {
             "asset": .string(asset.id.text), "dryRun": true,
             "contentRevision": .string(plan.contentRevision.description),
             "source": .string(plan.source.digest), "adjustments": plan.adjustments.json,
+            "engine": .string((plan.engine ?? engine).rawValue),
         ]
     }
 

@@ -14,6 +14,8 @@ struct EditProcessor: Sendable {
     let workers: ResourceJobRunner
     let serializer: PerAssetSerializer
     let metrics: EditorMetrics
+    /// The engine of edits that name none.
+    let engine: RenderEngine
     /// The most bytes of one attachment.
     let largestAttachment: Int
 
@@ -92,7 +94,8 @@ struct EditProcessor: Sendable {
         let plan = RenderPlan(
             digest: try EditPlan.input(of: asset).source.digest,
             adjustments: preview.adjustments,
-            maximumSide: preview.maximumSide
+            maximumSide: preview.maximumSide,
+            engine: preview.engine ?? preview.adjustments.engine?.engine ?? engine
         )
         try found.requireOpen(plan.digest)
         let render = try await render(plan, .high)
@@ -148,9 +151,13 @@ struct EditProcessor: Sendable {
         let found = try await catalog.asset(edit.asset)
         let asset = found.asset
         let data = EditPlan.needsAdjustmentData(edit.mode, of: asset) ? try adjustmentData(of: asset) : nil
-        let plan = try EditPlan(edit, of: asset, adjustmentData: data, from: base.flatMap(asset.version))
+        var plan = try EditPlan(edit, of: asset, adjustmentData: data, from: base.flatMap(asset.version))
         try found.requireOpen(plan.source.digest)
-        let render = try await render(RenderPlan(digest: plan.source.digest, adjustments: plan.adjustments), priority)
+        let render = try await render(
+            RenderPlan(digest: plan.source.digest, adjustments: plan.adjustments, engine: plan.engine ?? engine),
+            priority
+        )
+        plan.adjustments.engine = render.appliedEngine
         return try await catalog.commit(
             render,
             of: plan,

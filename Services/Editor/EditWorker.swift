@@ -12,6 +12,15 @@ struct Render: Sendable, Equatable, JSONTabled {
     var mimeType = ""
     var pixelWidth = 0
     var pixelHeight = 0
+    /// The engine that rendered it, and its version.
+    var engine = RenderEngine.fused
+    var engineVersion = AppliedEngine.byDefault.version
+
+    /// The engine as the list names it; nil for the default.
+    var appliedEngine: AppliedEngine? {
+        let applied = AppliedEngine(engine, version: engineVersion)
+        return applied == .byDefault ? nil : applied
+    }
 
     static let table = JSONTable(
         "Render",
@@ -22,6 +31,14 @@ struct Render: Sendable, Equatable, JSONTabled {
             .required("mimeType", \.mimeType, .text(maxBytes: 64), "Media type of the bytes."),
             .required("pixelWidth", \.pixelWidth, .count(1...1_000_000), "Width."),
             .required("pixelHeight", \.pixelHeight, .count(1...1_000_000), "Height."),
+            .defaulted("engine", \.engine, .name(RenderEngine.self), "What carried out the pixels.", default: .fused),
+            .defaulted(
+                "engineVersion",
+                \.engineVersion,
+                .text(maxBytes: 64),
+                "Its version.",
+                default: AppliedEngine.byDefault.version
+            ),
         ]
     )
 }
@@ -38,6 +55,7 @@ enum EditWorker {
     static let suggestMethod = "suggest"
     static let inspectMethod = "look"
     static let compareMethod = "compare"
+    static let describeMethod = "describe"
 
     /// Runs a job. Equal jobs give equal bytes.
     static func handle(_ job: WorkerJob) throws(WorkerJobError) -> WorkerResult {
@@ -46,6 +64,7 @@ enum EditWorker {
         case suggestMethod: try suggest(job)
         case inspectMethod: try inspect(job)
         case compareMethod: try compare(job)
+        case describeMethod: try describe(job)
         default: throw WorkerJobError(name: "invalid_request", message: "unknown worker job \(job.method)")
         }
     }
@@ -89,8 +108,25 @@ enum EditWorker {
         }
     }
 
-    private static func render(_ job: WorkerJob) throws(WorkerJobError) -> WorkerResult {
-        let (plan, list) = try read(job.params)
+    /// Writes a list as a file for other programs.
+    private static func describe(_ job: WorkerJob) throws(WorkerJobError) -> WorkerResult {
+        let (plan, list) = try read(job.params["plan"] ?? .null)
+        let form = job.params["form"]?.stringValue.flatMap(DescribeEdit.Form.init(rawValue:))
+        let original = form == .convert ? try source(of: job, plan) : []
+        let bytes: [UInt8]
+        do throws(ImagingError) {
+            switch form {
+            case .cube: bytes = try AdjustmentDescription.cube(list, title: "Safelight")
+            case .hald: bytes = try AdjustmentDescription.hald(list)
+            default: bytes = try AdjustmentDescription.script(original, list, quality: renderQuality)
+            }
+        } catch {
+            throw WorkerJobError(name: error.name, message: error.message)
+        }
+        return WorkerResult(result: [:], attachments: [bytes])
+    }
+
+    private static func source(of job: WorkerJob, _ plan: RenderPlan) throws(WorkerJobError) -> [UInt8] {
         let source = try job.contents(ofFile: 0, limit: largestSource)
         guard ResourceDigest(of: source).text == plan.digest else {
             throw WorkerJobError(
@@ -98,6 +134,12 @@ enum EditWorker {
                 message: "the stored bytes do not match \(plan.digest); restore the file from a backup"
             )
         }
+        return source
+    }
+
+    private static func render(_ job: WorkerJob) throws(WorkerJobError) -> WorkerResult {
+        let (plan, list) = try read(job.params)
+        let source = try source(of: job, plan)
         var render = try picture(of: source, list, plan)
         let bytes = render.bytes
         render.bytes = []
@@ -110,13 +152,17 @@ enum EditWorker {
         _ plan: RenderPlan
     ) throws(WorkerJobError) -> Render {
         let image: RenderedImage
+        var limits = PixelLimits()
+        limits.seconds = Double(WorkerProcess.limits.wallSeconds)
         do throws(ImagingError) {
             image = try AdjustmentRendering.render(
                 source,
                 list,
                 format: .jpeg,
                 quality: plan.maximumSide == nil ? renderQuality : previewQuality,
-                maximumSide: plan.maximumSide
+                maximumSide: plan.maximumSide,
+                limits: limits,
+                engine: plan.engine
             )
         } catch {
             throw WorkerJobError(name: error.name, message: error.message)
@@ -125,7 +171,10 @@ enum EditWorker {
             bytes: image.bytes,
             mimeType: image.format.mimeType,
             pixelWidth: image.pixelWidth,
-            pixelHeight: image.pixelHeight
+            pixelHeight: image.pixelHeight,
+            engine: plan.engine,
+            engineVersion: plan.engine == .fused
+                ? AppliedEngine.byDefault.version : ImagingLibrary.versions["imagemagick"] ?? ""
         )
         // A preview is temporary and carries no metadata, so it does not reveal a location.
         guard plan.maximumSide == nil else { return render }

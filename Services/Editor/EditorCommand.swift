@@ -1,6 +1,7 @@
 import ArgumentParser
 import Foundation
 import Hosting
+import PhotoModel
 
 /// `editor`: applies adjustments and commits the result.
 struct EditorCommand: AsyncParsableCommand {
@@ -33,6 +34,9 @@ struct EditorCommand: AsyncParsableCommand {
     @Option(help: ArgumentHelp("How long a published edit waits for a missing predecessor.", valueName: "seconds"))
     var patience = 30
 
+    @Option(help: "What carries out the pixels of edits that name no engine: fused or imagemagick.")
+    var engine = RenderEngine.fused.rawValue
+
     @OptionGroup var check: CheckOptions
 
     func run() async throws {
@@ -54,6 +58,10 @@ struct EditorCommand: AsyncParsableCommand {
             published: published,
             patience: patience
         )
+        guard let engine = RenderEngine(rawValue: engine) else {
+            throw HostingError.badSetting(source: "--engine", reason: "must be fused or imagemagick")
+        }
+        configuration.engine = engine
         configuration.workerLimits = try worker.resolve(configuration.workerLimits)
         configuration.traffic = try traffic.resolve()
         try configuration.validate()

@@ -1,5 +1,6 @@
 import Hosting
 import JSONValue
+import PhotoModel
 
 /// The settings of an editor, checked by ``validate()``.
 struct EditorConfiguration: Sendable {
@@ -20,6 +21,8 @@ struct EditorConfiguration: Sendable {
     var published: Int = 4096
     /// How long a published edit waits for a predecessor that has not been published, in seconds, 0...86,400.
     var patience: Int = 30
+    /// The engine of edits that name none.
+    var engine = RenderEngine.fused
     /// The largest render sent with its transaction, in bytes; a larger one is uploaded before it.
     var largestAttachment: Int = 7 << 20
     /// The program of the worker processes.
@@ -44,7 +47,7 @@ struct EditorConfiguration: Sendable {
             workers: .init(count: workers, limits: workerLimits, executable: executable),
             limits: [
                 "queue": JSON(queue), "queuePerAsset": JSON(queuePerAsset), "published": JSON(published),
-                "patienceSeconds": JSON(patience),
+                "patienceSeconds": JSON(patience), "engine": .string(engine.rawValue),
             ],
             traffic: traffic
         )

@@ -19,6 +19,7 @@ struct EditorHandler: RequestHandler {
         case .revert(let revert): Reply(try await edits.revert(revert, for: context.identity).json)
         case .copy(let copy): Reply(try await edits.copy(copy, context))
         case .compare(let compare): try await edits.compare(compare)
+        case .describe(let describe): try await edits.describe(describe)
         case .suggest(let suggest): Reply(try await edits.suggest(suggest).json)
         case .history(let history): Reply(try await edits.history(history).json)
         case .undo(let undo): Reply(try await edits.undo(undo, for: context.identity).json)

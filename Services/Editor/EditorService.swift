@@ -56,6 +56,7 @@ struct EditorService: RunnableService {
             },
             serializer: serializer,
             metrics: metrics,
+            engine: configuration.engine,
             largestAttachment: limits.maxAttachmentBytes
         )
         let handler = EditorHandler(

@@ -14,11 +14,13 @@ struct RenderPlan: Sendable, Equatable, JSONTabled {
     var adjustments: JSON
     /// The longer side of a preview, in pixels; nil for the full size, with metadata.
     var maximumSide: Int?
+    var engine: RenderEngine
 
-    init(digest: String, adjustments: AdjustmentList, maximumSide: Int? = nil) {
+    init(digest: String, adjustments: AdjustmentList, maximumSide: Int? = nil, engine: RenderEngine = .fused) {
         self.digest = digest
         self.adjustments = adjustments.json
         self.maximumSide = maximumSide
+        self.engine = engine
     }
 
     static let table = JSONTable(
@@ -30,6 +32,7 @@ struct RenderPlan: Sendable, Equatable, JSONTabled {
             .required("digest", \.digest, .text(maxBytes: 64), "SHA-256 of the source."),
             .required("adjustments", \.adjustments, .any, "The adjustments."),
             .optional("maximumSide", \.maximumSide, .count(1...65_500), "The longer side of a preview."),
+            .defaulted("engine", \.engine, .name(RenderEngine.self), "What carries out the pixels.", default: .fused),
         ]
     )
 }

@@ -11,6 +11,8 @@ public struct ApplyEdit: Request {
     public var adjustments: AdjustmentList
     /// The way the operations are combined with the present ones: replacing them, or appended to them.
     public var mode: AdjustmentMode
+    /// What carries out the pixels; nil for the engine that the adjustments name, or else the editor's setting.
+    public var engine: RenderEngine?
     /// Content revision that the asset must have, else the request is refused with conflict; nil to accept any.
     public var ifContentRevision: Revision?
     /// Refused with conflict if the asset has another revision, which is in the error's data.
@@ -24,6 +26,7 @@ public struct ApplyEdit: Request {
         asset: ObjectID,
         adjustments: AdjustmentList,
         mode: AdjustmentMode = .replace,
+        engine: RenderEngine? = nil,
         ifContentRevision: Revision? = nil,
         ifRevision: Revision? = nil,
         client: String = "",
@@ -32,6 +35,7 @@ public struct ApplyEdit: Request {
         self.asset = asset
         self.adjustments = adjustments
         self.mode = mode
+        self.engine = engine
         self.ifContentRevision = ifContentRevision
         self.ifRevision = ifRevision
         self.client = client
@@ -45,6 +49,7 @@ public struct ApplyEdit: Request {
             .asset(\.asset),
             .required("adjustments", \.adjustments, .adjustments, "The operations, in order."),
             .mode(\.mode),
+            .engine(\.engine),
             .ifContentRevision(\.ifContentRevision),
             .optional(
                 "ifRevision",

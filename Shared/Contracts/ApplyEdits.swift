@@ -17,6 +17,8 @@ public struct ApplyEdits: Request {
     public var adjustments: AdjustmentList
     /// The way the operations are combined with the present ones: replacing them, or appended to them.
     public var mode: AdjustmentMode
+    /// What carries out the pixels; nil for the engine that the adjustments name, or else the editor's setting.
+    public var engine: RenderEngine?
     /// For one asset: refused with conflict if it has another content revision.
     public var ifContentRevision: Revision?
     /// For one asset: refused with conflict if it has another revision, which is in the error's data.
@@ -41,6 +43,7 @@ public struct ApplyEdits: Request {
         fetch: FetchDescription? = nil,
         adjustments: AdjustmentList = AdjustmentList(),
         mode: AdjustmentMode = .replace,
+        engine: RenderEngine? = nil,
         ifContentRevision: Revision? = nil,
         ifRevision: Revision? = nil,
         enhance: Bool = false,
@@ -54,6 +57,7 @@ public struct ApplyEdits: Request {
         self.fetch = fetch
         self.adjustments = adjustments
         self.mode = mode
+        self.engine = engine
         self.ifContentRevision = ifContentRevision
         self.ifRevision = ifRevision
         self.enhance = enhance
@@ -78,6 +82,7 @@ public struct ApplyEdits: Request {
                 default: AdjustmentList()
             ),
             .mode(\.mode),
+            .engine(\.engine),
             .optional(
                 "ifContentRevision",
                 \.ifContentRevision,

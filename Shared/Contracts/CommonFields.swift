@@ -77,6 +77,16 @@ extension JSONField {
         .defaulted("priority", path, .name(EditPriority.self), "Priority of the render.", default: .normal)
     }
 
+    static func engine(_ path: Path<RenderEngine?>) -> JSONField {
+        .optional(
+            "engine",
+            path,
+            .name(RenderEngine.self),
+            "What carries out the pixels: fused, or ImageMagick's functions. Default: the engine that the adjustments "
+                + "name, else that of the present edit for mode append, else the editor's setting."
+        )
+    }
+
     static func dryRun(_ path: Path<Bool>) -> JSONField {
         .defaulted("dryRun", path, .flag, "Validate only; render and commit nothing.", default: false)
     }

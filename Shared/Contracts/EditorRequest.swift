@@ -9,6 +9,7 @@ public enum EditorRequest: ServiceRequest {
     case revert(RevertEdit)
     case copy(CopyEdits)
     case compare(CompareEdit)
+    case describe(DescribeEdit)
     case suggest(SuggestEdit)
     case history(EditHistory)
     case undo(UndoEdits)
@@ -29,6 +30,7 @@ public enum EditorRequest: ServiceRequest {
         .method(history),
         .method(undo),
         .method(compare, attachments: "Response: the image."),
+        .method(describe, attachments: "Response: the file.", limits: .large),
         .method(discover),
         .method(health),
         .method(figures),

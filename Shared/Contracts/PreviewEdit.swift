@@ -10,6 +10,8 @@ public struct PreviewEdit: Request {
     public var adjustments: AdjustmentList
     /// The longer side of the preview, in pixels.
     public var maximumSide: Int
+    /// What carries out the pixels; nil for the engine that the adjustments name, or else the editor's setting.
+    public var engine: RenderEngine?
     /// The service responds once it has reached this token; nil to respond at once.
     public var atLeast: ChangeToken?
 
@@ -17,11 +19,13 @@ public struct PreviewEdit: Request {
         asset: ObjectID,
         adjustments: AdjustmentList,
         maximumSide: Int = 1024,
+        engine: RenderEngine? = nil,
         atLeast: ChangeToken? = nil
     ) {
         self.asset = asset
         self.adjustments = adjustments
         self.maximumSide = maximumSide
+        self.engine = engine
         self.atLeast = atLeast
     }
 
@@ -32,6 +36,7 @@ public struct PreviewEdit: Request {
             .asset(\.asset),
             .required("adjustments", \.adjustments, .adjustments, "The operations, in order."),
             .defaulted("maximumSide", \.maximumSide, .count(16...4096), "The longer side in pixels.", default: 1024),
+            .engine(\.engine),
             .atLeast(\.atLeast),
         ]
     )

@@ -18,6 +18,8 @@ public struct PublishEdit: Sendable, Hashable, JSONTabled {
     public var predecessor: String?
     /// The way the operations are combined with the present ones: replacing them, or appended to them.
     public var mode: AdjustmentMode
+    /// What carries out the pixels; nil for the engine that the adjustments name, or else the editor's setting.
+    public var engine: RenderEngine?
     /// Fails with conflict if the asset has another content revision.
     public var ifContentRevision: Revision?
     /// The asset whose operations are used instead of `adjustments`, read when this edit is applied.
@@ -68,6 +70,7 @@ public struct PublishEdit: Sendable, Hashable, JSONTabled {
             .optional("step", \.step, .count(0...Int.max), "Restore this step of the history, as edits.undo does."),
             .optional("after", \.predecessor, .editName, "Id of the publisher's edit to apply this one after."),
             .mode(\.mode),
+            .engine(\.engine),
             .optional(
                 "ifContentRevision",
                 \.ifContentRevision,
@@ -102,6 +105,12 @@ public struct PublishEdit: Sendable, Hashable, JSONTabled {
 
     /// The corresponding ``ApplyEdit`` request; only meaningful if the edit has `adjustments`.
     public var request: ApplyEdit {
-        ApplyEdit(asset: asset, adjustments: adjustments, mode: mode, ifContentRevision: ifContentRevision)
+        ApplyEdit(
+            asset: asset,
+            adjustments: adjustments,
+            mode: mode,
+            engine: engine,
+            ifContentRevision: ifContentRevision
+        )
     }
 }

@@ -167,7 +167,7 @@ struct ArgumentTests {
             #expect(!configuration.abstract.isEmpty, "\(path)")
             #expect(help.contains("USAGE:"), "\(path)")
             let inner = configuration.subcommands
-            if inner.isEmpty && command != DescribeCommand.self { #expect(help.contains("--json"), "\(path)") }
+            if inner.isEmpty && command != DescribeFormatCommand.self { #expect(help.contains("--json"), "\(path)") }
             if inner.isEmpty { names.append(path.joined(separator: " ")) }
             for next in inner {
                 look(next, path + [next.configuration.commandName ?? "\(next)".lowercased()])
@@ -178,7 +178,7 @@ struct ArgumentTests {
             "up", "import", "fetch", "show", "thumb", "edit", "revert", "favorite", "hide", "delete", "watch", "status",
             "sheet", "album list", "album create", "album rename", "album add", "album remove", "album delete",
             "export",
-            "describe",
+            "describe format", "describe edit",
         ] { #expect(names.contains(name), "\(name)") }
     }
 }

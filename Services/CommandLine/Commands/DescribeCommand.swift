@@ -9,6 +9,16 @@ import PhotoModel
 struct DescribeCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "describe",
+        abstract: "Print the protocol of a service, the adjustment format, or an edit as a file for other programs.",
+        subcommands: [DescribeFormatCommand.self, DescribeEditCommand.self],
+        defaultSubcommand: DescribeFormatCommand.self
+    )
+}
+
+/// `safelight describe catalog`, and the other services and formats
+struct DescribeFormatCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "format",
         abstract: "Print the protocol of a service as an OpenRPC document, or the adjustment format.",
         discussion: """
             The document lists every method, parameter, result and error; the running service returns the same for \

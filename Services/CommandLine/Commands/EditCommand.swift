@@ -1,9 +1,9 @@
-import ArgumentParser
+public import ArgumentParser
 import Contracts
 import Hosting
 import JSONValue
 import PhotoClient
-import PhotoModel
+public import PhotoModel
 
 /// `safelight edit`
 struct EditCommand: LibraryCommand {
@@ -12,7 +12,7 @@ struct EditCommand: LibraryCommand {
         abstract: "Edit assets; the originals are never modified.",
         discussion: """
             The operations apply in this order: rotate, flip, straighten, crop, exposure, temperature, contrast, \
-            saturation, black-and-white, then every --operation. For another order, use --list with an adjustment list: \
+            saturation, black-and-white, the look of --lut, then every --operation. For another order, use --list with an adjustment list: \
             {"version": 1, "operations": [{"operation": "exposure", "value": 0.5}, …]}.
             """
     )
@@ -27,6 +27,9 @@ struct EditCommand: LibraryCommand {
 
     @Flag(help: "Start with automatic enhancement, stored as explicit values.")
     var enhance = false
+
+    @Option(help: "What carries out the pixels: fused, or imagemagick. Default: the setting of the editor.")
+    var engine: RenderEngine?
 
     @Flag(help: "Validate the request without rendering or committing anything.")
     var dryRun = false
@@ -61,6 +64,7 @@ struct EditCommand: LibraryCommand {
         var request = ApplyEdits(
             adjustments: list,
             mode: append ? .append : .replace,
+            engine: engine,
             enhance: enhance,
             priority: EditPriority(rawValue: priority) ?? .normal,
             dryRun: dryRun,
@@ -97,7 +101,8 @@ struct EditCommand: LibraryCommand {
         _ library: PhotoLibrary,
         _ output: Output
     ) async throws {
-        let answer = try await library.editor.ask(PreviewEdit(asset: id, adjustments: list), deadline: .seconds(120))
+        let request = PreviewEdit(asset: id, adjustments: list, engine: engine)
+        let answer = try await library.editor.ask(request, deadline: .seconds(120))
         try EditedImageOutput.save(answer, to: file, output)
     }
 
@@ -123,3 +128,5 @@ enum EditedImageOutput {
         }
     }
 }
+
+extension RenderEngine: ExpressibleByArgument {}

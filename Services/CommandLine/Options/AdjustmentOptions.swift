@@ -1,4 +1,7 @@
 import ArgumentParser
+import Foundation
+import ImageFormats
+import Contracts
 import JSONValue
 import PhotoModel
 import SystemPackage
@@ -19,6 +22,12 @@ struct AdjustmentOptions: ParsableArguments {
 
     @Flag(help: "Convert to black and white.")
     var blackAndWhite = false
+
+    @Option(help: ArgumentHelp("Apply a look: a .cube file or a HALD CLUT (PNG).", valueName: "file"))
+    var lut: String?
+
+    @Option(help: "Share of the look in the result, 0 to 1.")
+    var lutStrength = 1.0
 
     @Option(help: "Rotate clockwise by 90, 180 or 270 degrees.")
     var rotate: Int?
@@ -56,11 +65,11 @@ struct AdjustmentOptions: ParsableArguments {
     /// Returns the adjustment list of the flags.
     ///
     /// The operations are in the documented order: rotate, flip, straighten, crop, then exposure, temperature, contrast,
-    /// saturation and black-and-white. For another order, users pass a list.
+    /// saturation, black-and-white and the look. For another order, users pass a list.
     ///
     /// - Parameter mayBeEmpty: whether no operation at all is allowed
     func list(mayBeEmpty: Bool = false) throws -> AdjustmentList {
-        let operations = operations
+        let operations = try operations()
         if let listFile {
             guard operations.isEmpty, preset.isEmpty else {
                 throw CommandFailure.usage("--list cannot be combined with other adjustment flags")
@@ -87,7 +96,7 @@ struct AdjustmentOptions: ParsableArguments {
         return try AdjustmentList(json: json)
     }
 
-    private var operations: [JSON] {
+    private func operations() throws -> [JSON] {
         var operations: [JSON] = []
         func add(_ name: String, _ value: JSON?) {
             if let value { operations.append(["operation": .string(name), "value": value]) }
@@ -101,7 +110,29 @@ struct AdjustmentOptions: ParsableArguments {
         add("contrast", contrast.map { .double($0) })
         add("saturation", saturation.map { .double($0) })
         if blackAndWhite { operations.append(["operation": "blackAndWhite"]) }
+        if let lut { operations.append(try Self.look(lut, strength: lutStrength)) }
         return operations + others.map(Self.operation)
+    }
+
+    /// Reads a look. A .cube file becomes a PNG, which takes a fraction of its size; a PNG stays as it is.
+    static func look(_ file: String, strength: Double) throws -> JSON {
+        var bytes = try InputFile.read(file, limit: ColourTable.largestFile)
+        if !bytes.starts(with: [0x89, 0x50, 0x4E, 0x47]) {
+            do throws(ColourTableError) { bytes = try ColourTable(cube: bytes).png } catch {
+                throw CommandFailure.usage(
+                    "\(file.printable) is neither a .cube file nor a PNG: \(error.description.printable)"
+                )
+            }
+        }
+        let table = Data(bytes).base64EncodedString()
+        guard table.utf8.count <= AdjustmentKind.largestTable else {
+            throw CommandFailure(
+                message: "\(file.printable) takes \(bytes.count) bytes, and an edit carries a look of at most "
+                    + "\(AdjustmentKind.largestTable / 4 * 3); use one with fewer points or with 8 bits",
+                name: ErrorCode.limitExceeded.rawValue
+            )
+        }
+        return ["operation": "lut", "value": .double(strength), "table": .string(table)]
     }
 
     /// Parses an operation without checking it; `AdjustmentList` reports what is wrong with it.

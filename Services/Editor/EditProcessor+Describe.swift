@@ -1,0 +1,60 @@
+import Contracts
+import Hosting
+import JSONValue
+import Messaging
+import PhotoModel
+import Storage
+
+/// Edits as files for other programs.
+extension EditProcessor {
+    /// Handles `edits.describe`.
+    func describe(_ describe: DescribeEdit) async throws(RPCError) -> Reply {
+        guard describe.asset != nil || describe.adjustments != nil && describe.form != .convert else {
+            throw ErrorCode.invalidParams.error(
+                "edits.describe: name an asset\(describe.form == .convert ? "" : ", or give adjustments")",
+                ["parameter": "asset"]
+            )
+        }
+        var digest = ""
+        var list = describe.adjustments ?? AdjustmentList()
+        if let id = describe.asset {
+            if describe.adjustments == nil { list = try await self.list(of: id) }
+            let found = try await catalog.asset(id)
+            let original = try EditPlan.original(of: found.asset)
+            digest = (found.asset.resource(.adjustmentBasePhoto) ?? original).digest
+            try found.requireOpen(digest)
+        }
+        var files: [ResourceFile] = []
+        if !digest.isEmpty { files.append(try resources.open(digest)) }
+        let job = WorkerJob(
+            method: EditWorker.describeMethod,
+            params: [
+                "plan": RenderPlan(digest: digest, adjustments: list).json, "form": .string(describe.form.rawValue),
+            ],
+            files: files.map(\.descriptor)
+        )
+        let result: WorkerResult
+        do throws(WorkerFailure) { result = try await workers.run(job, over: digest, priority: .high) } catch {
+            throw error.rpcError
+        }
+        let bytes = withExtendedLifetime(files) { result.attachments.first ?? [] }
+        guard bytes.count <= largestAttachment else {
+            throw ErrorCode.limitExceeded.error(
+                "the file has \(bytes.count) bytes and a response carries \(largestAttachment); grain and large masks take "
+                    + "the most: describe the list without them",
+                ["limit": JSON(largestAttachment), "bytes": JSON(bytes.count)]
+            )
+        }
+        return Reply(describe.form.result.json, attachments: [bytes])
+    }
+}
+
+extension DescribeEdit.Form {
+    fileprivate var result: DescribeEdit.Result {
+        switch self {
+        case .cube: DescribeEdit.Result(mimeType: "text/plain", filename: "edit.cube")
+        case .hald: DescribeEdit.Result(mimeType: "image/png", filename: "edit.png")
+        case .convert: DescribeEdit.Result(mimeType: "application/x-sh", filename: "edit.sh")
+        }
+    }
+}

@@ -23,6 +23,18 @@ public struct FairQueue<Source: Hashable & Sendable, Element> {
         count += 1
     }
 
+    /// Removes and returns the first element of a source that satisfies a condition; nil if there is none.
+    public mutating func remove(from source: Source, where condition: (Element) -> Bool) -> Element? {
+        guard let index = elements[source]?.firstIndex(where: condition) else { return nil }
+        let element = elements[source]?.remove(at: index)
+        if elements[source]?.isEmpty == true {
+            elements[source] = nil
+            if let place = order.firstIndex(of: source) { order.remove(at: place) }
+        }
+        count -= 1
+        return element
+    }
+
     /// Removes and returns the next element if it satisfies a condition; nil if it does not, or if the queue is empty.
     public mutating func popFirst(where condition: (Element) -> Bool = { _ in true }) -> Element? {
         guard let source = order.first, let element = elements[source]?.first, condition(element) else { return nil }

@@ -14,12 +14,12 @@ public final class FairSemaphore<Source: Hashable & Sendable>: Sendable {
     /// - Parameter permits: the maximum number of tasks that work at the same time
     public init(permits: Int) { state = Mutex(State(permits: permits)) }
 
-    /// The number of waiting tasks, cancelled ones included until their turn comes.
+    /// The number of waiting tasks.
     public var waitingCount: Int { state.withLock { $0.waiting.count } }
 
     /// Runs work as soon as there is a permit for it.
     ///
-    /// - Returns: the result of the work; nil if the task was cancelled before the work began
+    /// - Returns: the result of the work; nil if the task was cancelled while it waited
     public func withPermit<Value, Failure: Error>(
         for source: Source,
         _ work: () async throws(Failure) -> Value
@@ -39,18 +39,20 @@ public final class FairSemaphore<Source: Hashable & Sendable>: Sendable {
             state.waiting.append(promise, from: source)
             return promise
         }
-        return await promise?.value(ifCancelled: false) ?? true
+        return await promise?.value { self.leave(promise, from: source) } ?? true
+    }
+
+    /// Takes a cancelled waiter out of the queue. One that is not there any more has the permit and keeps it.
+    private func leave(_ promise: Promise<Bool>?, from source: Source) {
+        state.withLock { $0.waiting.remove(from: source) { $0 === promise } }?.fulfill(false)
     }
 
     private func release() {
-        // A waiter that was cancelled meanwhile does not take the permit; the next one does.
-        while true {
-            let next: Promise<Bool>? = state.withLock { state in
-                let next = state.waiting.popFirst()
-                if next == nil { state.permits += 1 }
-                return next
-            }
-            guard let next, !next.fulfill(true) else { return }
+        let next: Promise<Bool>? = state.withLock { state in
+            let next = state.waiting.popFirst()
+            if next == nil { state.permits += 1 }
+            return next
         }
+        next?.fulfill(true)
     }
 }

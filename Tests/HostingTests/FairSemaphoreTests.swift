@@ -34,6 +34,31 @@ struct FairSemaphoreTests {
         #expect(order.current.count == 4)
     }
 
+    @Test func `a cancelled waiter leaves the queue at once`() async {
+        let semaphore = FairSemaphore<Int>(permits: 1)
+        let (isHeld, gate) = (Promise<Void>(), Promise<Void>())
+        let holder = Task {
+            await semaphore.withPermit(for: 0) {
+                isHeld.fulfill(())
+                await gate.value()
+            }
+        }
+        await isHeld.value()
+        // Two of one source and one of another: the turns of those that stay are kept.
+        let waiting = [1, 1, 2].map { source in Task { await semaphore.withPermit(for: source) { source } } }
+        while semaphore.waitingCount < 3 { await Task.yield() }
+        waiting[2].cancel()
+        #expect(await waiting[2].value == nil)
+        #expect(semaphore.waitingCount == 2, "the permit is still taken, and nobody's turn has come")
+        waiting[0].cancel()
+        #expect(await waiting[0].value == nil)
+        #expect(semaphore.waitingCount == 1)
+        gate.fulfill(())
+        await holder.value
+        #expect(await waiting[1].value == 1)
+        #expect(semaphore.waitingCount == 0)
+    }
+
     @Test func `a cancelled waiter returns nil, and its permit goes to the next one`() async {
         let semaphore = FairSemaphore<Int>(permits: 1)
         let (isHeld, gate) = (Promise<Void>(), Promise<Void>())

@@ -23,14 +23,7 @@ enum CatalogError: Error, Equatable {
 
     /// Returns the error for a fetch of an object that does not exist.
     static func notFound(_ fetch: Fetch) -> CatalogError {
-        switch fetch.kind {
-        case .assets(.collection(let id)), .assets(.below(let id)), .children(let id),
-            .collectionsContaining(let id, _),
-            .listsContaining(let id):
-            .objectNotFound(id)
-        case .assets(.moment(let moment)): .objectNotFound(moment.id)
-        default: .fetchedObjectNotFound
-        }
+        fetch.kind.object.map { .objectNotFound($0) } ?? .fetchedObjectNotFound
     }
 }
 

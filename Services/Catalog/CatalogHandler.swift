@@ -59,6 +59,7 @@ struct CatalogHandler: RequestHandler {
         case .createTransient(let new): return Reply(try await fetches.createTransient(new, owner: identity).json)
         case .releaseTransient(let old): return Reply(fetches.releaseTransient(old, owner: identity).json)
         case .details(let details): return Reply(try await fetches.details(details, owner: identity).json)
+        case .difference(let diff): return Reply(try await fetches.difference(diff, owner: identity).json)
         case .fetchKeys(let fetch): return try await keys.keys(fetch, context)
         case .perform(let transaction): return Reply(try await changes.perform(transaction, context))
         case .since(let page): return Reply(encoded: try await history.since(page).encoded)

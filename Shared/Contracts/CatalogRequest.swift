@@ -11,6 +11,7 @@ public enum CatalogRequest: ServiceRequest {
     case createTransient(CreateTransient)
     case releaseTransient(ReleaseTransient)
     case details(ChangesDetails)
+    case difference(DetailsDiff)
     case fetchKeys(FetchKeys)
     case perform(PerformChanges)
     case since(ChangesSince)
@@ -47,6 +48,7 @@ public enum CatalogRequest: ServiceRequest {
         .method(createTransient, limits: .large),
         .method(releaseTransient),
         .method(details, limits: .large),
+        .method(difference, limits: .large),
         .method(
             fetchKeys,
             attachments: "Notifications: keys, as encoded by ResultKey.",

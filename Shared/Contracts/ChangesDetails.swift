@@ -63,6 +63,8 @@ public struct ChangesDetails: Request {
         public var rice: RICE?
         /// The details of the requested objects that changed.
         public var objects: [ObjectDetails]
+        /// True if the album, moment or folder of the fetch was deleted; then the after result is empty.
+        public var objectWasDeleted = false
 
         public init(
             from: ChangeToken,
@@ -95,6 +97,7 @@ public struct ChangesDetails: Request {
                     "The requested objects that changed.",
                     default: []
                 ),
+                .objectWasDeleted(\.objectWasDeleted),
             ]
         )
     }

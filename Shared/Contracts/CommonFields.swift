@@ -35,7 +35,18 @@ extension JSONField {
         .required("sequence", path, .integer(0...Int64.max), "Sequence of the transaction at which it was read.")
     }
 
-    // MARK: Live results
+    // MARK: Details and live results
+
+    /// `objectWasDeleted` of the details of a result.
+    static func objectWasDeleted(_ path: Path<Bool>) -> JSONField {
+        .defaulted(
+            "objectWasDeleted",
+            path,
+            .flag,
+            "True if the album, moment or folder of the fetch, or the object whose collections it selects, is deleted.",
+            default: false
+        )
+    }
 
     static func incremental(_ path: Path<Bool>) -> JSONField {
         .defaulted(

@@ -147,7 +147,7 @@ public enum ErrorCode: String, Sendable, CaseIterable {
         case .rangeError: "An index is out of range."
         case .snapshotRequired: "Index operations need the token at which the indexes were read."
         case .nestedChange: "A transaction cannot contain another."
-        case .notObservable: "Fetches of this kind cannot be observed."
+        case .notObservable: "Change records do not tell how a transient collection changes."
         case .missingPredecessor: "The edit named in after is unknown."
         case .predecessorFailed: "The edit that this one appends to has failed."
         case .workerCrashed: "The worker process crashed while reading these bytes."

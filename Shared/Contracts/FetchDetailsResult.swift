@@ -16,6 +16,8 @@ public struct FetchDetailsResult: JSONTabled {
     public var rice: RICE?
     /// The whole after list if the details are not incremental; nil otherwise, or above ``maxIDs`` objects.
     public var ids: [ObjectID]?
+    /// True if the album, moment or folder of the fetch is deleted; then the after list is empty.
+    public var objectWasDeleted = false
 
     public static let maxIDs = 10_000
 
@@ -39,6 +41,7 @@ public struct FetchDetailsResult: JSONTabled {
                 .list(of: .id(), limit: maxIDs),
                 "The whole after list if the details are not incremental; absent above 10,000 objects."
             ),
+            .objectWasDeleted(\Root.carried.objectWasDeleted),
         ]
     }
 

@@ -8,14 +8,28 @@ public import PhotoModel
 public struct FetchKeys: Request {
     public static let method = "fetch.keys"
     public static let notification = "fetch.keys"
+    /// The maximum number of collections on which a result may depend.
+    public static let maxScope = 100_000
     /// The entities to fetch and their order.
     public var fetch: FetchDescription
     /// The maximum number of keys; a larger result is refused with `limit_exceeded`.
     public var maxCount: Int
+    /// The moment of the keys; nil: the newest.
+    public var token: ChangeToken?
+    /// A moment at which the object of the fetch may still have existed. If it has been deleted since, the result is
+    /// empty; without `since`, or if it did not exist then either, the request is refused.
+    public var since: ChangeToken?
 
-    public init(fetch: FetchDescription, maxCount: Int) {
+    public init(
+        fetch: FetchDescription,
+        maxCount: Int,
+        token: ChangeToken? = nil,
+        since: ChangeToken? = nil
+    ) {
         self.fetch = fetch
         self.maxCount = maxCount
+        self.token = token
+        self.since = since
     }
 
     public static let table = parameters(
@@ -30,6 +44,14 @@ public struct FetchKeys: Request {
                 "A result with more keys is refused with limit_exceeded.",
                 default: Int(Int32.max)
             ),
+            .optional("token", \.token, .token, "The moment of the keys; absent: the newest."),
+            .optional(
+                "since",
+                \.since,
+                .token,
+                "If the object of the fetch existed at this token and is deleted, the result is empty; else the request "
+                    + "is refused with identifier_not_found."
+            ),
         ]
     )
 
@@ -38,6 +60,10 @@ public struct FetchKeys: Request {
         public var token: ChangeToken
         /// Number of keys.
         public var count: Int
+        /// True if the object of the fetch is deleted (see ``FetchKeys/since``).
+        public var objectWasDeleted = false
+        /// The collections on which the result depends (`Fetch.scope` of PhotoModel); nil if it depends on none.
+        public var scope: [ObjectID]?
 
         public init(token: ChangeToken, count: Int) {
             self.token = token
@@ -52,6 +78,13 @@ public struct FetchKeys: Request {
             [
                 .required("token", \.token, .token, "Token of the keys."),
                 .required("count", \.count, .count(0...Int.max), "Number of keys."),
+                .objectWasDeleted(\.objectWasDeleted),
+                .optional(
+                    "scope",
+                    \.scope,
+                    .list(of: .id(), limit: FetchKeys.maxScope),
+                    "What lies below the folder of the fetch, or contains its object; absent for all other fetches."
+                ),
             ]
         )
     }

@@ -43,6 +43,14 @@ extension PhotoLibrary {
         try await ask(request, deadline)
     }
 
+    /// Returns the difference between two results, also of different fetches.
+    public func difference(
+        _ request: DetailsDiff,
+        deadline: Duration = .seconds(30)
+    ) async throws(RPCError) -> ChangesDetails.Result {
+        try await ask(request, deadline)
+    }
+
     private func ask<R: Request & Sendable>(
         _ request: R,
         _ deadline: Duration

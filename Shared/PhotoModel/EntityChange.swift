@@ -41,7 +41,7 @@ extension EntityChange {
 }
 
 extension EntityChange where Entity == Asset {
-    public var id: ObjectID { (after ?? before)?.id ?? .none }
+    public var id: ObjectID { after?.id ?? before?.id ?? .none }
     /// True if the pixels changed: PhotoKit's `assetContentChanged` (S-66).
     public var isContentChanged: Bool {
         guard let before, let after else { return false }
@@ -50,9 +50,9 @@ extension EntityChange where Entity == Asset {
 }
 
 extension EntityChange where Entity == AssetCollection {
-    public var id: ObjectID { (after ?? before)?.id ?? .none }
+    public var id: ObjectID { after?.id ?? before?.id ?? .none }
 }
 
 extension EntityChange where Entity == CollectionList {
-    public var id: ObjectID { (after ?? before)?.id ?? .root }
+    public var id: ObjectID { after?.id ?? before?.id ?? .root }
 }

@@ -21,6 +21,10 @@ public struct Fetch: Sendable, Hashable {
     public let sourceTypes: SourceTypes
     /// Assets only: selects the assets in the trash and no others.
     public let inTrash: Bool
+    /// For a fetch that needs one (``FetchKind/needsScope``): the folders and albums below its folder and the folder
+    /// itself, or the collections or lists that contain its object, all at the moment of the result. Nil if they have
+    /// not been read. It is not part of the wire form.
+    public private(set) var scope: Set<ObjectID>?
 
     /// Creates a fetch. Options that are nil have the default of the kind (D7, D8, T-07).
     ///
@@ -92,6 +96,13 @@ public struct Fetch: Sendable, Hashable {
         } else {
             self.sourceTypes = isLibrary ? .userLibrary : .all
         }
+    }
+
+    /// Returns the same fetch with the scope of a moment.
+    public func scoped(by scope: Set<ObjectID>?) -> Fetch {
+        var fetch = self
+        fetch.scope = scope
+        return fetch
     }
 
     /// Returns the same fetch with another offset and limit.

@@ -39,13 +39,39 @@ public enum FetchKind: Sendable, Hashable {
         }
     }
 
-    /// True if the properties of an entity alone decide that it belongs. Only the results of such fetches can be
-    /// updated from change records.
+    /// True if the properties of an entity alone decide that it belongs.
     public var isDecidedByEntity: Bool {
         switch self {
-        case .assets(.below), .assets(.transient), .collectionsContaining, .listsContaining: false
+        case .assets(.transient): false
         case .children(let list): !list.isTransient
-        default: true
+        default: !needsScope
+        }
+    }
+
+    /// True if the properties of an entity decide that it belongs together with a ``Fetch/scope``: the collections below
+    /// a folder, or those that contain an object.
+    public var needsScope: Bool {
+        switch self {
+        case .assets(.below(let list)): MomentList(list) == nil
+        case .collectionsContaining, .listsContaining: true
+        default: false
+        }
+    }
+
+    /// True if change records carry a result of the fetch from one moment to another, so that it can be observed and has
+    /// change details.
+    public var isFollowable: Bool { isDecidedByEntity || needsScope }
+
+    /// The stored object to which the fetch refers: the album, moment or folder in which it selects, or the object whose
+    /// collections it selects. The result is gone if it is deleted. Nil for all other fetches.
+    public var object: ObjectID? {
+        switch self {
+        case .assets(.collection(let id)), .assets(.below(let id)), .collectionsContaining(let id, _),
+            .listsContaining(let id):
+            id
+        case .assets(.moment(let moment)): moment.id
+        case .children(let list): list.isTransient ? nil : list
+        default: nil
         }
     }
 

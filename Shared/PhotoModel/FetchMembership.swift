@@ -23,11 +23,34 @@ extension AssetCollection {
     }
 }
 
+extension Asset {
+    /// The albums that contain the asset, the smart albums to which it belongs, and its moment (T-04).
+    public var collections: Set<ObjectID> {
+        var collections = Set(memberships.map(\.collection))
+        for album in SmartAlbum.every where album.contains(self) { collections.insert(album.id) }
+        if let moment { collections.insert(moment.id) }
+        return collections
+    }
+}
+
+extension PhotoCollection {
+    /// The folder that contains it; for a moment its cluster and its year (T-05).
+    public var lists: Set<ObjectID> {
+        switch self {
+        case .list(let list): return list.parent.map { [$0] } ?? []
+        case .collection(let collection):
+            var lists: Set<ObjectID> = collection.parent.map { [$0] } ?? []
+            if case .moment(let moment) = DerivedCollection(collection.id) { lists.formUnion(moment.lists.map(\.id)) }
+            return lists
+        }
+    }
+}
+
 extension Fetch {
     /// Returns true if an asset belongs to the fetch.
     ///
-    /// Assets in the trash belong only to fetches with `inTrash`, and no others do. Returns false for fetches that are
-    /// not decided by the asset alone (``FetchKind/isDecidedByEntity``).
+    /// Assets in the trash belong only to fetches with `inTrash`, and no others do. Returns false for a fetch that needs
+    /// a ``scope`` and has none, and for one of a transient collection.
     public func includes(_ asset: Asset) -> Bool {
         guard case .assets(let source) = kind, (asset.trashedDate != nil) == inTrash else { return false }
         switch source {
@@ -37,7 +60,15 @@ extension Fetch {
             guard asset.memberships.contains(where: { $0.collection == collection }) else { return false }
         case .smartAlbum(let album): guard album.contains(asset) else { return false }
         case .moment(let moment): guard asset.moment == moment else { return false }
-        case .below, .transient: return false
+        case .below(let list):
+            if let list = MomentList(list) {
+                guard asset.moment?.lists.contains(list) == true else { return false }
+            } else {
+                guard let scope, asset.memberships.contains(where: { scope.contains($0.collection) }) else {
+                    return false
+                }
+            }
+        case .transient: return false
         case .burst(let burst):
             guard let own = asset.burstIdentifier, own.utf8.elementsEqual(burst.utf8) else { return false }
         }
@@ -57,7 +88,9 @@ extension Fetch {
             }
         case .collectionIDs(let list): guard list.contains(collection.id) else { return false }
         case .children(let parent): guard collection.isChild(of: parent) else { return false }
-        case .assets, .lists, .listIDs, .collectionsContaining, .listsContaining: return false
+        case .collectionsContaining(_, let type):
+            guard type == nil || type == collection.type, scope?.contains(collection.id) == true else { return false }
+        case .assets, .lists, .listIDs, .listsContaining: return false
         }
         return predicate?.evaluate(collection) ?? true
     }
@@ -69,7 +102,8 @@ extension Fetch {
             guard type == nil || type == list.type, subtype == nil || subtype == list.subtype else { return false }
         case .listIDs(let ids): guard ids.contains(list.id) else { return false }
         case .children(let parent): guard list.parent == parent else { return false }
-        case .assets, .collections, .collectionIDs, .collectionsContaining, .listsContaining: return false
+        case .listsContaining: guard scope?.contains(list.id) == true else { return false }
+        case .assets, .collections, .collectionIDs, .collectionsContaining: return false
         }
         return predicate?.evaluate(list) ?? true
     }

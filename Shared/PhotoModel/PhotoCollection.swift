@@ -10,6 +10,14 @@ public enum PhotoCollection: Sendable, Hashable, PredicateSubject {
         }
     }
 
+    /// The folder that contains it; nil for the root and for what is derived from assets.
+    public var parent: ObjectID? {
+        switch self {
+        case .collection(let collection): collection.parent
+        case .list(let list): list.parent
+        }
+    }
+
     public var parentKey: OrderKey? {
         switch self {
         case .collection(let collection): collection.parentKey

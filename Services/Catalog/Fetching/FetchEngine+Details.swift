@@ -11,9 +11,10 @@ extension FetchEngine {
         let fetch = try request.fetch.map { try resolved($0, owner: owner) }
         if let described = request.fetch, let fetch {
             let isHeld = described.container?.isTransient == true
-            guard !isHeld, fetch.kind.isDecidedByEntity else {
+            guard !isHeld, fetch.kind.isFollowable else {
                 throw ErrorCode.notObservable.error(
-                    "changes.details does not support this kind of fetch; compare its members before and after"
+                    "change records do not tell how a transient collection changes; compare two results of it by "
+                        + "details.diff"
                 )
             }
         }
@@ -32,11 +33,9 @@ extension FetchEngine {
                     from: from.sequence,
                     to: to.sequence
                 )
-                result.details =
-                    fetch.kind.entityClass == .asset ? try between.assets(fetch) : try between.collections(fetch)
-                if !request.wantsIncrementalChangeDetails { result.details?.makeWhole() }
-                if let count = result.details?.listed, count > Self.maxDetails { result.details?.makeWhole() }
-                if request.form == .rice { result.rice = try result.details?.rice() }
+                result.objectWasDeleted = try between.requireObject(of: fetch, fetch)
+                result.details = try between.details(fetch, fetch)
+                try result.finish(request.wantsIncrementalChangeDetails, request.form)
             }
             for id in IDList(request.ids).ids {
                 let before = try HistoricalState(reader: reader, moment: from.sequence, head: head).entity(id)
@@ -53,19 +52,97 @@ extension FetchEngine {
         }
     }
 
+    /// Returns the difference between two results, which may be of different fetches.
+    func difference(_ request: DetailsDiff, owner: String = "") async throws -> ChangesDetails.Result {
+        let (before, after) = (
+            try resolved(request.from.fetch, owner: owner), try resolved(request.to.fetch, owner: owner)
+        )
+        guard before.kind.entityClass == after.kind.entityClass else {
+            throw ErrorCode.invalidOptions.error(
+                "from is a result of \(before.kind.entityClass.rawValue), to of \(after.kind.entityClass.rawValue); "
+                    + "give two results of one class"
+            )
+        }
+        let members = (
+            before: try transientMembers(of: before, owner: owner), after: try transientMembers(of: after, owner: owner)
+        )
+        return try await store.read { [cache] reader in
+            let (head, from) = try Self.moment(request.from.token, reader)
+            let (_, to) = try Self.moment(request.to.token, reader)
+            var between = DetailsRange(
+                reader: reader,
+                head: head,
+                cache: cache,
+                from: from.sequence,
+                to: to.sequence
+            )
+            between.changed = request.changedIds
+            between.members = members
+            var result = ChangesDetails.Result(from: from, to: to)
+            result.objectWasDeleted = try between.requireObject(of: before, after)
+            result.details = try between.details(before, after)
+            try result.finish(request.wantsIncrementalChangeDetails, request.form)
+            return result
+        }
+    }
+
     private struct DetailsRange {
         let reader: LibraryReader
         let head: LibraryHead
         let cache: ResultCache
         let from: Int64
         let to: Int64
+        /// The objects that count as changed; nil: those of the records in between.
+        var changed: [ObjectID]?
+        /// The members of transient lists, before and after.
+        var members: (before: TransientMembers?, after: TransientMembers?)
 
-        func assets(_ fetch: Fetch) throws -> ChangeDetails? {
-            let rows = ResultRows(reader: reader, head: head, cache: cache)
-            let before = try Array(rows.window(of: fetch, at: from))
-            let after = try Array(rows.window(of: fetch, at: to))
+        init(reader: LibraryReader, head: LibraryHead, cache: ResultCache, from: Int64, to: Int64) {
+            (self.reader, self.head, self.cache, self.from, self.to) = (reader, head, cache, from, to)
+        }
+
+        private func hasObject(of fetch: Fetch, at moment: Int64) throws -> Bool {
+            try HistoricalState(reader: reader, moment: moment, head: head).hasObject(of: fetch)
+        }
+
+        /// Checks that the objects to which the fetches refer existed at one of the moments.
+        ///
+        /// - Returns: whether the object of the after result is deleted
+        func requireObject(of before: Fetch, _ after: Fetch) throws -> Bool {
+            for fetch in [before, after] {
+                let existed = try hasObject(of: fetch, at: from) || hasObject(of: fetch, at: to)
+                guard existed else { throw CatalogError.notFound(fetch) }
+            }
+            return try !hasObject(of: after, at: to) && hasObject(of: after, at: from)
+        }
+
+        func details(_ before: Fetch, _ after: Fetch) throws -> ChangeDetails? {
+            guard before.kind.entityClass == .asset else {
+                return ChangeDetails.between(
+                    try collections(before, at: from, members.before),
+                    try collections(after, at: to, members.after),
+                    changed: Set(try changed ?? touched().collections)
+                )
+            }
+            return try assets(before, after)
+        }
+
+        /// Returns the result of a fetch; it is empty at a moment at which the object of the fetch does not exist.
+        private func rows(_ fetch: Fetch, at moment: Int64) throws -> [Int64] {
+            guard try hasObject(of: fetch, at: moment) else { return [] }
+            return try Array(ResultRows(reader: reader, head: head, cache: cache).window(of: fetch, at: moment))
+        }
+
+        private func collections(_ fetch: Fetch, at moment: Int64, _ members: TransientMembers?) throws -> [ObjectID] {
+            guard try hasObject(of: fetch, at: moment) else { return [] }
+            return try FetchEngine.page(fetch, FetchStore.Window(), moment, head, reader, members: members).objects
+                .map(\.id)
+        }
+
+        private func assets(_ old: Fetch, _ new: Fetch) throws -> ChangeDetails? {
+            let (before, after) = (try rows(old, at: from), try rows(new, at: to))
             var changed: Set<Int64> = []
-            for id in try touched().assets {
+            for id in try self.changed ?? touched().assets {
                 if let row = try reader.assets.rowNumber(of: id) ?? reader.assets.departedRowNumber(of: id) {
                     changed.insert(row)
                 }
@@ -78,22 +155,25 @@ extension FetchEngine {
             }
         }
 
-        func collections(_ fetch: Fetch) throws -> ChangeDetails? {
-            let before = try FetchEngine.page(fetch, FetchStore.Window(), from, head, reader).objects.map(\.id)
-            let after = try FetchEngine.page(fetch, FetchStore.Window(), to, head, reader).objects.map(\.id)
-            return ChangeDetails.between(before, after, changed: Set(try touched().collections))
-        }
-
         private func touched() throws -> (assets: [ObjectID], collections: [ObjectID]) {
             var (assets, collections): (Set<ObjectID>, Set<ObjectID>) = ([], [])
-            let end = LibraryHead(library: head.library, sequence: to, oldest: head.oldest)
-            try reader.history.each(after: from, through: end, bytes: HistoricalState.maxBytes) { record in
+            let end = LibraryHead(library: head.library, sequence: max(from, to), oldest: head.oldest)
+            try reader.history.each(after: min(from, to), through: end, bytes: HistoricalState.maxBytes) { record in
                 assets.formUnion(record.assets.map(\.id))
                 collections.formUnion(record.collections.map(\.id))
                 collections.formUnion(record.lists.map(\.id))
             }
             return (Array(assets), Array(collections))
         }
+    }
+}
+
+extension ChangesDetails.Result {
+    /// Brings the details into the form that the client wants.
+    fileprivate mutating func finish(_ wantsIncremental: Bool, _ form: DetailsForm) throws {
+        if !wantsIncremental { details?.makeWhole() }
+        if let count = details?.listed, count > FetchEngine.maxDetails { details?.makeWhole() }
+        if form == .rice { rice = try details?.rice() }
     }
 }
 

@@ -222,10 +222,10 @@ final class FetchEngine: Sendable {
             }
             return page
         }
-        guard fetch.kind.isDecidedByEntity else {
+        guard fetch.kind.isFollowable else {
             throw CatalogError.tokenExpired(ChangeToken(library: head.library, sequence: moment), head)
         }
-        if case .children(let list) = fetch.kind, try !past.had(list) { throw CatalogError.objectNotFound(list) }
+        guard try past.hasObject(of: fetch) else { throw CatalogError.notFound(fetch) }
         return fetch.page(try past.collections(of: fetch.whole), window)
     }
 

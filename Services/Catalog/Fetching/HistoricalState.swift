@@ -47,12 +47,19 @@ struct HistoricalState {
         return try reader.history.record(sequence)
     }
 
-    /// Returns whether a collection or list existed.
+    /// Returns whether an object existed.
     func had(_ id: ObjectID) throws -> Bool {
-        if let earlier = try earlierCollection(id) { return earlier != nil }
+        if id.kind == .asset {
+            if moment < head.sequence, let earlier = try earlier(id) { return earlier != nil }
+            return try reader.assets.rowNumber(of: id) != nil
+        }
+        if moment < head.sequence, let earlier = try earlierCollection(id) { return earlier != nil }
         return id.kind == .collectionList
             ? try reader.collections.list(id) != nil : try reader.collections.rowNumber(of: id) != nil
     }
+
+    /// Returns whether the object to which a fetch refers existed; true if it refers to none.
+    func hasObject(of fetch: Fetch) throws -> Bool { try fetch.kind.object.map(had) ?? true }
 
     /// Returns the asset as it was, touched since or not; nil if it did not exist.
     func asset(_ id: ObjectID) throws -> Asset? {
@@ -71,13 +78,45 @@ struct HistoricalState {
 
     /// Returns the result of a fetch as it was, without offset and limit.
     func result(of fetch: Fetch) throws -> [Int64] {
-        let touched = try touchedSince().assets
+        let touched = try touchedSince()
+        let fetch = fetch.scoped(by: try scope(of: fetch, touched))
         let array = try reader.fetches.assetRows(fetch, .init()) ?? []
-        return try ResultMerge(reader: reader, fetch: fetch).merged(array, with: touched)
+        return try ResultMerge(reader: reader, fetch: fetch).merged(array, with: touched.assets)
+    }
+
+    /// Returns the collections on which a result depends (`Fetch.scope`), as they were; nil for a fetch
+    /// that depends on none.
+    func scope(of fetch: Fetch) throws -> Set<ObjectID>? {
+        guard fetch.kind.needsScope else { return nil }
+        if case .assets(.below) = fetch.kind { return try scope(of: fetch, touchedSince()) }
+        return try scope(of: fetch, Touched())
+    }
+
+    private func scope(of fetch: Fetch, _ touched: Touched) throws -> Set<ObjectID>? {
+        switch fetch.kind {
+        case .assets(.below(let list)) where fetch.kind.needsScope:
+            var parents = try reader.collections.parents()
+            for (id, object) in touched.collections { parents[id] = object?.parent }
+            let children = Dictionary(grouping: parents.keys) { parents[$0] }
+            var (scope, next): (Set<ObjectID>, [ObjectID]) = ([list], [list])
+            while let folder = next.popLast() {
+                for child in children[folder] ?? [] where scope.insert(child).inserted {
+                    if child.kind == .collectionList { next.append(child) }
+                }
+            }
+            return scope
+        case .collectionsContaining(let id, _): return try asset(id)?.collections ?? []
+        case .listsContaining(let id): return try collection(id)?.lists ?? []
+        default: return nil
+        }
     }
 
     /// Returns the collections or lists of a fetch as they were, without offset and limit.
     func collections(of fetch: Fetch) throws -> [PhotoCollection] {
+        if let scope = try scope(of: fetch) {
+            let fetch = fetch.scoped(by: scope)
+            return try scope.compactMap(collection).filter(fetch.includes).sorted { fetch.areInIncreasingOrder($0, $1) }
+        }
         let touched = try touchedSince()
         var objects = try reader.collectionFetches.page(fetch, .init())?.objects ?? []
         objects.removeAll { touched.collections[$0.id] != nil }

@@ -16,6 +16,8 @@ struct KeyDelivery: Sendable {
         var chunks: [Bytes] = []
         var token = ChangeToken.none
         var count = 0
+        var objectWasDeleted = false
+        var scope: [ObjectID]?
     }
 
     func keys(_ request: FetchKeys, _ context: RequestContext) async throws -> Reply {
@@ -23,23 +25,46 @@ struct KeyDelivery: Sendable {
             throw ErrorCode.invalidOptions.error("fetch.keys needs a DEALER socket; on a REQ socket request pages")
         }
         let fetch = try Fetch(request.fetch)
-        guard fetch.kind.isDecidedByEntity else {
+        guard fetch.kind.isFollowable else {
             throw ErrorCode.notObservable.error("fetch.keys does not support this fetch; request pages")
         }
-        let keys = try await read(fetch, request.maxCount)
+        let keys = try await read(fetch, request)
         for chunk in keys.chunks {
             try await context.notifier.notify(FetchKeys.notification, [:], attachments: [chunk])
         }
-        return Reply(FetchKeys.Result(token: keys.token, count: keys.count).json)
+        var result = FetchKeys.Result(token: keys.token, count: keys.count)
+        result.objectWasDeleted = keys.objectWasDeleted
+        result.scope = keys.scope
+        return Reply(result.json)
     }
 
-    private func read(_ fetch: Fetch, _ maxCount: Int) async throws -> Keys {
-        let (chunkBytes, maxBytes) = (chunkBytes, maxBytes)
+    private func read(_ fetch: Fetch, _ request: FetchKeys) async throws -> Keys {
+        let (chunkBytes, maxBytes, maxCount) = (chunkBytes, maxBytes, request.maxCount)
         return try await store.read { reader in
-            var keys = Keys(token: try reader.head().token)
+            let (head, token) = try FetchEngine.moment(request.token, reader)
+            var keys = Keys(token: token)
+            let past = HistoricalState(reader: reader, moment: token.sequence, head: head)
+            guard try past.hasObject(of: fetch) else {
+                guard let since = request.since else { throw CatalogError.notFound(fetch) }
+                let (_, earlier) = try FetchEngine.moment(since, reader)
+                guard try HistoricalState(reader: reader, moment: earlier.sequence, head: head).hasObject(of: fetch)
+                else { throw CatalogError.notFound(fetch) }
+                keys.objectWasDeleted = true
+                keys.scope = fetch.kind.needsScope ? [] : nil
+                return keys
+            }
+            if let scope = try past.scope(of: fetch) {
+                guard scope.count <= FetchKeys.maxScope else {
+                    throw ErrorCode.limitExceeded.error(
+                        "more than \(FetchKeys.maxScope) albums and folders are below the folder; observe a smaller one",
+                        ["limit": JSON(FetchKeys.maxScope)]
+                    )
+                }
+                keys.scope = Array(scope)
+            }
             var chunk: Bytes = []
             var total = 0
-            let isThere = try reader.fetchKeys.each(fetch) { key in
+            try Self.each(fetch, past) { key in
                 keys.count += 1
                 total += key.bytes.count + 4
                 guard keys.count <= maxCount, total <= maxBytes else {
@@ -59,9 +84,31 @@ struct KeyDelivery: Sendable {
                 }
                 chunk.append(contentsOf: key.bytes)
             }
-            guard isThere else { throw ErrorCode.identifierNotFound.error("the object of the fetch does not exist") }
             if !chunk.isEmpty { keys.chunks.append(chunk) }
             return keys
+        }
+    }
+
+    /// The number of assets of an earlier moment whose keys are made at a time.
+    private static let batch = 1000
+
+    /// Calls a closure with each key of a result at a moment, ignoring the offset and limit of the fetch.
+    private static func each(_ fetch: Fetch, _ past: HistoricalState, _ take: (ResultKey) throws -> Void) throws {
+        guard past.moment < past.head.sequence else {
+            guard try past.reader.fetchKeys.each(fetch, take) else { throw CatalogError.notFound(fetch) }
+            return
+        }
+        guard fetch.kind.entityClass == .asset else {
+            for object in try past.collections(of: fetch.whole) { try take(fetch.resultKey(of: object)) }
+            return
+        }
+        // The broker asks for an earlier moment only when a folder has moved: nothing of it is worth keeping.
+        let rows = ResultRows(reader: past.reader, head: past.head, cache: ResultCache(maxBytes: 0))
+        let array = try rows.rows(of: fetch.whole, at: past.moment)
+        for start in stride(from: 0, to: array.count, by: batch) {
+            try Task.checkCancellation()
+            let part = Array(array[start..<min(start + batch, array.count)])
+            for asset in try rows.assets(part, at: past.moment) { try take(fetch.resultKey(of: asset)) }
         }
     }
 }

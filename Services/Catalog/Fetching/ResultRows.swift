@@ -29,12 +29,12 @@ struct ResultRows {
 
     private func made(_ fetch: Fetch, at moment: Int64) throws -> [Int64] {
         guard moment == head.sequence else {
-            guard fetch.kind.isDecidedByEntity else {
+            guard fetch.kind.isFollowable else {
                 throw CatalogError.tokenExpired(ChangeToken(library: head.library, sequence: moment), head)
             }
-            if case .assets(.collection(let id)) = fetch.kind { try require(id, at: moment) }
-            if case .assets(.moment(let found)) = fetch.kind { try require(found.id, at: moment) }
-            return try HistoricalState(reader: reader, moment: moment, head: head).result(of: fetch)
+            let past = HistoricalState(reader: reader, moment: moment, head: head)
+            guard try past.hasObject(of: fetch) else { throw CatalogError.notFound(fetch) }
+            return try past.result(of: fetch)
         }
         if fetch.kind.isDecidedByEntity, let carried = try carried(fetch) { return carried }
         guard let rows = try reader.fetches.assetRows(fetch, .init()) else {
@@ -43,18 +43,13 @@ struct ResultRows {
         return rows
     }
 
-    private func require(_ id: ObjectID, at moment: Int64) throws {
-        guard try HistoricalState(reader: reader, moment: moment, head: head).had(id) else {
-            throw CatalogError.objectNotFound(id)
-        }
-    }
-
     private func carried(_ fetch: Fetch) throws -> [Int64]? {
         guard let (sequence, array) = cache.newest(of: fetch, from: head.oldest, through: head.sequence) else {
             return nil
         }
-        if case .assets(.collection(let id)) = fetch.kind { try require(id, at: head.sequence) }
-        if case .assets(.moment(let found)) = fetch.kind { try require(found.id, at: head.sequence) }
+        guard try HistoricalState(reader: reader, moment: head.sequence, head: head).hasObject(of: fetch) else {
+            throw CatalogError.notFound(fetch)
+        }
         guard try reader.history.size(after: sequence, through: head.sequence, upTo: Self.maxCarried) != nil else {
             return nil
         }

@@ -94,15 +94,10 @@ struct CollectionFetchStore {
         case .collectionsContaining(let id, let type):
             let assets = AssetStore(database: database)
             guard let row = try assets.rowNumber(of: id), let asset = try assets.assets([row])[row] else { return nil }
-            let derived =
-                [asset.moment?.id].compactMap { $0 } + SmartAlbum.allCases.filter { $0.contains(asset) }.map(\.id)
             source.conditions.append(
                 SQLFragment(
-                    """
-                    (c.row IN (SELECT collection FROM membership WHERE asset = ?)
-                        OR c.id IN (SELECT value FROM json_each(?)))
-                    """,
-                    [row.databaseValue, jsonList(derived.map(\.text)).databaseValue]
+                    "c.id IN (SELECT value FROM json_each(?))",
+                    [jsonList(asset.collections.map(\.text)).databaseValue]
                 )
             )
             require("c.type = ?", type?.number)
@@ -133,19 +128,14 @@ struct CollectionFetchStore {
             source.order = "e.key"
         case .listsContaining(let member):
             let store = CollectionStore(database: database)
-            var parents: [ObjectID?]
-            if member.kind == .collectionList {
-                guard let list = try store.list(member) else { return nil }
-                parents = [list.parent]
-            } else {
-                guard let collection = try store.collection(member) else { return nil }
-                parents = [collection.parent]
-                if case .moment(let moment) = DerivedCollection(member) { parents += moment.lists.map(\.id) }
-            }
+            let object: PhotoCollection? =
+                member.kind == .collectionList
+                ? try store.list(member).map { .list($0) } : try store.collection(member).map { .collection($0) }
+            guard let object else { return nil }
             source.conditions.append(
                 SQLFragment(
                     "l.id IN (SELECT value FROM json_each(?))",
-                    [jsonList(parents.compactMap { $0?.text }).databaseValue]
+                    [jsonList(object.lists.map(\.text)).databaseValue]
                 )
             )
         default: return nil

@@ -61,6 +61,21 @@ struct CollectionStore {
         return try Row.fetchOne(statement, arguments: [id.text]).map(Self.list)
     }
 
+    /// Returns the folder of every album and folder that is in one.
+    func parents() throws -> [ObjectID: ObjectID] {
+        var parents: [ObjectID: ObjectID] = [:]
+        for table in ["collection", "list"] {
+            let statement = try database.cachedStatement(
+                sql: "SELECT o.id, p.id FROM \(table) o JOIN list p ON p.row = o.parent"
+            )
+            let rows = try Row.fetchCursor(statement)
+            while let row = try rows.next() {
+                parents[try AssetRowMapping.identifier(row[0])] = try AssetRowMapping.identifier(row[1])
+            }
+        }
+        return parents
+    }
+
     /// Returns at most `limit` members in album order.
     func members(of collection: ObjectID, limit: Int) throws -> [ObjectID] {
         let statement = try database.cachedStatement(

@@ -136,8 +136,12 @@ struct FetchStore {
             conditions.append(SQLFragment("a.moment = ?", [moment.key.databaseValue]))
             order = "a.creation_date, a.id"
         case .below(let list):
-            guard try CollectionStore(database: database).list(list) != nil else { return nil }
-            conditions.append(Self.below(list))
+            if let scope = fetch.scope {
+                conditions.append(Self.members(of: scope))
+            } else {
+                guard try CollectionStore(database: database).list(list) != nil else { return nil }
+                conditions.append(Self.below(list))
+            }
         case .transient: return nil
         case .burst(let burst): conditions.append("a.burst_identifier = " + .bound(burst))
         }
@@ -188,6 +192,17 @@ struct FetchStore {
     }
 
     // MARK: Parts
+
+    private static func members(of collections: Set<ObjectID>) -> SQLFragment {
+        SQLFragment(
+            """
+            a.row IN (
+                SELECT m.asset FROM json_each(?) e JOIN collection c ON c.id = e.value
+                    JOIN membership m ON m.collection = c.row)
+            """,
+            [jsonList(collections.map(\.text)).databaseValue]
+        )
+    }
 
     private static func below(_ list: ObjectID) -> SQLFragment {
         if let moments = MomentList(list) {

@@ -137,6 +137,11 @@ struct ProtocolExampleTests {
         )
         try session.call("editor", "edits.revert", ["asset": asset])
         try session.call("catalog", "changes.details", ["from": token, "fetch": newest])
+        try session.call(
+            "catalog",
+            "details.diff",
+            ["from": ["fetch": newest, "token": token], "to": ["fetch": newest]]
+        )
         let now = try session.call("catalog", "changes.token", [:])["token"] ?? .null
         try waitForBroker(session, token: now)
         try session.call("change-broker", "feed.head", [:])

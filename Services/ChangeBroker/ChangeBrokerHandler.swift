@@ -29,6 +29,11 @@ struct ChangeBrokerHandler: RequestHandler {
 
     func limits(of method: String) -> MethodLimits { ChangeBrokerRequest.limits(of: method) }
 
+    func connectionEnded(_ connection: ConnectionID) {
+        let feed = feed
+        Task { await feed.connectionEnded(connection) }
+    }
+
     @concurrent
     func handle(_ incoming: IncomingRequest, _ context: RequestContext) async throws(RPCError) -> Reply {
         switch try ChangeBrokerRequest(method: incoming.method, params: incoming.params) {

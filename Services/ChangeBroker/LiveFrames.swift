@@ -45,10 +45,12 @@ enum LiveFrames {
         var frame = start(record, previous: message.previous)
         let bare = frame
         frame["details"] = message.details.json
+        if message.objectWasDeleted { frame["objectWasDeleted"] = true }
         let bytes = JSON.object(frame).bytes
         guard bytes.count > limit else { return bytes }
         frame = bare
         frame["truncated"] = true
+        if message.objectWasDeleted { frame["objectWasDeleted"] = true }
         return JSON.object(frame).bytes
     }
 

@@ -239,7 +239,7 @@ actor RecordFeed {
     /// Returns true if the feed, and the result of an observation, has yet to come to a moment of its history.
     ///
     /// - Throws: `token_expired` for a moment of another history
-    func isBehind(_ token: ChangeToken, _ observation: String) throws(RPCError) -> Bool {
+    func isBehind(_ token: ChangeToken, _ observation: String, _ fetch: Fetch?) throws(RPCError) -> Bool {
         guard let ring else { throw ErrorCode.unavailable.error("the catalog has not been reached yet; ask again") }
         guard token.library == ring.library else {
             throw ErrorCode.tokenExpired.error(
@@ -250,8 +250,7 @@ actor RecordFeed {
                 ]
             )
         }
-        let reached = fetches[observation].map { max($0.sequence, carried) } ?? ring.head
-        return reached < token.sequence
+        return position(of: observation, fetch) ?? ring.head < token.sequence
     }
 
     // MARK: History

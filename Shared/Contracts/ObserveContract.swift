@@ -14,7 +14,7 @@ protocol DetailsCarrying {
     var carried: FetchDetailsResult { get set }
 }
 
-/// `fetch.unobserve`: releases an observation (S-64).
+/// `fetch.unobserve`: ends what a connection observes (S-64).
 public struct FetchUnobserve: Request {
     public typealias Result = EmptyResult
     public static let method = "fetch.unobserve"
@@ -24,7 +24,7 @@ public struct FetchUnobserve: Request {
     public init(observation: String) { self.observation = observation }
 
     public static let table = parameters(
-        "Releases an observation; it ends when no client uses it.",
+        "Ends what this connection observes. After the last observer's call the topic carries nothing more.",
         blank: FetchUnobserve(observation: ""),
         [.required("observation", \.observation, .text(maxBytes: 64), "Id from fetch.observe.")]
     )

@@ -69,6 +69,22 @@ struct BrokerFixture: Sendable {
         }
     }
 
+    /// Runs a body with another connection of the same identity.
+    func withClient<Value: Sendable>(_ body: (ServiceClient) async throws -> Value) async throws -> Value {
+        let thread = try PollThread(name: "test-client")
+        let client = try ServiceClient(
+            address: endpoints.changeBroker,
+            thread: thread,
+            limits: ClientFixture.limits,
+            logger: Self.logger
+        )
+        let result: Result<Value, any Error>
+        do { result = .success(try await body(client)) } catch { result = .failure(error) }
+        await client.close()
+        await thread.shutdown()
+        return try result.get()
+    }
+
     /// Returns after the broker has published all records committed so far.
     func caughtUp() async throws {
         let wanted = await catalog.token

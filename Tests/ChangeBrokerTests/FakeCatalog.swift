@@ -10,12 +10,17 @@ actor FakeCatalog {
     private(set) var records: [ChangeRecord] = []
     private var oldest: Int64 = 0
     private var waiting: [AsyncStream<Void>.Continuation] = []
+    /// True while new records are kept from followers.
+    private var isHeld = false
     /// The number of requests for pages of history.
     private(set) var pagesAsked = 0
     /// The number of results loaded.
     private(set) var keysAsked = 0
 
     init(library: String = testLibrary) { self.library = library }
+
+    /// The number of assets from which a record may have a megabyte: at most four of them go into a message.
+    static let largeRecord = 16
 
     var head: Int64 { records.last?.sequence ?? 0 }
     var token: ChangeToken { ChangeToken(library: library, sequence: head) }
@@ -45,6 +50,12 @@ actor FakeCatalog {
 
     func commit(times: Int) { for _ in 0..<times { commit() } }
 
+    /// Keeps new records from followers, or gives them all at once.
+    func hold(_ isHeld: Bool) {
+        self.isHeld = isHeld
+        wake()
+    }
+
     /// Trims history up to a sequence.
     func trim(upTo sequence: Int64) { oldest = sequence }
 
@@ -70,10 +81,12 @@ actor FakeCatalog {
         let after = try check(request.token ?? ChangeToken(library: library, sequence: oldest))
         let filter = FeedTopicFilter(request.topics)
         var page = ChangePage(records: [], token: token, oldest: current.oldest, head: token)
+        var large = 0
         for record in records where record.sequence > after {
             guard filter.includes(record.topics) else { continue }
             page.records.append(record.json)
-            if page.records.count == request.limit {
+            if record.assets.count >= Self.largeRecord { large += 1 }
+            if page.records.count == request.limit || large == 4 {
                 page.token = record.token
                 break
             }
@@ -81,9 +94,13 @@ actor FakeCatalog {
         return page
     }
 
-    /// Commits one transaction that creates, changes or deletes assets.
+    /// Commits one transaction that creates, changes or deletes assets, albums and folders.
     @discardableResult
-    func commit(_ changes: [EntityChange<Asset>]) -> ChangeRecord {
+    func commit(
+        _ changes: [EntityChange<Asset>],
+        collections: [EntityChange<AssetCollection>] = [],
+        lists: [EntityChange<CollectionList>] = []
+    ) -> ChangeRecord {
         var record = ChangeRecord(
             sequence: head + 1,
             library: library,
@@ -91,6 +108,8 @@ actor FakeCatalog {
             origin: ChangeOrigin(identity: "uid:1")
         )
         record.assets = changes
+        record.collections = collections
+        record.lists = lists
         records.append(record)
         wake()
         return record
@@ -126,6 +145,18 @@ actor FakeCatalog {
     func keys(_ request: FetchKeys) throws -> (frame: Bytes, end: FetchKeys.Result) {
         keysAsked += 1
         let fetch = try Fetch(request.fetch)
+        if let album = fetch.kind.object, album.kind == .assetCollection {
+            let states = records.flatMap { record in
+                record.collections.filter { $0.id == album }.map { (record.sequence, $0.after != nil) }
+            }
+            guard states.last?.1 == true else {
+                let existed = states.last { $0.0 <= request.since?.sequence ?? -1 }?.1 == true
+                guard existed else { throw ErrorCode.identifierNotFound.error("\(album) does not exist") }
+                var end = FetchKeys.Result(token: token, count: 0)
+                end.objectWasDeleted = true
+                return ([], end)
+            }
+        }
         let keys = assets.values.filter(fetch.includes).map { fetch.resultKey(of: $0) }.sorted()
         guard keys.count <= request.maxCount else { throw ErrorCode.limitExceeded.error("too many keys") }
         let frame = keys.flatMap { key in
@@ -145,13 +176,14 @@ actor FakeCatalog {
     }
 
     fileprivate func records(after token: ChangeToken) async throws(RPCError) -> [ChangeRecord] {
-        while try check(token) == head {
+        while try check(token) == head || isHeld {
             let (signal, sink) = AsyncStream.makeStream(of: Void.self)
             waiting.append(sink)
             for await _ in signal {}
             if Task.isCancelled { throw .cancelled("stopped") }
         }
-        return Array(records.filter { $0.sequence > token.sequence }.prefix(100))
+        let next = records.filter { $0.sequence > token.sequence }.prefix(100)
+        return Array(next.contains { $0.assets.count >= Self.largeRecord } ? next.prefix(4) : next)
     }
 }
 

@@ -61,8 +61,9 @@ struct FetchIndexTests {
                 var after: Asset? = asset(number % 30, &random)
                 if let before, random.one(in: 5) { after = random.one(in: 2) ? nil : before }
                 let change = EntityChange(before: before, after: after)
-                let candidates = index.candidates(change)
-                for (number, fetch) in fetches where fetch.netChange(change) != nil {
+                let states = EntityStates(change)
+                let candidates = index.candidates(states)
+                for (number, fetch) in fetches where fetch.netChange(.asset(states)) != nil {
                     guard candidates.contains(number) else {
                         Issue.record("round \(round): \(fetch.json.text) is affected but was not found")
                         return
@@ -98,7 +99,7 @@ struct FetchIndexTests {
             asset.cameraModel = "camera 1"
             var changed = asset
             changed.caption = "caption 4"
-            return index.candidates(EntityChange(before: asset, after: changed)).count
+            return index.candidates(EntityStates(EntityChange(before: asset, after: changed))).count
         }
         #expect(try asked(10) == 5)
         #expect(try asked(10_000) == 5)

@@ -93,13 +93,22 @@ struct LiveResultTests {
                 model.places[number] = (Int.random(in: 0...4, using: &random), 1)
             }
             let keys = model.places.keys.compactMap(model.asset).map { fetch.resultKey(of: $0) }.sorted()
-            let live = LiveFetch("x", fetch, number: 1, tree: KeyTree(ascending: keys.map { $0.bytes[...] }), at: 1)
+            let result = LiveResult(
+                fetch.window(offset: 0, limit: 0),
+                number: 1,
+                tree: KeyTree(ascending: keys.map { $0.bytes[...] }),
+                at: 1
+            )
+            let live = LiveFetch("x", fetch, number: 2, of: result, at: 1)
             var moments = [Int64(1): model]
             for sequence in Int64(2)...6 {
                 let before = model
                 let changes = change(&model, sequence, &random)
                 moments[sequence] = model
-                let details = try live.advance(to: sequence, changes.compactMap(fetch.netChange))
+                let net = changes.compactMap { fetch.netChange(.asset(EntityStates($0))) }
+                let builder = try result.advance(to: sequence, net)
+                let details = builder?.details(of: fetch)
+                #expect(builder?.isVisible(in: fetch) ?? false == (details != nil))
                 #expect(live.ids == model.list(fetch))
                 guard check(details, fetch, before, model, touched: changes.count) else {
                     Issue.record("round \(round), \(sequence): \(fetch.json.text)")
@@ -108,7 +117,7 @@ struct LiveResultTests {
             }
             let start = Int64.random(in: 1...5, using: &random)
             let then = try #require(moments[start])
-            let composed = live.details(live.changes(after: start))
+            let composed = live.details(result.changes(after: start))
             guard check(composed, fetch, then, model, touched: 24) else {
                 Issue.record("round \(round), since \(start): \(fetch.json.text)")
                 return
@@ -167,16 +176,17 @@ struct LiveResultTests {
 
     @Test func `a change that does not fit the result is an error`() throws {
         let fetch = try Fetch(.assets(.library))
-        let live = LiveFetch("x", fetch, number: 1, tree: KeyTree(), at: 1)
+        let live = LiveResult(fetch, number: 1, tree: KeyTree(), at: 1)
         let asset = Asset(id: RandomEntities.id(.asset, 1))
-        let change = try #require(fetch.netChange(EntityChange(before: asset, after: nil)))
+        let states = EntityStates(EntityChange(before: asset, after: nil))
+        let change = try #require(fetch.netChange(.asset(states)))
         #expect(throws: ChangeDetailsError.self) { try live.advance(to: 2, [change]) }
     }
 
     @Test func `the log drops its oldest changes and reports how far back it is complete`() throws {
         let fetch = try Fetch(.assets(.library), sort: [try SortDescriptor("rating", of: .asset)])
-        let live = LiveFetch("x", fetch, number: 1, tree: KeyTree(), at: 0)
-        for sequence in 1...Int64(LiveFetch.maxLogged + 50) {
+        let live = LiveResult(fetch, number: 1, tree: KeyTree(), at: 0)
+        for sequence in 1...Int64(LiveResult.maxLogged + 50) {
             let asset = Asset(id: RandomEntities.id(.asset, Int(sequence)))
             _ = try live.advance(
                 to: sequence,
@@ -184,6 +194,6 @@ struct LiveResultTests {
             )
         }
         #expect(live.oldestComplete == 50)
-        #expect(live.changes(after: 50).count == LiveFetch.maxLogged)
+        #expect(live.changes(after: 50).count == LiveResult.maxLogged)
     }
 }

@@ -50,7 +50,7 @@ struct LoadingFetchTests {
         for moment in Int64(10)...14 {
             var fetches = LiveFetches()
             let fetch = try fetch()
-            let number = fetches.beginLoading("x", fetch, after: 10)
+            let number = fetches.beginLoading(fetch, after: 10)
             #expect(!fetches.isEmpty && fetches.count == 0)
             let records = [
                 record(11, 1, 3, 5), record(12, 2, nil, 1), record(13, 3, 2, nil), record(14, 1, 5, 0),
@@ -64,7 +64,8 @@ struct LoadingFetchTests {
                 ratings[changed] = change.after?.rating
             }
             #expect(try fetches.finishLoading(number, tree(fetch, ratings), at: moment))
-            let live = try #require(fetches["x"])
+            let added = fetches.add("x", fetch, at: moment)
+            let live = try #require(added)
             #expect(live.ids == [RandomEntities.id(.asset, 1), RandomEntities.id(.asset, 2)])
             #expect(carry(&fetches, over: record(15, 2, 1, nil)).messages.count == 1)
         }
@@ -72,7 +73,7 @@ struct LoadingFetchTests {
 
     @Test func `keys older than the collected changes have to be loaded again`() throws {
         var fetches = LiveFetches()
-        let number = fetches.beginLoading("x", try fetch(), after: 10)
+        let number = fetches.beginLoading(try fetch(), after: 10)
         #expect(try fetches.finishLoading(number, tree(fetch(), [:]), at: 9) == false)
         fetches.cancelLoading(number)
         #expect(fetches.isEmpty)
@@ -81,7 +82,7 @@ struct LoadingFetchTests {
 
     @Test func `a log of collected changes that grows too long is given up, and its memory is free again`() throws {
         var fetches = LiveFetches(maxLogBytes: 2000)
-        let number = fetches.beginLoading("x", try fetch(), after: 0)
+        let number = fetches.beginLoading(try fetch(), after: 0)
         for sequence in Int64(1)...100 { _ = carry(&fetches, over: record(sequence, 1, 1, 1)) }
         #expect(fetches.logBytes <= 2000)
         #expect(try fetches.finishLoading(number, tree(fetch(), [1: 1]), at: 50) == false)

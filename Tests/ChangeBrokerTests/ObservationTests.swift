@@ -129,7 +129,24 @@ struct ObservationTests {
                     #expect(first.details.observation == second.details.observation)
                     #expect(await fixture.catalog.keysAsked == 1)
                     let request = FetchUnobserve(observation: first.details.observation)
+                    // Another connection does not hold it and ends nothing.
+                    try await fixture.withClient { client in
+                        let error = await #expect(throws: RPCError.self) { try await client.ask(request) }
+                        #expect(error?.errorCode == .handleExpired)
+                        _ = try await client.ask(FetchObserve(fetch: best()))
+                    }
                     _ = try await fixture.library.changeBroker.ask(request)
+                    #expect(await broker.feed.observations.count == 1, "the other connection held it, too")
+                    // What a connection held when it ended can be ended by the next one of its identity.
+                    while true {
+                        do throws(RPCError) {
+                            _ = try await fixture.library.changeBroker.ask(request)
+                            break
+                        } catch {
+                            #expect(error.errorCode == .handleExpired)
+                            await Task.yield()
+                        }
+                    }
                     #expect(await broker.feed.observations.count == 0)
                     let error = await #expect(throws: RPCError.self) {
                         try await fixture.library.changeBroker.ask(request)
@@ -139,6 +156,63 @@ struct ObservationTests {
                         try await details(first, fixture, since: first.details.token)
                     }
                     #expect(gone?.errorCode == .handleExpired)
+                }
+            }
+        }
+    }
+
+    @Test(.spec("S-64"))
+    func `after the last observer has gone its topic carries nothing, even to a subscriber`() async throws {
+        try await BrokerFixture.with { fixture in
+            await rating([5], in: fixture)
+            try await fixture.withCatalog {
+                try await fixture.withBroker { broker in
+                    try await fixture.caughtUp()
+                    let observed = try await observe(best(), fixture)
+                    let live = try await fixture.subscriber([observed.topic, FeedTopic.changes])
+                    await fixture.catalog.rate(2, 4)
+                    #expect(Set(try await live.changes(2).map(\.topic)) == [observed.topic, FeedTopic.changes])
+                    let request = FetchUnobserve(observation: observed.details.observation)
+                    _ = try await fixture.library.changeBroker.ask(request)
+                    #expect(await broker.feed.observations.count == 0)
+                    await fixture.catalog.rate(3, 4)
+                    await fixture.catalog.rate(4, 4)
+                    #expect(try await live.changes(2).map(\.topic) == [FeedTopic.changes, FeedTopic.changes])
+                }
+            }
+        }
+    }
+
+    @Test func `fetches that differ in offset and limit share one result and its log`() async throws {
+        try await BrokerFixture.with { fixture in
+            await rating([5, 4, 3, 2], in: fixture)
+            try await fixture.withCatalog {
+                try await fixture.withBroker { broker in
+                    try await fixture.caughtUp()
+                    let start = await fixture.catalog.token
+                    let windows = [best(limit: 2), best(limit: 2, offset: 2), best()]
+                    var observed: [FetchObserve.Result] = []
+                    for window in windows { observed.append(try await observe(window, fixture, since: start)) }
+                    #expect(Set(observed.map(\.topic)).count == 3)
+                    #expect(await fixture.catalog.keysAsked == 1)
+                    #expect(await broker.feed.observations.rows == 4)
+                    let before = [ids(1, 2), ids(3, 4), ids(1, 2, 3, 4)]
+                    await fixture.catalog.rate(4, 5)
+                    try await fixture.caughtUp()
+                    for (index, wanted) in [ids(1, 4), ids(2, 3), ids(1, 4, 2, 3)].enumerated() {
+                        let changes = try await details(observed[index], fixture, since: start).details
+                        #expect(try changes?.apply(to: before[index]) == wanted)
+                    }
+                    // One that comes later has the details since the start, too.
+                    let late = try await observe(best(limit: 3), fixture, since: start)
+                    #expect(try late.details.details?.apply(to: ids(1, 2, 3)) == ids(1, 4, 2))
+                    // The result goes with the last of them.
+                    for one in observed + [late] {
+                        #expect(await broker.feed.observations.rows == 4)
+                        let request = FetchUnobserve(observation: one.details.observation)
+                        _ = try await fixture.library.changeBroker.ask(request)
+                    }
+                    #expect(await broker.feed.observations.rows == 0)
                 }
             }
         }
@@ -248,7 +322,7 @@ struct ObservationTests {
                         return asset
                     }
                     // More changes than the fetch's log holds; broker and catalog have trimmed their history.
-                    for number in 0..<LiveFetch.maxLogged + 50 {
+                    for number in 0..<LiveResult.maxLogged + 50 {
                         let rating = 2 + number % 2
                         await fixture.catalog.commit([EntityChange(before: third(rating), after: third(5 - rating))])
                     }

@@ -8,126 +8,169 @@ import PhotoModel
 /// the current tree knows, plus the number of lifted entities before it. Offset and limit cut a window out of both
 /// lists: an entity that an insertion pushes over its edge is removed, and one that a removal pulls in is inserted
 /// (P-04).
+///
+/// The positions are computed once. They serve all fetches that differ only in offset and limit, as long as the tree is
+/// the same: for each of them only the entities in its windows are visited.
 struct ChangeDetailsBuilder {
     private let tree: KeyTree
-    /// The changes with a different key, sorted by the key before (`taken`) and by the key after (`placed`).
-    private let taken: [NetChange]
-    private let placed: [NetChange]
-    /// The changes that kept their key.
-    private let still: [NetChange]
-    /// The positions before of `taken`, and the positions after of `placed`.
+    /// The entities with a different key, in the order before (`taken`) and in the order after (`placed`).
+    private var taken: [ObjectID] = []
+    private var placed: [ObjectID] = []
+    /// The positions before of `taken`, and the positions after of `placed`, both ascending.
     private var before: [Int] = []
     private var after: [Int] = []
+    /// For each of `taken` its position after, and for each of `placed` its position before; -1 if there is none.
+    private var landings: [Int]
+    private var origins: [Int]
+    /// The entities that kept their key and their numbers among the stays, ascending.
+    private var still: [ObjectID] = []
+    private var stillNumbers: [Int] = []
     private let countBefore: Int
-    /// The window of the whole list that the fetch shows, before and after.
-    private let windowBefore: Range<Int>
-    private let windowAfter: Range<Int>
+    private let countAfter: Int
 
     /// - Parameters:
     ///   - changes: at most one for each entity
     ///   - tree: the whole result after the changes
-    init(_ changes: [NetChange], _ tree: KeyTree, of fetch: Fetch) {
+    init(_ changes: [NetChange], _ tree: KeyTree) {
         self.tree = tree
-        func sorted(_ key: KeyPath<NetChange, ResultKey?>) -> [NetChange] {
-            changes.filter { $0[keyPath: key] != nil && $0.before != $0.after }
-                .sorted { ($0[keyPath: key]?.bytes ?? []).lexicographicallyPrecedes($1[keyPath: key]?.bytes ?? []) }
+        var (old, new, same): ([Int], [Int], [Int]) = ([], [], [])
+        for index in changes.indices {
+            guard changes[index].before != changes[index].after else {
+                if changes[index].after != nil { same.append(index) }
+                continue
+            }
+            if changes[index].before != nil { old.append(index) }
+            if changes[index].after != nil { new.append(index) }
         }
-        taken = sorted(\.before)
-        placed = sorted(\.after)
-        still = changes.filter { $0.before != nil && $0.before == $0.after }
-        countBefore = tree.count - placed.count + taken.count
-        windowBefore = fetch.shown(of: countBefore)
-        windowAfter = fetch.shown(of: tree.count)
-        after = placed.map { tree.rank(of: $0.after?.bytes ?? []) }
-        before = taken.enumerated().map { index, change in keptBefore(change.before) + index }
+        func before(_ index: Int) -> [UInt8] { changes[index].before?.bytes ?? [] }
+        func after(_ index: Int) -> [UInt8] { changes[index].after?.bytes ?? [] }
+        old.sort { KeyTree.precedes(before($0), before($1)) }
+        new.sort { KeyTree.precedes(after($0), after($1)) }
+        let keys = new.map(after)
+        /// Returns the number of stays before a key.
+        func stays(below key: [UInt8]) -> Int {
+            tree.rank(of: key) - Self.firstIndex(keys.count) { !KeyTree.precedes(keys[$0], key) }
+        }
+        countAfter = tree.count
+        countBefore = tree.count - new.count + old.count
+        taken = old.map { changes[$0].id }
+        placed = new.map { changes[$0].id }
+        self.after = keys.map(tree.rank)
+        self.before = old.enumerated().map { stays(below: before($1)) + $0 }
+        landings = [Int](repeating: -1, count: old.count)
+        origins = [Int](repeating: -1, count: new.count)
+        var places: [Int: Int] = [:]
+        for (place, index) in new.enumerated() where changes[index].before != nil { places[index] = place }
+        for (position, index) in old.enumerated() {
+            guard let place = places[index] else { continue }
+            landings[position] = self.after[place]
+            origins[place] = self.before[position]
+        }
+        let numbers = same.map { (index: $0, number: stays(below: after($0))) }.sorted { $0.number < $1.number }
+        still = numbers.map { changes[$0.index].id }
+        stillNumbers = numbers.map(\.number)
     }
 
-    /// Returns the number of stays before a key.
-    private func keptBefore(_ key: ResultKey?) -> Int {
-        guard let key else { return 0 }
-        return tree.rank(of: key.bytes) - Self.count(placed, \.after, below: key)
-    }
+    // MARK: Positions
 
-    /// Returns the number of changes, sorted by a key, whose key is below another.
-    private static func count(
-        _ changes: [NetChange],
-        _ member: KeyPath<NetChange, ResultKey?>,
-        below key: ResultKey
-    ) -> Int {
-        var (low, high) = (0, changes.count)
+    /// Returns the first index below a count for which a condition is true, which then is true for all later ones; the
+    /// count if there is none.
+    private static func firstIndex(_ count: Int, where condition: (Int) -> Bool) -> Int {
+        var (low, high) = (0, count)
         while low < high {
             let middle = (low + high) / 2
-            if let other = changes[middle][keyPath: member], other < key { low = middle + 1 } else { high = middle }
+            if condition(middle) { high = middle } else { low = middle + 1 }
         }
         return low
+    }
+
+    /// Returns the number of sorted values that are below another.
+    private static func count(of values: [Int], below value: Int) -> Int {
+        firstIndex(values.count) { values[$0] >= value }
+    }
+
+    /// Returns the indexes of the sorted values within a range.
+    private static func indexes(of values: [Int], in range: Range<Int>) -> Range<Int> {
+        let lower = count(of: values, below: range.lowerBound)
+        return lower..<max(lower, count(of: values, below: range.upperBound))
     }
 
     /// Returns the position of a stay, given its number and the sorted positions of the lifted entities.
     private static func position(ofStay number: Int, among lifted: [Int]) -> Int {
         // Counts the lifted entities before it: the k-th has lifted[k] - k stays before it.
-        var (low, high) = (0, lifted.count)
-        while low < high {
-            let middle = (low + high) / 2
-            if lifted[middle] - middle <= number { low = middle + 1 } else { high = middle }
-        }
-        return number + low
+        number + firstIndex(lifted.count) { lifted[$0] - $0 > number }
     }
 
-    /// Returns the numbers of the stays within a window.
-    private static func keptIndexes(in window: Range<Int>, among lifted: [Int]) -> Range<Int> {
-        func below(_ position: Int) -> Int {
-            var (low, high) = (0, lifted.count)
-            while low < high {
-                let middle = (low + high) / 2
-                if lifted[middle] < position { low = middle + 1 } else { high = middle }
-            }
-            return position - low
-        }
-        let lower = below(window.lowerBound)
-        return lower..<max(lower, below(window.upperBound))
+    /// The parts of the whole lists that a fetch shows, as positions and as numbers of stays.
+    private struct Windows {
+        let before: Range<Int>
+        let after: Range<Int>
+        let staysBefore: Range<Int>
+        let staysAfter: Range<Int>
+
+        var stays: Range<Int> { staysBefore.clamped(to: staysAfter) }
     }
 
-    /// Returns the details; nil if the result is the same and nothing in it changed.
-    func details() -> ChangeDetails? {
-        var details = ChangeDetails(countBefore: windowBefore.count, countAfter: windowAfter.count)
-        addStays(to: &details)
-        let survivors = addLifted(to: &details)
-        addMoves(survivors, to: &details)
-        for change in still {
-            guard let key = change.after else { continue }
-            let number = keptBefore(key)
-            let pair = ChangeDetails.Pair(
-                id: change.id,
-                before: Self.position(ofStay: number, among: before),
-                after: Self.position(ofStay: number, among: after)
-            )
-            if let pair = shown(pair) { details.changed.append(pair) }
+    private func windows(of fetch: Fetch) -> Windows {
+        func stays(in window: Range<Int>, among lifted: [Int]) -> Range<Int> {
+            let lower = window.lowerBound - Self.count(of: lifted, below: window.lowerBound)
+            return lower..<max(lower, window.upperBound - Self.count(of: lifted, below: window.upperBound))
         }
-        details.removed.sort { $0.index < $1.index }
-        details.inserted.sort { $0.index < $1.index }
-        details.changed.sort { $0.after < $1.after }
-        return details.isEmpty ? nil : details
-    }
-
-    private func shown(_ pair: ChangeDetails.Pair) -> ChangeDetails.Pair? {
-        guard windowBefore.contains(pair.before), windowAfter.contains(pair.after) else { return nil }
-        return ChangeDetails.Pair(
-            id: pair.id,
-            before: pair.before - windowBefore.lowerBound,
-            after: pair.after - windowAfter.lowerBound
+        let (then, now) = (fetch.shown(of: countBefore), fetch.shown(of: countAfter))
+        return Windows(
+            before: then,
+            after: now,
+            staysBefore: stays(in: then, among: before),
+            staysAfter: stays(in: now, among: after)
         )
     }
 
+    // MARK: Details
+
+    /// Returns whether the changes can be seen in the result of a fetch: whether there are details.
+    func isVisible(in fetch: Fetch) -> Bool {
+        let windows = windows(of: fetch)
+        if windows.staysBefore != windows.staysAfter, !(windows.staysBefore.isEmpty && windows.staysAfter.isEmpty) {
+            return true
+        }
+        return !Self.indexes(of: before, in: windows.before).isEmpty
+            || !Self.indexes(of: after, in: windows.after).isEmpty
+            || !Self.indexes(of: stillNumbers, in: windows.stays).isEmpty
+    }
+
+    /// Returns the details for a fetch; nil if its result is the same and nothing in it changed.
+    func details(of fetch: Fetch) -> ChangeDetails? {
+        let windows = windows(of: fetch)
+        var details = ChangeDetails(countBefore: windows.before.count, countAfter: windows.after.count)
+        addStays(windows, to: &details)
+        for index in Self.indexes(of: stillNumbers, in: windows.stays) {
+            let number = stillNumbers[index]
+            details.changed.append(
+                ChangeDetails.Pair(
+                    id: still[index],
+                    before: Self.position(ofStay: number, among: before) - windows.before.lowerBound,
+                    after: Self.position(ofStay: number, among: after) - windows.after.lowerBound
+                )
+            )
+        }
+        let survivors = addLifted(windows, to: &details)
+        if !survivors.isEmpty {
+            addMoves(survivors, windows, to: &details)
+            details.changed.sort { $0.after < $1.after }
+        }
+        details.removed.sort { $0.index < $1.index }
+        details.inserted.sort { $0.index < $1.index }
+        return details.isEmpty ? nil : details
+    }
+
     /// Adds the stays that are pushed or pulled over an edge of the window.
-    private func addStays(to details: inout ChangeDetails) {
-        let then = Self.keptIndexes(in: windowBefore, among: before)
-        let now = Self.keptIndexes(in: windowAfter, among: after)
-        for number in Self.difference(then, now) {
-            let position = Self.position(ofStay: number, among: before) - windowBefore.lowerBound
+    private func addStays(_ windows: Windows, to details: inout ChangeDetails) {
+        for number in Self.difference(windows.staysBefore, windows.staysAfter) {
+            let position = Self.position(ofStay: number, among: before) - windows.before.lowerBound
             details.removed += place(ofStay: number, at: position)
         }
-        for number in Self.difference(now, then) {
-            let position = Self.position(ofStay: number, among: after) - windowAfter.lowerBound
+        for number in Self.difference(windows.staysAfter, windows.staysBefore) {
+            let position = Self.position(ofStay: number, among: after) - windows.after.lowerBound
             details.inserted += place(ofStay: number, at: position)
         }
     }
@@ -146,36 +189,33 @@ struct ChangeDetailsBuilder {
     /// Adds the lifted entities that the window shows before or after.
     ///
     /// - Returns: those shown both before and after, by their positions in the whole lists
-    private func addLifted(to details: inout ChangeDetails) -> [ChangeDetails.Pair] {
-        let landed = Dictionary(
-            zip(placed, after).map { ($0.id, $1) },
-            uniquingKeysWith: { first, _ in first }
-        )
+    private func addLifted(_ windows: Windows, to details: inout ChangeDetails) -> [ChangeDetails.Pair] {
         var survivors: [ChangeDetails.Pair] = []
-        var seen: Set<ObjectID> = []
-        for (change, position) in zip(taken, before) where windowBefore.contains(position) {
-            if let landing = landed[change.id], windowAfter.contains(landing) {
-                seen.insert(change.id)
-                survivors.append(ChangeDetails.Pair(id: change.id, before: position, after: landing))
+        for index in Self.indexes(of: before, in: windows.before) {
+            if windows.after.contains(landings[index]) {
+                survivors.append(ChangeDetails.Pair(id: taken[index], before: before[index], after: landings[index]))
             } else {
-                details.removed.append(.init(id: change.id, index: position - windowBefore.lowerBound))
+                details.removed.append(.init(id: taken[index], index: before[index] - windows.before.lowerBound))
             }
         }
-        for (change, position) in zip(placed, after)
-        where windowAfter.contains(position) && !seen.contains(change.id) {
-            details.inserted.append(.init(id: change.id, index: position - windowAfter.lowerBound))
+        for index in Self.indexes(of: after, in: windows.after) where !windows.before.contains(origins[index]) {
+            details.inserted.append(.init(id: placed[index], index: after[index] - windows.after.lowerBound))
         }
         return survivors
     }
 
     /// Adds the survivors, which have another key, as changed, and as moved if they passed a stay or one another.
-    private func addMoves(_ survivors: [ChangeDetails.Pair], to details: inout ChangeDetails) {
+    private func addMoves(
+        _ survivors: [ChangeDetails.Pair],
+        _ windows: Windows,
+        to details: inout ChangeDetails
+    ) {
         // Survivors between the same two stays as before: only their relative order counts.
         var gaps: [Int: [ChangeDetails.Pair]] = [:]
         var moved: [ChangeDetails.Pair] = []
         for pair in survivors {
-            let gap = pair.before - Self.index(of: pair.before, in: before)
-            if gap == pair.after - Self.index(of: pair.after, in: after) {
+            let gap = pair.before - Self.count(of: before, below: pair.before)
+            if gap == pair.after - Self.count(of: after, below: pair.after) {
                 gaps[gap, default: []].append(pair)
             } else {
                 moved.append(pair)
@@ -185,17 +225,14 @@ struct ChangeDetailsBuilder {
             let run = Set(ChangeDetails.longestIncreasingRun(pairs.map(\.after)))
             moved += pairs.enumerated().filter { !run.contains($0.offset) }.map(\.element)
         }
-        details.moved = moved.compactMap(shown).sorted { $0.after < $1.after }
-        details.changed += survivors.compactMap(shown)
-    }
-
-    private static func index(of position: Int, in positions: [Int]) -> Int {
-        var (low, high) = (0, positions.count)
-        while low < high {
-            let middle = (low + high) / 2
-            if positions[middle] < position { low = middle + 1 } else { high = middle }
+        func shown(_ pair: ChangeDetails.Pair) -> ChangeDetails.Pair {
+            var pair = pair
+            pair.before -= windows.before.lowerBound
+            pair.after -= windows.after.lowerBound
+            return pair
         }
-        return low
+        details.moved = moved.map(shown).sorted { $0.after < $1.after }
+        details.changed += survivors.map(shown)
     }
 }
 

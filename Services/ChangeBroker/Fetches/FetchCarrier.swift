@@ -1,6 +1,7 @@
 import Basics
 import Contracts
 import JSONValue
+import PhotoClient
 import PhotoModel
 
 /// Carries the observed results over the records that the feed has published: a cursor in the history like any other
@@ -16,6 +17,7 @@ struct FetchCarrier: Sendable {
     }
 
     private var feed: RecordFeed { history.feed }
+    private var loader: KeyLoader { KeyLoader(history: history, configuration: configuration) }
 
     /// Records that are read at a time, and their bytes; a larger one comes alone.
     private static let pageRecords = 100
@@ -25,6 +27,33 @@ struct FetchCarrier: Sendable {
     func run() async {
         for await _ in feed.recordSignal {
             while !Task.isCancelled, let token = await feed.firstUncarried() { await carry(after: token) }
+        }
+    }
+
+    /// Carries the results over one record, and reads those again that the record alone does not carry.
+    ///
+    /// - Returns: false if the record is not the next one any more
+    private func carry(over change: ChangeRecord, _ bytes: Bytes) async throws(RPCError) -> Bool {
+        var reloaded: [Int: LoadedKeys] = [:]
+        while true {
+            switch await feed.carryFetches(over: change, bytes, reloaded) {
+            case .done: return true
+            case .stopped: return false
+            case .reload(let missing):
+                for (number, fetch) in missing {
+                    do throws(RPCError) {
+                        reloaded[number] = try await loader.keys(
+                            of: fetch,
+                            (configuration.maxFetchRows, configuration.maxFetchBytes),
+                            at: change.token,
+                            since: ChangeToken(library: change.library, sequence: change.sequence - 1)
+                        )
+                    } catch {
+                        if error.isTransient { throw error }
+                        await feed.giveUpFetches(ofResult: number, error.message)
+                    }
+                }
+            }
         }
     }
 
@@ -46,7 +75,7 @@ struct FetchCarrier: Sendable {
                     // A record of a newer catalog: no result can be carried over it.
                     return await feed.giveUpFetches("a record cannot be read: \(error)", after: token)
                 }
-                guard await feed.carryFetches(over: change, bytes) else { return }
+                guard try await carry(over: change, bytes) else { return }
             }
         } catch  where error.errorCode == .tokenExpired {
             await feed.giveUpFetches(error.message, after: token)

@@ -52,16 +52,16 @@ struct FetchIndex {
 
     // MARK: Looking up
 
-    mutating func candidates(_ change: EntityChange<Asset>) -> Set<Int> {
+    mutating func candidates(_ states: EntityStates<Asset>) -> Set<Int> {
         var found = unindexed[.asset] ?? []
-        for asset in [change.before, change.after] {
-            guard let asset else { continue }
+        if terms.isEmpty, ranges.isEmpty { return found }
+        states.each { asset in
             add(.id(asset.id), to: &found)
             for membership in asset.memberships { add(.member(of: membership.collection), to: &found) }
             if let burst = asset.burstIdentifier { add(.burst(burst), to: &found) }
             for word in asset.keywords { add(.keyword(word), to: &found) }
             if let moment = asset.moment { add(.moment(moment), to: &found) }
-            for album in SmartAlbum.allCases where terms[.smartAlbum(album)] != nil && album.contains(asset) {
+            for album in SmartAlbum.every where terms[.smartAlbum(album)] != nil && album.contains(asset) {
                 add(.smartAlbum(album), to: &found)
             }
             addValues(of: asset, to: &found)
@@ -69,10 +69,9 @@ struct FetchIndex {
         return found
     }
 
-    mutating func candidates(_ change: EntityChange<AssetCollection>) -> Set<Int> {
+    mutating func candidates(_ states: EntityStates<AssetCollection>) -> Set<Int> {
         var found = unindexed[.assetCollection] ?? []
-        for collection in [change.before, change.after] {
-            guard let collection else { continue }
+        states.each { collection in
             add(.id(collection.id), to: &found)
             if let parent = collection.parent { add(.child(of: parent), to: &found) }
             if case .moment(let moment)? = DerivedCollection(collection.id) {
@@ -82,10 +81,9 @@ struct FetchIndex {
         return found
     }
 
-    mutating func candidates(_ change: EntityChange<CollectionList>) -> Set<Int> {
+    mutating func candidates(_ states: EntityStates<CollectionList>) -> Set<Int> {
         var found = unindexed[.collectionList] ?? []
-        for list in [change.before, change.after] {
-            guard let list else { continue }
+        states.each { list in
             add(.id(list.id), to: &found)
             if let parent = list.parent { add(.child(of: parent), to: &found) }
         }

@@ -34,9 +34,32 @@ struct KeyFrames: Sendable {
         }
     }
 
+    private func key(_ index: Int) -> ArraySlice<UInt8> { bytes[(index == 0 ? 0 : ends[index - 1])..<ends[index]] }
+
     /// Returns the complete result as a tree.
-    func tree() -> sending KeyTree {
-        KeyTree(ascending: ends.indices.lazy.map { bytes[($0 == 0 ? 0 : ends[$0 - 1])..<ends[$0]] })
+    func tree() -> sending KeyTree { KeyTree(ascending: ends.indices.lazy.map(key)) }
+
+    /// Returns the changes that lead from an earlier result to these keys. Entities with the same key in both are not
+    /// listed.
+    func changes(since tree: KeyTree) -> NetChanges {
+        var changes = NetChanges()
+        var next = 0
+        func add(_ key: ArraySlice<UInt8>, isAfter: Bool) {
+            guard let id = ResultKey.id(in: key) else { return }
+            let found = ResultKey(bytes: Array(key))
+            var change = changes.changes[id] ?? NetChange(id: id)
+            if isAfter { change.after = found } else { change.before = found }
+            changes.replace(change)
+        }
+        tree.each { key in
+            while next < count, self.key(next).lexicographicallyPrecedes(key) {
+                add(self.key(next), isAfter: true)
+                next += 1
+            }
+            if next < count, self.key(next) == key { next += 1 } else { add(key, isAfter: false) }
+        }
+        for index in next..<count { add(key(index), isAfter: true) }
+        return changes
     }
 
     private static let malformed = ErrorCode.internalError.error(

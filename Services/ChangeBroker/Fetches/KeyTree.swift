@@ -119,6 +119,14 @@ final class KeyTree {
         }
     }
 
+    /// Calls a closure with each key, in order.
+    func each(_ body: (ArraySlice<UInt8>) -> Void) { Self.each(in: root, body) }
+
+    private static func each(in node: Node, _ body: (ArraySlice<UInt8>) -> Void) {
+        for index in node.ends.indices { body(node.bytes[node.range(index)]) }
+        for child in node.children { each(in: child, body) }
+    }
+
     // MARK: Changes
 
     /// Inserts a key.
@@ -222,6 +230,11 @@ final class KeyTree {
     }
 
     // MARK: Comparing
+
+    /// Returns true if a key comes before another one.
+    static func precedes(_ left: [UInt8], _ right: [UInt8]) -> Bool {
+        left.withUnsafeBytes { left in right.withUnsafeBytes { compare(left, $0) < 0 } }
+    }
 
     /// Returns the index of the last child whose lowest key is not above the key.
     private static func child(of node: Node, for key: [UInt8]) -> Int {

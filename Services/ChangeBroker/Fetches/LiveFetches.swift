@@ -1,35 +1,26 @@
 import Contracts
 import JSONValue
+import Messaging
 import PhotoModel
 
 /// All live fetches of one history, and the effect of a record on them.
 ///
 /// State of the actor ``RecordFeed``.
 struct LiveFetches {
-    /// The message published for one fetch.
-    struct Message {
-        let topic: String
-        let previous: Int64
-        let details: ChangeDetails
-    }
-
-    /// The effects of one transaction.
-    struct Outcome {
-        var messages: [Message] = []
-        /// The fetches that the transaction does not fit; they were removed.
-        var broken: [String] = []
-        /// Fetches that were given up because all together are too large.
-        var tooLarge: [String] = []
-    }
-
-    private var fetches: [Int: LiveFetch] = [:]
-    /// Fetches whose keys have not arrived yet.
+    private var results: [Int: LiveResult] = [:]
+    /// Results whose keys have not arrived yet.
     private var loading: [Int: LoadingFetch] = [:]
-    private var numbers: [String: Int] = [:]
+    /// The numbers of results by fetches without offset and limit.
+    private var shared: [Fetch: Int] = [:]
+    /// The results, loading or not, whose fetches refer to an object.
+    private var byObject: [ObjectID: Set<Int>] = [:]
+    /// The results, loading or not, whose fetches need a scope.
+    private var scoped: Set<Int> = []
     private var index = FetchIndex()
+    private var fetches: [Int: LiveFetch] = [:]
+    private var numbers: [String: Int] = [:]
     private var lastNumber = 0
-    /// The number of fetches that each identity observes.
-    private var held: [String: Int] = [:]
+    private var holdings = Holdings()
     private(set) var rows = 0
     /// Memory for all results, and for all logs, about.
     private(set) var resultBytes = 0
@@ -37,7 +28,7 @@ struct LiveFetches {
     private let maxBytes: Int
     private let maxLogBytes: Int
     private var counts = (
-        records: 0, candidates: 0, predicates: 0, messages: 0, dropped: 0, broken: 0, shortened: 0
+        records: 0, candidates: 0, predicates: 0, messages: 0, dropped: 0, broken: 0, shortened: 0, reloaded: 0
     )
 
     /// - Parameters:
@@ -51,30 +42,42 @@ struct LiveFetches {
     var count: Int { fetches.count }
 
     /// True if no record matters to any fetch.
-    var isEmpty: Bool { fetches.isEmpty && loading.isEmpty }
+    var isEmpty: Bool { results.isEmpty && loading.isEmpty }
 
     subscript(observation: String) -> LiveFetch? { numbers[observation].flatMap { fetches[$0] } }
 
-    /// Returns the number of fetches that an identity observes.
-    func count(heldBy identity: String) -> Int { held[identity] ?? 0 }
+    /// Returns the result that a fetch shows a part of; nil if it is not kept current.
+    func result(of fetch: Fetch) -> LiveResult? { shared[fetch.window(offset: 0, limit: 0)].flatMap { results[$0] } }
 
     // MARK: Loading
 
-    /// Begins to collect the changes of a fetch whose keys are about to be asked for.
+    /// Begins to collect the changes of a result whose keys are about to be asked for.
     ///
     /// - Parameter head: the newest sequence that the broker has; the keys are at least as new
-    /// - Returns: the number of the fetch, for ``finishLoading(_:_:at:)`` or ``cancelLoading(_:)``
-    mutating func beginLoading(_ observation: String, _ fetch: Fetch, after head: Int64) -> Int {
+    /// - Returns: the number of the result, for ``finishLoading(_:_:at:scope:isDeleted:)`` or ``cancelLoading(_:)``
+    mutating func beginLoading(_ fetch: Fetch, after head: Int64) -> Int {
         lastNumber += 1
-        loading[lastNumber] = LoadingFetch(observation: observation, fetch: fetch, oldestComplete: head)
-        index.insert(fetch, number: lastNumber)
+        let whole = fetch.window(offset: 0, limit: 0)
+        loading[lastNumber] = LoadingFetch(fetch: whole, oldestComplete: head)
+        index.insert(whole, number: lastNumber)
+        if let object = whole.kind.object { byObject[object, default: []].insert(lastNumber) }
+        if whole.kind.needsScope { scoped.insert(lastNumber) }
         return lastNumber
     }
 
-    /// Forgets a fetch that is being loaded; does nothing if its loading has finished.
+    private mutating func forget(_ number: Int, _ fetch: Fetch) {
+        index.remove(number: number)
+        scoped.remove(number)
+        if let object = fetch.kind.object {
+            byObject[object]?.remove(number)
+            if byObject[object]?.isEmpty == true { byObject[object] = nil }
+        }
+    }
+
+    /// Forgets a result that is being loaded; does nothing if its loading has finished.
     mutating func cancelLoading(_ number: Int) {
         guard let pending = loading.removeValue(forKey: number) else { return }
-        index.remove(number: number)
+        forget(number, pending.fetch)
         logBytes -= pending.bytes
     }
 
@@ -85,18 +88,38 @@ struct LiveFetches {
     mutating func finishLoading(
         _ number: Int,
         _ tree: KeyTree,
-        at sequence: Int64
+        at sequence: Int64,
+        scope: Set<ObjectID>? = nil,
+        isDeleted: Bool = false
     ) throws(ChangeDetailsError) -> Bool {
-        guard let pending = loading[number], pending.isComplete(after: sequence) else { return false }
-        let live = LiveFetch(pending.observation, pending.fetch, number: number, tree: tree, at: sequence)
+        guard let pending = loading[number], pending.isComplete(after: sequence), shared[pending.fetch] == nil else {
+            return false
+        }
+        let result = LiveResult(
+            pending.fetch.scoped(by: scope),
+            number: number,
+            tree: tree,
+            at: sequence,
+            isDeleted: isDeleted
+        )
         for entry in pending.log where entry.sequence > sequence {
-            _ = try live.advance(to: entry.sequence, entry.changes)
+            var (changes, step) = (entry.changes, LiveResult.Circumstances(isDeleted: entry.isDeleted))
+            if let record = entry.record {
+                let after: Fetch?
+                switch result.fetch.scopeChange(by: record) {
+                case .none: after = nil
+                case .to(let scope): (after, step.scope) = (result.fetch.scoped(by: scope), scope)
+                case .unknown: return false
+                }
+                changes = result.fetch.netChanges(of: record, after: after)
+            }
+            _ = try result.advance(to: entry.sequence, changes, step)
         }
         loading[number] = nil
         logBytes -= pending.bytes
-        fetches[number] = live
-        numbers[live.observation] = number
-        count(live, 1)
+        results[number] = result
+        shared[pending.fetch] = number
+        count(result, 1)
         var outcome = Outcome()
         bound(&outcome)
         return true
@@ -104,59 +127,129 @@ struct LiveFetches {
 
     // MARK: Observers
 
-    /// Notes that an identity observes a fetch, or renews its lease.
-    mutating func addHolder(_ live: LiveFetch, by identity: String, at time: Int64) {
-        if live.holders.updateValue(time, forKey: identity) == nil { held[identity, default: 0] += 1 }
+    /// Returns the observation of a fetch whose result is kept current; it is added if there is none.
+    ///
+    /// - Parameter sequence: the sequence up to which all results are current
+    /// - Returns: nil if the result has to be loaded first
+    mutating func add(_ observation: String, _ fetch: Fetch, at sequence: Int64) -> LiveFetch? {
+        if let live = self[observation] { return live }
+        guard let result = result(of: fetch) else { return nil }
+        lastNumber += 1
+        let live = LiveFetch(observation, fetch, number: lastNumber, of: result, at: sequence)
+        result.windows.insert(live.number)
+        fetches[live.number] = live
+        numbers[observation] = live.number
+        return live
     }
 
-    /// - Returns: whether the identity observed the fetch
-    mutating func removeHolder(_ live: LiveFetch, by identity: String) -> Bool {
-        guard live.holders.removeValue(forKey: identity) != nil else { return false }
-        release(identity)
+    /// Returns the number of fetches that an identity observes.
+    func count(heldBy identity: String) -> Int { holdings.count(of: identity) }
+
+    /// Notes that somebody observes a fetch, or renews the lease.
+    mutating func addHolder(_ live: LiveFetch, _ holder: LiveFetch.Holder, at time: Int64) {
+        if live.holders.updateValue(time, forKey: holder) == nil { holdings.insert(holder, live.number) }
+    }
+
+    /// - Returns: whether the holder observed the fetch
+    mutating func removeHolder(_ live: LiveFetch, _ holder: LiveFetch.Holder) -> Bool {
+        guard live.holders.removeValue(forKey: holder) != nil else { return false }
+        holdings.remove(holder, live.number)
         return true
     }
 
-    private mutating func release(_ identity: String) {
-        let left = (held[identity] ?? 1) - 1
-        held[identity] = left > 0 ? left : nil
+    /// Notes the end of a connection: what it held is kept for its identity until the lease expires.
+    mutating func connectionEnded(_ connection: ConnectionID) {
+        for (identity, number) in holdings.removeAll(of: connection) {
+            guard let live = fetches[number],
+                let time = live.holders.removeValue(forKey: .init(identity: identity, connection: connection))
+            else { continue }
+            let heir = LiveFetch.Holder(identity: identity, connection: nil)
+            let isNew = live.holders[heir] == nil
+            live.holders[heir] = max(time, live.holders[heir] ?? time)
+            if isNew { holdings.insert(heir, number) }
+        }
     }
 
+    /// Ends an observation; its result goes with the last one.
     mutating func remove(_ observation: String) {
         guard let number = numbers.removeValue(forKey: observation),
             let live = fetches.removeValue(forKey: number)
         else { return }
-        index.remove(number: number)
-        for identity in live.holders.keys { release(identity) }
-        count(live, -1)
+        for holder in live.holders.keys { holdings.remove(holder, number) }
         counts.dropped += 1
+        live.result.windows.remove(number)
+        if live.result.windows.isEmpty { remove(live.result) }
     }
+
+    /// Removes a result with all observations of it.
+    ///
+    /// - Returns: the observations
+    @discardableResult
+    mutating func remove(_ result: LiveResult) -> [String] {
+        let observations = result.windows.compactMap { fetches[$0]?.observation }
+        guard results[result.number] === result else { return [] }
+        results[result.number] = nil
+        shared[result.fetch.scoped(by: nil)] = nil
+        forget(result.number, result.fetch)
+        count(result, -1)
+        for observation in observations { remove(observation) }
+        return observations
+    }
+
+    /// Removes a result by its number, with all observations of it.
+    mutating func removeResult(_ number: Int) -> [String] { results[number].map { remove($0) } ?? [] }
 
     // MARK: Records
 
-    /// A record on its way over the fetches, done in steps so that nobody waits for all of it.
-    struct Work {
-        let record: ChangeRecord
-        /// The next entity to look up, in the order assets, collections, lists.
-        fileprivate var entity = 0
-        /// By the number of a fetch the entities of the record that may belong to it.
-        fileprivate var touched: [Int: [Int32]] = [:]
-        /// The fetches that are left, the next one last; nil: not all entities have been looked up.
-        fileprivate var left: [Int]?
-
-        var isDone: Bool { left?.isEmpty == true }
+    /// Returns the results that have to be read again at a record, because entities that are not in it came or went.
+    func reloads(for record: ChangeRecord) -> [(number: Int, fetch: Fetch)] {
+        scoped.compactMap { number in
+            guard let result = results[number], result.sequence < record.sequence,
+                result.fetch.scopeChange(by: record) == .unknown
+            else { return nil }
+            return (number, result.fetch)
+        }
     }
 
     /// Begins to carry the fetches over a record.
-    mutating func work(on record: ChangeRecord) -> Work {
+    ///
+    /// - Parameters:
+    ///   - bytes: the encoded size of the record
+    ///   - reloaded: the keys at this record of the results that ``reloads(for:)`` returns
+    mutating func work(on record: ChangeRecord, bytes: Int = 0, reloaded: [Int: LoadedKeys] = [:]) -> Work {
         counts.records += 1
-        return Work(record: record)
+        var work = Work(record: record, recordBytes: bytes)
+        for number in scoped {
+            guard let result = results[number], result.sequence < record.sequence else { continue }
+            if let keys = reloaded[number] {
+                work.reloaded[number] = keys
+                work.circumstances[number] = .init(scope: keys.scope, isDeleted: keys.isDeleted)
+            } else if case .to(let scope) = result.fetch.scopeChange(by: record) {
+                work.after[number] = result.fetch.scoped(by: scope)
+                work.circumstances[number] = .init(scope: scope)
+            }
+        }
+        return work
     }
 
-    /// Looks up the fetches that one entity may affect, or carries one fetch over the record.
-    mutating func step(_ work: inout Work) -> Outcome {
+    /// Looks up the results that one entity affects, carries one result over the record, or builds one message.
+    ///
+    /// - Parameter isHeard: returns whether a topic has a subscriber; messages of other topics are not built
+    mutating func step(_ work: inout Work, isHeard: (String) -> Bool = { _ in true }) -> Outcome {
         var outcome = Outcome()
-        if let number = work.left?.popLast() {
-            carry(number, work, &outcome)
+        if let next = work.messages.popLast() {
+            let details = next.builder?.details(of: next.live.fetch)
+            let count = next.live.count
+            outcome.messages.append(
+                Message(
+                    topic: next.live.topic,
+                    previous: next.previous,
+                    details: details ?? ChangeDetails(countBefore: count, countAfter: count),
+                    objectWasDeleted: work.circumstances[next.live.result.number]?.isDeleted == true
+                )
+            )
+        } else if let number = work.left?.popLast() {
+            carry(number, &work, isHeard, &outcome)
         } else if work.left == nil {
             lookUp(&work)
         }
@@ -164,89 +257,125 @@ struct LiveFetches {
     }
 
     private mutating func lookUp(_ work: inout Work) {
-        let record = work.record
-        var position = work.entity
+        guard work.entity < work.record.entityCount else {
+            for number in scoped where loading[number] != nil { work.changes[number, default: []] += [] }
+            return work.left = Set(work.changes.keys).union(work.circumstances.keys).sorted(by: >)
+        }
+        let entity = work.record.entity(at: work.entity)
         work.entity += 1
         let candidates: Set<Int>
-        if position < record.assets.count {
-            candidates = index.candidates(record.assets[position])
-        } else {
-            position -= record.assets.count
-            if position < record.collections.count {
-                candidates = index.candidates(record.collections[position])
-            } else {
-                position -= record.collections.count
-                guard position < record.lists.count else { return work.left = work.touched.keys.sorted(by: >) }
-                candidates = index.candidates(record.lists[position])
-            }
+        switch entity {
+        case .asset(let states): candidates = index.candidates(states)
+        case .collection(let states): candidates = index.candidates(states)
+        case .list(let states): candidates = index.candidates(states)
         }
         counts.candidates += candidates.count
         for number in candidates {
             // The records that the keys were loaded with are not applied again.
-            guard let known = fetches[number]?.sequence ?? loading[number]?.oldestComplete, known < record.sequence
-            else { continue }
-            counts.predicates += 1
-            work.touched[number, default: []].append(Int32(work.entity - 1))
+            if let result = results[number] {
+                guard result.sequence < work.record.sequence, work.reloaded[number] == nil else { continue }
+                counts.predicates += 1
+                if let change = result.fetch.netChange(entity, after: work.after[number]) {
+                    work.changes[number, default: []].append(change)
+                }
+            } else if let pending = loading[number], pending.oldestComplete < work.record.sequence,
+                !pending.fetch.kind.needsScope
+            {
+                counts.predicates += 1
+                if let change = pending.fetch.netChange(entity) { work.changes[number, default: []].append(change) }
+            }
+        }
+        if let isDeleted = entity.isDeleted, let numbers = byObject[entity.id] {
+            for number in numbers where work.reloaded[number] == nil {
+                work.circumstances[number, default: .init()].isDeleted = isDeleted
+            }
         }
     }
 
-    private mutating func carry(_ number: Int, _ work: Work, _ outcome: inout Outcome) {
-        // It may have been given up since its entities were looked up.
-        guard let fetch = fetches[number]?.fetch ?? loading[number]?.fetch else { return }
+    private mutating func carry(
+        _ number: Int,
+        _ work: inout Work,
+        _ isHeard: (String) -> Bool,
+        _ outcome: inout Outcome
+    ) {
         let record = work.record
-        let changes = (work.touched[number] ?? []).compactMap { entity -> NetChange? in
-            var position = Int(entity)
-            if position < record.assets.count { return fetch.netChange(record.assets[position]) }
-            position -= record.assets.count
-            if position < record.collections.count { return fetch.netChange(record.collections[position]) }
-            return fetch.netChange(record.lists[position - record.collections.count])
-        }
-        guard !changes.isEmpty else { return }
-        if let live = fetches[number] {
-            advance(live, changes, record.sequence, &outcome)
-        } else if let added = loading[number]?.append(changes, at: record.sequence) {
-            logBytes += added
+        let circumstances = work.circumstances[number]
+        // It may have been given up since its entities were looked up.
+        if let result = results[number] {
+            guard result.sequence < record.sequence else { return }
+            var changes = work.changes[number] ?? []
+            if let keys = work.reloaded[number] {
+                counts.reloaded += 1
+                changes = Self.changes(of: result, to: keys, record)
+            }
+            advance(result, changes, circumstances ?? .init(), &work, isHeard, &outcome)
+        } else if let pending = loading[number], pending.oldestComplete < record.sequence {
+            var entry = LoadingFetch.Entry(sequence: record.sequence)
+            entry.changes = work.changes[number] ?? []
+            entry.isDeleted = circumstances?.isDeleted
+            if pending.fetch.kind.needsScope { entry.record = record }
+            logBytes += loading[number]?.append(entry, recordBytes: entry.record == nil ? 0 : work.recordBytes) ?? 0
         }
         bound(&outcome)
     }
 
+    /// Returns the changes of a result that was read again: what came and went, and what the record changed in place.
+    private static func changes(of result: LiveResult, to keys: LoadedKeys, _ record: ChangeRecord) -> [NetChange] {
+        var changes = keys.keys.changes(since: result.tree)
+        let after = result.fetch.scoped(by: keys.scope)
+        for position in 0..<record.entityCount {
+            guard let change = result.fetch.netChange(record.entity(at: position), after: after),
+                let key = change.before, key == change.after, changes.changes[change.id] == nil,
+                result.tree.contains(key.bytes)
+            else { continue }
+            changes.add(change)
+        }
+        return changes.all
+    }
+
     private mutating func advance(
-        _ live: LiveFetch,
+        _ result: LiveResult,
         _ changes: [NetChange],
-        _ sequence: Int64,
+        _ circumstances: LiveResult.Circumstances,
+        _ work: inout Work,
+        _ isHeard: (String) -> Bool,
         _ outcome: inout Outcome
     ) {
-        let previous = live.previous
-        count(live, -1)
+        count(result, -1)
         do throws(ChangeDetailsError) {
-            let details = try live.advance(to: sequence, changes)
-            count(live, 1)
-            guard let details else { return }
-            counts.messages += 1
-            outcome.messages.append(
-                Message(topic: FeedTopic.fetch(live.observation), previous: previous, details: details)
-            )
+            let wasDeleted = result.isDeleted
+            let builder = try result.advance(to: work.record.sequence, changes, circumstances)
+            count(result, 1)
+            let isNowDeleted = result.isDeleted && !wasDeleted
+            guard builder != nil || isNowDeleted else { return }
+            for number in result.windows {
+                guard let live = fetches[number], isNowDeleted || builder?.isVisible(in: live.fetch) == true else {
+                    continue
+                }
+                counts.messages += 1
+                if isHeard(live.topic) { work.messages.append((live, live.previous, builder)) }
+                live.previous = work.record.sequence
+            }
         } catch {
-            count(live, 1)
-            counts.broken += 1
-            outcome.broken.append(live.observation)
-            remove(live.observation)
+            count(result, 1)
+            let observations = remove(result)
+            counts.broken += observations.count
+            outcome.broken += observations
         }
     }
 
     // MARK: Memory
 
-    private mutating func count(_ live: LiveFetch, _ sign: Int) {
-        rows += sign * live.rows
-        resultBytes += sign * live.resultBytes
-        logBytes += sign * live.logBytes
+    private mutating func count(_ result: LiveResult, _ sign: Int) {
+        rows += sign * result.rows
+        resultBytes += sign * result.resultBytes
+        logBytes += sign * result.logBytes
     }
 
     /// Keeps to the bounds: the longest logs are shortened, and if the results alone are too large, the largest goes.
     private mutating func bound(_ outcome: inout Outcome) {
-        while resultBytes > maxBytes, let largest = fetches.values.max(by: { $0.resultBytes < $1.resultBytes }) {
-            outcome.tooLarge.append(largest.observation)
-            remove(largest.observation)
+        while resultBytes > maxBytes, let largest = results.values.max(by: { $0.resultBytes < $1.resultBytes }) {
+            outcome.tooLarge += remove(largest)
         }
         let capacity = min(maxLogBytes, maxBytes - resultBytes)
         guard logBytes > capacity else { return }
@@ -257,7 +386,7 @@ struct LiveFetches {
     /// Shortens the longest logs to one length, so that all logs together take no more than so many bytes.
     private mutating func shortenLogs(to bytes: Int) {
         counts.shortened += 1
-        let sizes = fetches.values.map(\.logBytes).sorted()
+        let sizes = results.values.map(\.logBytes).sorted()
         var (left, longest) = (bytes, Int.max)
         for (position, size) in sizes.enumerated() {
             let share = left / (sizes.count - position)
@@ -267,10 +396,10 @@ struct LiveFetches {
             }
             left -= size
         }
-        for live in fetches.values where live.logBytes > longest {
-            logBytes -= live.logBytes
-            live.shortenLog(to: longest)
-            logBytes += live.logBytes
+        for result in results.values where result.logBytes > longest {
+            logBytes -= result.logBytes
+            result.shortenLog(to: longest)
+            logBytes += result.logBytes
         }
     }
 
@@ -280,14 +409,15 @@ struct LiveFetches {
     ///   - time: leases that were last renewed before this time have expired
     ///   - isListened: returns whether a topic has a subscriber, which renews all leases of its fetch
     mutating func expire(before time: Int64, isListened: (String) -> Bool) {
-        for live in Array(fetches.values) where !isListened(FeedTopic.fetch(live.observation)) {
-            for (identity, renewed) in live.holders where renewed < time { _ = removeHolder(live, by: identity) }
+        for live in Array(fetches.values) where !isListened(live.topic) {
+            for (holder, renewed) in live.holders where renewed < time { _ = removeHolder(live, holder) }
             if live.holders.isEmpty { remove(live.observation) }
         }
+        for result in Array(results.values) where result.windows.isEmpty { remove(result) }
     }
 
     mutating func removeAll() {
-        for observation in Array(numbers.keys) { remove(observation) }
+        for result in Array(results.values) { remove(result) }
         for number in Array(loading.keys) { cancelLoading(number) }
     }
 
@@ -298,16 +428,18 @@ struct LiveFetches {
     func metrics(behind: Int64) -> JSONObject {
         let list = fetches.values.sorted { $0.number < $1.number }.prefix(Self.listed).map { live -> JSON in
             [
-                "observation": .string(live.observation), "rows": JSON(live.rows), "bytes": JSON(live.bytes),
-                "holders": JSON(live.holders.count), "lastChange": .int(live.previous),
+                "observation": .string(live.observation), "rows": JSON(live.result.rows),
+                "bytes": JSON(live.result.bytes), "holders": JSON(live.holders.count),
+                "lastChange": .int(live.previous),
             ]
         }
         return [
-            "count": JSON(fetches.count), "unindexed": JSON(index.unindexedCount), "rows": JSON(rows),
-            "bytes": JSON(resultBytes + logBytes), "logBytes": JSON(logBytes), "maxBytes": JSON(maxBytes),
-            "maxLogBytes": JSON(maxLogBytes), "logsShortened": JSON(counts.shortened), "records": JSON(counts.records),
-            "candidates": JSON(counts.candidates), "predicatesEvaluated": JSON(counts.predicates),
-            "messages": JSON(counts.messages), "dropped": JSON(counts.dropped), "broken": JSON(counts.broken),
+            "count": JSON(fetches.count), "results": JSON(results.count), "unindexed": JSON(index.unindexedCount),
+            "rows": JSON(rows), "bytes": JSON(resultBytes + logBytes), "logBytes": JSON(logBytes),
+            "maxBytes": JSON(maxBytes), "maxLogBytes": JSON(maxLogBytes), "logsShortened": JSON(counts.shortened),
+            "records": JSON(counts.records), "candidates": JSON(counts.candidates),
+            "predicatesEvaluated": JSON(counts.predicates), "messages": JSON(counts.messages),
+            "dropped": JSON(counts.dropped), "broken": JSON(counts.broken), "reloaded": JSON(counts.reloaded),
             "behind": .int(behind), "list": .array(list),
         ]
     }

@@ -1,13 +1,22 @@
 import PhotoModel
 
-/// An observed fetch whose keys are being loaded from the catalog. Its changes are collected meanwhile, because the
+/// An observed result whose keys are being loaded from the catalog. Its changes are collected meanwhile, because the
 /// keys belong to a moment that the broker passes before they arrive.
 struct LoadingFetch {
-    let observation: String
+    /// What one record does to the result.
+    struct Entry {
+        let sequence: Int64
+        var changes: [NetChange] = []
+        var isDeleted: Bool?
+        /// The whole record, for a fetch whose scope is not known yet.
+        var record: ChangeRecord?
+    }
+
+    /// The fetch without offset and limit.
     let fetch: Fetch
     /// The sequence after which the log is complete.
     let oldestComplete: Int64
-    private(set) var log: [(sequence: Int64, changes: [NetChange])] = []
+    private(set) var log: [Entry] = []
     /// Memory for the log, about.
     private(set) var bytes = 0
     private var isGivenUp = false
@@ -15,8 +24,7 @@ struct LoadingFetch {
     /// The maximum memory for the log of one fetch, about.
     static let maxBytes = 4 << 20
 
-    init(observation: String, fetch: Fetch, oldestComplete: Int64) {
-        self.observation = observation
+    init(fetch: Fetch, oldestComplete: Int64) {
         self.fetch = fetch
         self.oldestComplete = oldestComplete
     }
@@ -24,14 +32,15 @@ struct LoadingFetch {
     /// True if the log has all changes after a sequence.
     func isComplete(after sequence: Int64) -> Bool { !isGivenUp && sequence >= oldestComplete }
 
-    /// Appends the changes of one record.
+    /// Appends the effect of one record.
     ///
+    /// - Parameter recordBytes: memory for the whole record, if the entry has it
     /// - Returns: the bytes by which the log has grown; negative if it is given up because it has grown too long
-    mutating func append(_ changes: [NetChange], at sequence: Int64) -> Int {
+    mutating func append(_ entry: Entry, recordBytes: Int = 0) -> Int {
         guard !isGivenUp else { return 0 }
-        let added = changes.reduce(64) { $0 + $1.bytes }
+        let added = entry.changes.reduce(64 + recordBytes) { $0 + $1.bytes }
         guard bytes + added <= Self.maxBytes else { return -giveUp() }
-        log.append((sequence, changes))
+        log.append(entry)
         bytes += added
         return added
     }

@@ -31,11 +31,12 @@ struct ObservationService: Sendable {
         for _ in 0..<5 {
             guard let library = await feed.token?.library else { throw Self.notReady }
             let observation = Self.observation(of: fetch, library)
-            if let token = request.token { try await catchUp(with: token, observation, context) }
-            try await catchUpWithCatalog(observation, context)
-            if try await feed.addHolder(observation, by: context.identity, at: clock.nowMicroseconds()) == false {
-                try await load(observation, fetch)
-                guard try await feed.addHolder(observation, by: context.identity, at: clock.nowMicroseconds()) else {
+            if let token = request.token { try await catchUp(with: token, observation, fetch, context) }
+            try await catchUpWithCatalog(observation, fetch, context)
+            let holder = context.holder
+            if try await feed.addHolder(observation, fetch, by: holder, at: clock.nowMicroseconds()) == false {
+                try await load(fetch, since: request.token, library)
+                guard try await feed.addHolder(observation, fetch, by: holder, at: clock.nowMicroseconds()) else {
                     continue
                 }
             }
@@ -57,18 +58,20 @@ struct ObservationService: Sendable {
     }
 
     func unobserve(_ request: FetchUnobserve, _ context: RequestContext) async throws(RPCError) -> EmptyResult {
-        guard await feed.removeHolder(request.observation, by: context.identity) else {
-            throw Self.gone(request.observation)
+        guard await feed.removeHolder(request.observation, by: context.holder) else {
+            throw ErrorCode.handleExpired.error(
+                "this connection does not observe \(request.observation.prefix(64)); there is nothing to end"
+            )
         }
         return EmptyResult()
     }
 
     func details(_ request: FetchDetails, _ context: RequestContext) async throws(RPCError) -> FetchDetailsResult {
-        try await catchUp(with: request.token, request.observation, context)
-        try await catchUpWithCatalog(request.observation, context)
+        try await catchUp(with: request.token, request.observation, nil, context)
+        try await catchUpWithCatalog(request.observation, nil, context)
         for _ in 0..<5 {
             let time = clock.nowMicroseconds()
-            guard try await feed.addHolder(request.observation, by: context.identity, at: time) else { break }
+            guard try await feed.addHolder(request.observation, by: context.holder, at: time) else { break }
             let result = try await result(
                 request.observation,
                 since: request.token,
@@ -103,16 +106,17 @@ struct ObservationService: Sendable {
     private func catchUp(
         with token: ChangeToken,
         _ observation: String,
+        _ fetch: Fetch?,
         _ context: RequestContext
     ) async throws(RPCError) {
         let left = context.deadlineMicroseconds.subtractingReportingOverflow(clock.nowMicroseconds()).partialValue
         let end = clock.nowMicroseconds() + min(max(left, 0) / 4 * 3, 20_000_000)
-        guard try await feed.isBehind(token, observation) else { return }
+        guard try await feed.isBehind(token, observation, fetch) else { return }
         let (id, signal) = try await feed.addFollower(context.identity)
         var isReached = false
         do throws(RPCError) {
             for await _ in signal {
-                isReached = try await !feed.isBehind(token, observation)
+                isReached = try await !feed.isBehind(token, observation, fetch)
                 if isReached || clock.nowMicroseconds() >= end { break }
             }
         } catch {
@@ -131,7 +135,11 @@ struct ObservationService: Sendable {
     /// then has every change whose reply the client has received.
     ///
     /// While the catalog is away nothing is committed, and results are served as they are.
-    private func catchUpWithCatalog(_ observation: String, _ context: RequestContext) async throws(RPCError) {
+    private func catchUpWithCatalog(
+        _ observation: String,
+        _ fetch: Fetch?,
+        _ context: RequestContext
+    ) async throws(RPCError) {
         guard await feed.problems.isEmpty else { return }
         let head: ChangeToken
         do throws(RPCError) {
@@ -140,17 +148,31 @@ struct ObservationService: Sendable {
             return
         }
         guard await feed.token?.library == head.library else { throw Self.notReady }
-        try await catchUp(with: head, observation, context)
+        try await catchUp(with: head, observation, fetch, context)
     }
 
     // MARK: Loading
 
-    private func load(_ observation: String, _ fetch: Fetch) async throws(RPCError) {
+    /// Loads the result of a fetch, once for all fetches that differ only in offset and limit.
+    ///
+    /// - Parameter token: the client's token: if the object of the fetch has been deleted since, the result is empty
+    private func load(_ fetch: Fetch, since token: ChangeToken?, _ library: String) async throws(RPCError) {
+        let whole = fetch.window(offset: 0, limit: 0)
+        let name = Self.observation(of: whole, library)
+        do throws(RPCError) {
+            try await load(name, whole, since: nil)
+        } catch {
+            guard error.errorCode == .identifierNotFound, let token else { throw error }
+            try await load("\(name) \(token)", whole, since: token)
+        }
+    }
+
+    private func load(_ name: String, _ fetch: Fetch, since token: ChangeToken?) async throws(RPCError) {
         let capacity = try await feed.fetchCapacity()
         do {
-            try await feed.load(observation) { [self] in
+            try await feed.load(name) { [self] in
                 for _ in 0..<5 {
-                    if try await loadOnce(observation, fetch, capacity) { return }
+                    if try await loadOnce(fetch, capacity, since: token) { return }
                 }
                 throw ErrorCode.unavailable.error("the library changes too fast to load this result; try again")
             }
@@ -162,52 +184,24 @@ struct ObservationService: Sendable {
     }
 
     private func loadOnce(
-        _ observation: String,
         _ fetch: Fetch,
-        _ capacity: (rows: Int, bytes: Int)
+        _ capacity: (rows: Int, bytes: Int),
+        since token: ChangeToken?
     ) async throws(RPCError) -> Bool {
-        guard let number = await feed.beginLoading(observation, fetch) else { throw Self.notReady }
+        // Another client may have loaded it in the meantime.
+        if await feed.isCurrent(fetch) { return true }
+        guard let number = await feed.beginLoading(fetch) else { throw Self.notReady }
         let isLoaded: Bool
         do throws(RPCError) {
-            let (keys, token) = try await keys(of: fetch, capacity)
-            isLoaded = try await feed.install(number, keys.tree(), at: token)
+            let loader = KeyLoader(history: history, configuration: configuration)
+            let loaded = try await loader.keys(of: fetch, capacity, since: token)
+            isLoaded = try await feed.install(number, loaded.keys.tree(), loaded)
         } catch {
             await feed.cancelLoading(number)
             throw error
         }
         await feed.cancelLoading(number)
         return isLoaded
-    }
-
-    private func keys(
-        of fetch: Fetch,
-        _ capacity: (rows: Int, bytes: Int)
-    ) async throws(RPCError) -> (keys: KeyFrames, token: ChangeToken) {
-        let request = FetchKeys(fetch: fetch.window(offset: 0, limit: 0).wireForm, maxCount: capacity.rows)
-        var keys = KeyFrames()
-        var end: FetchKeys.Result?
-        do throws(RPCError) {
-            for try await event in history.catalog.stream(request, credit: configuration.catalogCredit) {
-                switch event {
-                case .notification(_, _, let attachments):
-                    for frame in attachments { try keys.add(frame) }
-                    guard keys.byteCount <= capacity.bytes else {
-                        throw ErrorCode.limitExceeded.error(
-                            "the observed results would take more than \(configuration.maxFetchBytes) bytes; "
-                                + "unobserve some, or observe less",
-                            ["limit": JSON(configuration.maxFetchBytes)]
-                        )
-                    }
-                case .answer(let answer): end = answer.result
-                }
-            }
-        } catch  where error.isTransient && error.errorCode != .deadlineExceeded {
-            throw ErrorCode.unavailable.error("the catalog, which has the result, is unreachable; try again")
-        }
-        guard let end, end.count == keys.count else {
-            throw ErrorCode.internalError.error("the catalog sent an incomplete list of keys")
-        }
-        return (keys, end.token)
     }
 
     // MARK: Details
@@ -222,6 +216,9 @@ struct ObservationService: Sendable {
         var earlier = token.map(EarlierChanges.init)
         var isKnown = true
         var moment: ObservationState?
+        if let token, let state = try await reread(observation, since: token, isIncremental, for: connection) {
+            moment = state
+        }
         // While earlier records are read, the log may forget more of its beginning.
         for _ in 0..<4 where isKnown && moment == nil {
             guard let range = await feed.detailsRange(of: observation) else { return nil }
@@ -244,6 +241,7 @@ struct ObservationService: Sendable {
         guard let moment else { return nil }
         var result = FetchDetailsResult(observation: observation, token: moment.token, count: moment.count)
         result.from = token
+        result.objectWasDeleted = moment.isDeleted
         guard token != nil else { return result }
         guard isKnown else {
             // It is unknown whether anything changed; reporting a change is the safe answer.
@@ -253,7 +251,7 @@ struct ObservationService: Sendable {
         }
         guard let details = moment.details else { return result }
         let entries = details.removed.count + details.inserted.count + details.moved.count + details.changed.count
-        guard isIncremental, entries <= Self.maxEntries else {
+        guard isIncremental, entries <= Self.maxEntries, details.hasIncrementalChanges else {
             result.details = Self.whole(details)
             result.ids = moment.ids
             return result
@@ -267,6 +265,42 @@ struct ObservationService: Sendable {
             }
         }
         return result
+    }
+
+    /// Returns the details of a fetch with a scope since a token before its log: only the catalog knows the scope as it
+    /// was.
+    ///
+    /// - Returns: nil if the log, or the records before it, suffice
+    private func reread(
+        _ observation: String,
+        since token: ChangeToken,
+        _ isIncremental: Bool,
+        for connection: ConnectionID
+    ) async throws(RPCError) -> ObservationState? {
+        guard let fetch = await feed.fetch(of: observation), fetch.kind.needsScope,
+            let range = await feed.detailsRange(of: observation),
+            token.sequence < min(range.oldestComplete, range.calmSince)
+        else { return nil }
+        let wanted = isIncremental ? 0 : FetchDetailsResult.maxIDs
+        guard var state = await feed.observed(observation, after: nil, wantsIDs: wanted),
+            state.token.sequence > token.sequence
+        else { return nil }
+        let request = ChangesDetails(from: token, to: state.token, fetch: fetch.wireForm)
+        do throws(RPCError) {
+            let details = try await detailWork.withPermit(for: connection) { () async throws(RPCError) in
+                try await history.catalog.ask(request).result.details
+            }
+            guard let details else { throw Self.cancelled }
+            state.details = details
+        } catch  where error.isTransient && error.errorCode != .deadlineExceeded {
+            throw ErrorCode.unavailable.error("the catalog, which has the older history, is unreachable; try again")
+        }
+        if state.details?.hasIncrementalChanges == false, state.ids == nil {
+            // Too many: the list as it is now, if that is still the same moment.
+            let now = await feed.observed(observation, after: nil, wantsIDs: FetchDetailsResult.maxIDs)
+            if now?.token == state.token { state.ids = now?.ids }
+        }
+        return state
     }
 
     /// Returns details without lists: the after list replaces the before list (S-69).
@@ -285,7 +319,8 @@ struct ObservationService: Sendable {
         of observation: String,
         for connection: ConnectionID
     ) async throws(RPCError) -> Bool {
-        guard let fetch = await feed.fetch(of: observation) else { return false }
+        // Records before the log do not tell how the scope of a fetch was then.
+        guard let fetch = await feed.fetch(of: observation), !fetch.kind.needsScope else { return false }
         if let bytes = await feed.recordBytes(after: earlier.token), bytes > Self.maxRecordBytes { return false }
         while earlier.token.sequence < end {
             guard end - earlier.token.sequence <= Self.maxRecords, earlier.bytes <= Self.maxRecordBytes else {
@@ -298,9 +333,7 @@ struct ObservationService: Sendable {
                     return .failure(error)
                 }
             }
-            guard let result else {
-                throw ErrorCode.userCancelled.error("the request was cancelled while its details were collected")
-            }
+            guard let result else { throw Self.cancelled }
             let next = try result.get()
             guard next.token.sequence > earlier.token.sequence else { return false }
             earlier = next
@@ -340,6 +373,10 @@ struct ObservationService: Sendable {
         return earlier
     }
 
+    private static let cancelled = ErrorCode.userCancelled.error(
+        "the request was cancelled while its details were collected"
+    )
+
     private static let notReady = ErrorCode.unavailable.error("the broker has not reached the catalog yet; try again")
 
     private static func gone(_ observation: String) -> RPCError {
@@ -350,6 +387,13 @@ struct ObservationService: Sendable {
 extension Fetch {
     /// Why change records cannot carry the result forward, in words; nil if they can.
     var notObservableReason: String? {
-        kind.isDecidedByEntity ? nil : "change records do not carry this kind of fetch forward; fetch again instead"
+        kind.isFollowable
+            ? nil
+            : "change records do not tell how a transient collection changes; compare two results of it by details.diff"
     }
+}
+
+extension RequestContext {
+    /// The client as an observer of fetches.
+    fileprivate var holder: LiveFetch.Holder { LiveFetch.Holder(identity: identity, connection: connection) }
 }

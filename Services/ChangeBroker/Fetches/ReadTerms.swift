@@ -42,10 +42,9 @@ extension Fetch {
         case .assets(.smartAlbum(let album)): return narrower([.smartAlbum(album)])
         case .assets(.moment(let moment)): return narrower([.moment(moment)])
         case .children(let list): return [.child(of: list)]
-        case .assets(.library): return narrower(nil)
-        // The last four kinds cannot be observed.
-        case .collections, .lists, .assets(.below), .assets(.transient), .collectionsContaining, .listsContaining:
-            return nil
+        case .assets(.library), .assets(.below): return narrower(nil)
+        // A fetch of a transient collection cannot be observed.
+        case .collections, .lists, .assets(.transient), .collectionsContaining, .listsContaining: return nil
         }
     }
 

@@ -2,6 +2,7 @@ import Basics
 import Contracts
 import JSONValue
 import Logging
+import Messaging
 import PhotoModel
 
 /// The state of one observed result at one sequence.
@@ -10,8 +11,19 @@ struct ObservationState: Sendable {
     let count: Int
     /// Nil if the lists are the same.
     var details: ChangeDetails?
+    /// True if the object of the fetch is deleted.
+    var isDeleted = false
     /// The whole after list, if it was requested and is short enough.
     var ids: [ObjectID]?
+}
+
+/// The result of ``RecordFeed/carryFetches(over:_:_:)``.
+enum CarryProgress: Sendable {
+    case done
+    /// The record is not the next one any more.
+    case stopped
+    /// These results have to be read again as they are at the record; nothing has been done.
+    case reload([(number: Int, fetch: Fetch)])
 }
 
 extension RecordFeed {
@@ -34,21 +46,27 @@ extension RecordFeed {
     /// Carries the observed results over the next record and publishes what it does to them, before the head that names
     /// it. In between it gives way to whoever waits for the feed.
     ///
-    /// - Returns: false if the record is not the next one any more
-    func carryFetches(over change: ChangeRecord, _ bytes: Bytes) async -> Bool {
-        guard change.library == ring?.library else { return false }
-        guard change.sequence > carried else { return true }
+    /// - Parameter reloaded: the keys of the results that an earlier call has asked for
+    func carryFetches(
+        over change: ChangeRecord,
+        _ bytes: Bytes,
+        _ reloaded: [Int: LoadedKeys] = [:]
+    ) async -> CarryProgress {
+        guard change.library == ring?.library else { return .stopped }
+        guard change.sequence > carried else { return .done }
+        let missing = fetches.reloads(for: change).filter { reloaded[$0.number] == nil }
+        guard missing.isEmpty else { return .reload(missing) }
         let generation = fetchGeneration
-        var work = fetches.work(on: change)
+        var work = fetches.work(on: change, bytes: bytes.count, reloaded: reloaded)
         var record: BrokerRecord?
         var (broken, tooLarge): ([String], [String]) = ([], [])
         while !work.isDone {
             let end = ContinuousClock.now + Self.carryingTime
             repeat {
-                let outcome = fetches.step(&work)
+                let outcome = fetches.step(&work) { subscribedTopics.hasSubscriber($0) }
                 broken += outcome.broken
                 tooLarge += outcome.tooLarge
-                for message in outcome.messages where subscribedTopics.hasSubscriber(message.topic) {
+                for message in outcome.messages {
                     if record == nil { record = try? BrokerRecord(bytes) }
                     guard let record else { continue }
                     send(message.topic, LiveFrames.fetch(message, of: record, limit: configuration.liveMessageBytes))
@@ -57,7 +75,7 @@ extension RecordFeed {
             guard !work.isDone else { break }
             await Task.yield()
             await waitForSubscribers()
-            guard generation == fetchGeneration, !Task.isCancelled else { return false }
+            guard generation == fetchGeneration, !Task.isCancelled else { return .stopped }
         }
         carried = max(carried, change.sequence)
         report(broken, tooLarge, at: change.sequence)
@@ -65,7 +83,7 @@ extension RecordFeed {
             nextCarriedWake = .now + configuration.headSpacing
             wake()
         }
-        return true
+        return .done
     }
 
     private func report(_ broken: [String], _ tooLarge: [String], at sequence: Int64) {
@@ -82,6 +100,17 @@ extension RecordFeed {
             )
         }
         if !broken.isEmpty || !tooLarge.isEmpty { renewInstance() }
+    }
+
+    /// Gives the observations of a result up that could not be read again.
+    func giveUpFetches(ofResult number: Int, _ reason: String) {
+        let observations = fetches.removeResult(number)
+        guard !observations.isEmpty else { return }
+        logger.error(
+            "observed fetches are given up",
+            metadata: ["why": "\(reason)", "observations": "\(observations.prefix(10))"]
+        )
+        renewInstance()
     }
 
     /// Gives every observation up, unless another history has begun since a moment.
@@ -104,19 +133,33 @@ extension RecordFeed {
 
     // MARK: Observing
 
-    /// Adds the identity to the observers of a fetch that is already kept current.
+    /// Adds a client to the observers of a fetch whose result is already kept current.
     ///
-    /// - Returns: false if the keys have to be loaded first
+    /// - Parameter fetch: begins the observation if there is none; nil: there has to be one
+    /// - Returns: false if there is no observation, or if the keys have to be loaded first
     /// - Throws: `limit_exceeded`
-    func addHolder(_ observation: String, by identity: String, at time: Int64) throws(RPCError) -> Bool {
-        guard let live = fetches[observation] else { return false }
-        if live.holders[identity] == nil, fetches.count(heldBy: identity) >= configuration.maxFetchesPerIdentity {
+    func addHolder(
+        _ observation: String,
+        _ fetch: Fetch? = nil,
+        by holder: LiveFetch.Holder,
+        at time: Int64
+    ) throws(RPCError) -> Bool {
+        let known = fetches[observation]
+        guard known != nil || fetch.flatMap(fetches.result) != nil else { return false }
+        let identity = holder.identity
+        if known?.holders[holder] == nil, fetches.count(heldBy: identity) >= configuration.maxFetchesPerIdentity,
+            known?.holders.keys.contains(where: { $0.identity == identity }) != true
+        {
             throw ErrorCode.limitExceeded.error(
                 "\(identity) already observes \(configuration.maxFetchesPerIdentity) fetches; unobserve some",
                 ["limit": JSON(configuration.maxFetchesPerIdentity)]
             )
         }
-        fetches.addHolder(live, by: identity, at: time)
+        if known == nil { _ = try fetchCapacity() }
+        var live = known
+        if live == nil, let fetch { live = fetches.add(observation, fetch, at: carried) }
+        guard let live else { return false }
+        fetches.addHolder(live, holder, at: time)
         return true
     }
 
@@ -138,46 +181,55 @@ extension RecordFeed {
     }
 
     /// Loads a result once for all clients that wait for it.
-    func load(_ observation: String, _ load: @escaping @Sendable () async throws -> Void) async throws {
+    ///
+    /// - Parameter result: a name of the result, the same for all of them
+    func load(_ result: String, _ load: @escaping @Sendable () async throws -> Void) async throws {
         let task: Task<Void, any Error>
-        if let running = loading[observation] {
+        if let running = loading[result] {
             task = running
         } else {
             task = Task { try await load() }
-            loading[observation] = task
+            loading[result] = task
         }
         do {
             try await task.value
-            if loading[observation] == task { loading[observation] = nil }
+            if loading[result] == task { loading[result] = nil }
         } catch {
-            if loading[observation] == task { loading[observation] = nil }
+            if loading[result] == task { loading[result] = nil }
             throw error
         }
     }
 
-    /// Begins to collect the changes of a fetch whose keys are about to be asked for.
+    /// Begins to collect the changes of a result whose keys are about to be asked for.
     ///
-    /// - Returns: the number of the fetch for ``install(_:_:at:)`` or ``cancelLoading(_:)``; nil before the first
+    /// - Returns: the number of the result for ``install(_:_:_:)`` or ``cancelLoading(_:)``; nil before the first
     ///   contact with the catalog
-    func beginLoading(_ observation: String, _ fetch: Fetch) -> Int? {
-        ring.map { fetches.beginLoading(observation, fetch, after: $0.head) }
+    func beginLoading(_ fetch: Fetch) -> Int? {
+        ring.map { fetches.beginLoading(fetch, after: $0.head) }
     }
 
-    /// Forgets a fetch that is being loaded; does nothing if its result was installed.
+    /// Forgets a result that is being loaded; does nothing if its result was installed.
     func cancelLoading(_ number: Int) { fetches.cancelLoading(number) }
 
     /// Installs a loaded result, and carries it forward to now.
     ///
     /// - Returns: False if the changes since its token are not known, or another history began.
     /// - Throws: `limit_exceeded` if other fetches have used the capacity meanwhile
-    func install(_ number: Int, _ tree: sending KeyTree, at token: ChangeToken) throws(RPCError) -> Bool {
+    func install(_ number: Int, _ tree: sending KeyTree, _ loaded: LoadedKeys) throws(RPCError) -> Bool {
+        let token = loaded.token
         guard let ring, ring.library == token.library else { return false }
         let capacity = try fetchCapacity(besides: 1)
         guard tree.count <= capacity.rows, tree.bytes + tree.count * 6 <= capacity.bytes else {
             throw ErrorCode.limitExceeded.error("all observed results together are too large; unobserve some")
         }
         do throws(ChangeDetailsError) {
-            return try fetches.finishLoading(number, tree, at: token.sequence)
+            return try fetches.finishLoading(
+                number,
+                tree,
+                at: token.sequence,
+                scope: loaded.scope,
+                isDeleted: loaded.isDeleted
+            )
         } catch {
             logger.error(
                 "a loaded result does not match the records after it and is loaded again",
@@ -187,14 +239,22 @@ extension RecordFeed {
         }
     }
 
-    /// Removes the identity from the observers; the observation ends if it has no other observer and no subscriber.
-    func removeHolder(_ observation: String, by identity: String) -> Bool {
-        guard let live = fetches[observation], fetches.removeHolder(live, by: identity) else { return false }
-        if live.holders.isEmpty, !subscribedTopics.hasSubscriber(FeedTopic.fetch(observation)) {
-            fetches.remove(observation)
-        }
+    /// Removes a client from the observers. The observation ends with the last of them, and its topic carries nothing
+    /// more, even to subscribers.
+    ///
+    /// A client that has connected again may end what its identity held by a connection that has ended.
+    ///
+    /// - Returns: false if the client does not observe it
+    func removeHolder(_ observation: String, by holder: LiveFetch.Holder) -> Bool {
+        guard let live = fetches[observation] else { return false }
+        let former = LiveFetch.Holder(identity: holder.identity, connection: nil)
+        guard fetches.removeHolder(live, holder) || fetches.removeHolder(live, former) else { return false }
+        if live.holders.isEmpty { fetches.remove(observation) }
         return true
     }
+
+    /// Notes the end of a connection: what it held stays with its identity until the lease expires.
+    func connectionEnded(_ connection: ConnectionID) { fetches.connectionEnded(connection) }
 
     /// Ends the observations whose leases have expired and that have no subscriber.
     func expireFetches(now: Int64) {
@@ -208,13 +268,13 @@ extension RecordFeed {
 
     /// Returns the token up to which the result is current.
     private func moment(of live: LiveFetch) -> ChangeToken {
-        ChangeToken(library: ring?.library ?? "", sequence: max(live.sequence, carried))
+        ChangeToken(library: ring?.library ?? "", sequence: max(live.result.sequence, carried))
     }
 
     /// Returns the sequence after which the observation's log is complete, and the sequence of its last visible change;
     /// nil if there is no such observation.
     func detailsRange(of observation: String) -> (oldestComplete: Int64, calmSince: Int64)? {
-        fetches[observation].map { ($0.oldestComplete, $0.previous) }
+        fetches[observation].map { ($0.result.oldestComplete, $0.previous) }
     }
 
     /// The encoded bytes of the records after a token; nil if the ring does not reach back.
@@ -224,6 +284,15 @@ extension RecordFeed {
     var observations: (count: Int, rows: Int) { (fetches.count, fetches.rows) }
 
     func fetch(of observation: String) -> Fetch? { fetches[observation]?.fetch }
+
+    /// Returns whether the result of a fetch is kept current.
+    func isCurrent(_ fetch: Fetch) -> Bool { fetches.result(of: fetch) != nil }
+
+    /// Returns the sequence up to which a result is current; nil if it is not kept current.
+    func position(of observation: String, _ fetch: Fetch?) -> Int64? {
+        let result = fetches[observation]?.result ?? fetch.flatMap(fetches.result)
+        return result.map { max($0.sequence, carried) }
+    }
 
     /// Returns the changes of a result since a sequence.
     ///
@@ -241,12 +310,13 @@ extension RecordFeed {
     ) -> ObservationState? {
         guard let live = fetches[observation] else { return nil }
         var result = ObservationState(token: moment(of: live), count: live.count)
+        result.isDeleted = live.result.isDeleted
         // Without a visible change since the sequence, all later changes were beyond offset and limit.
         if let sequence, sequence < live.previous {
             let start = earlier?.token.sequence ?? sequence
-            guard start >= live.oldestComplete else { return nil }
+            guard start >= live.result.oldestComplete else { return nil }
             var net = earlier?.changes ?? NetChanges()
-            net.add(live.changes(after: start).all)
+            net.add(live.result.changes(after: start).all)
             result.details = live.details(net)
         }
         if live.count <= wantsIDs { result.ids = live.ids }

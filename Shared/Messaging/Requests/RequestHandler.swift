@@ -35,11 +35,17 @@ public protocol RequestHandler: Sendable {
     /// Returns the limits for requests of a method; they are checked on the poll thread before anything is parsed or
     /// run.
     func limits(of method: String) -> MethodLimits
+
+    /// Notes that a connection has ended, on the poll thread. It must not block.
+    func connectionEnded(_ connection: ConnectionID)
 }
 
 extension RequestHandler {
     /// Returns no limits except those of every message.
     public func limits(of method: String) -> MethodLimits { .unlimited }
+
+    /// Does nothing.
+    public func connectionEnded(_ connection: ConnectionID) {}
 
     /// Returns nil.
     public func replyAtOnce(to request: IncomingRequest, _ context: RequestContext) -> Reply? { nil }

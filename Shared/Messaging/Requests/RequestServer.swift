@@ -342,5 +342,6 @@ extension RequestServer {
         connection.queue = []
         connection.outboxSemaphore.close()
         blocked.remove(connection.id)
+        handler.connectionEnded(connection.id)
     }
 }

@@ -25,7 +25,7 @@ struct LiveFetchTests {
         var repaired = 0
     }
 
-    @Test(.spec("S-63", "S-65", "S-67", "S-69", "P-03", "P-04", "P-05", "P-07", "P-08", "P-17", "D6"))
+    @Test(.spec("S-63", "S-65", "S-67", "S-69", "P-03", "P-04", "P-05", "P-07", "P-08", "P-17", "P-19", "D6"))
     func `each live result equals a fresh run of the same fetch, through random transactions`() async throws {
         var random = SeededRandom(named: "live fetches")
         let services = try SafelightFixture("live")

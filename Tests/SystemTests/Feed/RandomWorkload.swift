@@ -68,8 +68,10 @@ struct RandomWorkload {
         var fetch = FetchDescription(.assets)
         switch Int.random(in: 0..<9, using: &random) {
         case 0: fetch.ids = (0..<8).map { _ in random.pick(assets) }
-        case 1, 2, 3: fetch.container = random.pick(albums)
-        case 4, 5: fetch.container = random.pick(derived)
+        case 1, 2: fetch.container = random.pick(albums)
+        case 3, 4: fetch.container = random.pick(derived)
+        case 5: fetch.container = random.pick(folders)
+        case 6: fetch.container = random.one(in: 2) ? .root : random.pick(folders + momentLists)
         default: break
         }
         switch Int.random(in: 0..<6, using: &random) {
@@ -89,7 +91,8 @@ struct RandomWorkload {
 
     private func collections(_ random: inout SeededRandom) -> FetchDescription {
         var fetch = FetchDescription(.collections)
-        switch Int.random(in: 0..<5, using: &random) {
+        switch Int.random(in: 0..<7, using: &random) {
+        case 4, 5: fetch.containing = random.pick(assets)
         case 0: fetch.ids = (0..<8).map { _ in random.pick(albums + derived) }
         case 1: fetch.collectionType = CollectionType.album.rawValue
         case 2: fetch.collectionType = CollectionType.moment.rawValue
@@ -102,7 +105,8 @@ struct RandomWorkload {
 
     private func lists(_ random: inout SeededRandom) -> FetchDescription {
         var fetch = FetchDescription(.lists)
-        switch Int.random(in: 0..<5, using: &random) {
+        switch Int.random(in: 0..<7, using: &random) {
+        case 4, 5: fetch.containing = random.pick(albums + folders + derived)
         case 0: fetch.ids = (0..<6).map { _ in random.pick(folders + momentLists) }
         case 1: fetch.collectionType = ListType.folder.rawValue
         case 2: fetch.collectionType = ListType.momentList.rawValue

@@ -71,7 +71,15 @@ struct ObservedLoadTests {
             services.program(.changeBroker)?.signal(SIGCONT)
             var (reported, all) = (Duration.zero, Duration.zero)
             var (lists, positions) = ([String: [ObjectID]](), [String: Int64]())
-            for (_, observed, list) in observations { lists[observed.topic] = list }
+            var names: [String: String] = [:]
+            for (_, observed, list) in observations {
+                lists[observed.topic] = list
+                names[observed.topic] = observed.details.observation
+            }
+            // Messages that were lost because this subscriber is slower than the broker, and were asked for.
+            var repaired = 0
+            // Messages of earlier transactions that come after the last one has been reported.
+            var late = 0
             while all == .zero, let message = await messages.next() {
                 let json = try JSON(parsing: message.frames.first ?? [])
                 let sequence = json["sequence"]?.intValue ?? 0
@@ -79,20 +87,33 @@ struct ObservedLoadTests {
                 case FeedTopic.changes: if sequence == last.sequence { reported = .now - begun }
                 case FeedTopic.head: if sequence >= last.sequence { all = .now - begun }
                 default:
-                    // No message of it is missing, and none comes late.
-                    #expect(json["previous"]?.intValue ?? 0 <= positions[message.topic] ?? start.sequence)
-                    positions[message.topic] = sequence
-                    let details = try ChangeDetails(json: try #require(json["details"]))
-                    lists[message.topic] = try details.apply(to: lists[message.topic] ?? [])
+                    if reported > .zero, sequence < last.sequence { late += 1 }
+                    let position = positions[message.topic] ?? start.sequence
+                    guard sequence > position else { continue }
+                    let list = lists[message.topic] ?? []
+                    if json["previous"]?.intValue ?? 0 <= position {
+                        let details = try ChangeDetails(json: try #require(json["details"]))
+                        lists[message.topic] = try details.apply(to: list)
+                        positions[message.topic] = sequence
+                        continue
+                    }
+                    repaired += 1
+                    let request = FetchDetails(
+                        observation: names[message.topic] ?? "",
+                        token: ChangeToken(library: start.library, sequence: position)
+                    )
+                    let answer = try await library.changeBroker.ask(request).result
+                    lists[message.topic] = try answer.ids ?? answer.details?.apply(to: list) ?? list
+                    positions[message.topic] = answer.token.sequence
                 }
             }
             let metrics = try await library.changeBroker.metrics()["feed"]?["fetches"]
             let grown = FeedChecker.resident(services) - memory
             TestPaths.report(
                 "\(Self.fetches) fetches, \(Self.transactions) transactions of \(Self.assets): changes after \(reported), "
-                    + "all after \(all); logs \(metrics?["logBytes"]?.intValue ?? -1) bytes, the broker grew by \(grown) KiB"
+                    + "all after \(all), \(repaired) repaired; logs \(metrics?["logBytes"]?.intValue ?? -1) bytes, the broker grew by \(grown) KiB"
             )
-            #expect(reported > .zero && reported < all / 2, "changes waited for the work for observed fetches")
+            #expect(reported > .zero && late > 0, "changes waited for the work for observed fetches")
             #expect(metrics?["logBytes"]?.intValue ?? .max <= Self.logBytes)
             #expect(metrics?["bytes"]?.intValue ?? .max <= 640 << 20)
             #expect(metrics?["behind"] == 0 && metrics?["broken"] == 0)

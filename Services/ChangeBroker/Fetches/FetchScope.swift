@@ -1,0 +1,70 @@
+import PhotoModel
+
+/// The effect of a transaction on the scope of a fetch (`Fetch.scope`).
+enum ScopeChange: Hashable {
+    case none
+    case to(Set<ObjectID>)
+    /// Entities that the record does not have came or went, for instance the assets of an album that was moved: the
+    /// result has to be read again.
+    case unknown
+}
+
+extension Fetch {
+    /// Returns the effect of a transaction on the scope of the fetch.
+    func scopeChange(by record: ChangeRecord) -> ScopeChange {
+        guard let scope else { return .none }
+        switch kind {
+        case .assets(.below(let folder)): return Self.scopeChange(by: record, scope, below: folder)
+        case .collectionsContaining(let asset, _):
+            guard let change = record.assets.first(where: { $0.id == asset }) else { return .none }
+            return change.after?.collections ?? [] == scope ? .none : .unknown
+        case .listsContaining(let member):
+            let after: PhotoCollection?
+            if let change = record.collections.first(where: { $0.id == member }) {
+                after = change.after.map { .collection($0) }
+            } else if let change = record.lists.first(where: { $0.id == member }) {
+                after = change.after.map { .list($0) }
+            } else {
+                return .none
+            }
+            return after?.lists ?? [] == scope ? .none : .unknown
+        default: return .none
+        }
+    }
+
+    private static func scopeChange(
+        by record: ChangeRecord,
+        _ scope: Set<ObjectID>,
+        below folder: ObjectID
+    ) -> ScopeChange {
+        var after = scope
+        var (created, moved): ([(id: ObjectID, parent: ObjectID?)], [(id: ObjectID, parent: ObjectID?)]) = ([], [])
+        func add(_ id: ObjectID, wasThere: Bool, isThere: Bool, _ before: ObjectID?, _ parent: ObjectID?) {
+            if !isThere {
+                after.remove(id)
+            } else if !wasThere {
+                created.append((id, parent))
+            } else if before != parent, id != folder {
+                moved.append((id, parent))
+            }
+        }
+        for change in record.lists {
+            let (before, now) = (change.before?.parent, change.after?.parent)
+            add(change.id, wasThere: change.before != nil, isThere: change.after != nil, before, now)
+        }
+        for change in record.collections {
+            let (before, now) = (change.before?.parent, change.after?.parent)
+            add(change.id, wasThere: change.before != nil, isThere: change.after != nil, before, now)
+        }
+        // A folder may be created together with what is in it.
+        var isGrowing = true
+        while isGrowing {
+            isGrowing = false
+            for (id, parent) in created where parent.map(after.contains) == true {
+                if after.insert(id).inserted { isGrowing = true }
+            }
+        }
+        for (id, parent) in moved where after.contains(id) != (parent.map(after.contains) ?? false) { return .unknown }
+        return after == scope ? .none : .to(after)
+    }
+}

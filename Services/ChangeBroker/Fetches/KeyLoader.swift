@@ -1,0 +1,72 @@
+import Contracts
+import JSONValue
+import PhotoClient
+import PhotoModel
+
+/// The keys of a result as the catalog sent them, and the moment to which they belong.
+struct LoadedKeys: Sendable {
+    let keys: KeyFrames
+    let token: ChangeToken
+    /// The scope of the fetch at that moment; nil if it needs none.
+    let scope: Set<ObjectID>?
+    /// True if the object of the fetch is deleted.
+    let isDeleted: Bool
+}
+
+/// Loads the keys of results from the catalog.
+struct KeyLoader: Sendable {
+    let history: ChangeHistory
+    let configuration: ChangeBrokerConfiguration
+
+    /// Returns the keys of a whole result.
+    ///
+    /// - Parameters:
+    ///   - capacity: the maximum number of keys and of their bytes
+    ///   - token: the moment of the keys; nil for the newest
+    ///   - since: a moment at which the object of the fetch existed, if it may be deleted
+    /// - Throws: `limit_exceeded`; `identifier_not_found` if the object of the fetch does not exist; `unavailable`
+    func keys(
+        of fetch: Fetch,
+        _ capacity: (rows: Int, bytes: Int),
+        at token: ChangeToken? = nil,
+        since: ChangeToken? = nil
+    ) async throws(RPCError) -> LoadedKeys {
+        let request = FetchKeys(
+            fetch: fetch.window(offset: 0, limit: 0).wireForm,
+            maxCount: capacity.rows,
+            token: token,
+            since: since
+        )
+        var keys = KeyFrames()
+        var end: FetchKeys.Result?
+        do throws(RPCError) {
+            for try await event in history.catalog.stream(request, credit: configuration.catalogCredit) {
+                switch event {
+                case .notification(_, _, let attachments):
+                    for frame in attachments { try keys.add(frame) }
+                    guard keys.byteCount <= capacity.bytes else {
+                        throw ErrorCode.limitExceeded.error(
+                            "the observed results would take more than \(configuration.maxFetchBytes) bytes; "
+                                + "unobserve some, or observe less",
+                            ["limit": JSON(configuration.maxFetchBytes)]
+                        )
+                    }
+                case .answer(let answer): end = answer.result
+                }
+            }
+        } catch  where error.isTransient && error.errorCode != .deadlineExceeded {
+            throw ErrorCode.unavailable.error("the catalog, which has the result, is unreachable; try again")
+        }
+        guard let end, end.count == keys.count, (end.scope != nil) == fetch.kind.needsScope else {
+            throw ErrorCode.internalError.error(
+                "the catalog sent an incomplete list of keys; catalog and change-broker must have the same version"
+            )
+        }
+        return LoadedKeys(
+            keys: keys,
+            token: end.token,
+            scope: end.scope.map { Set($0) },
+            isDeleted: end.objectWasDeleted
+        )
+    }
+}

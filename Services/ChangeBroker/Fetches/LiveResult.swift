@@ -1,0 +1,102 @@
+import DequeModule
+import PhotoModel
+
+/// The result of observed fetches that is kept current, with a log of its latest changes. All fetches that differ only
+/// in offset and limit share it.
+final class LiveResult {
+    /// The fetch without offset and limit; with its scope, if it needs one.
+    private(set) var fetch: Fetch
+    /// The number of the result in the index.
+    let number: Int
+    /// The sequence of the result.
+    private(set) var sequence: Int64
+    /// The sequence after which the log is complete.
+    private(set) var oldestComplete: Int64
+    /// True if the object to which the fetch refers is deleted.
+    private(set) var isDeleted: Bool
+    /// The numbers of the fetches that show parts of it.
+    var windows: Set<Int> = []
+    let tree: KeyTree
+    private var log: Deque<(sequence: Int64, changes: [NetChange], bytes: Int)> = []
+    private var logged = 0
+    /// Memory for the log, about.
+    private(set) var logBytes = 0
+
+    /// The maximum number of entity changes in the log.
+    static let maxLogged = 1000
+
+    init(_ fetch: Fetch, number: Int, tree: KeyTree, at sequence: Int64, isDeleted: Bool = false) {
+        self.fetch = fetch
+        self.number = number
+        self.tree = tree
+        self.sequence = sequence
+        self.oldestComplete = sequence
+        self.isDeleted = isDeleted
+    }
+
+    /// The number of objects.
+    var rows: Int { tree.count }
+    /// Memory for them, about.
+    var resultBytes: Int { tree.bytes + tree.count * 6 }
+    /// Memory for them and for the log, about.
+    var bytes: Int { resultBytes + logBytes }
+
+    /// The effect of a transaction besides its net changes.
+    struct Circumstances {
+        /// The scope after it; nil if it is the same.
+        var scope: Set<ObjectID>?
+        /// Whether the object of the fetch is deleted; nil if that is as before.
+        var isDeleted: Bool?
+    }
+
+    /// Applies a transaction.
+    ///
+    /// - Parameter changes: empty if the transaction touches no entity of the result
+    /// - Returns: the positions, for the details; nil if nothing has changed
+    /// - Throws: an error if the changes do not fit this result
+    func advance(
+        to sequence: Int64,
+        _ changes: [NetChange],
+        _ circumstances: Circumstances = Circumstances()
+    ) throws(ChangeDetailsError) -> ChangeDetailsBuilder? {
+        guard sequence > self.sequence else { return nil }
+        self.sequence = sequence
+        if let scope = circumstances.scope { fetch = fetch.scoped(by: scope) }
+        if let isDeleted = circumstances.isDeleted { self.isDeleted = isDeleted }
+        guard !changes.isEmpty else { return nil }
+        for change in changes where change.before != change.after {
+            if let key = change.before, !tree.remove(key.bytes) { throw ChangeDetailsError(entity: change.id) }
+        }
+        for change in changes where change.before != change.after {
+            if let key = change.after, !tree.insert(key.bytes) { throw ChangeDetailsError(entity: change.id) }
+        }
+        let weight = changes.reduce(64) { $0 + $1.bytes }
+        log.append((sequence, changes, weight))
+        logged += changes.count
+        logBytes += weight
+        while logged > Self.maxLogged { forgetOldest() }
+        return ChangeDetailsBuilder(changes, tree)
+    }
+
+    /// Forgets the oldest changes until the log takes no more than so many bytes: what came before is asked of history.
+    func shortenLog(to bytes: Int) { while logBytes > bytes, !log.isEmpty { forgetOldest() } }
+
+    private func forgetOldest() {
+        guard let oldest = log.popFirst() else { return }
+        oldestComplete = oldest.sequence
+        logged -= oldest.changes.count
+        logBytes -= oldest.bytes
+    }
+
+    /// Returns the changes after a moment that the log reaches.
+    func changes(after sequence: Int64) -> NetChanges {
+        var net = NetChanges()
+        for entry in log where entry.sequence > sequence { net.add(entry.changes) }
+        return net
+    }
+}
+
+/// An error: a transaction does not fit the result it is applied to, so the result has to be loaded again.
+struct ChangeDetailsError: Error {
+    let entity: ObjectID
+}

@@ -1,0 +1,193 @@
+import Messaging
+import Contracts
+import JSONValue
+import PhotoClient
+import PhotoModel
+import TestSupport
+import Testing
+
+@testable import ChangeBroker
+
+/// Tests of observed fetches whose details need what happened before: the deletion of an album, and records from before
+/// the observation, of which one response reads a limited number.
+@Suite(.timeLimit(.minutes(5)), .serialized)
+struct EarlierDetailsTests {
+    /// A fetch of the assets rated two or more, the best first.
+    private func best() -> FetchDescription {
+        var fetch = FetchDescription(.assets)
+        fetch.predicate = "rating >= 2"
+        fetch.sort = [SortDescription(key: "rating", ascending: false)]
+        return fetch
+    }
+
+    private func rating(_ ratings: [Int], in fixture: BrokerFixture) async {
+        for (number, rating) in ratings.enumerated() { await fixture.catalog.rate(UInt64(number + 1), rating) }
+    }
+
+    private func ids(_ numbers: UInt64...) -> [ObjectID] { numbers.map(assetID) }
+
+    private func observe(
+        _ fetch: FetchDescription,
+        _ fixture: BrokerFixture,
+        since token: ChangeToken? = nil
+    ) async throws -> FetchObserve.Result {
+        try await fixture.library.changeBroker.ask(FetchObserve(fetch: fetch, token: token)).result
+    }
+
+    private func details(
+        _ observed: FetchObserve.Result,
+        _ fixture: BrokerFixture,
+        since token: ChangeToken
+    ) async throws -> FetchDetailsResult {
+        let request = FetchDetails(observation: observed.details.observation, token: token)
+        return try await fixture.library.changeBroker.ask(request).result
+    }
+
+    private static let album = RandomEntities.id(.assetCollection, 1)
+
+    /// Creates an album with two members, and returns a fetch of it.
+    private func makeAlbum(_ catalog: FakeCatalog) async throws -> FetchDescription {
+        let members = try (1...2).map { number in
+            var asset = Asset(id: assetID(UInt64(number)), revision: Revision(1))
+            asset.memberships = [Membership(collection: Self.album, key: try #require(OrderKey("\(number)")))]
+            return EntityChange(before: nil, after: asset)
+        }
+        let album = AssetCollection(id: Self.album, revision: Revision(1))
+        await catalog.commit(members, collections: [EntityChange(before: nil, after: album)])
+        var fetch = FetchDescription(.assets)
+        fetch.container = Self.album
+        return fetch
+    }
+
+    private func deleteAlbum(_ catalog: FakeCatalog) async {
+        let members = await catalog.assets.values.map { asset in
+            var after = asset
+            after.memberships = []
+            return EntityChange(before: asset, after: after)
+        }
+        let album = AssetCollection(id: Self.album, revision: Revision(1))
+        await catalog.commit(members, collections: [EntityChange(before: album, after: nil)])
+    }
+
+    @Test(.spec("S-65", "S-67"))
+    func `an observed fetch in an album that is deleted loses everything and is told of the deletion`() async throws {
+        try await BrokerFixture.with { fixture in
+            try await fixture.withCatalog {
+                try await fixture.withBroker { _ in
+                    let fetch = try await makeAlbum(fixture.catalog)
+                    try await fixture.caughtUp()
+                    let start = await fixture.catalog.token
+                    let observed = try await observe(fetch, fixture, since: start)
+                    #expect(observed.details.count == 2 && !observed.details.objectWasDeleted)
+                    let live = try await fixture.subscriber([observed.topic])
+                    await deleteAlbum(fixture.catalog)
+                    let message = try #require(try await live.changes(1).first?.json)
+                    #expect(message["objectWasDeleted"] == true)
+                    let told = try ChangeDetails(json: try #require(message["details"]))
+                    #expect(told.removed.map(\.id) == ids(1, 2) && told.countAfter == 0)
+                    try await fixture.caughtUp()
+                    let since = try await details(observed, fixture, since: start)
+                    #expect(since.details == told && since.objectWasDeleted && since.count == 0)
+                    // It may come back under the same identifier, as a moment does.
+                    let album = AssetCollection(id: Self.album, revision: Revision(1))
+                    await fixture.catalog.commit([], collections: [EntityChange(before: nil, after: album)])
+                    try await fixture.caughtUp()
+                    #expect(try await details(observed, fixture, since: since.token).objectWasDeleted == false)
+                }
+            }
+        }
+    }
+
+    @Test(.spec("S-65", "S-67"))
+    func `a fetch in an album that was deleted can be observed from a token before the deletion`() async throws {
+        try await BrokerFixture.with { fixture in
+            let fetch = try await makeAlbum(fixture.catalog)
+            let start = await fixture.catalog.token
+            await deleteAlbum(fixture.catalog)
+            try await fixture.withCatalog {
+                try await fixture.withBroker { _ in
+                    try await fixture.caughtUp()
+                    // Now and since a token after the deletion there is nothing to observe.
+                    for token in [nil, await fixture.catalog.token] {
+                        let error = await #expect(throws: RPCError.self) {
+                            try await observe(fetch, fixture, since: token)
+                        }
+                        #expect(error?.errorCode == .identifierNotFound)
+                    }
+                    let observed = try await observe(fetch, fixture, since: start)
+                    #expect(observed.details.objectWasDeleted && observed.details.count == 0)
+                    #expect(observed.details.details?.removed.map(\.id) == ids(1, 2))
+                }
+            }
+        }
+    }
+
+    @Test func `details read at most 10,000 earlier records, and beyond them return the whole list`() async throws {
+        try await BrokerFixture.with { fixture in
+            await rating([5, 4], in: fixture)
+            let start = await fixture.catalog.token
+            await fixture.catalog.rate(3, 3)
+            for _ in 1..<10_000 { await fixture.catalog.commit([EntityChange<Asset>]()) }
+            try await fixture.withCatalog {
+                try await fixture.withBroker { _ in
+                    try await fixture.caughtUp()
+                    let read = try await observe(best(), fixture, since: start).details
+                    #expect(read.details?.inserted.map(\.id) == ids(3) && read.ids == nil)
+                }
+                await fixture.catalog.commit([EntityChange<Asset>]())
+                try await fixture.withBroker { _ in
+                    try await fixture.caughtUp()
+                    let whole = try await observe(best(), fixture, since: start).details
+                    #expect(whole.details?.hasIncrementalChanges == false && whole.ids == ids(1, 2, 3))
+                }
+            }
+        }
+    }
+
+    @Test func `details read at most 16 MiB of earlier records, and beyond them return the whole list`() async throws {
+        try await BrokerFixture.with { fixture in
+            await rating([5, 4], in: fixture)
+            let start = await fixture.catalog.token
+            await fixture.catalog.rate(3, 3)
+            // Records of a MiB each of assets that are not in the result.
+            let caption = String(repeating: "x", count: 65_000)
+            @Sendable func commit(_ count: Int) async {
+                for _ in 0..<count {
+                    let assets = (100..<100 + FakeCatalog.largeRecord).map { number in
+                        var asset = Asset(id: assetID(UInt64(number)), revision: Revision(1))
+                        asset.caption = caption
+                        return EntityChange(before: nil, after: asset)
+                    }
+                    await fixture.catalog.commit(assets)
+                }
+            }
+            await commit(15)
+            try await fixture.withCatalog {
+                try await fixture.withBroker { _ in
+                    try await fixture.caughtUp()
+                    let read = try await observe(best(), fixture, since: start).details
+                    #expect(read.details?.inserted.map(\.id) == ids(3) && read.ids == nil)
+                }
+                try await fixture.withBroker { _ in
+                    try await fixture.caughtUp()
+                    // From the catalog: they are counted while they are read.
+                    await commit(4)
+                    try await fixture.caughtUp()
+                    let whole = try await observe(best(), fixture, since: start).details
+                    #expect(whole.details?.hasIncrementalChanges == false && whole.ids == ids(1, 2, 3))
+                    // From the ring, which knows their size before.
+                    let token = await fixture.catalog.token
+                    await fixture.catalog.rate(4, 2)
+                    await commit(17)
+                    try await fixture.caughtUp()
+                    var other = best()
+                    other.predicate = "rating >= 1"
+                    let asked = await fixture.catalog.pagesAsked
+                    let ring = try await observe(other, fixture, since: token).details
+                    #expect(ring.details?.hasIncrementalChanges == false && ring.ids == ids(1, 2, 3, 4))
+                    #expect(await fixture.catalog.pagesAsked == asked)
+                }
+            }
+        }
+    }
+}

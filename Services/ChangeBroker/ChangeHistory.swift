@@ -9,7 +9,7 @@ struct ChangeHistory: Sendable {
     let catalog: ServiceClient
 
     /// How long a page waits for the ring before the catalog is asked.
-    private static let maxWait = Duration.milliseconds(250)
+    static let maxWait = Duration.milliseconds(250)
 
     /// Returns the page after a token.
     ///

@@ -111,4 +111,32 @@ struct ChangeServiceTests {
             #expect(try await catalog.asset(new).pixelWidth == 32)
         }
     }
+
+    @Test func `one commit takes transactions with at most 512 entities together, or a single larger one`() async throws
+    {
+        try await CatalogFixture.with(folder) { catalog in
+            let (writer, gate) = (catalog.service.writer, DispatchSemaphore(value: 0))
+            catalog.service.store.onWriter { _ in gate.wait() }
+            defer { gate.signal() }
+            let before = writer.metrics
+            var sizes = Array(repeating: 200, count: 6)
+            sizes.append(900)
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                for (number, size) in sizes.enumerated() {
+                    let ids = (0..<size).map { RandomEntities.id(.asset, number * 1000 + $0) }
+                    group.addTask {
+                        // None of the assets exists: the transaction is refused within its commit.
+                        _ = await rpcError { try await catalog.perform([.trashAssets(.init(ids: ids))]) }
+                    }
+                    while writer.queueDepth < number + 1 { await TaskDelay.pollInterval(.milliseconds(5)) }
+                }
+                gate.signal()
+                try await group.waitForAll()
+            }
+            #expect(writer.metrics.refused - before.refused == 7)
+            // Two of 200 entities are at most 512, three are more. The catalog's own upkeep may add a commit; without
+            // the limit all would be one.
+            #expect((4...5).contains(writer.metrics.commits - before.commits))
+        }
+    }
 }

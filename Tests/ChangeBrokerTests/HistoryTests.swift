@@ -40,6 +40,34 @@ struct HistoryTests {
         }
     }
 
+    @Test func `the ring is waited for, but not for long: then the catalog answers`() async throws {
+        #expect(ChangeHistory.maxWait == .milliseconds(250))
+        try await BrokerFixture.with { fixture in
+            try await fixture.withCatalog {
+                try await fixture.withBroker { _ in
+                    try await fixture.caughtUp()
+                    let broker = fixture.library.changeBroker
+                    await fixture.catalog.commit(times: 3)
+                    try await fixture.caughtUp()
+                    await fixture.catalog.hold(true)
+                    await fixture.catalog.commit()
+                    let asked = await fixture.catalog.pagesAsked
+                    let begun = ContinuousClock.now
+                    let page = try await broker.ask(FeedSince(token: token(4))).result
+                    let time = ContinuousClock.now - begun
+                    #expect(page.token == token(4) && page.records.isEmpty)
+                    #expect(await fixture.catalog.pagesAsked == asked + 1)
+                    // Without the wait it is a millisecond, without its limit the deadline of the request.
+                    #expect(time >= ChangeHistory.maxWait && time < .seconds(20))
+                    await fixture.catalog.hold(false)
+                    try await fixture.caughtUp()
+                    #expect(try await broker.ask(FeedSince(token: token(3))).result.records.count == 1)
+                    #expect(await fixture.catalog.pagesAsked == asked + 1)
+                }
+            }
+        }
+    }
+
     @Test func `a page without matching records advances the token`() async throws {
         try await BrokerFixture.with { fixture in
             try await fixture.withCatalog {

@@ -1,6 +1,6 @@
 /// The supported image formats. They are detected by their first bytes only, because file names can be wrong.
 public enum ImageFileType: String, Sendable, Hashable, CaseIterable {
-    case jpeg, png, gif, webp, tiff, bmp, heic, avif, jxl
+    case jpeg, png, gif, webp, tiff, bmp, heic, avif, jxl, psd, tga, ico, pnm
     /// A camera's raw file. Its first bytes cannot be distinguished from TIFF, so ``sniff(_:)`` never returns it.
     case raw
 
@@ -19,7 +19,11 @@ public enum ImageFileType: String, Sendable, Hashable, CaseIterable {
         if has("BM"), head.count >= 18, head[14] >= 12, head[15] == 0 { return .bmp }
         if has("ftyp", at: 4) { return brand(head) }
         if head.starts(with: [0xFF, 0x0A]) || head.starts(with: JPEGXLStructure.container) { return .jxl }
-        return nil
+        if has("8BPS") { return .psd }
+        if head.starts(with: ICOStructure.magic) { return .ico }
+        if PNMStructure.sniff(head) { return .pnm }
+        // The last, because it has no magic number.
+        return TGAStructure(ByteReader(head)) == nil ? nil : .tga
     }
 
     /// TIFF and BigTIFF, in both byte orders.
@@ -46,11 +50,12 @@ public enum ImageFileType: String, Sendable, Hashable, CaseIterable {
     /// Image formats that are recognized but not opened.
     private static let unsupportedMagic: [(name: String, magic: [UInt8])] =
         [
-            ("Photoshop", Array("8BPS".utf8)), ("OpenEXR", [0x76, 0x2F, 0x31, 0x01]),
+            // OpenJPEG, the library of ImageMagick and Debian, ends the process at an assertion in damaged files.
             ("JPEG 2000", [0, 0, 0, 0x0C, 0x6A, 0x50, 0x20, 0x20]), ("JPEG 2000", [0xFF, 0x4F, 0xFF, 0x51]),
-            ("Windows icon", [0, 0, 1, 0]), ("JPEG XR", [0x49, 0x49, 0xBC]), ("Radiance HDR", Array("#?RADIANCE".utf8)),
-            ("DirectDraw surface", Array("DDS ".utf8)),
-        ] + (1...7).map { ("PNM", Array("P\($0)".utf8)) }
+            ("OpenEXR", [0x76, 0x2F, 0x31, 0x01]), ("JPEG XR", [0x49, 0x49, 0xBC]),
+            ("Radiance HDR", Array("#?RADIANCE".utf8)), ("DirectDraw surface", Array("DDS ".utf8)),
+            ("Windows cursor", [0, 0, 2, 0]), ("PFM", Array("PF\n".utf8)), ("PFM", Array("Pf\n".utf8)),
+        ]
 
     /// Describes the apparent type of the bytes for an error message. The bytes themselves are never included.
     public static func describe(_ bytes: some Collection<UInt8>) -> String {
@@ -80,7 +85,16 @@ public enum ImageFileType: String, Sendable, Hashable, CaseIterable {
     public var turnsItself: Bool { self == .heic || self == .avif || self == .jxl }
 
     /// The media type, for example "image/jpeg".
-    public var mimeType: String { self == .raw ? "image/x-dcraw" : "image/\(rawValue)" }
+    public var mimeType: String {
+        switch self {
+        case .raw: "image/x-dcraw"
+        case .psd: "image/vnd.adobe.photoshop"
+        case .tga: "image/x-tga"
+        case .ico: "image/vnd.microsoft.icon"
+        case .pnm: "image/x-portable-anymap"
+        default: "image/\(rawValue)"
+        }
+    }
 
     /// The uniform type identifier.
     public var contentType: String {
@@ -94,6 +108,10 @@ public enum ImageFileType: String, Sendable, Hashable, CaseIterable {
         case .heic: "public.heic"
         case .avif: "public.avif"
         case .jxl: "public.jpeg-xl"
+        case .psd: "com.adobe.photoshop-image"
+        case .tga: "com.truevision.tga-image"
+        case .ico: "com.microsoft.ico"
+        case .pnm: "public.pbm"
         case .raw: "public.camera-raw-image"
         }
     }

@@ -75,6 +75,10 @@ public struct ImageHeader: Sendable, Hashable {
             case .bmp: try BMPStructure.read(reader)
             case .heic, .avif: try BMFFStructure.read(reader, kind: kind)
             case .jxl: try JPEGXLStructure.read(reader)
+            case .psd: try PSDStructure.read(reader)
+            case .tga: try TGAStructure.read(reader)
+            case .ico: try ICOStructure.read(reader)
+            case .pnm: try PNMStructure.read(reader)
             case .raw: throw .unsupported(found: kind.rawValue)
             }
         guard header.storedWidth > 0, header.storedHeight > 0 else {

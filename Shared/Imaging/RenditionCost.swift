@@ -8,7 +8,7 @@ enum RenditionCost {
         case .webp: 150
         case .png: 250
         case .avif: 400
-        case .heic, .jxl, .raw: 0
+        case .heic, .jxl, .psd, .tga, .ico, .pnm, .raw: 0
         }
     }
 

@@ -141,7 +141,7 @@ struct DecoderPitfallTests {
             #expect(error(cut)?.name == "invalid_resource", "a broken JPEG XL is no unknown format")
         }
         for (found, bytes) in [
-            ("Photoshop", Array("8BPS".utf8) + [0, 1]), ("PDF", Array("%PDF-1.7".utf8)),
+            ("OpenEXR", [0x76, 0x2F, 0x31, 0x01]), ("PDF", Array("%PDF-1.7".utf8)),
         ] {
             guard case .unsupportedFormat(let what, let offered)? = error(bytes) else {
                 Issue.record("\(found) was not refused as such")

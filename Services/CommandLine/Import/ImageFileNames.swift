@@ -6,7 +6,8 @@ enum ImageFileNames {
     private static let images: Set<String> = [
         "jpg", "jpeg", "jpe", "jfif", "png", "gif", "tif", "tiff", "heic", "heif", "hif", "avif", "webp", "bmp", "jp2",
         "jxl", "dng", "cr2", "cr3", "nef", "nrw", "arw", "sr2", "srf", "raf", "orf", "rw2", "pef", "srw", "3fr", "iiq",
-        "erf", "psd", "mov", "mp4", "m4v", "3gp", "qt",
+        "erf", "psd", "psb", "tga", "ico", "pnm", "pbm", "pgm", "ppm", "pam", "mov", "mp4",
+        "m4v", "3gp", "qt",
     ]
 
     private static let others: Set<String> = [

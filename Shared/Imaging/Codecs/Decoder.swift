@@ -29,9 +29,9 @@ enum Decoder {
         if header.kind == .heic || header.kind == .avif {
             return try HeifDecoder.decode(bytes, scale: scale, limits: limits)
         }
-        if header.kind == .jxl {
-            let wand = try JPEGXLDecoder.decode(bytes, limits: limits)
+        if let wand = try other(bytes, header, limits: limits) {
             try check(wand, header, isScaled: false, width, height)
+            if header.obeysOrientation { try wand.apply(orientation: orientation ?? header.orientation) }
             return wand
         }
         let wand = try Wand()
@@ -53,6 +53,26 @@ enum Decoder {
         }
         try wand.apply(orientation: orientation ?? header.orientation)
         return wand
+    }
+
+    /// Decodes the formats for which ImageMagick's coders are not used; nil for the others.
+    private static func other(
+        _ bytes: [UInt8],
+        _ header: ImageHeader,
+        limits: PixelLimits
+    ) throws(ImagingError) -> Wand? {
+        switch header.kind {
+        case .jxl: return try JPEGXLDecoder.decode(bytes, limits: limits)
+        case .psd: return try PSDDecoder.decode(bytes, limits: limits)
+        case .tga: return try TGADecoder.decode(bytes, limits: limits)
+        case .pnm: return try PNMDecoder.decode(bytes, limits: limits)
+        case .ico:
+            return try ICODecoder.decode(bytes, limits: limits) { (png) throws(ImagingError) in
+                let inner = try ImageProbe.header(of: png, limits: limits)
+                return try decode(png, inner, eighths: DecodeScale.full, scale: 1, limits: limits, orientation: 1)
+            }
+        default: return nil
+        }
     }
 
     /// Checks that the decoded size agrees with the header, from which limits and sizes were computed.

@@ -2,7 +2,7 @@ import ImageFormats
 
 /// The supported image formats, detected by their first bytes.
 public enum ImageFormat: String, Sendable, Hashable, CaseIterable {
-    case jpeg, png, gif, webp, tiff, bmp, heic, avif, jxl
+    case jpeg, png, gif, webp, tiff, bmp, heic, avif, jxl, psd, tga, ico, pnm
     /// A camera raw file of any type that LibRaw supports.
     case raw
 
@@ -19,8 +19,14 @@ public enum ImageFormat: String, Sendable, Hashable, CaseIterable {
 
     /// True if images can be encoded in this format.
     ///
-    /// HEIC, JPEG XL and raw files can only be decoded. AVIF can be encoded if libheif has an encoder.
-    public var canEncode: Bool { self == .avif ? AvifEncoder.isThere : ![.heic, .jxl, .raw].contains(self) }
+    /// The others can only be decoded. AVIF can be encoded if libheif has an encoder.
+    public var canEncode: Bool {
+        switch self {
+        case .jpeg, .png, .gif, .webp, .tiff, .bmp: true
+        case .avif: AvifEncoder.isThere
+        case .heic, .jxl, .psd, .tga, .ico, .pnm, .raw: false
+        }
+    }
 
     /// The names of the formats that can be decoded.
     public static let readableNames: [String] = allCases.map(\.rawValue)
@@ -40,6 +46,10 @@ public enum ImageFormat: String, Sendable, Hashable, CaseIterable {
             case .heic: .heic
             case .avif: .avif
             case .jxl: .jxl
+            case .psd: .psd
+            case .tga: .tga
+            case .ico: .ico
+            case .pnm: .pnm
             case .raw: .raw
             }
     }
@@ -55,6 +65,10 @@ public enum ImageFormat: String, Sendable, Hashable, CaseIterable {
         case .heic: .heic
         case .avif: .avif
         case .jxl: .jxl
+        case .psd: .psd
+        case .tga: .tga
+        case .ico: .ico
+        case .pnm: .pnm
         case .raw: .raw
         }
     }

@@ -29,18 +29,35 @@ struct ImageScriptTests {
         ]
         var input: JSONObject = ["run": .string(services.folder.file("run")), "largeBytes": JSON(large.count)]
         for (name, bytes) in files { input[name] = .string(try services.folder.write(bytes, to: "in/\(name)")) }
-        let run = try RunningProgram.run(
-            python,
-            ["-c", Self.script],
-            input: Data(JSON.object(input).bytes),
-            seconds: 120
-        )
-        #expect(run.status == 0, "\(run.errors)")
-        #expect(try JSON(parsing: Array(run.output.utf8)) == [], "\(run.output)")
+        try Self.run(python, Self.promises, input)
         #expect(services.stop() == [])
     }
 
-    private static let script = """
+    @Test(.spec("P-13")) func `a script imports every format and gets its pixels`() throws {
+        let python = try Needed.python("zmq, PIL.Image")
+        let services = try SafelightFixture("formats")
+        try services.start([.catalog, .changeBroker, .thumbnailer])
+        try Self.run(
+            python,
+            Self.formats,
+            [
+                "run": .string(services.folder.file("run")),
+                "photo": .string(try services.folder.write(TestImages.jpeg(width: 480, height: 320), to: "in/photo")),
+                "folder": .string(services.folder.file("in")),
+            ]
+        )
+        #expect(services.stop() == [])
+    }
+
+    /// Runs a script, which prints a list of problems.
+    private static func run(_ python: String, _ part: String, _ input: JSONObject) throws {
+        let script = prelude + "\n" + part
+        let run = try RunningProgram.run(python, ["-c", script], input: Data(JSON.object(input).bytes), seconds: 120)
+        #expect(run.status == 0, "\(run.errors)")
+        #expect(try JSON(parsing: Array(run.output.utf8)) == [], "\(run.output)")
+    }
+
+    private static let prelude = #"""
         import json, sys, zmq
         given = json.load(sys.stdin)
         context = zmq.Context()
@@ -85,7 +102,9 @@ struct ImageScriptTests {
 
         def error(reply):
             return reply.get("error", {}).get("data", {}).get("name")
+        """#
 
+    private static let promises = #"""
         # Degraded images are near the target.
         photo = add(given["photo"])
         image(photo, (2, 2), "highQualityFormat", resizeMode="exact")
@@ -123,9 +142,9 @@ struct ImageScriptTests {
         check("trash data", attachments and attachments[0] == open(given["trash"], "rb").read(), reply)
         _, reply, _ = call("thumbnailer", "image.sheet", {"assets": [photo, gone]})
         check("trash sheet", not reply["result"].get("failed"), reply)
-        perform({"type": "asset.delete", "ids": [gone]})
+        token = perform({"type": "asset.delete", "ids": [gone]})["token"]
         for _ in range(2):
-            _, reply, _ = image(gone, (50, 50), "highQualityFormat")
+            _, reply, _ = image(gone, (50, 50), "highQualityFormat", atLeast=token)
             check("deleted", error(reply) == "identifier_not_found", reply)
 
         # After cache.stop the reply says where the image came from.
@@ -167,5 +186,53 @@ struct ImageScriptTests {
             zmq.Poller().poll(50)
         check("damaged row", damage is not None and "of 480 on" in damage, damage)
         print(json.dumps(problems, indent=1))
-        """
+        """#
+
+    private static let formats = #"""
+        import io, os
+        from PIL import Image
+        photo = Image.open(given["photo"]).convert("RGB").resize((128, 80))
+        kinds = [("ppm", "public.pbm", {}), ("tga", "com.truevision.tga-image", {}),
+                 ("tga", "com.truevision.tga-image", {"compression": "tga_rle"}),
+                 ("ico", "com.microsoft.ico", {"sizes": [(128, 80)]}),
+                 ("ico", "com.microsoft.ico", {"sizes": [(128, 80)], "bitmap_format": "bmp"})]
+        paths = []
+        for number, (ending, kind, options) in enumerate(kinds):
+            path = os.path.join(given["folder"], "%d.%s" % (number, ending))
+            photo.save(path, **options)
+            paths.append((path, kind))
+        path = os.path.join(given["folder"], "flat.psd")
+        with open(path, "wb") as out:
+            out.write(b"8BPS\0\1" + bytes(6) + b"\0\3\0\0\0\x50\0\0\0\x80\0\x08\0\3" + bytes(14))
+            for band in photo.split():
+                out.write(band.tobytes())
+        paths.append((path, "com.adobe.photoshop-image"))
+        for path, kind in paths:
+            asset = add(path)
+            _, reply, _ = call("catalog", "fetch.assets", {"fetch": {"kind": "assets", "ids": [asset]}})
+            found = reply["result"]["assets"][0]
+            check("type of " + path, found["contentType"] == kind and found["mediaType"] == "image", found)
+            check("size of " + path, [found["pixelWidth"], found["pixelHeight"]] == [128, 80], found)
+            _, reply, attachments = image(asset, "max", "highQualityFormat", format="png")
+            check("image of " + path, "result" in reply, reply)
+            if attachments:
+                shown = Image.open(io.BytesIO(attachments[0])).convert("RGB")
+                check("pixels of " + path, shown.tobytes() == photo.tobytes())
+            _, reply, attachments = call("thumbnailer", "image.data", {"asset": asset})
+            data = attachments and attachments[0] == open(path, "rb").read()
+            check("data of " + path, data and reply["result"]["contentType"] == kind, reply)
+            # Damage in the file neither crashes nor hangs a worker.
+            bytes_ = bytearray(open(path, "rb").read())
+            for place in range(20, len(bytes_), max(1, len(bytes_) // 7)):
+                bytes_[place] ^= 0xFF
+            broken = path + ".broken." + path.rsplit(".")[-1]
+            open(broken, "wb").write(bytes_)
+            create = {"type": "asset.create", "ref": "a", "resources": [{"path": broken}]}
+            _, reply, _ = call("catalog", "changes.perform", {"requests": [create]})
+            check("broken " + path, "result" in reply or error(reply) in ["invalid_resource", "unsupported_format"], reply)
+            if "result" in reply:
+                _, reply, _ = image(reply["result"]["placeholders"]["a"], (50, 50), "highQualityFormat")
+                check("broken image " + path, "result" in reply or error(reply) in ["invalid_resource", "limit_exceeded"], reply)
+        print(json.dumps(problems, indent=1))
+        """#
 }

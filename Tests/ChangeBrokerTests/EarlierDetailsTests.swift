@@ -171,7 +171,7 @@ struct EarlierDetailsTests {
                 try await fixture.withBroker { _ in
                     try await fixture.caughtUp()
                     // From the catalog: they are counted while they are read.
-                    await commit(4)
+                    await commit(8)
                     try await fixture.caughtUp()
                     let whole = try await observe(best(), fixture, since: start).details
                     #expect(whole.details?.hasIncrementalChanges == false && whole.ids == ids(1, 2, 3))

@@ -35,9 +35,9 @@ enum EditBenchmarks {
         let picture: [UInt8]
         var input: String { "\(folder)/in.jpg" }
 
-        func ours(_ list: AdjustmentList) throws {
+        func ours(_ list: AdjustmentList, engine: RenderEngine = .fused) throws {
             let bytes = [UInt8](try Data(contentsOf: URL(fileURLWithPath: input)))
-            let image = try AdjustmentRendering.render(bytes, list)
+            let image = try AdjustmentRendering.render(bytes, list, engine: engine)
             try Data(image.bytes).write(to: URL(fileURLWithPath: "\(folder)/ours.jpg"))
         }
     }
@@ -102,6 +102,30 @@ enum EditBenchmarks {
             ours: { [1 / (try await blockingSeconds { try job.ours(list) })] },
             peer: { [1 / (try await seconds { _ = try await runProgram(convert, arguments) })] },
             notes: { [memory] }
+        )
+        try await engine(bench, job)
+    }
+
+    /// The engine "imagemagick" beside the command for `convert` that does the same.
+    private static func engine(_ bench: BenchmarkContext, _ job: Job) async throws {
+        let list = try list()
+        let script = "\(job.folder)/edit.sh"
+        try Data(AdjustmentDescription.script(job.picture, list)).write(to: URL(fileURLWithPath: script))
+        try await bench.compare(
+            [
+                Comparison(
+                    name: "\(job.name).imagemagick",
+                    ours: "the same by the engine imagemagick, in process",
+                    peer: "its own command for convert",
+                    unit: "pictures/s",
+                    aim: .ratio(1.5)
+                )
+            ],
+            ours: { [1 / (try await blockingSeconds { try job.ours(list, engine: .imagemagick) })] },
+            peer: {
+                let arguments = [script, job.input, "\(job.folder)/script.jpg"]
+                return [1 / (try await seconds { _ = try await runProgram("/bin/sh", arguments) })]
+            }
         )
     }
 

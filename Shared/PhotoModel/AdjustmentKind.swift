@@ -9,8 +9,12 @@ public enum AdjustmentKind: String, Sendable, Hashable, CaseIterable {
     case exposure, brightness, contrast, highlights, shadows, whites, blacks, levels, curve
     case temperature, tint, saturation, vibrance, hsl, blackAndWhite, blackAndWhiteMix, sepia, toning, splitToning, lut
     case clarity, sharpen
+    case blur, motionBlur, radialBlur, adaptiveSharpen, median, despeckle, posterize, solarize, charcoal, oilPaint,
+        emboss
+    case edge, swirl, implode, normalize, equalize, contrastStretch, colorize, colourTint
     case vignette, grain
     case textWatermark, pictureWatermark
+    case border, frame, roundedCorners
 
     /// All operations in documentation order.
     public static var all: [AdjustmentKind] { allCases }
@@ -26,10 +30,14 @@ public enum AdjustmentKind: String, Sendable, Hashable, CaseIterable {
         case colour
         /// Reads neighbouring pixels of the recoloured image.
         case detail
+        /// Changes the picture by ImageMagick's effects, one after another.
+        case effect
         /// Depends on the position in the finished frame.
         case finish
         /// Draws over the finished image.
         case overlay
+        /// Changes the edges of the finished picture, or adds to it on all sides.
+        case frame
 
         /// A description of the stage for the schema.
         public var meaning: String {
@@ -38,8 +46,10 @@ public enum AdjustmentKind: String, Sendable, Hashable, CaseIterable {
             case .cleaning: "Reduces noise before colours are changed."
             case .colour: "Recolours each pixel independently; composed into one pass."
             case .detail: "Reads neighbouring pixels of the recoloured image."
+            case .effect: "Changes the picture by ImageMagick's effects, one after another."
             case .finish: "Depends on the position in the finished frame."
             case .overlay: "Draws over the finished image."
+            case .frame: "Changes the edges of the finished picture, or adds to it on all sides."
             }
         }
     }
@@ -105,6 +115,14 @@ extension AdjustmentKind {
         case .clarity, .sharpen:
             stage = .detail
             (meaning, parameters) = declaredDetail
+        case .blur, .motionBlur, .radialBlur, .adaptiveSharpen, .median, .despeckle, .posterize, .solarize, .charcoal,
+            .oilPaint, .emboss, .edge, .swirl, .implode, .normalize, .equalize, .contrastStretch, .colorize,
+            .colourTint:
+            stage = .effect
+            (meaning, parameters) = declaredEffect
+        case .border, .frame, .roundedCorners:
+            stage = .frame
+            (meaning, parameters) = declaredFrame
         case .vignette, .grain:
             stage = .finish
             (meaning, parameters) = declaredDetail

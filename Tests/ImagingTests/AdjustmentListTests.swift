@@ -48,7 +48,7 @@ struct AdjustmentListTests {
             (#"{"version":1}"#, nil, "operations", .malformed),
             (#"{"version":1,"operations":[],"x":1}"#, nil, "x", .unknownMember),
             (#"{"version":1,"operations":[{"operation":"flip"},7]}"#, 1, "operation", .malformed),
-            (#"{"version":1,"operations":[{"operation":"blur"}]}"#, 0, "operation", .unknownOperation),
+            (#"{"version":1,"operations":[{"operation":"glow"}]}"#, 0, "operation", .unknownOperation),
             (#"{"version":1,"operations":[{"operation":"exposure","value":5.01}]}"#, 0, "value", .outOfRange),
             (#"{"version":1,"operations":[{"operation":"exposure","value":"1"}]}"#, 0, "value", .outOfRange),
             (#"{"version":1,"operations":[{"operation":"exposure","value":null}]}"#, 0, "value", .outOfRange),
@@ -143,7 +143,7 @@ struct AdjustmentListTests {
         }
         #expect(
             schema["x-stages"]?.arrayValue?.compactMap { $0["stage"]?.stringValue } == [
-                "geometry", "cleaning", "colour", "detail", "finish", "overlay",
+                "geometry", "cleaning", "colour", "detail", "effect", "finish", "overlay", "frame",
             ]
         )
         #expect(schema["x-forward"]?.stringValue?.contains("refuses the whole list") == true)

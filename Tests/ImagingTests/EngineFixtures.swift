@@ -113,6 +113,17 @@ enum EngineFixtures {
         case .textWatermark: return ["text": "Safelight", "opacity": share, "colour": "#ffcc00"]
         case .pictureWatermark:
             return ["picture": .string(Data(mark).base64EncodedString()), "position": "topLeft", "opacity": share]
+        case .blur, .motionBlur: return ["radius": .double([0.7, 2, 6][index])]
+        case .adaptiveSharpen, .charcoal, .emboss, .edge: return ["radius": .double([0.6, 1, 2][index])]
+        case .oilPaint: return ["radius": .double([1, 2, 4][index])]
+        case .median: return ["radius": JSON(index + 1)]
+        case .despeckle: return ["value": JSON(index + 1)]
+        case .posterize: return ["levels": JSON([2, 5, 40][index])]
+        case .solarize: return ["threshold": .double([0.2, 0.5, 0.8][index])]
+        case .radialBlur, .swirl: return ["value": .double([3, 20, 60][index])]
+        case .border, .frame: return ["size": .double([0.02, 0.1, 0.3][index]), "colour": "#336699"]
+        case .roundedCorners: return ["radius": .double([0.05, 0.2, 0.5][index]), "colour": "#336699"]
+        case .colorize, .colourTint, .normalize, .equalize, .contrastStretch: return ["value": share]
         case .blackAndWhite, .sepia: return ["value": share]
         default: return ["value": .double(strength)]
         }
@@ -122,10 +133,9 @@ enum EngineFixtures {
         (UInt8(6 * x), 40, UInt8(8 * y), UInt8(min(255, 9 * y)))
     }
 
-    /// A random list of at most six operations of all stages.
-    static func list(_ random: inout SeededRandom) throws -> [Adjustment] {
-        try (0..<Int.random(in: 1...6, using: &random)).map { _ in
-            random.pick(try cases(random.pick(AdjustmentKind.all)))
-        }
+    /// A random list of at most six operations of all stages, or of all but the effects.
+    static func list(_ random: inout SeededRandom, withEffects: Bool) throws -> [Adjustment] {
+        let kinds = AdjustmentKind.all.filter { withEffects || $0.stage != .effect }
+        return try (0..<Int.random(in: 1...6, using: &random)).map { _ in random.pick(try cases(random.pick(kinds))) }
     }
 }

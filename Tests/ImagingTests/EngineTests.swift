@@ -47,11 +47,13 @@ struct EngineTests {
         print("engines: \(kind) at least \(worst) dB")
     }
 
+    /// Without effects: they are the same calls in both, and a few of them, such as posterize, turn the smallest
+    /// difference into a large one.
     @Test func `both engines agree on random lists`() throws {
         var random = SeededRandom(seed: TestEnvironment.text("SAFELIGHT_SEED").flatMap(UInt64.init) ?? 17)
         for round in 0..<(TestEnvironment.rounds(1) > 1 ? 50 : 8) {
             let picture = EngineFixtures.picture(seed: UInt64(100 + round), bits: round % 2 == 0 ? 8 : 16)
-            let operations = try EngineFixtures.list(&random)
+            let operations = try EngineFixtures.list(&random, withEffects: false)
             let distance = try Self.render(picture, operations, .fused).psnr(
                 Self.render(picture, operations, .imagemagick)
             )

@@ -4,7 +4,7 @@ import TestSupport
 @testable import Imaging
 
 /// Renditions that are refused before anything is decoded, because they would take too long.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct RenditionCostTests {
     private let photo = TestImages.jpeg(width: 64, height: 48)
 

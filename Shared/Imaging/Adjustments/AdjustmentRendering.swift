@@ -65,7 +65,11 @@ public enum AdjustmentRendering {
         let header = try ImageProbe.header(of: bytes, limits: limits)
         let geometry = AdjustmentGeometry(list.operations, width: header.pixelWidth, height: header.pixelHeight)
         let full = (width: geometry.width, height: geometry.height)
-        let longest = min(side, format.longestSide)
+        // What some effects do to single pixels shows in a preview only if it is made of the full result.
+        let isReducedAtEnd = list.operations.contains { !$0.isNeutral && MagickEffects.needsFullSize($0.kind) }
+        let longest = min(isReducedAtEnd ? format.longestSide : side, format.longestSide)
+        let framed = MagickEffects.framed(list.operations, full)
+        let most = min(side, format.longestSide)
         let output = max(full.width, full.height) > longest ? RenditionGeometry.fitted(full, longest, longest) : full
         let shrink = max(Double(output.width) / Double(full.width), Double(output.height) / Double(full.height))
         let scale = geometry.scale * shrink
@@ -109,7 +113,8 @@ public enum AdjustmentRendering {
                 isSmaller: isSmaller,
                 shrink: shrink,
                 engine: engine,
-                seconds: limits.seconds
+                seconds: limits.seconds,
+                result: max(framed.width, framed.height) > most ? RenditionGeometry.fitted(framed, most, most) : framed
             ),
             format: format,
             quality: quality
@@ -128,6 +133,8 @@ public enum AdjustmentRendering {
         let engine: RenderEngine
         /// The time for ImageMagick's calls.
         let seconds: Double
+        /// The size of the result with what is put around the output.
+        let result: (width: Int, height: Int)
     }
 
     private static func render(
@@ -152,9 +159,7 @@ public enum AdjustmentRendering {
                 output: frame.output,
                 scale: frame.scale
             )
-            let pixels = max(wand.width * wand.height, frame.output.width * frame.output.height)
-            try MagickCost.check(calls, pixels: pixels, seconds: frame.seconds)
-            wand = try MagickRunner.run(calls, on: wand)
+            wand = try run(calls, on: wand, frame)
         } else if !geometry.isResampled {
             try moveWithoutLoss(wand, geometry, frame.header)
             try wand.resize(frame.output.width, frame.output.height)
@@ -181,10 +186,12 @@ public enum AdjustmentRendering {
                     shrink: frame.shrink,
                     hasAlpha: wand.hasAlpha
                 )
-                try MagickCost.check(calls, pixels: wand.width * wand.height, seconds: frame.seconds)
-                wand = try MagickRunner.run(calls, on: wand)
+                wand = try run(calls, on: wand, frame)
             } else {
-                try recolour(wand, work, shrink: frame.shrink, isEightBit: isEightBit)
+                wand = try recolour(wand, work, frame, isEightBit: isEightBit)
+            }
+            if wand.width != frame.result.width || wand.height != frame.result.height {
+                try wand.resize(frame.result.width, frame.result.height)
             }
         }
         let data = try Encoder.encode(
@@ -205,17 +212,24 @@ public enum AdjustmentRendering {
 
     /// Runs the stages after geometry.
     private static func recolour(
-        _ wand: borrowing Wand,
+        _ source: consuming Wand,
         _ operations: [Adjustment],
-        shrink: Double,
+        _ frame: Frame,
         isEightBit: Bool
-    ) throws(ImagingError) {
-        let detail = AdjustmentDetail(operations, scale: shrink)
+    ) throws(ImagingError) -> Wand {
+        var wand = source
+        let detail = AdjustmentDetail(operations, scale: frame.shrink)
         try detail.apply(.cleaning, to: wand)
         let isExact = isEightBit && !detail.has(.cleaning)
-        if detail.has(.detail) {
+        let effects = operations.filter { $0.kind.stage == .effect }
+        if detail.has(.detail) || !effects.isEmpty {
             try AdjustmentColour(operations.filter { $0.kind.stage == .colour }, isEightBit: isExact).apply(to: wand)
             try detail.apply(.detail, to: wand)
+            let (width, height) = (wand.width, wand.height)
+            let calls = effects.flatMap {
+                MagickEffects.calls($0, width: width, height: height, scale: frame.shrink)
+            }
+            wand = try run(calls, on: wand, frame)
             try AdjustmentColour(operations.filter { $0.kind.stage == .finish }, isEightBit: false).apply(to: wand)
         } else {
             try AdjustmentColour(operations, isEightBit: isExact).apply(to: wand)
@@ -223,6 +237,20 @@ public enum AdjustmentRendering {
         for operation in operations where operation.kind.stage == .overlay {
             try AdjustmentOverlay.apply(operation, to: wand)
         }
+        let calls = MagickPlan.frames(operations, width: wand.width, height: wand.height, scale: frame.shrink)
+        return try run(calls, on: wand, frame)
+    }
+
+    /// Makes calls of ImageMagick, if there is the time and the memory for them.
+    private static func run(
+        _ calls: [MagickCall],
+        on wand: consuming Wand,
+        _ frame: Frame
+    ) throws(ImagingError) -> Wand {
+        guard !calls.isEmpty else { return wand }
+        let pixels = max(wand.width * wand.height, frame.output.width * frame.output.height)
+        try MagickCost.check(calls, pixels: pixels, seconds: frame.seconds)
+        return try MagickRunner.run(calls, on: wand)
     }
 
     /// Crops, rotates by quarter turns and flips.

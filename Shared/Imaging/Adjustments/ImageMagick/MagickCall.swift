@@ -44,6 +44,7 @@ indirect enum MagickCall {
     /// A Gaussian of 1.5 pixels over 5 by 5 pixels, of those that differ by less than the threshold.
     case selectiveBlur(threshold: Double)
     case alphaOff
+    case effect(Effect)
 
     // MARK: Composition
 
@@ -54,6 +55,8 @@ indirect enum MagickCall {
 
     enum Composition {
         case multiply
+        /// The share of the source in a mixture.
+        case blend(Double)
         /// a S D + b S + c D + d, for a source S and a destination D.
         case mathematics(Double, Double, Double, Double)
         /// The source over the destination at an offset.

@@ -67,11 +67,12 @@ enum MagickCost {
             case .resize: sum + 60
             case .project: sum + 400
             case .clut, .matrix, .grey: sum + 20
-            case .hald: sum + 350
+            case .hald: sum + 500
             case .luma, .colour, .separate, .combineLuma: sum + 40
             case .convolve(let weights, _): sum + 20 + 12 * Double(weights.count)
             case .selectiveBlur: sum + 250
             case .composite: sum + 60
+            case .effect(let effect): sum + effect.nanoseconds
             }
         }
     }

@@ -59,26 +59,47 @@ enum MagickPlan {
     ) throws(ImagingError) -> [MagickCall] {
         let work = operations.filter { $0.kind.stage != .geometry && !$0.isNeutral }
         let detail = MagickDetail(width: width, height: height, scale: shrink)
-        var calls = work.flatMap { $0.kind.stage == .cleaning ? detail.calls($0) : [] }
-        if work.contains(where: { $0.kind.stage == .detail }) {
-            calls += try colour(work.filter { $0.kind.stage == .colour }, width, height)
-            calls += work.flatMap { $0.kind.stage == .detail ? detail.calls($0) : [] }
-            calls += try colour(work.filter { $0.kind.stage == .finish }, width, height)
+        let (cleaning, effects) = (stage(.cleaning, of: work), stage(.effect, of: work))
+        let (before, finish) = (stage(.colour, of: work), stage(.finish, of: work))
+        let details = stage(.detail, of: work)
+        var calls = cleaning.flatMap { detail.calls($0) }
+        if details.isEmpty, effects.isEmpty {
+            calls = asOpaque(calls + (try colour(before + finish, width, height)), hasAlpha)
         } else {
-            calls += try colour(work, width, height)
+            calls += try colour(before, width, height)
+            calls = asOpaque(calls + details.flatMap { detail.calls($0) }, hasAlpha)
+            calls += effects.flatMap { MagickEffects.calls($0, width: width, height: height, scale: shrink) }
+            calls += asOpaque(try colour(finish, width, height), hasAlpha)
         }
-        if hasAlpha, !calls.isEmpty {
-            // Colours are changed as if the picture were opaque.
-            calls = [
-                .group([.copy([0]), .alphaOff] + calls),
-                .group([.copy([1, 0]), .composite(.copyOpacity)]), .delete([0, 1]),
-            ]
-        }
-        for operation in work where operation.kind.stage == .overlay {
+        for operation in stage(.overlay, of: work) {
             guard let (mark, x, y) = try AdjustmentOverlay.mark(operation, in: (width, height)) else { continue }
             calls += [.image(.mark(mark, opacity: operation.number("opacity"))), .composite(.over(x: x, y: y))]
         }
+        return calls + frames(work, width: width, height: height, scale: shrink)
+    }
+
+    /// Returns the calls of the stage that ends a render, each for the size that the one before left.
+    static func frames(_ operations: [Adjustment], width: Int, height: Int, scale: Double) -> [MagickCall] {
+        var size = (width: width, height: height)
+        var calls: [MagickCall] = []
+        for operation in stage(.frame, of: operations) {
+            calls += MagickEffects.calls(operation, width: size.width, height: size.height, scale: scale)
+            size = MagickEffects.framed([operation], size)
+        }
         return calls
+    }
+
+    private static func stage(_ stage: AdjustmentKind.Stage, of operations: [Adjustment]) -> [Adjustment] {
+        operations.filter { $0.kind.stage == stage && !$0.isNeutral }
+    }
+
+    /// Returns calls that change colours as if the picture were opaque.
+    private static func asOpaque(_ calls: [MagickCall], _ hasAlpha: Bool) -> [MagickCall] {
+        guard hasAlpha, !calls.isEmpty else { return calls }
+        return [
+            .group([.copy([0]), .alphaOff] + calls), .group([.copy([1, 0]), .composite(.copyOpacity)]),
+            .delete([0, 1]),
+        ]
     }
 
     private static func colour(_ operations: [Adjustment], _ width: Int, _ height: Int) throws(ImagingError)

@@ -85,6 +85,9 @@ enum MagickRunner {
             var (x, y) = (0, 0)
             let operation: CompositeOperator
             switch composition {
+            case .blend(let share):
+                operation = BlendCompositeOp
+                MagickSetImageArtifact(wand.pointer, "compose:args", "\(100 * share)")
             case .multiply: operation = MultiplyCompositeOp
             case .copyOpacity: operation = CopyOpacityCompositeOp
             case .mathematics(let a, let b, let c, let d):
@@ -132,10 +135,15 @@ enum MagickRunner {
                 GrayscaleImage(image, Rec709LumaPixelIntensityMethod) == MagickTrue
             else { throw wand.failure("preparing") }
             try wand.attempt("preparing", MagickSetImageColorspace(pointer, sRGBColorspace))
-        case .luma: try wand.attempt("preparing", MagickTransformImageColorspace(pointer, Rec709YCbCrColorspace))
+        case .luma:
+            // A PNG of linear light sets another method, by which the three channels would be decoded when they are
+            // combined again.
+            GetImageFromMagickWand(pointer)?.pointee.intensity = Rec709LumaPixelIntensityMethod
+            try wand.attempt("preparing", MagickTransformImageColorspace(pointer, Rec709YCbCrColorspace))
         case .colour: try wand.attempt("preparing", MagickTransformImageColorspace(pointer, sRGBColorspace))
         case .selectiveBlur(let threshold):
             try wand.attempt("smoothing", MagickSelectiveBlurImage(pointer, 2, 1.5, 65_535 * threshold))
+        case .effect(let effect): try effect.apply(to: wand)
         case .alphaOff:
             try wand.attempt("preparing", MagickSetImageAlphaChannel(pointer, DeactivateAlphaChannel))
         default: break

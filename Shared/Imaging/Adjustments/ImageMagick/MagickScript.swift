@@ -78,13 +78,14 @@ struct MagickScript {
             case .hald: words.append("-hald-clut")
             case .matrix(let matrix): words += ["-color-matrix", kernel(matrix, columns: 3)]
             case .grey: words += ["-grayscale", "Rec709Luma", "-set", "colorspace", "sRGB"]
-            case .luma: words += ["-colorspace", "Rec709YCbCr"]
+            case .luma: words += ["-intensity", "Rec709Luma", "-colorspace", "Rec709YCbCr"]
             case .colour: words += ["-colorspace", "sRGB"]
             case .separate: words.append("-separate")
             case .combineLuma: words += ["-combine", "-set", "colorspace", "Rec709YCbCr", "-colorspace", "sRGB"]
             case .convolve(let weights, let isColumn):
                 words += ["-morphology", "Convolve", kernel(weights, columns: isColumn ? 1 : weights.count)]
             case .selectiveBlur(let threshold): words += ["-selective-blur", "2x1.5+\(100 * threshold)%"]
+            case .effect(let effect): words += effect.words
             case .alphaOff: words += ["-alpha", "off"]
             case .composite(let composition): words += options(composition) + ["-composite"]
             }
@@ -95,6 +96,7 @@ struct MagickScript {
     private static func options(_ composition: MagickCall.Composition) -> [String] {
         switch composition {
         case .multiply: ["-compose", "Multiply"]
+        case .blend(let share): ["-compose", "Blend", "-define", "compose:args=\(100 * share)"]
         case .copyOpacity: ["-compose", "CopyOpacity"]
         case .mathematics(let a, let b, let c, let d):
             ["-compose", "Mathematics", "-define", "compose:args=\(a),\(b),\(c),\(d)"]

@@ -1,0 +1,97 @@
+import Foundation
+import PhotoModel
+
+/// The calls of ImageMagick's effects and of what is put around a picture; both engines make them.
+enum MagickEffects {
+    static let stages: Set<AdjustmentKind.Stage> = [.effect, .frame]
+
+    /// True if the effect sees single pixels, so that a preview has to be made of the full result.
+    static func needsFullSize(_ kind: AdjustmentKind) -> Bool {
+        [.adaptiveSharpen, .median, .despeckle, .posterize, .charcoal, .oilPaint, .emboss, .edge].contains(kind)
+    }
+
+    /// Returns the calls for a picture of this size.
+    ///
+    /// - Parameter scale: pixels of this picture for each pixel of the full result
+    static func calls(_ operation: Adjustment, width: Int, height: Int, scale: Double) -> [MagickCall] {
+        let radius = operation.number("radius") * scale
+        let value = operation.number()
+        let side = Double(min(width, height))
+        func mixed(_ effect: MagickCall.Effect) -> [MagickCall] {
+            [.group([.copy([0]), .effect(effect)]), .composite(.blend(value))]
+        }
+        switch operation.kind {
+        case .blur: return radius < 0.1 ? [] : [.effect(.blur(radius))]
+        case .motionBlur: return radius < 0.1 ? [] : [.effect(.motionBlur(radius, angle: operation.number("angle")))]
+        case .radialBlur: return [.effect(.radialBlur(value))]
+        case .adaptiveSharpen: return [.effect(.adaptiveSharpen(radius))]
+        case .median:
+            let window = 2 * Int(radius.rounded()) + 1
+            return window < 3 ? [] : [.effect(.median(window))]
+        case .despeckle: return Array(repeating: .effect(.despeckle), count: Int(value))
+        case .posterize: return [.effect(.posterize(Int(operation.number("levels"))))]
+        case .solarize: return [.effect(.solarize(operation.number("threshold")))]
+        case .charcoal: return [.effect(.charcoal(radius))]
+        case .oilPaint: return [.effect(.oilPaint(radius))]
+        case .emboss: return [.effect(.emboss(radius))]
+        case .edge: return [.effect(.edge(radius))]
+        case .swirl: return [.effect(.swirl(value))]
+        case .implode: return [.effect(.implode(value))]
+        case .normalize: return mixed(.contrastStretch(black: 0.02, white: 0.01, pixels: width * height))
+        case .equalize: return mixed(.equalize)
+        case .contrastStretch:
+            return mixed(
+                .contrastStretch(
+                    black: operation.number("black"),
+                    white: operation.number("white"),
+                    pixels: width * height
+                )
+            )
+        case .colorize: return [.effect(.colorize(operation.text("colour"), value))]
+        case .colourTint: return [.effect(.tint(operation.text("colour"), value))]
+        case .border, .frame:
+            let (colour, width) = (operation.text("colour"), Self.width(operation, side))
+            guard width > 0 else { return [] }
+            return [.effect(operation.kind == .border ? .border(colour, width) : .frame(colour, width))]
+        case .roundedCorners:
+            let mark = corners(operation, width, height)
+            return [.image(.mark(mark, opacity: 1)), .composite(.over(x: 0, y: 0))]
+        default: return []
+        }
+    }
+
+    /// Returns the size of the result of the stage `frame`.
+    static func framed(_ operations: [Adjustment], _ size: (width: Int, height: Int)) -> (width: Int, height: Int) {
+        operations.reduce(into: size) { size, operation in
+            guard [.border, .frame].contains(operation.kind), !operation.isNeutral else { return }
+            let added = 2 * width(operation, Double(min(size.width, size.height)))
+            size = (size.width + added, size.height + added)
+        }
+    }
+
+    private static func width(_ operation: Adjustment, _ side: Double) -> Int {
+        Int((operation.number("size") * side).rounded())
+    }
+
+    /// A picture of the colour that is transparent within the rounded rectangle, with soft edges.
+    private static func corners(_ operation: Adjustment, _ width: Int, _ height: Int) -> AdjustmentOverlay.Mark {
+        let radius = operation.number("radius") * Double(min(width, height))
+        let number = UInt32(operation.text("colour").dropFirst(), radix: 16) ?? 0xFFFFFF
+        let channels = [0, 8, 16].map { UInt16((number >> UInt32($0)) & 255) * 257 }
+        var pixels = [UInt16](repeating: 65_535, count: 4 * width * height)
+        pixels.withUnsafeMutableBufferPointer { pixels in
+            let reach = Int(radius.rounded(.up))
+            for y in 0..<height where y < reach || y >= height - reach {
+                let down = max(0, radius - min(Double(y) + 0.5, Double(height - y) - 0.5))
+                for x in 0..<width where x < reach || x >= width - reach {
+                    let across = max(0, radius - min(Double(x) + 0.5, Double(width - x) - 0.5))
+                    let covered = min(1, max(0, hypot(across, down) - radius + 0.5))
+                    let at = 4 * (y * width + x)
+                    for channel in 0..<3 { pixels[at + channel] = channels[channel] }
+                    pixels[at + 3] = UInt16((65_535 * (1 - covered)).rounded())
+                }
+            }
+        }
+        return AdjustmentOverlay.Mark(width: width, height: height, pixels: pixels)
+    }
+}

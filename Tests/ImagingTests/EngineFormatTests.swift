@@ -1,0 +1,88 @@
+import Foundation
+import ImageFormats
+import JSONValue
+import PhotoModel
+import TestSupport
+import Testing
+
+@testable import Imaging
+
+/// Depths, colour spaces and channels: neither engine refuses what is decoded, and both make the same of it.
+@Suite(.timeLimit(.minutes(5)))
+struct EngineFormatTests {
+    /// Arguments of `convert` that make a picture of each sort from one of eight bits.
+    private static let sorts: [(name: String, arguments: [String])] = [
+        ("grey.jpg", ["-colorspace", "Gray"]), ("cmyk.jpg", ["-colorspace", "CMYK"]), ("plain.jpg", []),
+        ("grey.png", ["-colorspace", "Gray", "-depth", "16"]), ("bilevel.png", ["-threshold", "50%"]),
+        ("palette.png", ["+dither", "-colors", "30", "-type", "Palette"]),
+        (
+            "alpha.png",
+            ["(", "-size", "120x80", "gradient:", ")", "-alpha", "off", "-compose", "CopyOpacity", "-composite"]
+        ), ("linear.png", ["-set", "colorspace", "RGB", "-depth", "16"]), ("deep.tif", ["-depth", "16"]),
+        ("cmyk16.tif", ["-colorspace", "CMYK", "-depth", "16"]), ("lab.tif", ["-colorspace", "Lab"]),
+        ("ycbcr.tif", ["-colorspace", "YCbCr", "-compress", "JPEG"]), ("small.gif", []),
+        ("web.webp", ["-quality", "100"]),
+    ]
+
+    private static func lists() throws -> [[Adjustment]] {
+        [
+            [.crop(UnitRect(x: 0.1, y: 0.1, width: 0.7, height: 0.8)), .rotate(.quarter)],
+            [try Adjustment(.resize, ["width": 70])], [.straighten(5)],
+            [.exposure(0.5), .saturation(0.4), .contrast(0.2)],
+            [
+                try Adjustment(.sharpen, ["amount": 1]), try Adjustment(.clarity, ["value": 0.5]),
+                try Adjustment(.vignette, ["value": -0.5]),
+            ], [try Adjustment(.noiseReduction, ["luminance": 1, "colour": 1])],
+        ]
+    }
+
+    private static func compare(_ bytes: [UInt8], _ name: String) throws {
+        for operations in try lists() {
+            let fused = try EngineTests.render(bytes, operations, .fused)
+            let magick = try EngineTests.render(bytes, operations, .imagemagick)
+            let distance = fused.psnr(magick)
+            let isMoved = operations.contains { $0.kind.isGeometric }
+            // Black beside white shows the shape of a filter.
+            let least = name == "bilevel.png" ? 25.0 : isMoved ? 35 : 40
+            #expect(distance >= least, "\(name) \(operations.map(\.kind)): \(distance) dB")
+        }
+    }
+
+    @Test func `both engines take all depths, colour spaces and channels`() throws {
+        let convert = try Needed.program("convert")
+        let folder = try TemporaryFolder("sorts")
+        let input = folder.file("in.png")
+        try Data(EngineFixtures.picture(seed: 3, width: 120, height: 80)).write(to: URL(filePath: input))
+        for (name, arguments) in Self.sorts {
+            let output = folder.file(name)
+            _ = try ExternalTool.run(convert, [input, "-alpha", "off"] + arguments + [output])
+            try Self.compare([UInt8](Data(contentsOf: URL(filePath: output))), name)
+        }
+    }
+
+    @Test func `both engines take the sample photos`() throws {
+        let photos = try Needed.photographs(["jpg", "tiff", "tif", "heic", "HEIC"])
+        for photo in photos.prefix(TestEnvironment.rounds(1) > 1 ? 30 : 3) {
+            let bytes = [UInt8](try Data(contentsOf: photo))
+            guard let header = try? ImageProbe.header(of: bytes, limits: PixelLimits()), header.isComplete,
+                header.pixelWidth * header.pixelHeight < 2_000_000
+            else { continue }
+            try Self.compare(bytes, photo.lastPathComponent)
+        }
+    }
+
+    @Test func `too much work is refused before it begins`() throws {
+        let picture = EngineFixtures.picture(seed: 4)
+        var limits = PixelLimits()
+        limits.seconds = 0.001
+        let list = AdjustmentList(operations: [try Adjustment(.noiseReduction, ["luminance": 1])])
+        let error = #expect(throws: ImagingError.self) {
+            try AdjustmentRendering.render(picture, list, limits: limits, engine: .imagemagick)
+        }
+        #expect(error?.name == "limit_exceeded" && error?.message.contains("resize") == true, "\(error?.message ?? "")")
+        #expect(throws: Never.self) { try AdjustmentRendering.render(picture, list, limits: limits) }
+        let calls = MagickDetail(width: 8000, height: 6000, scale: 1).calls(list.operations[0])
+        #expect(throws: ImagingError.self) { try MagickCost.check(calls, pixels: 100_000_000, seconds: .infinity) }
+        #expect(throws: Never.self) { try MagickCost.check(calls, pixels: 24_000_000, seconds: 60) }
+    }
+}

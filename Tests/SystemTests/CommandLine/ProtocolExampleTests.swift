@@ -130,6 +130,7 @@ struct ProtocolExampleTests {
             ]
         )
         try session.call("editor", "edits.history", ["asset": asset])
+        try session.call("editor", "edits.describe", ["asset": asset, "as": "cube"])
         try session.call(
             "editor",
             "editing.begin",

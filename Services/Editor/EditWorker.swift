@@ -173,8 +173,7 @@ enum EditWorker {
             pixelWidth: image.pixelWidth,
             pixelHeight: image.pixelHeight,
             engine: plan.engine,
-            engineVersion: plan.engine == .fused
-                ? AppliedEngine.byDefault.version : ImagingLibrary.versions["imagemagick"] ?? ""
+            engineVersion: version(of: plan.engine, list)
         )
         // A preview is temporary and carries no metadata, so it does not reveal a location.
         guard plan.maximumSide == nil else { return render }
@@ -191,6 +190,14 @@ enum EditWorker {
             throw WorkerJobError(name: ErrorCode.invalidResource.rawValue, message: "\(error)")
         }
         return render
+    }
+
+    /// Returns the version that the same pixels need. The fused pass leaves effects to ImageMagick.
+    private static func version(of engine: RenderEngine, _ list: AdjustmentList) -> String {
+        let magick = ImagingLibrary.versions["imagemagick"] ?? ""
+        guard engine == .fused else { return magick }
+        let hasEffects = list.operations.contains { [.effect, .frame].contains($0.kind.stage) && !$0.isNeutral }
+        return AppliedEngine.byDefault.version + (hasEffects ? "+\(magick)" : "")
     }
 
     private static func read(_ json: JSON) throws(WorkerJobError) -> (RenderPlan, AdjustmentList) {

@@ -31,7 +31,12 @@ extension EditorWorkerTests {
                 #expect(try fixture.bytes(assets[0], .adjustmentData) == list.json.bytes)
                 let named = try stored(fixture, assets[1])
                 #expect(named.engine?.engine == .imagemagick && named.operations == list.operations)
-                #expect(named.engine?.version == ImagingLibrary.versions["imagemagick"])
+                let version = try #require(ImagingLibrary.versions["imagemagick"])
+                #expect(named.engine?.version == version)
+                // Effects are ImageMagick's in the fused pass too.
+                let border = AdjustmentList(operations: [try Adjustment(.border)])
+                _ = try await fixture.ask(ApplyEdit(asset: assets[0], adjustments: border))
+                #expect(try stored(fixture, assets[0]).engine == AppliedEngine(.fused, version: "1+\(version)"))
             }
         }
 

@@ -8,7 +8,7 @@ import Testing
 @testable import Imaging
 
 /// The files that other programs read: the command for `convert`, and the colours of a list as tables.
-@Suite(.timeLimit(.minutes(10)))
+@Suite(.serialized, .timeLimit(.minutes(10)))
 struct ConvertScriptTests {
     /// Runs the script that describes a list, and returns its output.
     private static func converted(_ bytes: [UInt8], _ operations: [Adjustment], _ folder: TemporaryFolder) throws

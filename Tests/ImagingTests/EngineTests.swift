@@ -7,7 +7,7 @@ import Testing
 @testable import Imaging
 
 /// Both engines have one meaning: what they make of the same list differs by less than one sees.
-@Suite(.timeLimit(.minutes(10)))
+@Suite(.serialized, .timeLimit(.minutes(10)))
 struct EngineTests {
     static func render(
         _ bytes: [UInt8],

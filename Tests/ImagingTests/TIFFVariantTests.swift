@@ -5,7 +5,7 @@ import Testing
 @testable import Imaging
 
 /// Variants of TIFF that decoders open with wrong pixels and without an error: each is right, or refused by name.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct TIFFVariantTests {
     private static let side = 32
 

@@ -37,7 +37,7 @@ SERIAL_TESTS := SystemTests
 
 DEBIAN_PACKAGES := libzmq3-dev libmagickwand-dev libgexiv2-dev libsqlite3-dev libheif-dev libraw-dev \
 	libjpeg-dev libjxl-dev zlib1g-dev libssl-dev pkg-config python3 python3-pip libimage-exiftool-perl \
-	libvips-tools libjxl-tools imagemagick sqlite3 faketime gcc libc6-dev make
+	libvips-tools libjxl-tools imagemagick ffmpeg sqlite3 faketime gcc libc6-dev make
 PYZMQ := 27.1.0
 PILLOW := 11.3.0
 PYVIPS := 3.2.0

@@ -82,9 +82,7 @@ struct ConvertScriptTests {
         }
     }
 
-    /// Runs where FFmpeg is installed; `make setup` does not install it for this test alone.
-    @Test(.enabled(if: TestPaths.program("ffmpeg") != nil))
-    func `the colours of a list, applied by FFmpeg as a .cube file, equal its render`() throws {
+    @Test func `the colours of a list, applied by FFmpeg as a .cube file, equal its render`() throws {
         let ffmpeg = try Needed.program("ffmpeg")
         let folder = try TemporaryFolder("lut3d")
         let (input, table, output) = (folder.file("in.png"), folder.file("look.cube"), folder.file("out.png"))

@@ -93,6 +93,8 @@ struct DocumentTests {
     private struct Command {
         let flags: Set<String>
         let subcommands: [String: Command]
+        /// The name of the subcommand that runs if none is named.
+        let defaultSubcommand: String?
         let isLeaf: Bool
 
         init(_ json: JSON) {
@@ -106,9 +108,8 @@ struct DocumentTests {
                 ($0["commandName"]?.stringValue ?? "", Command($0))
             }
             self.subcommands = Dictionary(commands, uniquingKeysWith: { first, _ in first })
-            // The catalog's options belong to its default subcommand.
-            if let main = subcommands["serve"] { flags.formUnion(main.flags) }
             self.flags = flags
+            defaultSubcommand = json["defaultSubcommand"]?.stringValue
             isLeaf = subcommands.keys.filter { $0 != "help" }.isEmpty
         }
 
@@ -117,6 +118,7 @@ struct DocumentTests {
             if !isLeaf, let first = words.first, !first.hasPrefix("-"), let command = subcommands[first] {
                 return command.problem(Array(words.dropFirst()))
             }
+            if let main = defaultSubcommand.flatMap({ subcommands[$0] }) { return main.problem(words) }
             if !isLeaf, let first = words.first, first.wholeMatch(of: /[a-z][a-z-]*/) != nil {
                 return "there is no subcommand \(first)"
             }

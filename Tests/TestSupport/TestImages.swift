@@ -28,6 +28,7 @@ public enum TestImages {
         subsec: String? = nil,
         latitude: Double? = nil,
         longitude: Double? = nil,
+        focalLengthIn35mm: Int? = nil,
         seed: UInt64 = 1
     ) -> [UInt8] {
         var exif = ExifBlock()
@@ -37,6 +38,7 @@ public enum TestImages {
         if let date { exif.photo.append(.ascii(0x9003, date)) }
         if let offset { exif.photo.append(.ascii(0x9011, offset)) }
         if let subsec { exif.photo.append(.ascii(0x9291, subsec)) }
+        if let focalLengthIn35mm { exif.photo.append(.short(0xA405, focalLengthIn35mm)) }
         if let latitude, let longitude { exif.setLocation(latitude: latitude, longitude: longitude) }
         return jpeg(width: width, height: height, orientation: orientation, exif: exif, seed: seed)
     }

@@ -61,6 +61,7 @@ struct RecipeTests {
                     date: "2024:05:\(number < 10 ? "0" : "")\(number) 12:00:00",
                     latitude: number == 5 ? 47.5 : nil,
                     longitude: number == 5 ? 11.25 : nil,
+                    focalLengthIn35mm: number % 2 == 0 ? 24 : 85,
                     seed: UInt64(number)
                 ),
                 to: "home/Pictures/photo\(number).jpg"

@@ -113,7 +113,7 @@ extension EditProcessor {
         )
     }
 
-    /// What a published edit makes of its asset.
+    /// The effect of a published edit on its asset.
     enum PublishedTarget {
         case original
         case step(EditStep)

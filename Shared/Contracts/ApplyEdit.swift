@@ -11,7 +11,7 @@ public struct ApplyEdit: Request {
     public var adjustments: AdjustmentList
     /// The way the operations are combined with the present ones: replacing them, or appended to them.
     public var mode: AdjustmentMode
-    /// What carries out the pixels; nil for the engine that the adjustments name, or else the editor's setting.
+    /// The engine that renders the pixels; nil for the engine that the adjustments name, or else the editor's setting.
     public var engine: RenderEngine?
     /// Content revision that the asset must have, else the request is refused with conflict; nil to accept any.
     public var ifContentRevision: Revision?

@@ -17,7 +17,7 @@ public struct ApplyEdits: Request {
     public var adjustments: AdjustmentList
     /// The way the operations are combined with the present ones: replacing them, or appended to them.
     public var mode: AdjustmentMode
-    /// What carries out the pixels; nil for the engine that the adjustments name, or else the editor's setting.
+    /// The engine that renders the pixels; nil for the engine that the adjustments name, or else the editor's setting.
     public var engine: RenderEngine?
     /// For one asset: refused with conflict if it has another content revision.
     public var ifContentRevision: Revision?

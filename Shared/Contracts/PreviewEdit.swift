@@ -10,7 +10,7 @@ public struct PreviewEdit: Request {
     public var adjustments: AdjustmentList
     /// The longer side of the preview, in pixels.
     public var maximumSide: Int
-    /// What carries out the pixels; nil for the engine that the adjustments name, or else the editor's setting.
+    /// The engine that renders the pixels; nil for the engine that the adjustments name, or else the editor's setting.
     public var engine: RenderEngine?
     /// The service responds once it has reached this token; nil to respond at once.
     public var atLeast: ChangeToken?

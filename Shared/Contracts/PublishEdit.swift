@@ -18,7 +18,7 @@ public struct PublishEdit: Sendable, Hashable, JSONTabled {
     public var predecessor: String?
     /// The way the operations are combined with the present ones: replacing them, or appended to them.
     public var mode: AdjustmentMode
-    /// What carries out the pixels; nil for the engine that the adjustments name, or else the editor's setting.
+    /// The engine that renders the pixels; nil for the engine that the adjustments name, or else the editor's setting.
     public var engine: RenderEngine?
     /// Fails with conflict if the asset has another content revision.
     public var ifContentRevision: Revision?

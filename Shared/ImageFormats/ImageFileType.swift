@@ -50,7 +50,7 @@ public enum ImageFileType: String, Sendable, Hashable, CaseIterable {
     /// Image formats that are recognized but not opened.
     private static let unsupportedMagic: [(name: String, magic: [UInt8])] =
         [
-            // OpenJPEG, the library of ImageMagick and Debian, ends the process at an assertion in damaged files.
+            // A trial with OpenJPEG 2.5.0 ended the process at an assertion in a damaged file; the cause is not known.
             ("JPEG 2000", [0, 0, 0, 0x0C, 0x6A, 0x50, 0x20, 0x20]), ("JPEG 2000", [0xFF, 0x4F, 0xFF, 0x51]),
             ("OpenEXR", [0x76, 0x2F, 0x31, 0x01]), ("JPEG XR", [0x49, 0x49, 0xBC]),
             ("Radiance HDR", Array("#?RADIANCE".utf8)), ("DirectDraw surface", Array("DDS ".utf8)),

@@ -42,7 +42,7 @@ public enum JPEGStructure {
         guard var header else { throw isComplete ? .invalid("a JPEG file without an image") : .truncated }
         header.exif = exif
         header.xmp = xmp
-        // What looks like a segment in damaged image data may reach beyond the end marker.
+        // Bytes of damaged image data that look like a segment may reach beyond the end marker.
         header.isComplete = isComplete || scan.map { hasEnd(reader, after: $0) } ?? false
         return header
     }

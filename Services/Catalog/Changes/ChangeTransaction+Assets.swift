@@ -56,7 +56,7 @@ extension ChangeTransaction {
     /// Uses an asset with the bytes of a request for a new one: takes it out of the trash, adds the resources that it
     /// lacks and sets the properties of the request, so that the placeholder is an asset as requested (S-09, P-23).
     ///
-    /// What cannot be given to an existing asset is named in the reply.
+    /// The reply names the members that an existing asset cannot be given.
     private mutating func useExisting(
         _ id: ObjectID,
         for request: ChangeRequest.CreateAsset,

@@ -169,7 +169,7 @@ extension ChangeTransaction {
     mutating func add(_ found: RereadMetadata) throws {
         guard let before = try asset(found.asset), before.originalResource?.digest == found.digest else { return }
         var asset = before
-        // What it has already may come from a sidecar, which was written later.
+        // Values that it has already may come from a sidecar, which was written later.
         asset.metadata = found.facts.metadata.map { found in before.metadata.map(found.replacing) ?? found }
         asset.cameraMake = before.cameraMake ?? found.facts.cameraMake
         asset.cameraModel = before.cameraModel ?? found.facts.cameraModel

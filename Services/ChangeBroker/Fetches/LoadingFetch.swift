@@ -3,7 +3,7 @@ import PhotoModel
 /// An observed result whose keys are being loaded from the catalog. Its changes are collected meanwhile, because the
 /// keys belong to a moment that the broker passes before they arrive.
 struct LoadingFetch {
-    /// What one record does to the result.
+    /// The effect of one record on the result.
     struct Entry {
         let sequence: Int64
         var changes: [NetChange] = []

@@ -65,7 +65,7 @@ public enum AdjustmentRendering {
         let header = try ImageProbe.header(of: bytes, limits: limits)
         let geometry = AdjustmentGeometry(list.operations, width: header.pixelWidth, height: header.pixelHeight)
         let full = (width: geometry.width, height: geometry.height)
-        // What some effects do to single pixels shows in a preview only if it is made of the full result.
+        // Some effects change single pixels. A preview shows them only if it is made of the full result.
         let isReducedAtEnd = list.operations.contains { !$0.isNeutral && MagickEffects.needsFullSize($0.kind) }
         let longest = min(isReducedAtEnd ? format.longestSide : side, format.longestSide)
         let framed = MagickEffects.framed(list.operations, full)

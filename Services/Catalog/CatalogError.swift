@@ -1,7 +1,16 @@
+import JSONValue
 import PhotoModel
 
-/// The failures of requests in the catalog's own terms; ``CatalogErrorMapping`` makes the errors on the wire.
-enum CatalogError: Error, Equatable {
+/// A request that is refused, in the catalog's own terms. ``CatalogErrorMapping`` makes the error on the wire.
+protocol RefusedRequest: Error, CustomStringConvertible {}
+
+extension RefusedRequest {
+    /// The message of the error on the wire, for logs.
+    var description: String { CatalogErrorMapping.rpcError(self).message }
+}
+
+/// The reasons for refusals in every part of the catalog.
+enum CatalogError: RefusedRequest, Equatable {
     /// No object has the identifier.
     case objectNotFound(ObjectID)
     /// The object that a fetch refers to does not exist, and the fetch does not name it by an identifier.
@@ -20,6 +29,14 @@ enum CatalogError: Error, Equatable {
     case tooManyTransactions(limit: Int)
     /// Too many writes outside of transactions wait for the writing connection.
     case tooManyWrites(limit: Int)
+    /// A request that only services may send came from another client.
+    case notAService(String, request: String)
+    /// A request that only the user who runs the catalog may send came from another client.
+    case notOwner(action: String)
+    /// A transaction failed because of a fault, which is in the log.
+    case transactionFailed
+    /// A commit failed because of a fault, which is in the log.
+    case commitFailed
 
     /// Returns the error for a fetch of an object that does not exist.
     static func notFound(_ fetch: Fetch) -> CatalogError {

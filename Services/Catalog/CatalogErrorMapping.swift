@@ -3,13 +3,18 @@ import JSONValue
 import PhotoModel
 import Storage
 
-/// Conversions of the catalog's errors to errors on the wire.
+/// Conversions of the catalog's errors to errors on the wire: the only place in the catalog that knows their codes and
+/// texts.
 enum CatalogErrorMapping {
     /// Returns the error to send to the client. Internal errors are reported as such; details are in the log.
     static func rpcError(_ error: any Error) -> RPCError {
         switch error {
         case let error as RPCError: error
         case let error as CatalogError: rpcError(error)
+        case let error as ChangeError: rpcError(error)
+        case let error as FetchError: rpcError(error)
+        case let error as ResourceError: rpcError(error)
+        case let error as MaintenanceError: rpcError(error)
         case let error as StorageError: error.rpcError
         case let error as PredicateError: error.rpcError
         case is CancellationError: ErrorCode.userCancelled.error("the request was cancelled")
@@ -20,7 +25,7 @@ enum CatalogErrorMapping {
     /// Returns true for an internal error, which is to be logged.
     static func isFault(_ error: any Error) -> Bool {
         switch error {
-        case is RPCError, is CatalogError, is PredicateError, is CancellationError: false
+        case is RPCError, is any RefusedRequest, is PredicateError, is CancellationError: false
         default: true
         }
     }
@@ -57,6 +62,12 @@ enum CatalogErrorMapping {
             ErrorCode.busy.error("\(limit) transactions are already waiting; try again later")
         case .tooManyWrites(let limit):
             ErrorCode.busy.error("\(limit) writes are already waiting; try again later", ["limit": JSON(limit)])
+        case .notAService(let identity, let request):
+            ErrorCode.accessDenied.error("\(request) is for services only, and \(identity) is not a service")
+        case .notOwner(let action):
+            ErrorCode.accessDenied.error("only the catalog's own user may \(action), and only over ipc")
+        case .transactionFailed: ErrorCode.internalError.error("the transaction failed; see the catalog's log")
+        case .commitFailed: ErrorCode.internalError.error("the commit failed; see the catalog's log")
         }
     }
 }
@@ -73,5 +84,14 @@ extension StorageError {
         case .io, .corrupt, .inUse, .readOnly, .newerVersion, .invalid:
             ErrorCode.internalError.error("the library's disk failed (\(name)); see the catalog's log")
         }
+    }
+}
+
+extension RPCError {
+    /// Returns the error with the index of the request that caused it, unless it has one already.
+    func about(request index: Int) -> RPCError {
+        var error = self
+        if error.data["request"] == nil { error.data["request"] = JSON(index) }
+        return error
     }
 }

@@ -1,5 +1,3 @@
-import JSONValue
-import Contracts
 import Glibc
 import Hosting
 
@@ -21,18 +19,18 @@ struct ServiceIdentities: Sendable {
     /// Checks that an identity is a service.
     ///
     /// - Throws: `access_denied` if it is not
-    func check(_ identity: String, for what: String) throws(RPCError) {
+    func check(_ identity: String, for what: String) throws(CatalogError) {
         guard identity == ownIdentity || isListed(identity) else {
-            throw ErrorCode.accessDenied.error("\(what) is for services only, and \(identity) is not a service")
+            throw CatalogError.notAService(identity, request: what)
         }
     }
 
     /// Checks that a request comes from the user who runs the catalog, over ipc.
     ///
     /// - Throws: `access_denied` if it does not
-    static func checkOwner(_ identity: String, to what: String) throws(RPCError) {
+    static func checkOwner(_ identity: String, to what: String) throws(CatalogError) {
         guard identity == "uid:\(geteuid())" else {
-            throw ErrorCode.accessDenied.error("only the catalog's own user may \(what), and only over ipc")
+            throw CatalogError.notOwner(action: what)
         }
     }
 }

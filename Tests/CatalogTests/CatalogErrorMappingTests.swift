@@ -1,4 +1,5 @@
 import Contracts
+import Hosting
 import JSONValue
 import Messaging
 import PhotoModel
@@ -37,6 +38,53 @@ struct CatalogErrorMappingTests {
         #expect(mapped.errorCode == code && !mapped.message.isEmpty)
         for (name, value) in data.members { #expect(mapped.data[name] == value, "\(name)") }
         #expect(!CatalogErrorMapping.isFault(error))
+    }
+
+    private static let parts: [(any RefusedRequest, ErrorCode, String, JSONObject)] = [
+        (
+            ChangeError.wrongKind(id, expected: .collectionList), .invalidParams, "\(id) is not a folder", [:]
+        ),
+        (
+            ChangeError.tooManyKeywords(limit: 1024), .limitExceeded,
+            "an asset has at most 1024 keywords; remove some first", [:]
+        ),
+        (
+            ChangeError.rootUndeletable, .changeNotSupported, "the root folder cannot be deleted",
+            ["id": .string(ObjectID.root.text)]
+        ),
+        (
+            ChangeError.pickOutsideBurst(id), .requestNotSupported, "\(id) is not a frame of a burst: omit isUserPick",
+            ["id": .string(id.text), "parameter": "isUserPick"]
+        ),
+        (
+            FetchError.wrongKind(method: "fetch.lists", accepted: "kind lists"), .invalidOptions,
+            "fetch.lists accepts the kind lists", [:]
+        ),
+        (
+            MaintenanceError.notBelowImportFolder("/a", allowed: ["/b"]), .accessDenied,
+            "/a is not below a configured import folder", ["path": "/a", "allowed": ["/b"]]
+        ),
+        (
+            ResourceError.notRead(.queueFull(limit: 2), file: "a.jpg"), .busy,
+            WorkerFailure.queueFull(limit: 2).message,
+            [:]
+        ),
+        (
+            ResourceError.notRead(.unavailable("stopped"), file: "a.xmp", isSidecar: true), .unavailable,
+            WorkerFailure.unavailable("stopped").message, ["sidecar": true]
+        ),
+        (
+            ResourceError.exportFailed(.notEnoughSpace("x"), path: "/a"), .notEnoughSpace,
+            "the disk of /a is full; free some space and export again", [:]
+        ),
+    ]
+
+    @Test func `the refusals of each part have their code, message and data`() {
+        for (error, code, message, data) in Self.parts {
+            let mapped = CatalogErrorMapping.rpcError(error)
+            #expect(mapped == code.error(message, data) && "\(error)" == message)
+            #expect(!CatalogErrorMapping.isFault(error))
+        }
     }
 
     @Test func `faults are internal errors, and paths of the disk are not sent`() {

@@ -140,7 +140,7 @@ func rpcError(_ body: () async throws -> some Any) async -> RPCError? {
         _ = try await body()
         return nil
     } catch {
-        return error is CatalogError ? CatalogErrorMapping.rpcError(error) : error as? RPCError
+        return error is any RefusedRequest ? CatalogErrorMapping.rpcError(error) : error as? RPCError
     }
 }
 

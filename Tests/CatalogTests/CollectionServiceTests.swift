@@ -254,15 +254,15 @@ struct CollectionServiceTests {
         }
         let uploads = TransientCollectionRegistry(clock: time.clock, limits: .init(lease: 100, perIdentity: 2))
         let id = try uploads.create(.assetCollection, [], owner: "a")
-        #expect(throws: RPCError.self) { try uploads.members(of: id, owner: "b") }
+        #expect(throws: FetchError.expired(id)) { try uploads.members(of: id, owner: "b") }
         time.advance(by: 60)
         _ = try uploads.members(of: id, owner: "a")
         time.advance(by: 60)
         _ = try uploads.members(of: id, owner: "a")
         _ = try uploads.create(.assetCollection, [], owner: "a")
-        #expect(throws: RPCError.self) { try uploads.create(.assetCollection, [], owner: "a") }
+        #expect(throws: FetchError.self) { try uploads.create(.assetCollection, [], owner: "a") }
         time.advance(by: 101)
-        #expect(throws: RPCError.self) { try uploads.members(of: id, owner: "a") }
+        #expect(throws: FetchError.expired(id)) { try uploads.members(of: id, owner: "a") }
         _ = try uploads.create(.assetCollection, [], owner: "a")
         #expect(uploads.count == 1)
     }

@@ -128,7 +128,7 @@ struct ResourceTests {
             #expect(huge?.name == "range_error")
             #expect(try await append(3, [4]) == 4)
             let uploads = catalog.service.uploads
-            await #expect(throws: RPCError.self) {
+            await #expect(throws: ResourceError.uploadExpired(name)) {
                 try await uploads.finish(FinishUpload(upload: name), owner: "uid:99999")
             }
             let wrong = await rpcError {
@@ -220,16 +220,17 @@ struct ResourceTests {
         let roots = try ImportRoots([folder.file("in")])
         _ = try roots.open(inside, for: "uid:12345")
         for path in [outside, folder.file("in/way/secret.jpg"), folder.file("in/../out/secret.jpg")] {
-            let error = #expect(throws: RPCError.self) { try roots.open(path, for: "uid:\(geteuid())") }
-            #expect(error?.name == "access_denied", "\(path)")
+            #expect(throws: ResourceError.notBelowImportFolder(path: path)) {
+                try roots.open(path, for: "uid:\(geteuid())")
+            }
         }
         let all = try ImportRoots([])
         _ = try all.open(outside, for: "uid:\(geteuid())")
         for identity in ["uid:12345", "loopback", "key:x"] {
-            let error = #expect(throws: RPCError.self) { try all.open(outside, for: identity) }
-            #expect(error?.name == "access_denied")
+            let error = #expect(throws: ResourceError.self) { try all.open(outside, for: identity) }
+            #expect(error.map(CatalogErrorMapping.rpcError)?.errorCode == .accessDenied)
         }
-        #expect(throws: RPCError.self) { try ImportRoots([folder.file("nowhere")]) }
+        #expect(throws: ResourceError.self) { try ImportRoots([folder.file("nowhere")]) }
     }
 
     @Test func `an edit is rendered upright, keeps the original, and a stale edit is refused`() async throws {

@@ -14,8 +14,9 @@ struct ServiceIdentitiesTests {
             #expect(throws: Never.self) { try services.check(identity, for: "onBehalfOf") }
         }
         for identity in ["uid:1001", "uid:0", "uid:10000", "key:ann", "key:uid:1000", "loopback", ""] {
-            let error = #expect(throws: RPCError.self) { try services.check(identity, for: "onBehalfOf") }
-            #expect(error?.errorCode == .accessDenied)
+            #expect(throws: CatalogError.notAService(identity, request: "onBehalfOf")) {
+                try services.check(identity, for: "onBehalfOf")
+            }
         }
     }
 }

@@ -48,6 +48,17 @@ struct SourceRuleTests {
         expectNone(/\bas!/, in: \.code, of: tree.files, "as! traps")
     }
 
+    @Test func `the catalog's parts refuse by values, and only its mapping knows the errors on the wire`() throws {
+        let catalog = tree.files.filter { $0.path.hasPrefix("Services/Catalog/") }
+        #expect(!catalog.isEmpty)
+        expectNone(
+            /\bErrorCode\b/,
+            in: \.code,
+            of: catalog.filter { !$0.name.hasPrefix("CatalogErrorMapping") },
+            "an error on the wire is made outside of CatalogErrorMapping"
+        )
+    }
+
     @Test func `nothing sleeps instead of waiting for an event`() throws {
         expectNone(
             /(^|[^.\w])(u|nano)?sleep\(|Glibc\.sleep|Thread\.sleep/,

@@ -22,10 +22,7 @@ struct ChangeService: Sendable {
     func perform(_ changes: PerformChanges, _ context: RequestContext) async throws -> JSON {
         if changes.onBehalfOf != nil { try services.check(context.identity, for: "onBehalfOf") }
         guard !changes.recall || changes.transaction != nil else {
-            throw ErrorCode.invalidOptions.error(
-                "recall needs the id of the transaction that it returns",
-                ["parameter": "transaction"]
-            )
+            throw ChangeError.recallWithoutTransaction
         }
         let digest = Self.digest(of: changes, context.attachments)
         let key = changes.transaction.map {
@@ -92,7 +89,7 @@ struct ChangeService: Sendable {
                 switch error {
                 case .refused(let refusal): throw refusal
                 case .factsNeeded:
-                    guard !alwaysReads else { throw ErrorCode.internalError.error("the bytes have no metadata") }
+                    guard !alwaysReads else { throw ChangeError.noMetadata }
                     alwaysReads = true
                 }
             }

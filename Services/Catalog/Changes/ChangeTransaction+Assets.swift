@@ -1,5 +1,4 @@
 import Contracts
-import JSONValue
 import PhotoModel
 
 extension ChangeTransaction {
@@ -8,7 +7,7 @@ extension ChangeTransaction {
     mutating func create(_ request: ChangeRequest.CreateAsset, _ change: PreparedChange) throws {
         let resources = change.resources
         guard let original = resources.first(where: { $0.type.isOriginal }) else {
-            throw ErrorCode.missingResource.error("an asset needs a resource of type photo")
+            throw ChangeError.noOriginalSent
         }
         if request.ifDuplicate != .create, let id = try existingAsset(withOriginal: original.digest),
             try request.ifDuplicate == .useExisting || asset(id)?.trashedDate == nil
@@ -95,7 +94,7 @@ extension ChangeTransaction {
     private mutating func setBurstRepresentative(_ id: ObjectID) throws {
         var asset = try existingAsset(id)
         guard let burst = asset.burstIdentifier else {
-            throw ErrorCode.requestNotSupported.error("\(id) is not a frame of a burst", ["id": .string(id.text)])
+            throw ChangeError.notInBurst(id)
         }
         for var other in try frames(ofBurst: burst) where other.representsBurst && other.id != id {
             other.representsBurst = false
@@ -144,7 +143,7 @@ extension ChangeTransaction {
             let leaving = Set(request.removeKeywords.map(nfc))
             let all = asset.keywords.filter { !leaving.contains($0) } + request.addKeywords
             guard all.count <= 1024 else {
-                throw ErrorCode.limitExceeded.error("an asset has at most 1024 keywords; remove some first")
+                throw ChangeError.tooManyKeywords(limit: 1024)
             }
             try asset.apply(AssetPatch(keywords: all))
         }
@@ -157,26 +156,17 @@ extension ChangeTransaction {
     ///
     /// - Throws: `request_not_supported`
     private func requireFitting(_ set: AssetPatch, _ asset: Asset) throws {
-        func refusal(_ member: String, _ reason: String) -> RPCError {
-            ErrorCode.requestNotSupported.error(
-                "\(asset.id) \(reason): omit \(member)",
-                ["id": .string(asset.id.text), "parameter": .string(member)]
-            )
-        }
         if set.isUserPick != nil, asset.burstIdentifier == nil {
-            throw refusal("isUserPick", "is not a frame of a burst")
+            throw ChangeError.pickOutsideBurst(asset.id)
         }
         if let effect = set.playbackVariation, effect != .none, !asset.mediaSubtypes.contains(.photoLive) {
-            throw refusal("playbackVariation", "is not a Live Photo and has no effect \(effect.rawValue)")
+            throw ChangeError.effectWithoutLivePhoto(asset.id, effect: effect.rawValue)
         }
     }
 
     private func requireChangeable(_ asset: Asset) throws {
         guard asset.sourceType != .typeiTunesSynced else {
-            throw ErrorCode.changeNotSupported.error(
-                "\(asset.id) was synced from another device and cannot be changed here",
-                ["id": .string(asset.id.text)]
-            )
+            throw ChangeError.synced(asset.id)
         }
     }
 
@@ -280,14 +270,10 @@ extension ChangeTransaction {
         try require(request.ifContentRevision, asset.contentRevision, of: asset.id)
         if let edit = request.publishedEdit { try apply(publishedEdit: edit, to: asset.id) }
         guard let render, let facts = render.facts, let adjustment else {
-            throw ErrorCode.invalidParams.error("an edit needs both render and adjustmentData")
+            throw ChangeError.incompleteEdit
         }
         guard asset.mediaType == facts.mediaType else {
-            throw ErrorCode.requestNotSupported.error(
-                "\(asset.id) has media type \(asset.mediaType.rawValue) and its render has"
-                    + " \(facts.mediaType.rawValue); send a render of the same type",
-                ["id": .string(asset.id.text), "mediaType": .string(asset.mediaType.rawValue)]
-            )
+            throw ChangeError.mediaTypeDiffers(asset.id, asset: asset.mediaType, render: facts.mediaType)
         }
         try asset.rebase(request)
         let replaced: Set<ResourceType> = [.fullSizePhoto, .fullSizeVideo, .adjustmentData]
@@ -312,7 +298,7 @@ extension ChangeTransaction {
         let isChosen = try asset.choose(request.base)
         guard asset.hasAdjustments || isChosen else { return }
         guard let original = asset.originalResource else {
-            throw ErrorCode.missingResource.error("\(asset.id) has no original", ["id": .string(asset.id.text)])
+            throw ChangeError.noOriginal(asset.id)
         }
         let edited: Set<ResourceType> = [.fullSizePhoto, .fullSizeVideo, .adjustmentData, .adjustmentBasePhoto]
         asset.resources.removeAll { edited.contains($0.type) }
@@ -416,10 +402,7 @@ extension Asset {
 /// - Throws: `invalid_params` if it contains U+0000
 func storable(_ text: String, _ name: String) throws -> String {
     guard !text.utf8.contains(0) else {
-        throw ErrorCode.invalidParams.error(
-            "\(name) must not contain the character U+0000",
-            ["parameter": .string(name)]
-        )
+        throw ChangeError.unstorableText(parameter: name)
     }
     return nfc(text)
 }

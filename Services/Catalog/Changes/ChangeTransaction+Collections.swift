@@ -1,5 +1,3 @@
-import Contracts
-import JSONValue
 import PhotoModel
 
 extension ChangeTransaction {
@@ -21,10 +19,7 @@ extension ChangeTransaction {
     mutating func update(_ request: ChangeRequest.UpdateCollection, _ snapshot: SnapshotList?) throws {
         var collection = try existingCollection(id(request.id))
         guard collection.type == .album else {
-            throw ErrorCode.changeNotSupported.error(
-                "\(collection.id) is derived from its assets and cannot be changed",
-                ["id": .string(collection.id.text)]
-            )
+            throw ChangeError.derived(collection.id)
         }
         try require(request.ifRevision, collection.revision, of: collection.id)
         if let title = request.title { collection.title = try storable(title, "title") }
@@ -34,10 +29,7 @@ extension ChangeTransaction {
         try apply(request.edits, snapshot, to: collection.id)
         if let keyAsset = request.keyAsset, var collection = try self.collection(collection.id) {
             if let keyAsset, try asset(keyAsset)?.orderKey(in: collection.id) == nil {
-                throw ErrorCode.invalidParams.error(
-                    "the key asset \(keyAsset) is not a member of the album",
-                    ["id": .string(keyAsset.text)]
-                )
+                throw ChangeError.keyAssetNotMember(keyAsset)
             }
             collection.keyAsset = keyAsset
             try set(collection)
@@ -48,7 +40,7 @@ extension ChangeTransaction {
         for id in request.ids {
             let collection = try existingCollection(id)
             guard collection.type == .album else {
-                throw ErrorCode.changeNotSupported.error("\(id) cannot be deleted", ["id": .string(id.text)])
+                throw ChangeError.undeletable(id)
             }
             for var asset in try members(of: id) {
                 asset.memberships.removeAll { $0.collection == id }
@@ -66,10 +58,7 @@ extension ChangeTransaction {
     private func members(of id: ObjectID) throws -> [Asset] {
         let stored = try state.members(of: id, limit: limit + 1)
         guard stored.count <= limit else {
-            throw ErrorCode.limitExceeded.error(
-                "\(id) has more members than one transaction may touch (\(limit)); remove them in steps first",
-                ["id": .string(id.text), "limit": JSON(limit)]
-            )
+            throw ChangeError.tooManyMembers(id, limit: limit)
         }
         let known = Set(stored)
         let new = assets.order.filter { !known.contains($0) }
@@ -104,16 +93,10 @@ extension ChangeTransaction {
     /// - Throws: `change_not_supported`, `limit_exceeded`
     private func requireJoinable(_ asset: Asset) throws {
         guard asset.canJoinCollections else {
-            throw ErrorCode.changeNotSupported.error(
-                "\(asset.id) is shared or synced from another device and cannot be added to albums",
-                ["id": .string(asset.id.text)]
-            )
+            throw ChangeError.cannotJoinAlbums(asset.id)
         }
         guard asset.memberships.count < maxAlbums else {
-            throw ErrorCode.limitExceeded.error(
-                "\(asset.id) is already in \(maxAlbums) albums; remove it from some",
-                ["id": .string(asset.id.text), "limit": JSON(maxAlbums)]
-            )
+            throw ChangeError.tooManyAlbums(asset.id, limit: maxAlbums)
         }
     }
 
@@ -189,9 +172,6 @@ extension ChangeTransaction {
 extension ChangeTransaction {
     func checkLength(_ keys: [OrderKey], of id: ObjectID) throws {
         guard keys.contains(where: { $0.text.utf8.count > OrderKey.maxBytes }) else { return }
-        throw ErrorCode.limitExceeded.error(
-            "too many members were inserted at one position of \(id); move its neighbours to the end and back first",
-            ["id": .string(id.text)]
-        )
+        throw ChangeError.orderKeyTooLong(id)
     }
 }

@@ -1,4 +1,3 @@
-import Contracts
 import JSONValue
 import PhotoModel
 
@@ -18,21 +17,16 @@ extension ChangeTransaction {
         let publisher = try requirePublisher()
         if let known = try publishedEdit(request.id) {
             guard known.digest == request.digest else {
-                throw ErrorCode.idReused.error(
-                    "the edit \(request.id) was published with other content; use a new id for each edit",
-                    ["id": .string(request.id)]
-                )
+                throw ChangeError.editIDReused(request.id)
             }
             return
         }
         let content = request.content.canonical.bytes
         guard content.count <= ChangeRequest.AcceptEdit.maxContentBytes else {
-            throw ErrorCode.limitExceeded.error(
-                "an edit has at most \(ChangeRequest.AcceptEdit.maxContentBytes) bytes, this one has \(content.count)"
-            )
+            throw ChangeError.editTooLarge(bytes: content.count, limit: ChangeRequest.AcceptEdit.maxContentBytes)
         }
         guard try state.pendingEdits() < EditLimits.pending else {
-            throw ErrorCode.busy.error("\(EditLimits.pending) edits are accepted and not finished; publish more later")
+            throw ChangeError.tooManyEdits(limit: EditLimits.pending)
         }
         set(
             StoredEdit(
@@ -73,7 +67,7 @@ extension ChangeTransaction {
         guard known.digest == request.digest else {
             // Reported but not stored: the existing edit with this id is not affected, and the report has its state, so
             // that no subscriber hears that an applied edit has failed.
-            failed.errorName = ErrorCode.idReused.rawValue
+            failed.errorName = CatalogErrorMapping.rpcError(ChangeError.editIDReused(request.id)).name
             var reported = failed.published
             reported.state = known.state
             reported.asset = known.asset
@@ -96,7 +90,7 @@ extension ChangeTransaction {
     mutating func apply(publishedEdit id: String, to asset: ObjectID) throws {
         _ = try requirePublisher()
         guard var edit = try publishedEdit(id), edit.asset == asset else {
-            throw ErrorCode.identifierNotFound.error("no edit \(id) of \(asset) was accepted", ["edit": .string(id)])
+            throw ChangeError.editNotFound(id, asset: asset)
         }
         guard edit.state == .accepted else { throw finished(edit) }
         edit.state = .applied
@@ -106,22 +100,16 @@ extension ChangeTransaction {
         set(edit)
     }
 
-    private func finished(_ edit: StoredEdit) -> RPCError {
-        ErrorCode.conflict.error(
-            "the edit \(edit.id) is finished: \(edit.state.rawValue) by #\(edit.sequence)",
-            ["edit": .string(edit.id), "state": .string(edit.state.rawValue), "sequence": .int(edit.sequence)]
-        )
+    private func finished(_ edit: StoredEdit) -> ChangeError {
+        .editFinished(edit.id, state: edit.state.rawValue, sequence: edit.sequence)
     }
 
-    private func requirePublisher() throws(RPCError) -> String {
+    private func requirePublisher() throws(ChangeError) -> String {
         guard let publisher else {
-            throw ErrorCode.accessDenied.error(
-                "only services record published edits, onBehalfOf their publisher; push edits.publish to the edits"
-                    + " endpoint"
-            )
+            throw .noPublisher
         }
         guard edits.isEmpty else {
-            throw ErrorCode.invalidParams.error("a transaction can contain only one published edit")
+            throw .severalPublishedEdits
         }
         return publisher
     }

@@ -1,5 +1,3 @@
-import Contracts
-import JSONValue
 import PhotoModel
 
 extension ChangeTransaction {
@@ -8,10 +6,7 @@ extension ChangeTransaction {
     func existingFolder(_ id: ObjectID) throws -> CollectionList {
         let list = try existingList(id)
         guard list.type == .folder else {
-            throw ErrorCode.changeNotSupported.error(
-                "\(id) is derived from its assets and cannot be changed",
-                ["id": .string(id.text)]
-            )
+            throw ChangeError.derived(id)
         }
         return list
     }
@@ -36,7 +31,7 @@ extension ChangeTransaction {
         try require(request.ifRevision, list.revision, of: list.id)
         if let title = request.title {
             guard list.id != .root else {
-                throw ErrorCode.changeNotSupported.error("the root folder has no name", ["id": .string(list.id.text)])
+                throw ChangeError.rootHasNoTitle
             }
             list.title = try storable(title, "title")
             try set(list)
@@ -49,7 +44,7 @@ extension ChangeTransaction {
         for id in request.ids {
             let list = try existingFolder(id)
             guard id != .root else {
-                throw ErrorCode.changeNotSupported.error("the root folder cannot be deleted", ["id": .string(id.text)])
+                throw ChangeError.rootUndeletable
             }
             try delete(list)
         }
@@ -140,10 +135,7 @@ extension ChangeTransaction {
         } else {
             var collection = try existingCollection(child)
             guard collection.type == .album else {
-                throw ErrorCode.changeNotSupported.error(
-                    "\(child) is derived from its assets and cannot be in a folder",
-                    ["id": .string(child.text)]
-                )
+                throw ChangeError.derivedInFolder(child)
             }
             old = collection.parent
             (collection.parent, collection.parentKey) = (parent, key)
@@ -164,26 +156,20 @@ extension ChangeTransaction {
             depth += 1
             current = try list(id)?.parent
             guard depth <= Self.maxDepth else {
-                throw ErrorCode.limitExceeded.error(
-                    "folders can be nested at most \(Self.maxDepth) deep",
-                    ["limit": JSON(Self.maxDepth)]
-                )
+                throw ChangeError.tooDeep(limit: Self.maxDepth)
             }
         }
     }
 
     private func requireNoCycle(_ child: ObjectID, in parent: ObjectID) throws {
         guard child != .root else {
-            throw ErrorCode.changeNotSupported.error("the root folder cannot be moved", ["id": .string(child.text)])
+            throw ChangeError.rootUnmovable
         }
         try requireDepth(of: parent)
         var current: ObjectID? = parent
         while let id = current {
             guard id != child else {
-                throw ErrorCode.cycle.error(
-                    "\(child) cannot be moved into \(parent), which is the same folder or below it",
-                    ["id": .string(child.text)]
-                )
+                throw ChangeError.cycle(child, in: parent)
             }
             current = try list(id)?.parent
         }
@@ -222,10 +208,7 @@ extension ChangeTransaction {
     private mutating func removeChildren(_ ids: [ObjectID], of list: ObjectID) throws {
         for id in ids where try isChild(id, of: list) {
             guard list != .root else {
-                throw ErrorCode.changeNotSupported.error(
-                    "\(id) is already in the root folder; delete it or move it into another folder",
-                    ["id": .string(id.text)]
-                )
+                throw ChangeError.inRoot(id)
             }
             try append(id, to: .root)
         }

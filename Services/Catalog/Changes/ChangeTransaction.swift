@@ -1,5 +1,4 @@
 import Contracts
-import JSONValue
 import PhotoModel
 
 /// A transaction while its requests are applied in order; each request sees the effects of the earlier ones.
@@ -67,8 +66,8 @@ struct ChangeTransaction<State: LibraryState> {
             requestIndex = index
             do {
                 try apply(change)
-            } catch let error as RPCError {
-                throw error.about(request: index)
+            } catch let error as any RefusedRequest {
+                throw CatalogErrorMapping.rpcError(error).about(request: index)
             }
         }
     }
@@ -112,20 +111,20 @@ struct ChangeTransaction<State: LibraryState> {
 
     func existingList(_ id: ObjectID) throws -> CollectionList {
         try requireStored(id)
-        guard id.kind == .collectionList else { throw ErrorCode.invalidParams.error("\(id) is not a folder") }
+        guard id.kind == .collectionList else { throw ChangeError.wrongKind(id, expected: .collectionList) }
         guard let list = try list(id) else { throw notFound(id) }
         return list
     }
 
     func existingAsset(_ id: ObjectID) throws -> Asset {
-        guard id.kind == .asset else { throw ErrorCode.invalidParams.error("\(id) is not an asset") }
+        guard id.kind == .asset else { throw ChangeError.wrongKind(id, expected: .asset) }
         guard let asset = try asset(id) else { throw notFound(id) }
         return asset
     }
 
     func existingCollection(_ id: ObjectID) throws -> AssetCollection {
         try requireStored(id)
-        guard id.kind == .assetCollection else { throw ErrorCode.invalidParams.error("\(id) is not a collection") }
+        guard id.kind == .assetCollection else { throw ChangeError.wrongKind(id, expected: .assetCollection) }
         guard let collection = try collection(id) else { throw notFound(id) }
         return collection
     }
@@ -133,14 +132,11 @@ struct ChangeTransaction<State: LibraryState> {
     /// - Throws: `change_not_supported` for a transient collection or list (S-30)
     private func requireStored(_ id: ObjectID) throws {
         guard id.isTransient else { return }
-        throw ErrorCode.changeNotSupported.error(
-            "\(id) is transient and cannot be changed; create another one, or an album with its members",
-            ["id": .string(id.text)]
-        )
+        throw ChangeError.transient(id)
     }
 
-    private func notFound(_ id: ObjectID) -> RPCError {
-        CatalogErrorMapping.rpcError(CatalogError.objectNotFound(id))
+    private func notFound(_ id: ObjectID) -> CatalogError {
+        .objectNotFound(id)
     }
 
     func id(_ reference: ObjectReference) throws -> ObjectID {
@@ -148,10 +144,7 @@ struct ChangeTransaction<State: LibraryState> {
         case .id(let id): return id
         case .placeholder(let ref):
             guard let id = placeholders.first(where: { $0.ref == ref })?.id else {
-                throw ErrorCode.invalidParams.error(
-                    "no earlier request of this transaction has the ref \"\(ref)\"",
-                    ["ref": .string(ref)]
-                )
+                throw ChangeError.unknownReference(ref)
             }
             return id
         }
@@ -162,10 +155,7 @@ struct ChangeTransaction<State: LibraryState> {
     /// - Throws: `conflict` if they differ
     func require(_ wanted: Revision?, _ current: Revision, of id: ObjectID) throws {
         guard let wanted, wanted != current else { return }
-        throw ErrorCode.conflict.error(
-            "\(id) has changed: it has \(current), not \(wanted); fetch it again",
-            ["id": .string(id.text), "revision": .string(current.description)]
-        )
+        throw ChangeError.changed(id, current: current, expected: wanted)
     }
 
     // MARK: Touching
@@ -218,7 +208,7 @@ struct ChangeTransaction<State: LibraryState> {
     mutating func bind(_ ref: String?, to id: ObjectID, isDuplicate: Bool = false) throws {
         guard let ref else { return }
         guard !placeholders.contains(where: { $0.ref == ref }) else {
-            throw ErrorCode.invalidParams.error("the ref \"\(ref)\" is used twice", ["ref": .string(ref)])
+            throw ChangeError.duplicateReference(ref)
         }
         placeholders.append((ref, id))
         if isDuplicate { duplicates.append(ref) }
@@ -234,18 +224,6 @@ struct ChangeTransaction<State: LibraryState> {
 
     private func checkLimit() throws {
         guard assets.count + collections.count + lists.count > limit else { return }
-        throw ErrorCode.limitExceeded.error(
-            "the transaction touches more than \(limit) assets and collections; split it",
-            ["limit": JSON(limit)]
-        )
-    }
-}
-
-extension RPCError {
-    /// Returns the error with the index of the request that caused it, unless it has one already.
-    func about(request index: Int) -> RPCError {
-        var error = self
-        if error.data["request"] == nil { error.data["request"] = JSON(index) }
-        return error
+        throw ChangeError.tooManyObjects(limit: limit)
     }
 }

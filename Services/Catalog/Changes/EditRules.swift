@@ -1,5 +1,3 @@
-import Contracts
-import JSONValue
 import PhotoModel
 
 extension Asset {
@@ -17,21 +15,12 @@ extension Asset {
             return
         }
         guard token.asset == id else {
-            throw ErrorCode.invalidParams.error(
-                "the inputToken is for \(token.asset), the edit is for \(id)",
-                ["parameter": "inputToken"]
-            )
+            throw ChangeError.foreignInputToken(of: token.asset, edit: id)
         }
         guard token.contentRevision == contentRevision,
             resource(of: token.base).contains(where: { $0.digest == token.digest })
         else {
-            throw ErrorCode.conflict.error(
-                "\(id) has changed since the edit began: call editing.begin again",
-                [
-                    "id": .string(id.text), "revision": .string(revision.description),
-                    "contentRevision": .string(contentRevision.description),
-                ]
-            )
+            throw ChangeError.outdatedInputToken(id, revision: revision, contentRevision: contentRevision)
         }
         switch token.base {
         case .original: resources.removeAll { $0.type == .adjustmentBasePhoto }
@@ -54,10 +43,7 @@ extension Asset {
     mutating func choose(_ choice: OriginalChoice?) throws -> Bool {
         guard let choice else { return false }
         guard let chosen = originalChoices[choice] else {
-            throw ErrorCode.requestNotSupported.error(
-                "\(id) does not have both a RAW and a compressed original: omit base",
-                ["id": .string(id.text)]
-            )
+            throw ChangeError.noOriginalChoice(id)
         }
         guard chosen.type != .photo else { return false }
         for index in resources.indices {

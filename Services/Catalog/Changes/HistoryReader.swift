@@ -1,5 +1,5 @@
-import Contracts
 import JSONValue
+import Contracts
 import Messaging
 import PhotoModel
 
@@ -55,9 +55,7 @@ struct HistoryReader: Sendable {
     /// - Throws: `invalid_options` on a REQ socket, `token_expired`
     func follow(_ request: ChangesFollow, _ context: RequestContext) async throws -> Reply {
         guard context.acceptsNotifications else {
-            throw ErrorCode.invalidOptions.error(
-                "changes.follow needs a DEALER socket; a REQ socket polls changes.since"
-            )
+            throw ChangeError.followWithoutNotifications
         }
         let head = try await store.read { try $0.head() }
         let start = request.token ?? head.token

@@ -1,5 +1,3 @@
-import Contracts
-import JSONValue
 import PhotoModel
 
 /// The steps of one request, applied to the list as the client saw it, and their outcome (T-13 to T-16).
@@ -27,10 +25,7 @@ struct MemberEditPlan {
         isMember: (ObjectID) throws -> Bool
     ) throws {
         guard snapshot != nil || isNew else {
-            throw ErrorCode.snapshotRequired.error(
-                "indexes need the state of the list that they refer to: pass it as snapshot, with the token of "
-                    + "the result that they were read from"
-            )
+            throw ChangeError.noSnapshot
         }
         self.snapshot = snapshot ?? .empty
         list = Array(0..<self.snapshot.count)
@@ -66,10 +61,10 @@ struct MemberEditPlan {
         case .remove(let ids): try remove(Set(ids.map { try number(of: $0) }))
         case .insert(let members, let at):
             guard members.count == at.count else {
-                throw ErrorCode.invalidParams.error("insert needs one index for each member")
+                throw ChangeError.insertCountDiffers
             }
             let numbers = try unique(members, resolve).map { try number(of: $0) }
-            guard numbers.count == at.count else { throw ErrorCode.invalidParams.error("a member is given twice") }
+            guard numbers.count == at.count else { throw ChangeError.duplicateMember }
             let moved = Set(numbers)
             list.removeAll(where: moved.contains)
             for (number, index) in zip(numbers, at) {
@@ -87,11 +82,11 @@ struct MemberEditPlan {
             for number in taken { place(number) }
         case .replace(let at, let members):
             guard members.count == at.count else {
-                throw ErrorCode.invalidParams.error("replace needs one member for each index")
+                throw ChangeError.replaceCountDiffers
             }
             try check(at)
             let numbers = try unique(members, resolve).map { try number(of: $0) }
-            guard numbers.count == at.count else { throw ErrorCode.invalidParams.error("a member is given twice") }
+            guard numbers.count == at.count else { throw ChangeError.duplicateMember }
             let left = Set(at.map { list[$0] }).subtracting(numbers)
             for (index, number) in zip(at, numbers) { list[index] = number }
             // A member that is also elsewhere in the list remains only where it was put.
@@ -136,16 +131,13 @@ struct MemberEditPlan {
 
     private func check(_ indexes: [Int]) throws {
         guard zip(indexes, indexes.dropFirst()).allSatisfy({ $0 < $1 }) else {
-            throw ErrorCode.invalidParams.error("indexes must be in ascending order, without duplicates")
+            throw ChangeError.unorderedIndexes
         }
         if let index = indexes.last, index >= list.count { throw outOfRange(index) }
     }
 
-    private func outOfRange(_ index: Int) -> RPCError {
-        ErrorCode.rangeError.error(
-            "index \(index) is beyond the end: the list has \(list.count) members there",
-            ["index": JSON(index), "count": JSON(list.count)]
-        )
+    private func outOfRange(_ index: Int) -> ChangeError {
+        .indexOutOfRange(index, count: list.count)
     }
 
     // MARK: Outcome

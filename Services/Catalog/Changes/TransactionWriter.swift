@@ -194,19 +194,16 @@ final class TransactionWriter: Sendable {
 
     private func failure(_ error: any Error) -> WriteFailure {
         switch error {
-        case is RPCError, is CatalogError: return .refused(CatalogErrorMapping.rpcError(error))
+        case is RPCError, is any RefusedRequest: return .refused(CatalogErrorMapping.rpcError(error))
         case is MissingMetadataError: return .factsNeeded
         default:
             logger.error("a transaction failed", metadata: ["error": "\(error)"])
-            return .refused(ErrorCode.internalError.error("the transaction failed; see the catalog's log"))
+            return .refused(CatalogErrorMapping.rpcError(CatalogError.transactionFailed))
         }
     }
 
     private func rpcError(forBatch error: any Error) -> RPCError {
-        guard let error = store.storageError(error) else {
-            return ErrorCode.internalError.error("the commit failed; see the catalog's log")
-        }
-        return error.rpcError
+        CatalogErrorMapping.rpcError(store.storageError(error) ?? CatalogError.commitFailed)
     }
 
     // MARK: Retention

@@ -12,17 +12,14 @@ extension FetchEngine {
         if let described = request.fetch, let fetch {
             let isHeld = described.container?.isTransient == true
             guard !isHeld, fetch.kind.isFollowable else {
-                throw ErrorCode.notObservable.error(
-                    "change records do not tell how a transient collection changes; compare two results of it by "
-                        + "details.diff"
-                )
+                throw FetchError.notFollowable
             }
         }
         return try await store.read { [cache] reader in
             let (head, from) = try Self.moment(request.from, reader)
             let (_, to) = try Self.moment(request.to, reader)
             guard from.sequence <= to.sequence else {
-                throw ErrorCode.invalidOptions.error("from is later than to; exchange them")
+                throw FetchError.rangeReversed
             }
             var result = ChangesDetails.Result(from: from, to: to)
             if let fetch {
@@ -58,10 +55,7 @@ extension FetchEngine {
             try resolved(request.from.fetch, owner: owner), try resolved(request.to.fetch, owner: owner)
         )
         guard before.kind.entityClass == after.kind.entityClass else {
-            throw ErrorCode.invalidOptions.error(
-                "from is a result of \(before.kind.entityClass.rawValue), to of \(after.kind.entityClass.rawValue); "
-                    + "give two results of one class"
-            )
+            throw FetchError.differentClasses(before.kind.entityClass, after.kind.entityClass)
         }
         let members = (
             before: try transientMembers(of: before, owner: owner), after: try transientMembers(of: after, owner: owner)

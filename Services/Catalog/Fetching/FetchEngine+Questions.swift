@@ -153,7 +153,7 @@ extension FetchEngine {
         let seen = try resolved(fetch ?? description, owner: owner)
         switch seen.kind {
         case .assets(.collection(id)), .children(of: id): break
-        default: throw ErrorCode.invalidOptions.error("snapshotFetch must be a fetch of the members of \(id)")
+        default: throw FetchError.foreignSnapshot(id)
         }
         return try await store.read { [cache] reader in
             let (head, token) = try Self.moment(token, reader)
@@ -164,11 +164,7 @@ extension FetchEngine {
             let rows = ResultRows(reader: reader, head: head, cache: cache)
             let array = try rows.window(of: seen, at: token.sequence)
             guard array.count <= Self.maxSnapshot else {
-                throw ErrorCode.limitExceeded.error(
-                    "\(id) has \(array.count) members; index operations are limited to \(Self.maxSnapshot), name "
-                        + "members by their identifiers",
-                    ["limit": JSON(Self.maxSnapshot)]
-                )
+                throw FetchError.snapshotTooLarge(id, count: array.count, limit: Self.maxSnapshot)
             }
             return SnapshotList(try reader.assets.identifiers(Array(array)))
         }

@@ -1,5 +1,3 @@
-import Contracts
-import JSONValue
 import PhotoModel
 
 /// The members of a result with transient collections or lists of a client, which the database does not have.
@@ -51,10 +49,7 @@ extension FetchEngine {
             numbers.formUnion(try rows.rows(of: members, at: sequence))
             let limit = transients.limits.membersPerIdentity
             guard numbers.count + assets.count <= limit else {
-                throw ErrorCode.limitExceeded.error(
-                    "the collections of \(list) have more than \(limit) assets; fetch in each of them",
-                    ["limit": .int(Int64(limit))]
-                )
+                throw FetchError.tooManyAssets(list, limit: limit)
             }
         }
         assets.formUnion(try rows.reader.assets.identifiersByRow(numbers).values)

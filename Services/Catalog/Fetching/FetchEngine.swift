@@ -96,7 +96,7 @@ final class FetchEngine: Sendable {
     private func resolvedAssets(_ request: FetchAssets, _ owner: String) throws -> Fetch {
         let fetch = try resolved(request.fetch, owner: owner)
         guard fetch.kind.entityClass == .asset else {
-            throw ErrorCode.invalidOptions.error("fetch.assets accepts the kind assets")
+            throw FetchError.wrongKind(method: "fetch.assets", accepted: "kind assets")
         }
         return fetch
     }
@@ -136,7 +136,7 @@ final class FetchEngine: Sendable {
     func objects(_ request: FetchObjects, owner: String = "") async throws -> FetchAssets.Result {
         let fetch = try resolved(request.fetch, owner: owner)
         guard fetch.kind.entityClass == .asset else {
-            throw ErrorCode.invalidOptions.error("fetch.objects accepts the kind assets")
+            throw FetchError.wrongKind(method: "fetch.objects", accepted: "kind assets")
         }
         return try await store.read { [cache] reader in
             let (head, token) = try Self.moment(request.token, reader)
@@ -145,10 +145,7 @@ final class FetchEngine: Sendable {
             let array = try rows.window(of: fetch, at: token.sequence)
             let page = try Set(request.at).sorted().map { index in
                 guard index < array.count else {
-                    throw ErrorCode.rangeError.error(
-                        "index \(index) is beyond the end: the result has \(array.count) objects",
-                        ["index": JSON(index), "count": JSON(array.count)]
-                    )
+                    throw FetchError.indexOutOfRange(index, count: array.count)
                 }
                 return array[array.startIndex + index]
             }
@@ -165,7 +162,7 @@ final class FetchEngine: Sendable {
     func collections(_ request: FetchCollections, owner: String = "") async throws -> FetchCollections.Result {
         let fetch = try resolved(request.fetch, owner: owner)
         guard [.assetCollection, .collection].contains(fetch.kind.entityClass) else {
-            throw ErrorCode.invalidOptions.error("fetch.collections accepts the kinds collections and children")
+            throw FetchError.wrongKind(method: "fetch.collections", accepted: "kinds collections and children")
         }
         let members = try transientMembers(of: fetch, owner: owner)
         return try await store.read { reader in
@@ -187,7 +184,7 @@ final class FetchEngine: Sendable {
     func lists(_ request: FetchLists, owner: String = "") async throws -> FetchLists.Result {
         let fetch = try Fetch(request.fetch)
         guard fetch.kind.entityClass == .collectionList else {
-            throw ErrorCode.invalidOptions.error("fetch.lists accepts the kind lists")
+            throw FetchError.wrongKind(method: "fetch.lists", accepted: "kind lists")
         }
         let members = try transientMembers(of: fetch, owner: owner)
         return try await store.read { reader in

@@ -1,6 +1,6 @@
+import JSONValue
 import Basics
 import Contracts
-import JSONValue
 import Messaging
 import PhotoModel
 
@@ -22,11 +22,11 @@ struct KeyDelivery: Sendable {
 
     func keys(_ request: FetchKeys, _ context: RequestContext) async throws -> Reply {
         guard context.acceptsNotifications else {
-            throw ErrorCode.invalidOptions.error("fetch.keys needs a DEALER socket; on a REQ socket request pages")
+            throw FetchError.keysWithoutNotifications
         }
         let fetch = try Fetch(request.fetch)
         guard fetch.kind.isFollowable else {
-            throw ErrorCode.notObservable.error("fetch.keys does not support this fetch; request pages")
+            throw FetchError.noKeys
         }
         let keys = try await read(fetch, request)
         for chunk in keys.chunks {
@@ -55,10 +55,7 @@ struct KeyDelivery: Sendable {
             }
             if let scope = try past.scope(of: fetch) {
                 guard scope.count <= FetchKeys.maxScope else {
-                    throw ErrorCode.limitExceeded.error(
-                        "more than \(FetchKeys.maxScope) albums and folders are below the folder; observe a smaller one",
-                        ["limit": JSON(FetchKeys.maxScope)]
-                    )
+                    throw FetchError.scopeTooLarge(limit: FetchKeys.maxScope)
                 }
                 keys.scope = Array(scope)
             }
@@ -68,11 +65,7 @@ struct KeyDelivery: Sendable {
                 keys.count += 1
                 total += key.bytes.count + 4
                 guard keys.count <= maxCount, total <= maxBytes else {
-                    throw ErrorCode.limitExceeded.error(
-                        "the result has more than \(maxCount) keys, or their bytes more than \(maxBytes); "
-                            + "narrow the fetch, or read pages with fetch.assets and members [\"id\"]",
-                        ["limit": JSON(maxCount)]
-                    )
+                    throw FetchError.tooManyKeys(limit: maxCount, maxBytes: maxBytes)
                 }
                 if chunk.count + key.bytes.count + 4 > chunkBytes, !chunk.isEmpty {
                     keys.chunks.append(chunk)

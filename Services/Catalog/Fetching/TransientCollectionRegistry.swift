@@ -1,7 +1,6 @@
 import Basics
 import Contracts
 import Hosting
-import JSONValue
 import PhotoModel
 import Synchronization
 
@@ -62,11 +61,11 @@ final class TransientCollectionRegistry: Sendable {
         _ members: [ObjectID],
         title: String? = nil,
         owner: String
-    ) throws(RPCError) -> ObjectID {
+    ) throws(FetchError) -> ObjectID {
         var random = SystemRandomNumberGenerator()
         let id = ObjectID.transient(kind, using: &random)
         let now = clock.nowMicroseconds()
-        try state.withLock { state throws(RPCError) in
+        try state.withLock { state throws(FetchError) in
             for expired in state.leases.expired(now: now) { state.remove(expired) }
             let own = state.leases.keys(of: owner).compactMap { state.held[$0]?.members }
             let all = state.held.values.reduce(0) { $0 + $1.members.count }
@@ -74,11 +73,7 @@ final class TransientCollectionRegistry: Sendable {
                 own.reduce(0, { $0 + $1.count }) + members.count <= limits.membersPerIdentity,
                 all + members.count <= limits.members
             else {
-                throw ErrorCode.limitExceeded.error(
-                    "an identity may have \(limits.perIdentity) transient collections with \(limits.membersPerIdentity) "
-                        + "members in all; release some",
-                    ["limit": JSON(limits.perIdentity)]
-                )
+                throw FetchError.tooManyTransients(limit: limits.perIdentity, members: limits.membersPerIdentity)
             }
             state.leases.insert(id, owner: owner, now: now)
             state.held[id] = Held(members: members, title: title, creationDate: wallClock())
@@ -89,12 +84,9 @@ final class TransientCollectionRegistry: Sendable {
     /// Returns the members of a client's collection, and renews its lease.
     ///
     /// - Throws: `handle_expired`, also for collections of other identities
-    func members(of id: ObjectID, owner: String) throws(RPCError) -> [ObjectID] {
+    func members(of id: ObjectID, owner: String) throws(FetchError) -> [ObjectID] {
         guard let held = held(id, owner: owner) else {
-            throw ErrorCode.handleExpired.error(
-                "\(id) has expired; create it again with transient.create",
-                ["id": .string(id.text)]
-            )
+            throw FetchError.expired(id)
         }
         return held.members
     }
@@ -128,7 +120,8 @@ final class TransientCollectionRegistry: Sendable {
     /// collections in them: stored collections and lists, and assets, each once.
     ///
     /// - Throws: `handle_expired` if the list itself has expired; expired ones in it are left out
-    func contents(of list: ObjectID, owner: String) throws(RPCError) -> (stored: Set<ObjectID>, assets: Set<ObjectID>) {
+    func contents(of list: ObjectID, owner: String) throws(FetchError) -> (stored: Set<ObjectID>, assets: Set<ObjectID>)
+    {
         var (stored, assets, seen): (Set<ObjectID>, Set<ObjectID>, Set<ObjectID>) = ([], [], [list])
         var open = try members(of: list, owner: owner)
         while let id = open.popLast() {
@@ -152,14 +145,14 @@ extension FetchEngine {
     /// Creates a transient collection from the given identifiers, or from concatenated results (S-32).
     func createTransient(_ request: CreateTransient, owner: String) async throws -> CreateTransient.Result {
         guard (request.ids == nil) != request.results.isEmpty else {
-            throw ErrorCode.invalidOptions.error("a transient collection has either ids or results")
+            throw FetchError.idsAndResults
         }
         var members = request.ids ?? []
         for reference in request.results { members += try await identifiers(of: reference, owner: owner) }
         members = IDList(members).ids
         let isOfAssets = members.allSatisfy { $0.kind == .asset }
         guard isOfAssets || members.allSatisfy({ $0.kind != .asset }) else {
-            throw ErrorCode.invalidOptions.error("a collection holds assets, a list holds collections and lists")
+            throw FetchError.mixedMembers
         }
         if request.ids != nil { try await requireAll(members, owner: owner) }
         let isList = !isOfAssets || (members.isEmpty && request.results.contains { $0.fetch.kind != .assets })
@@ -214,10 +207,7 @@ extension FetchEngine {
             let fetch = try self.expanded(fetch, owner: owner, rows, at: token.sequence)
             let array = try rows.window(of: fetch, at: token.sequence)
             guard array.count <= most else {
-                throw ErrorCode.limitExceeded.error(
-                    "the result has \(array.count) members, a transient collection at most \(most)",
-                    ["limit": JSON(most)]
-                )
+                throw FetchError.resultTooLarge(count: array.count, limit: most)
             }
             return try reader.assets.identifiers(Array(array))
         }

@@ -46,7 +46,7 @@ final class BackupService: Sendable {
     ) async throws -> BackupLibrary.Result {
         let target = try target(request, context.identity)
         guard isBusy.compareExchange(expected: false, desired: true, ordering: .relaxed).exchanged else {
-            throw ErrorCode.busy.error("another backup is running; try again when it is done")
+            throw MaintenanceError.backupRunning
         }
         defer { isBusy.store(false, ordering: .relaxed) }
         resources.pinCollection()
@@ -55,7 +55,7 @@ final class BackupService: Sendable {
             return try await run(target, request, context.notifier)
         } catch let error as StorageError {
             logger.error("a backup failed", metadata: ["target": "\(target.path)", "error": "\(error)"])
-            throw Self.rpcError(error, target.path)
+            throw MaintenanceError.backupFailed(error, target: target.path)
         }
     }
 
@@ -64,24 +64,19 @@ final class BackupService: Sendable {
         try ServiceIdentities.checkOwner(identity, to: "make a backup")
         let path = request.target
         guard path.hasPrefix("/"), !path.utf8.contains(0), !path.split(separator: "/").contains("..") else {
-            throw ErrorCode.invalidParams.error(
-                "the target must be an absolute path without ..",
-                ["parameter": "target"]
-            )
+            throw MaintenanceError.targetNotAbsolute
         }
         let library = store.path.split(separator: "/").dropLast()
         guard !path.split(separator: "/").starts(with: library) else {
-            throw ErrorCode.invalidOptions.error("the target is inside the library's own folder; choose another")
+            throw MaintenanceError.targetInLibrary
         }
         if mkdir(path, 0o700) != 0, errno != EEXIST {
             let reason = String(cString: strerror(errno))
-            throw ErrorCode.invalidOptions.error("\(path) cannot be created: \(reason); create its parent folder first")
+            throw MaintenanceError.targetNotCreated(path, reason: reason)
         }
         let folder = BackupFolder(path: path)
         guard folder.isUsable() else {
-            throw ErrorCode.invalidOptions.error(
-                "\(path) is neither empty nor an earlier backup; choose another folder"
-            )
+            throw MaintenanceError.targetNotEmpty(path)
         }
         return folder
     }
@@ -200,16 +195,5 @@ final class BackupService: Sendable {
             try target.removeReference(of: digest)
         }
         return others.count
-    }
-
-    private static func rpcError(_ error: StorageError, _ target: String) -> RPCError {
-        switch error {
-        case .notEnoughSpace:
-            ErrorCode.notEnoughSpace.error("the disk of \(target) is full; free some space and start the backup again")
-        case .inUse(let message): ErrorCode.busy.error(message)
-        case .resourceChanged, .notFound:
-            ErrorCode.resourceChanged.error("a resource of the library is damaged: \(error.message)")
-        default: ErrorCode.internalError.error("the backup failed: \(error.message)")
-        }
     }
 }

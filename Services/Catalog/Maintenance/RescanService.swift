@@ -35,11 +35,11 @@ final class RescanService: Sendable {
         _ context: RequestContext
     ) async throws -> RescanLibrary.Result {
         guard context.identity.hasPrefix("uid:") else {
-            throw ErrorCode.accessDenied.error("paths are accepted over ipc only")
+            throw MaintenanceError.rescanOverNetwork
         }
         let folders = try folders(request.root)
         guard isBusy.compareExchange(expected: false, desired: true, ordering: .relaxed).exchanged else {
-            throw ErrorCode.busy.error("another rescan is running; try again when it is done")
+            throw MaintenanceError.rescanRunning
         }
         defer { isBusy.store(false, ordering: .relaxed) }
         // Only the newest progress report matters to a client that reads slowly.
@@ -79,25 +79,16 @@ final class RescanService: Sendable {
 
     private func folders(_ named: String?) throws -> [String] {
         let configured = roots.map { root in root.count > 1 && root.hasSuffix("/") ? String(root.dropLast()) : root }
-        guard !configured.isEmpty else { throw Self.noRoots }
+        guard !configured.isEmpty else { throw MaintenanceError.noImportFolder }
         guard var folder = named else { return configured }
         while folder.count > 1, folder.hasSuffix("/") { folder.removeLast() }
         guard !folder.split(separator: "/").contains(".."),
             configured.contains(where: { ReferenceScan.isBelow(folder, $0) })
         else {
-            throw ErrorCode.accessDenied.error(
-                "\(folder) is not below a configured import folder",
-                ["path": .string(folder), "allowed": JSON(configured)]
-            )
+            throw MaintenanceError.notBelowImportFolder(folder, allowed: configured)
         }
         return [folder]
     }
-
-    /// Files may be referenced only below folders that the catalog's owner configured.
-    static let noRoots = ErrorCode.accessDenied.error(
-        "no import folder is configured; start the catalog with --import-root FOLDER, or set "
-            + "SAFELIGHT_IMPORT_ROOTS for all services"
-    )
 
     private final class StopFlag: Sendable {
         private let state = Mutex(false)

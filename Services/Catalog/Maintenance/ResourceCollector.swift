@@ -87,9 +87,7 @@ final class ResourceCollector: Service, Sendable {
     func collect(_ request: CollectLibrary, identity: String) async throws -> CollectLibrary.Result {
         try ServiceIdentities.checkOwner(identity, to: "collect bytes")
         if !request.isDryRun, resources.isHeld {
-            throw ErrorCode.busy.error(
-                "nothing is removed while a backup is running; try again when it is done"
-            )
+            throw MaintenanceError.collectionDuringBackup
         }
         var result = CollectLibrary.Result()
         for part in ResourceStore.parts {

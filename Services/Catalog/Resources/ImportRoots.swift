@@ -1,6 +1,4 @@
-import Contracts
 import Glibc
-import JSONValue
 import Storage
 
 /// The files of this machine that a request may name.
@@ -14,19 +12,19 @@ struct ImportRoots: Sendable {
     private let ownIdentity: String
 
     /// - Throws: `invalid_options` if a folder cannot be opened
-    init(_ folders: [String], ownUID: UInt32 = geteuid()) throws(RPCError) {
+    init(_ folders: [String], ownUID: UInt32 = geteuid()) throws(ResourceError) {
         do throws(StorageError) {
             fence = try PathAllowlist(roots: folders.isEmpty ? ["/"] : folders)
         } catch {
-            throw ErrorCode.invalidOptions.error("--import-root: \(error)")
+            throw ResourceError.importFolderNotOpened(error)
         }
         ownIdentity = "uid:\(ownUID)"
         onlyIdentity = folders.isEmpty ? ownIdentity : nil
     }
 
     /// Refuses to reference files unless the import folders were configured.
-    func requireConfigured() throws(RPCError) {
-        if onlyIdentity != nil { throw RescanService.noRoots }
+    func requireConfigured() throws(MaintenanceError) {
+        if onlyIdentity != nil { throw .noImportFolder }
     }
 
     /// Checks that a file may be removed after it was ingested (T-21): the request comes from the service's own user,
@@ -35,14 +33,11 @@ struct ImportRoots: Sendable {
     /// - Throws: `access_denied`, `request_not_supported`
     func requireMovable(_ file: ResourceFile, _ path: String, for identity: String) throws -> FileIdentity {
         guard identity == ownIdentity else {
-            throw ErrorCode.accessDenied.error("\(identity) may not have files moved; use copy instead")
+            throw ResourceError.moveDenied(identity: identity)
         }
         var status = stat()
         guard fstat(file.descriptor, &status) == 0, status.st_nlink == 1 else {
-            throw ErrorCode.requestNotSupported.error(
-                "\(path) has other hard links, so it cannot be moved; use copy instead",
-                ["path": .string(path)]
-            )
+            throw ResourceError.hasOtherLinks(path: path)
         }
         return try FileIdentity(of: file)
     }
@@ -54,31 +49,23 @@ struct ImportRoots: Sendable {
     /// Opens a regular file for reading. No symbolic link on the path may lead out of the allowed folder.
     ///
     /// - Throws: `access_denied`, `invalid_params`, `invalid_resource`
-    func open(_ path: String, for identity: String) throws(RPCError) -> ResourceFile {
+    func open(_ path: String, for identity: String) throws(ResourceError) -> ResourceFile {
         guard identity.hasPrefix("uid:") else {
-            throw ErrorCode.accessDenied.error("paths are accepted over ipc only; send the bytes, or upload them")
+            throw ResourceError.pathOverNetwork
         }
         guard onlyIdentity == nil || identity == onlyIdentity else {
-            throw ErrorCode.accessDenied.error(
-                "\(identity) may not name files here; start the catalog with --import-root"
-            )
+            throw ResourceError.pathDenied(identity: identity)
         }
         guard path.hasPrefix("/"), !path.utf8.contains(0) else {
-            throw ErrorCode.invalidParams.error("a path must be absolute: \(path.prefix(200))", ["path": .string(path)])
+            throw ResourceError.pathNotAbsolute(path)
         }
         do throws(StorageError) {
             return try fence.open(path)
         } catch {
             if case .invalid = error, onlyIdentity == nil {
-                throw ErrorCode.accessDenied.error(
-                    "\(path) is not below a configured import folder",
-                    ["path": .string(path)]
-                )
+                throw ResourceError.notBelowImportFolder(path: path)
             }
-            throw ErrorCode.invalidResource.error(
-                "\(path) cannot be imported: \(error)",
-                ["file": .string(path), "reason": .string("\(error)")]
-            )
+            throw ResourceError.unreadable(file: path, reason: "\(error)")
         }
     }
 }

@@ -1,5 +1,4 @@
 import Basics
-import Contracts
 import Glibc
 import Hosting
 import JSONValue
@@ -47,28 +46,13 @@ struct MetadataExtractor: Sendable {
             }
             return ExtractedMetadata(facts)
         } catch {
-            throw Self.rpcError(error, name)
+            throw ResourceError.notRead(error, file: name)
         }
     }
 
     private func check(_ digest: ResourceDigest, _ name: String) throws {
         guard let entry = quarantine.entry(digest.text) else { return }
-        var refusal = entry.rpcError(of: name)
-        refusal.data["file"] = .string(name)
-        throw refusal
-    }
-
-    private static func rpcError(_ failure: WorkerFailure, _ name: String) -> RPCError {
-        let data: JSONObject = ["file": .string(name), "reason": .string(failure.message)]
-        return switch failure {
-        case .crashed, .killed, .exited: ErrorCode.workerCrashed.error("\(name): \(failure.message)", data)
-        case .timedOut: ErrorCode.workerTimeout.error("\(name): \(failure.message)", data)
-        case .queueFull: ErrorCode.busy.error(failure.message)
-        case .unavailable: ErrorCode.unavailable.error(failure.message)
-        case .cancelled: ErrorCode.userCancelled.error("the request was cancelled")
-        case .refused, .resultTooLarge, .malformedResult:
-            ErrorCode.invalidResource.error("\(name) cannot be imported: \(failure.message)", data)
-        }
+        throw ResourceError.quarantined(entry, file: name)
     }
 
     /// Handles a job in the worker process; blocks while it reads.
@@ -157,9 +141,7 @@ struct MetadataExtractor: Sendable {
             }
             return facts
         } catch {
-            var refusal = Self.rpcError(error, name)
-            refusal.data["sidecar"] = true
-            throw refusal
+            throw ResourceError.notRead(error, file: name, isSidecar: true)
         }
     }
 

@@ -145,9 +145,7 @@ final class MetadataRereader: Service, Sendable {
             let name = original.originalFilename ?? asset.originalFilename ?? digest.text
             let facts = try await extractor.facts(of: digest, name: name, type: type)
             return RereadMetadata(asset: asset.id, digest: original.digest, facts: facts)
-        } catch let error as RPCError
-            where [ErrorCode.busy, .unavailable, .userCancelled].contains(where: { $0.code == error.code })
-        {
+        } catch let error as ResourceError where error.isTemporary {
             throw error
         } catch {
             state.withLock { $0.unreadable += 1 }

@@ -1,5 +1,4 @@
 import Contracts
-import JSONValue
 import PhotoModel
 import Storage
 import Synchronization
@@ -51,7 +50,7 @@ final class Quarantine: Sendable {
     /// Counts a failure, and quarantines the bytes when there were enough.
     func report(_ fault: ReportWorkerFault) async throws -> ReportWorkerFault.Result {
         guard ResourceDigest(fault.digest) != nil else {
-            throw ErrorCode.invalidParams.error("a digest must have 64 hexadecimal digits", ["parameter": "digest"])
+            throw ResourceError.malformedDigest
         }
         let date = now()
         return try await store.changeQuarantine { [self] quarantine in

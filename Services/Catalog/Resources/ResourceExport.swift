@@ -1,6 +1,6 @@
+import JSONValue
 import Contracts
 import Hosting
-import JSONValue
 import Messaging
 import PhotoModel
 import Storage
@@ -18,11 +18,7 @@ struct ResourceExport: Sendable {
         let file = try await blockingIO.run(for: source) { [resources] in try resources.open(digest) }
         guard let path = request.path else {
             guard file.size <= Int64(ReadResource.maxReplyBytes) else {
-                throw ErrorCode.limitExceeded.error(
-                    "the \(resource.type.rawValue) of \(request.asset) has \(file.size) bytes and a response carries"
-                        + " \(ReadResource.maxReplyBytes): give a path, or use resource.read",
-                    ["limit": JSON(ReadResource.maxReplyBytes), "bytes": .int(file.size)]
-                )
+                throw ResourceError.exportTooLarge(request.asset, resource.type, bytes: file.size)
             }
             // Verified against its digest.
             let bytes = try await blockingIO.run(for: source) { try file.readAll(limit: file.size) }
@@ -31,7 +27,7 @@ struct ResourceExport: Sendable {
         do {
             try await write(file, to: path, replaces: request.replaces, source)
         } catch let error as StorageError {
-            throw Self.rpcError(error, path)
+            throw ResourceError.exportFailed(error, path: path)
         }
         return Reply(ExportResource.Result(resource: resource, path: path).json)
     }
@@ -41,28 +37,19 @@ struct ResourceExport: Sendable {
         try ServiceIdentities.checkOwner(identity, to: "export to a path")
         let parts = path.split(separator: "/")
         guard path.hasPrefix("/"), !path.hasSuffix("/"), !path.utf8.contains(0), !parts.contains("..") else {
-            throw ErrorCode.invalidParams.error("path must be an absolute path without ..", ["parameter": "path"])
+            throw ResourceError.exportPathNotAbsolute
         }
         guard !parts.starts(with: store.path.split(separator: "/").dropLast()) else {
-            throw ErrorCode.invalidOptions.error(
-                "the path is inside the library's own folder; choose another",
-                ["parameter": "path"]
-            )
+            throw ResourceError.exportInLibrary
         }
     }
 
     private func resource(_ request: ExportResource) async throws -> (AssetResource, ResourceDigest) {
         guard let asset = try await store.read({ try $0.assets.asset(request.asset) }) else {
-            throw ErrorCode.identifierNotFound.error(
-                "there is no asset with the identifier \(request.asset)",
-                ["id": .string(request.asset.text)]
-            )
+            throw ResourceError.noAsset(request.asset)
         }
         guard let resource = asset.resource(request.type), let digest = ResourceDigest(resource.digest) else {
-            throw ErrorCode.missingResource.error(
-                "\(asset.id) has no resource \(request.type.rawValue)",
-                ["allowed": JSON(asset.resources.map(\.type.rawValue))]
-            )
+            throw ResourceError.noResource(asset.id, request.type, available: asset.resources.map(\.type))
         }
         return (resource, digest)
     }
@@ -82,18 +69,6 @@ struct ResourceExport: Sendable {
                 export.cancel()
                 throw error
             }
-        }
-    }
-
-    private static func rpcError(_ error: StorageError, _ path: String) -> RPCError {
-        switch error {
-        case .notEnoughSpace:
-            ErrorCode.notEnoughSpace.error("the disk of \(path) is full; free some space and export again")
-        case .resourceChanged(let message): ErrorCode.resourceChanged.error(message)
-        case .notFound:
-            ErrorCode.invalidOptions.error("the folder of \(path) does not exist; create it", ["parameter": "path"])
-        case .invalid(let message): ErrorCode.invalidOptions.error(message, ["parameter": "path"])
-        default: ErrorCode.invalidOptions.error("\(path) cannot be written: \(error.message)", ["parameter": "path"])
         }
     }
 }

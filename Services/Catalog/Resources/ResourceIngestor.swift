@@ -1,7 +1,5 @@
 import Basics
-import Contracts
 import Hosting
-import JSONValue
 import Logging
 import Messaging
 import Metadata
@@ -113,10 +111,7 @@ struct ResourceIngestor: Sendable {
         render.type = render.facts?.mediaType == .video ? .fullSizeVideo : .fullSizePhoto
         try Self.check(render)
         guard render.facts?.orientation == 1 else {
-            throw ErrorCode.invalidResource.error(
-                "the render is not upright: rotate its pixels and set the orientation to 1",
-                ["file": .string(render.name)]
-            )
+            throw ResourceError.renderNotUpright(file: render.name)
         }
         return render
     }
@@ -126,26 +121,18 @@ struct ResourceIngestor: Sendable {
         let type = render.facts?.contentType ?? ""
         let supported = RenderType.supported(for: render.facts?.mediaType ?? .image)
         guard supported.contains(type) else {
-            throw ErrorCode.unsupportedFormat.error(
-                "a render of the type \(type) is not supported; send one of " + supported.joined(separator: ", "),
-                ["supported": JSON(supported)]
-            )
+            throw ResourceError.renderNotSupported(type: type, supported: supported)
         }
     }
 
     private func check(_ resources: [NewResource]) throws {
         try ResourceRules.check(resources.map(\.type))
         guard resources.allSatisfy({ !$0.isMoved || ($0.path != nil && !$0.isReferenced) }) else {
-            throw ErrorCode.invalidParams.error("only a path that is copied can be moved", ["parameter": "move"])
+            throw ResourceError.moveWithoutCopy
         }
         for resource in resources {
             guard ResourceRules.accepted.contains(resource.type) else {
-                let names = ResourceRules.accepted.map(\.rawValue)
-                throw ErrorCode.unsupportedFormat.error(
-                    "resources of the type \(resource.type.rawValue) cannot be sent with a new asset; send "
-                        + names.joined(separator: ", "),
-                    ["allowed": JSON(names)]
-                )
+                throw ResourceError.typeNotAccepted(resource.type)
             }
         }
     }
@@ -203,7 +190,7 @@ struct ResourceIngestor: Sendable {
         var path: String?
         var identity: FileIdentity?
         guard !resource.isReferenced || resource.path != nil else {
-            throw ErrorCode.invalidParams.error("only a path can be referenced", ["parameter": "reference"])
+            throw ResourceError.referenceWithoutPath
         }
         // The source of a move is removed, so the stored bytes must be verified first.
         let verifies = resource.verifies || resource.isMoved
@@ -239,13 +226,10 @@ struct ResourceIngestor: Sendable {
                     )
                     : try await blockingIO.copy(file, into: resources, limit: maxBytes, verifies: verifies, for: source)
             } catch StorageError.tooLarge(let reason) {
-                throw ErrorCode.invalidResource.error(
-                    "\(named) cannot be imported: \(reason)",
-                    ["file": .string(named), "reason": .string(reason)]
-                )
+                throw ResourceError.unreadable(file: named, reason: reason)
             }
         case nil:
-            throw ErrorCode.invalidParams.error("a resource names exactly one of attachment, upload and path")
+            throw ResourceError.noSource
         }
         taken.add(stored, upload: resource.upload)
         return PreparedResource(
@@ -264,22 +248,19 @@ struct ResourceIngestor: Sendable {
         _ size: Int64,
         _ resource: NewResource,
         _ name: String
-    ) throws(RPCError) {
-        func rpcError(_ reason: String) -> RPCError {
-            ErrorCode.invalidResource.error(
-                "\(name) cannot be imported: \(reason)",
-                ["file": .string(name), "reason": .string(reason)]
-            )
+    ) throws(ResourceError) {
+        func unreadable(_ reason: String) -> ResourceError {
+            .unreadable(file: name, reason: reason)
         }
         let ending = resource.type == .alternatePhoto ? FileGrouping.parts(resource.path ?? name).ending : nil
         let isFilm: Bool
         do throws(MetadataError) {
             isFilm = try MetadataReader.isFilm(Array(beginning), rawEnding: ending)
         } catch {
-            throw rpcError(error.message)
+            throw unreadable(error.message)
         }
         let limit = isFilm ? maxBytes : min(maxBytes, Int64(MetadataExtractor.maxBytes))
-        guard size <= limit else { throw rpcError("it has \(size) bytes, the limit is \(limit)") }
+        guard size <= limit else { throw unreadable("it has \(size) bytes, the limit is \(limit)") }
     }
 
     private func ingest(
@@ -289,11 +270,7 @@ struct ResourceIngestor: Sendable {
     ) async throws -> PreparedResource {
         let bytes = try attachment(data.attachment, context)
         guard bytes.count <= AdjustmentData.maxBytes else {
-            throw ErrorCode.limitExceeded.error(
-                "adjustment data has at most \(AdjustmentData.maxBytes) bytes, this has \(bytes.count); store the "
-                    + "description of the edit, not images",
-                ["limit": JSON(AdjustmentData.maxBytes)]
-            )
+            throw ResourceError.adjustmentDataTooLarge(bytes: bytes.count, limit: AdjustmentData.maxBytes)
         }
         let resources = resources
         let stored = try await blockingIO.run(for: .connection(context.connection)) { try resources.put(bytes: bytes) }
@@ -303,15 +280,13 @@ struct ResourceIngestor: Sendable {
 
     private func attachment(_ number: Int, _ context: RequestContext) throws -> Bytes {
         guard context.attachments.indices.contains(number) else {
-            throw ErrorCode.invalidParams.error(
-                "there is no attachment \(number); the message has \(context.attachments.count)"
-            )
+            throw ResourceError.noAttachment(number, count: context.attachments.count)
         }
         return context.attachments[number]
     }
 
     private func read(_ resource: inout PreparedResource, isBurstFrame: Bool = false) async throws {
-        guard let digest = ResourceDigest(resource.digest) else { throw ErrorCode.internalError.error("a bad digest") }
+        guard let digest = ResourceDigest(resource.digest) else { throw ResourceError.badDigest }
         resource.facts = try await extractor.facts(
             of: digest,
             name: resource.name,
@@ -329,14 +304,10 @@ struct ResourceIngestor: Sendable {
         case .path(let named):
             let file = try roots.open(named, for: context.identity)
             bytes = try await blockingIO.run(for: .connection(context.connection)) { try file.readAll(limit: limit) }
-        case .upload, nil: throw ErrorCode.invalidParams.error("a sidecar names an attachment or a path")
+        case .upload, nil: throw ResourceError.noSidecarSource
         }
         guard bytes.count <= SidecarMetadata.maxBytes else {
-            throw ErrorCode.limitExceeded.error(
-                "a sidecar has at most \(limit) bytes, this has \(bytes.count); import the file without it and set its "
-                    + "values with asset.update",
-                ["limit": .int(limit)]
-            )
+            throw ResourceError.sidecarTooLarge(bytes: bytes.count, limit: limit)
         }
         return try await extractor.sidecar(bytes, name: sidecar.path ?? sidecar.originalFilename ?? "the sidecar")
     }

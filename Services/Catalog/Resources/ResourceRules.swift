@@ -1,5 +1,4 @@
 import Contracts
-import JSONValue
 import PhotoModel
 
 /// The rules for the files of one new asset, by ``FileGrouping``.
@@ -23,18 +22,13 @@ enum ResourceRules {
     /// Checks the types of the files of a new asset before any of them is read (T-19).
     ///
     /// - Throws: `missing_resource` without an original, `resources_disagree` if there are several files of one role
-    static func check(_ types: [ResourceType]) throws(RPCError) {
+    static func check(_ types: [ResourceType]) throws(ResourceError) {
         let originals = types.filter(\.isOriginal)
         guard !originals.isEmpty else {
-            throw ErrorCode.missingResource.error("an asset needs an original: a resource of type photo or video")
+            throw ResourceError.noOriginal
         }
         guard originals.count == 1, Set(types).count == types.count else {
-            let names = types.map(\.rawValue)
-            throw ErrorCode.resourcesDisagree.error(
-                "an asset has one original and at most one resource of each type, not \(names.joined(separator: ", "));"
-                    + " create an asset for each original; the RAW file of a photo has the type alternatePhoto",
-                ["types": JSON(names)]
-            )
+            throw ResourceError.severalOfOneType(types)
         }
     }
 
@@ -69,10 +63,9 @@ enum ResourceRules {
         }
     }
 
-    private static func disagreement(_ one: PreparedResource, _ other: PreparedResource, _ reason: String) -> RPCError {
-        ErrorCode.resourcesDisagree.error(
-            "\(other.name) does not belong to \(one.name): \(reason); import it as a separate asset",
-            ["file": .string(other.name), "reason": .string(reason)]
-        )
+    private static func disagreement(_ one: PreparedResource, _ other: PreparedResource, _ reason: String)
+        -> ResourceError
+    {
+        .disagreement(original: one.name, file: other.name, reason: reason)
     }
 }

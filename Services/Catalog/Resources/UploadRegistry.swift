@@ -1,7 +1,6 @@
 import Basics
 import Contracts
 import Hosting
-import JSONValue
 import Storage
 
 /// The uploads in progress, and the finished ones that no transaction has used yet.
@@ -75,19 +74,12 @@ actor UploadRegistry {
         if uploads.count >= limits.all { uploads = uploads.filter { !$0.value.isTaken } }
         let own = uploads.values.filter { $0.owner == owner && !$0.isTaken }
         guard own.count < limits.perIdentity, uploads.count < limits.all else {
-            throw ErrorCode.limitExceeded.error(
-                "\(own.count) uploads are open; finish or cancel some (limit \(limits.perIdentity))",
-                ["limit": JSON(limits.perIdentity)]
-            )
+            throw ResourceError.tooManyUploads(open: own.count, limit: limits.perIdentity)
         }
         let used = own.reduce(Int64(0)) { $0 + $1.size }
         let remainingBytes = min(limits.bytes, limits.bytesPerIdentity - used)
         guard request.size ?? 0 <= remainingBytes, remainingBytes > 0 else {
-            throw ErrorCode.limitExceeded.error(
-                "an upload may have at most \(remainingBytes) bytes now; import what is uploaded already first, cancel "
-                    + "uploads, or name files on the catalog's machine by path",
-                ["limit": .int(remainingBytes)]
-            )
+            throw ResourceError.uploadTooLarge(remaining: remainingBytes)
         }
         let resources = resources
         let writer = try await blockingIO.run(for: .identity(owner)) { try resources.writer(limit: remainingBytes) }
@@ -99,34 +91,24 @@ actor UploadRegistry {
     func append(_ request: AppendUpload, _ attachments: [Bytes], owner: String) async throws -> AppendUpload.Result {
         var upload = try await open(request.upload, owner)
         guard attachments.count == 1 else {
-            throw ErrorCode.invalidParams.error("upload.append needs exactly one attachment, the next at most 8 MiB")
+            throw ResourceError.noChunk
         }
         let bytes = attachments[0]
         guard bytes.count <= BeginUpload.chunkBytes else {
-            throw ErrorCode.limitExceeded.error(
-                "an append has at most \(BeginUpload.chunkBytes) bytes; append the rest with further requests",
-                ["limit": JSON(BeginUpload.chunkBytes)]
-            )
+            throw ResourceError.chunkTooLarge(limit: BeginUpload.chunkBytes)
         }
         guard upload.finished == nil else {
-            throw ErrorCode.invalidParams.error("the upload \(request.upload) is finished")
+            throw ResourceError.uploadFinished(request.upload)
         }
         let (end, overflow) = request.offset.addingReportingOverflow(Int64(bytes.count))
         // Received before; the response was lost.
         if !overflow, end <= upload.size { return AppendUpload.Result(size: upload.size) }
         guard !overflow, request.offset == upload.size else {
-            throw ErrorCode.rangeError.error(
-                "the upload has \(upload.size) bytes; the next chunk must begin there, not at \(request.offset)",
-                ["size": .int(upload.size)]
-            )
+            throw ResourceError.chunkOutOfRange(offset: request.offset, size: upload.size)
         }
         let used = uploads.values.reduce(Int64(0)) { $1.owner == owner && !$1.isTaken ? $0 + $1.size : $0 }
         guard Int64(bytes.count) <= limits.bytesPerIdentity - used else {
-            throw ErrorCode.limitExceeded.error(
-                "all uploads of \(owner) together may have at most \(limits.bytesPerIdentity) bytes; import what is "
-                    + "uploaded already first, or cancel uploads",
-                ["limit": .int(limits.bytesPerIdentity)]
-            )
+            throw ResourceError.tooManyUploadedBytes(identity: owner, limit: limits.bytesPerIdentity)
         }
         upload.isBusy = true
         uploads[request.upload] = upload
@@ -164,10 +146,7 @@ actor UploadRegistry {
         guard let finished = upload.finished else { throw Self.expired(request.upload) }
         guard request.digest == nil || request.digest == finished.digest.text else {
             await remove([request.upload])
-            throw ErrorCode.invalidResource.error(
-                "the bytes have the SHA-256 \(finished.digest), not the one announced; upload them again",
-                ["digest": .string(finished.digest.text)]
-            )
+            throw ResourceError.digestDiffers(finished.digest)
         }
         if finished.isHealed { await heal([finished.digest]) }
         return FinishUpload.Result(
@@ -188,7 +167,7 @@ actor UploadRegistry {
     func finished(_ name: String, owner: String) async throws -> StoredResource {
         let upload = try await open(name, owner)
         guard let finished = upload.finished else {
-            throw ErrorCode.invalidParams.error("the upload \(name) is not finished; call upload.finish first")
+            throw ResourceError.uploadNotFinished(name)
         }
         return finished
     }
@@ -211,7 +190,7 @@ actor UploadRegistry {
         // An upload of another identity is reported as missing.
         guard var upload = uploads[name], upload.owner == owner else { throw Self.expired(name) }
         guard !upload.isBusy else {
-            throw ErrorCode.busy.error("the upload \(name) is still writing the previous bytes; wait for that response")
+            throw ResourceError.uploadBusy(name)
         }
         upload.usedAt = clock.nowMicroseconds()
         uploads[name] = upload
@@ -237,10 +216,7 @@ actor UploadRegistry {
         if !digests.isEmpty { await discard(digests) }
     }
 
-    private static func expired(_ name: String) -> RPCError {
-        ErrorCode.handleExpired.error(
-            "there is no upload \(name.prefix(64)): it was not used for ten minutes, or the catalog was restarted; "
-                + "begin again"
-        )
+    private static func expired(_ name: String) -> ResourceError {
+        .uploadExpired(name)
     }
 }

@@ -1,0 +1,73 @@
+import Contracts
+import JSONValue
+import PhotoModel
+
+extension CatalogErrorMapping {
+    /// Returns the error on the wire for a refused fetch.
+    static func rpcError(_ error: FetchError) -> RPCError {
+        switch error {
+        case .wrongKind(let method, let accepted):
+            ErrorCode.invalidOptions.error("\(method) accepts the \(accepted)")
+        case .indexOutOfRange(let index, let count):
+            ErrorCode.rangeError.error(
+                "index \(index) is beyond the end: the result has \(count) objects",
+                ["index": JSON(index), "count": JSON(count)]
+            )
+        case .notFollowable:
+            ErrorCode.notObservable.error(
+                "change records do not tell how a transient collection changes; compare two results of it by "
+                    + "details.diff"
+            )
+        case .rangeReversed: ErrorCode.invalidOptions.error("from is later than to; exchange them")
+        case .differentClasses(let before, let after):
+            ErrorCode.invalidOptions.error(
+                "from is a result of \(before.rawValue), to of \(after.rawValue); give two results of one class"
+            )
+        case .foreignSnapshot(let id):
+            ErrorCode.invalidOptions.error("snapshotFetch must be a fetch of the members of \(id)")
+        case .snapshotTooLarge(let id, let count, let limit):
+            ErrorCode.limitExceeded.error(
+                "\(id) has \(count) members; index operations are limited to \(limit), name members by their "
+                    + "identifiers",
+                ["limit": JSON(limit)]
+            )
+        case .keysWithoutNotifications:
+            ErrorCode.invalidOptions.error("fetch.keys needs a DEALER socket; on a REQ socket request pages")
+        case .noKeys: ErrorCode.notObservable.error("fetch.keys does not support this fetch; request pages")
+        case .scopeTooLarge(let limit):
+            ErrorCode.limitExceeded.error(
+                "more than \(limit) albums and folders are below the folder; observe a smaller one",
+                ["limit": JSON(limit)]
+            )
+        case .tooManyKeys(let limit, let maxBytes):
+            ErrorCode.limitExceeded.error(
+                "the result has more than \(limit) keys, or their bytes more than \(maxBytes); "
+                    + "narrow the fetch, or read pages with fetch.assets and members [\"id\"]",
+                ["limit": JSON(limit)]
+            )
+        case .tooManyAssets(let list, let limit):
+            ErrorCode.limitExceeded.error(
+                "the collections of \(list) have more than \(limit) assets; fetch in each of them",
+                ["limit": JSON(limit)]
+            )
+        case .tooManyTransients(let limit, let members):
+            ErrorCode.limitExceeded.error(
+                "an identity may have \(limit) transient collections with \(members) members in all; release some",
+                ["limit": JSON(limit)]
+            )
+        case .resultTooLarge(let count, let limit):
+            ErrorCode.limitExceeded.error(
+                "the result has \(count) members, a transient collection at most \(limit)",
+                ["limit": JSON(limit)]
+            )
+        case .expired(let id):
+            ErrorCode.handleExpired.error(
+                "\(id) has expired; create it again with transient.create",
+                ["id": .string(id.text)]
+            )
+        case .idsAndResults: ErrorCode.invalidOptions.error("a transient collection has either ids or results")
+        case .mixedMembers:
+            ErrorCode.invalidOptions.error("a collection holds assets, a list holds collections and lists")
+        }
+    }
+}

@@ -1,0 +1,45 @@
+import PhotoModel
+
+/// The reason why a fetch, or the comparison of two results, is refused.
+enum FetchError: RefusedRequest, Equatable {
+    /// The method does not return entities of the kind that the fetch describes.
+    case wrongKind(method: String, accepted: String)
+    /// The index is beyond the end of the result.
+    case indexOutOfRange(Int, count: Int)
+    /// No change records describe how the result of the fetch changes.
+    case notFollowable
+    /// `from` is later than `to`.
+    case rangeReversed
+    /// The two results are of different classes.
+    case differentClasses(PredicateClass, PredicateClass)
+    /// `snapshotFetch` is not a fetch of the members of the object that is changed.
+    case foreignSnapshot(ObjectID)
+    /// The list is too large for operations by index.
+    case snapshotTooLarge(ObjectID, count: Int, limit: Int)
+
+    // MARK: Keys
+
+    /// `fetch.keys` was called on a socket that receives no notifications.
+    case keysWithoutNotifications
+    /// `fetch.keys` does not support the fetch.
+    case noKeys
+    /// Too many albums and folders are below the folder.
+    case scopeTooLarge(limit: Int)
+    /// The result has too many keys, or too many bytes of keys.
+    case tooManyKeys(limit: Int, maxBytes: Int)
+
+    // MARK: Transient collections
+
+    /// The collections of a transient list have too many assets.
+    case tooManyAssets(ObjectID, limit: Int)
+    /// The identity has too many transient collections, or too many members in them.
+    case tooManyTransients(limit: Int, members: Int)
+    /// The result is too large for a transient collection.
+    case resultTooLarge(count: Int, limit: Int)
+    /// The transient collection does not exist, or not any more, or belongs to another identity.
+    case expired(ObjectID)
+    /// A transient collection needs either identifiers or results.
+    case idsAndResults
+    /// A transient collection mixes assets with collections.
+    case mixedMembers
+}

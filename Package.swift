@@ -335,6 +335,8 @@ func target(_ module: Module) -> Target {
             name: module.name,
             dependencies: dependencies,
             path: module.path,
+            // Python scripts, which the tests run.
+            exclude: module.name == "SystemTests" ? ["Rows"] : [],
             swiftSettings: commonSettings
         )
     }

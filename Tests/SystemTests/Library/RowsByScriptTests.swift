@@ -4,8 +4,8 @@ import TestSupport
 import Testing
 
 /// What rows of the specification promise, as a script sees it: plain pyzmq against the real executables. The services
-/// are started once; each part of the script checks one point and reports it by name.
-@Suite(.serialized, .timeLimit(.minutes(3)))
+/// are started once for each script of the folder Rows; each part of a script checks one point and reports it by name.
+@Suite(.serialized, .timeLimit(.minutes(5)))
 struct RowsByScriptTests {
     @Test(
         .spec(
@@ -27,17 +27,106 @@ struct RowsByScriptTests {
         )
     )
     func `imports, originals, bursts, transient collections and recalled outcomes are as the rows say`() throws {
-        let python = try Needed.python()
         let services = try SafelightFixture("rows")
         try Self.writeFiles(services.folder)
         try services.start()
-        let environment = services.environment.merging(["FILES": services.folder.path]) { $1 }
-        let run = try RunningProgram.run(python, ["-c", Self.script], environment: environment, seconds: 120)
+        try Self.run(
+            "library.py",
+            services,
+            parts: [
+                "reimport_takes_out_of_the_trash", "reimport_by_upload", "set_of_a_duplicate", "chosen_original",
+                "lone_raw_files", "recalled_outcome", "transient_collections", "playback_variation",
+                "two_photos_in_one_asset", "automatic_picks", "remaining_smart_albums",
+                "what_collections_can_contain", "state_of_adjustments", "hidden_representative",
+            ]
+        )
+        #expect(services.stop() == [])
+    }
+
+    @Test(.spec("S-86", "S-90", "S-92", "D4"))
+    func `edits start from what the table of editing says, are read at once, and are undone step by step`() throws {
+        let services = try SafelightFixture("editing-rows")
+        try Self.writePhotos(1...40, services.folder)
+        for seconds in 1...2 {
+            try services.folder.write(TestVideos.video(duration: seconds * 1000), to: "\(seconds).mov")
+        }
+        try services.start()
+        try Self.run(
+            "editing.py",
+            services,
+            parts: [
+                "table_of_section_9", "own_edit_starts_from_what_is_shown", "undo_brings_another_program_back",
+                "two_edits_then_revert", "videos_of_other_programs", "an_applied_edit_is_never_called_failed",
+                "own_writes_are_read_at_once",
+            ]
+        )
+        #expect(services.stop() == [])
+    }
+
+    @Test(.spec("S-45", "D12", "P-09", "T-31"))
+    func `images come in the promised order and size, and resources whole or not at all`() throws {
+        let services = try SafelightFixture("image-rows")
+        let photo = TestImages.jpeg(width: 1200, height: 800)
+        try services.folder.write(photo, to: "photo.jpg")
+        try services.folder.write(photo + [UInt8](repeating: 5, count: 9 << 20), to: "large.jpg")
+        try services.start([.catalog, .changeBroker, .thumbnailer])
+        try Self.run(
+            "images.py",
+            services,
+            parts: ["delivery_modes", "crop_rectangles", "whole_resources_or_an_error"]
+        )
+        #expect(services.stop() == [])
+    }
+
+    @Test(.spec("S-64", "S-65", "S-67", "D7", "P-19"))
+    func `observed fetches and change details tell of deleted albums, folders and the last unobserve`() throws {
+        let services = try SafelightFixture("observation-rows")
+        try Self.writePhotos(1...16, services.folder)
+        try services.start([.catalog, .changeBroker])
+        try Self.run(
+            "observation.py",
+            services,
+            parts: [
+                "deleted_album_and_emptied_moment", "unobserve_ends_only_ones_own",
+                "a_closed_connection_leaves_its_observation_to_its_identity", "folder_and_containing",
+                "details_between_two_results",
+            ]
+        )
+        #expect(services.stop() == [])
+    }
+
+    /// Runs parts of a script of the folder Rows; each must report that it found no problem.
+    ///
+    /// - Parameters:
+    ///   - files: the folder of the files that the script imports; nil for that of the services
+    ///   - module: a Python module that the script needs besides pyzmq
+    private static func run(
+        _ script: String,
+        _ services: SafelightFixture,
+        files: String? = nil,
+        module: String = "zmq",
+        seconds: Double = 120,
+        parts: [String]
+    ) throws {
+        let python = try Needed.python("zmq, \(module)")
+        let run = try RunningProgram.run(
+            python,
+            ["-B", TestPaths.package + "/Tests/SystemTests/Rows/" + script] + parts,
+            environment: services.environment.merging(["FILES": files ?? services.folder.path]) { $1 },
+            seconds: seconds
+        )
         #expect(run.status == 0, "\(run.errors)\n\(services.logs)")
         let lines = try run.output.split(separator: "\n").map { try JSON(parsing: String($0)) }
-        #expect(lines.count == 14, "\(run.output)\n\(run.errors)")
-        for line in lines { #expect(line["problem"] == nil, "\(line.text)") }
-        #expect(services.stop() == [])
+        #expect(lines.compactMap { $0["part"]?.stringValue } == parts, "\(run.output)\n\(run.errors)")
+        for line in lines {
+            #expect(line["problem"] == nil, "\(line["part"]?.stringValue ?? ""): \(line["problem"]?.stringValue ?? "")")
+        }
+    }
+
+    private static func writePhotos(_ seeds: ClosedRange<Int>, _ folder: TemporaryFolder) throws {
+        for seed in seeds {
+            try folder.write(TestImages.jpeg(width: 64, height: 48, seed: UInt64(seed)), to: "\(seed).jpg")
+        }
     }
 
     @Test(.spec("P-23")) func `safelight import takes what is in the trash out of it, and says so`() throws {
@@ -65,9 +154,7 @@ struct RowsByScriptTests {
     }
 
     private static func writeFiles(_ folder: TemporaryFolder) throws {
-        for seed in 1...14 {
-            try folder.write(TestImages.jpeg(width: 64, height: 48, seed: UInt64(seed)), to: "\(seed).jpg")
-        }
+        try writePhotos(1...14, folder)
         try folder.write(TestRaw.dng(width: 120, height: 80), to: "pair.dng")
         let preview = TestImages.jpeg(width: 48, height: 32)
         try folder.write(TestRaw.dng(width: 96, height: 64, orientation: 6, preview: preview), to: "lone.dng")
@@ -84,295 +171,4 @@ struct RowsByScriptTests {
             try folder.write(frame, to: "frame\(number).jpg")
         }
     }
-
-    private static let script = #"""
-        import json, os, traceback, zmq
-
-        context = zmq.Context.instance()
-        sockets = {}
-
-
-        class Refused(Exception):
-            pass
-
-
-        def call(service, method, attachments=(), **params):
-            if service not in sockets:
-                sockets[service] = context.socket(zmq.REQ)
-                sockets[service].rcvtimeo = 30000
-                sockets[service].connect(f"ipc://{os.environ['SAFELIGHT_RUN']}/{service}.sock")
-            request = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
-            sockets[service].send_multipart([json.dumps(request).encode(), *attachments])
-            reply, *frames = sockets[service].recv_multipart()
-            reply = json.loads(reply)
-            if "error" in reply:
-                raise Refused(reply["error"]["data"]["name"])
-            return (reply["result"], frames) if frames else reply["result"]
-
-
-        def refusal(*arguments, **params):
-            try:
-                call(*arguments, **params)
-            except Refused as error:
-                return str(error)
-
-
-        def perform(*requests, attachments=(), **params):
-            return call("catalog", "changes.perform", attachments, requests=list(requests), **params)
-
-
-        def file(name):
-            with open(f"{os.environ['FILES']}/{name}", "rb") as opened:
-                return opened.read()
-
-
-        def create(name, ref="a", **more):
-            request = {"type": "asset.create", "ref": ref, "resources": [{"attachment": 0}], **more}
-            return perform(request, attachments=[file(name)])
-
-
-        def new(name, **more):
-            return create(name, **more)["placeholders"]["a"]
-
-
-        def assets(**fetch):
-            return call("catalog", "fetch.assets", fetch={"kind": "assets", **fetch})["assets"]
-
-
-        def ids(**fetch):
-            return [asset["id"] for asset in assets(**fetch)]
-
-
-        def asset(id):
-            return assets(ids=[id])[0]
-
-
-        def smart(subtype):
-            fetch = {"kind": "collections", "type": "smartAlbum", "subtype": subtype}
-            found = call("catalog", "fetch.collections", fetch=fetch)["collections"]
-            return found[0]["id"] if found else None
-
-
-        def equal(got, wanted):
-            assert got == wanted, f"{got} is not {wanted}"
-
-
-        def reimport_takes_out_of_the_trash():
-            first = new("1.jpg")
-            perform({"type": "asset.trash", "ids": [first]})
-            second = new("1.jpg", ifDuplicate="createIfTrashed")
-            assert second != first and ids(inTrash=True) == [first]
-            perform({"type": "asset.delete", "ids": [second]})
-            again = create("1.jpg")
-            equal((again["placeholders"]["a"], again["duplicates"], again.get("restored")), (first, ["a"], [first]))
-            assert again["isChanged"] and ids(inTrash=True) == [] and "trashedDate" not in asset(first)
-            equal("restored" in create("1.jpg"), False)
-
-
-        def reimport_by_upload():
-            first = new("2.jpg")
-            perform({"type": "asset.trash", "ids": [first]})
-            upload = call("catalog", "upload.begin")["upload"]
-            call("catalog", "upload.append", [file("2.jpg")], upload=upload, offset=0)
-            call("catalog", "upload.finish", upload=upload)
-            request = {"type": "asset.create", "ref": "a", "resources": [{"upload": upload}]}
-            equal(perform(request).get("restored"), [first])
-
-
-        def set_of_a_duplicate():
-            first = new("3.jpg", set={"caption": "mine"})
-            edit = {"render": {"attachment": 1}, "adjustmentData": {
-                "formatIdentifier": "org.example", "formatVersion": "1", "attachment": 2}}
-            request = {"type": "asset.create", "ref": "b", "resources": [{"attachment": 0}], "edit": edit,
-                       "set": {"isFavorite": True}}
-            again = perform(request, attachments=[file("3.jpg"), file("4.jpg"), b"any"])
-            now = asset(first)
-            equal((now["isFavorite"], now["caption"], "adjustmentDate" in now), (True, "mine", False))
-            equal(again.get("ignored"), [{"request": 0, "ref": "b", "members": ["edit"]}])
-
-
-        def chosen_original():
-            request = {"type": "asset.create", "ref": "a", "resources": [
-                {"type": "photo", "attachment": 0},
-                {"type": "alternatePhoto", "attachment": 1, "originalFilename": "pair.dng"}]}
-            jpeg, dng = file("5.jpg"), file("pair.dng")
-            pair = perform(request, attachments=[jpeg, dng])["placeholders"]["a"]
-
-            def shown(token, version="current"):
-                size = {"width": 60, "height": 60}
-                reply, image = call("thumbnailer", "image.request", asset=pair, targetSize=size, version=version,
-                                    format="png", deliveryMode="highQualityFormat", resizeMode="exact", atLeast=token)
-                result, data = call("thumbnailer", "image.data", asset=pair, version=version, atLeast=token)
-                return image[0], data[0], result["contentType"]
-
-            token = call("catalog", "changes.token")["token"]
-            as_jpeg, as_raw = shown(token), shown(token, "original")
-            equal((as_jpeg[1] == jpeg, as_raw[1] == dng, as_jpeg[0] == as_raw[0]), (True, True, False))
-            token = perform({"type": "asset.revert", "id": pair, "base": "raw"})["token"]
-            equal(shown(token) == as_raw, True)
-            now = asset(pair)
-            equal((now["contentType"], now.get("originalResourceChoice")), ("com.adobe.raw-image", "raw"))
-            equal((now["pixelWidth"], now["pixelHeight"]), (120, 80))
-            equal(shown(token, "unadjusted") == as_jpeg, True)
-            # The photo of the pair is still known by its bytes.
-            equal(perform(request, attachments=[jpeg, dng])["duplicates"], ["a"])
-            token = perform({"type": "asset.revert", "id": pair, "base": "compressed"})["token"]
-            equal((shown(token) == as_jpeg, asset(pair)["originalResourceChoice"]), (True, "compressed"))
-
-
-        def lone_raw_files():
-            raws = []
-            for name, kind, size in (("lone.dng", "com.adobe.raw-image", (96, 64)),
-                                     ("lone.nef", "com.nikon.raw-image", (90, 60))):
-                raws.append(new(name))
-                now = asset(raws[-1])
-                equal((now["mediaType"], now["contentType"]), ("image", kind))
-                equal((now["pixelWidth"], now["pixelHeight"]), size)
-            album = ids(**{"in": smart("smartAlbumRAW")})
-            assert set(raws) <= set(album), album
-            reply, _ = call("thumbnailer", "image.request", asset=raws[0], targetSize="max")
-            equal((reply["pixelWidth"], reply["pixelHeight"]), (96, 64))
-
-
-        def recalled_outcome():
-            request = {"type": "collection.create", "ref": "c", "title": "Recalled"}
-            made = perform(request, transaction="recall-me")
-            equal(perform(request, transaction="recall-me", recall=True), made)
-            equal(perform(transaction="recall-me", recall=True), made)
-            other = {**request, "title": "Other"}
-            equal(refusal("catalog", "changes.perform", requests=[other], transaction="recall-me", recall=True),
-                  "id_reused")
-            equal(refusal("catalog", "changes.perform", requests=[request], transaction="never", recall=True),
-                  "identifier_not_found")
-            equal(refusal("catalog", "changes.perform", requests=[request], recall=True), "invalid_options")
-
-
-        def transient_collections():
-            one, two, three = new("6.jpg"), new("7.jpg"), new("8.jpg")
-            album = perform({"type": "collection.create", "ref": "c", "title": "A", "add": [one, two]})
-            album = album["placeholders"]["c"]
-            folder = perform({"type": "list.create", "ref": "l", "title": "F"})["placeholders"]["l"]
-            held = call("catalog", "transient.create", ids=[two, three], title="Held")
-            equal((held.get("title"), held["count"]), ("Held", 2))
-            both = call("catalog", "transient.create", ids=[held["id"], album, folder], title="Both")
-            page = call("catalog", "fetch.collections", fetch={"kind": "children", "in": both["id"]})
-            equal(page["order"], [held["id"], album, folder])
-            equal([found.get("title") for found in page["collections"]], ["Held", "A"])
-            equal(ids(**{"in": both["id"]}), [one, two, three])
-            equal(ids(**{"in": both["id"], "sort": [{"key": "addedDate", "ascending": False}], "limit": 2}),
-                  [three, two])
-            fetches = [{"kind": "assets", "in": both["id"]}, {"kind": "children", "in": both["id"]}]
-            equal(call("catalog", "fetch.counts", fetches=fetches)["counts"], [3, 3])
-            found = call("catalog", "fetch.collections", fetch={"kind": "collections", "ids": [held["id"]]})
-            equal([(one["title"], one["estimatedAssetCount"]) for one in found["collections"]], [("Held", 2)])
-            for request in ({"type": "collection.update", "id": held["id"], "title": "x"},
-                            {"type": "collection.update", "id": held["id"], "add": [one]},
-                            {"type": "collection.delete", "ids": [held["id"]]},
-                            {"type": "list.update", "id": both["id"], "title": "x"},
-                            {"type": "list.update", "id": folder, "edits": [{"op": "add", "members": [held["id"]]}]},
-                            {"type": "list.delete", "ids": [both["id"]]}):
-                equal((request["type"], refusal("catalog", "changes.perform", requests=[request])),
-                      (request["type"], "change_not_supported"))
-
-
-        def playback_variation():
-            still = new("9.jpg")
-            for effect, name in (("longExposure", "request_not_supported"), ("none", None)):
-                request = {"type": "asset.update", "id": still, "set": {"playbackVariation": effect}}
-                equal(refusal("catalog", "changes.perform", requests=[request]), name)
-            request = {"type": "asset.create", "ref": "a", "set": {"playbackVariation": "autoloop"}, "resources": [
-                {"type": "photo", "attachment": 0}, {"type": "pairedVideo", "attachment": 1}]}
-            live = perform(request, attachments=[file("10.jpg"), file("live.mov")])["placeholders"]["a"]
-            equal(asset(live)["playbackVariation"], "autoloop")
-            del request["resources"][1]
-            equal(refusal("catalog", "changes.perform", [file("11.jpg")], requests=[request]),
-                  "request_not_supported")
-
-
-        def two_photos_in_one_asset():
-            def outcome(*types):
-                resources = [{"type": type, "attachment": number} for number, type in enumerate(types)]
-                request = {"type": "asset.create", "resources": resources}
-                files = [file(f"{11 + number}.jpg") for number in range(len(types))]
-                return refusal("catalog", "changes.perform", files, requests=[request])
-
-            equal((outcome("photo", "photo"), outcome("photo", "video"), outcome("alternatePhoto")),
-                  ("resources_disagree", "resources_disagree", "missing_resource"))
-
-
-        def automatic_picks():
-            names = ["frame0.jpg", "frame1.jpg", "frame2.jpg"]
-            frames = [new(name, burst={"identifier": "stripes"}) for name in names]
-            equal([asset(frame).get("burstSelectionTypes", []) for frame in frames], [[], ["autoPick"], []])
-            perform({"type": "asset.trash", "ids": [frames[1]]})
-            equal([asset(frames[0])["burstSelectionTypes"], asset(frames[2]).get("burstSelectionTypes")],
-                  [["autoPick"], None])
-
-
-        def remaining_smart_albums():
-            other, unable = smart("smartAlbumGeneric"), smart("smartAlbumUnableToUpload")
-            assert other and unable
-            plain = new("13.jpg")
-            assert plain in ids(**{"in": other})
-            assert new("lone.nef") not in ids(**{"in": other})
-            feed = context.socket(zmq.SUB)
-            feed.rcvtimeo = 30000
-            feed.subscribe("head")
-            feed.subscribe("changes")
-            feed.connect(f"ipc://{os.environ['SAFELIGHT_RUN']}/feed.sock")
-            while feed.recv_multipart()[0] != b"head":
-                pass
-            damaged = new("cut.jpg")
-            while ids(**{"in": unable}) != [damaged]:
-                feed.recv_multipart()
-            assert damaged in ids(**{"in": other})
-            equal(call("catalog", "fetch.counts", fetches=[{"kind": "assets", "in": unable}])["counts"], [1])
-
-
-        def what_collections_can_contain():
-            album = perform({"type": "collection.create", "ref": "c", "title": "B"})["placeholders"]["c"]
-            fetch = {"kind": "collections", "ids": [album]}
-            found = call("catalog", "fetch.collections", fetch=fetch)["collections"][0]
-            root = call("catalog", "fetch.lists", fetch={"kind": "lists", "type": "folder"})["lists"][0]
-            equal([(one.get("canContainAssets"), one.get("canContainCollections")) for one in (found, root)],
-                  [(True, False), (False, True)])
-
-
-        def state_of_adjustments():
-            plain = new("14.jpg")
-            equal(asset(plain).get("adjustmentsState"), None)
-            data = {"formatIdentifier": "org.example", "formatVersion": "1", "attachment": 1}
-            edit = {"type": "asset.edit", "id": plain, "render": {"attachment": 0}, "adjustmentData": data}
-            perform(edit, attachments=[file("4.jpg"), b"any"])
-            equal(asset(plain).get("adjustmentsState"), "userAdjusted")
-
-
-        def hidden_representative():
-            names = ["2.jpg", "3.jpg", "4.jpg"]
-            frames = [new(name, burst={"identifier": "hidden"}, ifDuplicate="create") for name in names]
-
-            def representatives():
-                return [number for number, frame in enumerate(frames) if asset(frame).get("representsBurst")]
-
-            def hide(number, isHidden=True):
-                perform({"type": "asset.update", "id": frames[number], "set": {"isHidden": isHidden}})
-                return representatives()
-
-            equal(representatives(), [0])
-            equal((hide(0), hide(1), hide(2)), ([1], [2], [2]))
-            equal((hide(0, False), hide(2, False)), ([0], [0]))
-            assert frames[0] in ids() and frames[1] not in ids()
-
-
-        for point in (reimport_takes_out_of_the_trash, reimport_by_upload, set_of_a_duplicate, chosen_original,
-                      lone_raw_files, recalled_outcome, transient_collections, playback_variation,
-                      two_photos_in_one_asset, automatic_picks, remaining_smart_albums, what_collections_can_contain,
-                      state_of_adjustments, hidden_representative):
-            line = {"point": point.__name__}
-            try:
-                point()
-            except Exception:
-                line["problem"] = traceback.format_exc(limit=-2)
-            print(json.dumps(line), flush=True)
-        """#
 }

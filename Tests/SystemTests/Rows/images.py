@@ -1,0 +1,115 @@
+"""Rows of images and resources: S-45 with the matrix of section 8.1, P-09, D12 and T-31 of the specification."""
+
+import hashlib
+
+from rows import *
+
+
+def image(id, width, height, **more):
+    """The messages of a request in order, the reply as the last one, and the bytes of each."""
+    size = {"width": width, "height": height}
+    reply, frames = call("thumbnailer", "image.request", asset=id, targetSize=size, **more)
+    before = [(message["params"], content) for message, content in client.notifications]
+    return [message for message, _ in before] + [reply], [content for _, content in before] + [frames]
+
+
+def is_near(message, width, height):
+    """At least a quarter of the target in both directions."""
+    return 4 * message["pixelWidth"] >= width and 4 * message["pixelHeight"] >= height
+
+
+def delivery_modes():
+    photo = new("photo.jpg")
+    # A rendition that is far too small is there. It is never what a larger request is shown.
+    image(photo, 2, 2, deliveryMode="highQualityFormat", resizeMode="exact")
+    for width, height, fitted in ((380, 300, (380, 253)), (800, 600, (800, 533)), (1199, 1199, (1199, 799))):
+        messages, _ = image(photo, width, height, deliveryMode="fastFormat", resizeMode="exact")
+        equal(len(messages), 1)
+        assert is_near(messages[0], *fitted), messages[0]
+        messages, attached = image(photo, width, height, resizeMode="exact")
+        assert 1 <= len(messages) <= 2 and all(is_near(one, *fitted) for one in messages), messages
+        equal([one["isDegraded"] for one in messages], [True] * (len(messages) - 1) + [False])
+        equal([one["isFinal"] for one in messages], [False] * (len(messages) - 1) + [True])
+        assert all(len(frames) == 1 and frames[0][:2] == b"\xff\xd8" for frames in attached)
+        equal((messages[-1]["pixelWidth"], messages[-1]["pixelHeight"]), fitted)
+        # Now that it is there, each mode sends it alone.
+        for mode in ("opportunistic", "fastFormat", "highQualityFormat"):
+            messages, _ = image(photo, width, height, deliveryMode=mode, resizeMode="exact")
+            equal([(one["isDegraded"], one["isCacheHit"]) for one in messages], [(False, True)])
+    for mode in ("opportunistic", "fastFormat", "highQualityFormat"):
+        side = {"opportunistic": 501, "fastFormat": 502, "highQualityFormat": 503}[mode]
+        messages, _ = image(photo, side, side, deliveryMode=mode, resizeMode="exact", synchronous=True)
+        equal([(one["isDegraded"], one["pixelWidth"]) for one in messages], [(False, side)])
+
+
+def crop_rectangles():
+    photo = new("photo.jpg")
+    good = {"x": 0.25, "y": 0.25, "width": 0.5, "height": 0.5}
+    request = {"asset": photo, "targetSize": {"width": 100, "height": 100}, "resizeMode": "exact"}
+    reply, _ = call("thumbnailer", "image.request", **request, contentMode="aspectFill", normalizedCropRect=good)
+    equal((reply["pixelWidth"], reply["pixelHeight"]), (100, 100))
+    for change in ({"x": -0.1}, {"y": 1.5}, {"width": 0}, {"height": -1}, {"width": 0.8}, {"x": 0.6}, {"width": 2}):
+        equal((change, refusal("thumbnailer", "image.request", **request, normalizedCropRect={**good, **change})),
+              (change, "invalid_options"))
+    for mode in ("none", "fast"):
+        other = {**request, "resizeMode": mode, "normalizedCropRect": good}
+        equal((mode, refusal("thumbnailer", "image.request", **other)), (mode, "invalid_options"))
+
+
+def whole_resources_or_an_error():
+    small = new("photo.jpg")
+    upload = call("catalog", "upload.begin")["upload"]
+    content = file("large.jpg")
+    for offset in range(0, len(content), 1 << 20):
+        call("catalog", "upload.append", [content[offset:offset + (1 << 20)]], upload=upload, offset=offset)
+    call("catalog", "upload.finish", upload=upload)
+    request = {"type": "asset.create", "ref": "a", "resources": [{"upload": upload}]}
+    large = perform(request)["placeholders"]["a"]
+
+    # Without credit: all of it, or the error that says how to read on.
+    equal(call("catalog", "resource.read", asset=small)[1][0] == file("photo.jpg"), True)
+    try:
+        call("catalog", "resource.read", asset=large)
+        assert False, "cut without a word"
+    except Refused as error:
+        equal(error.name, "limit_exceeded")
+        assert "offset" in error.message and "credit" in error.message, error.message
+    read = b""
+    while len(read) < len(content):
+        result, (part,) = call("catalog", "resource.read", asset=large, offset=len(read), length=5 << 20)
+        equal((result["offset"], result["length"]), (len(read), len(part)))
+        read += part
+    equal(read == content, True)
+
+    # With credit: chunks in order, then the reply with the digest of the whole.
+    other = Client()
+    number = other.send("catalog", "resource.read", asset=large, credit=1 << 20)
+    read, chunks = b"", 0
+    while True:
+        message, frames = other.receive("catalog")
+        if "method" not in message:
+            break
+        equal((message["method"], message["params"]["id"]), ("resource.chunk", number))
+        equal(message["params"]["offset"], len(read))
+        read += frames[0]
+        chunks += 1
+        credit = {"jsonrpc": "2.0", "method": "rpc.credit", "params": {"id": number, "bytes": len(frames[0])}}
+        other.socket("catalog").send_json(credit)
+    equal((message["result"]["resource"]["digest"], read == content), (hashlib.sha256(content).hexdigest(), True))
+    assert chunks > 4, chunks
+
+    # Cancelled, it stops: one error and no more chunks.
+    number = other.send("catalog", "resource.read", asset=large, credit=1 << 20)
+    assert "method" in other.receive("catalog")[0]
+    cancel = {"jsonrpc": "2.0", "method": "rpc.cancel", "params": {"id": number}}
+    other.socket("catalog").send_json(cancel)
+    while "method" in (message := other.receive("catalog")[0]):
+        pass
+    equal((message["id"], message["error"]["data"]["name"]), (number, "user_cancelled"))
+    health = other.send("catalog", "health")
+    equal(other.receive("catalog")[0]["id"], health)
+    other.close()
+
+
+if __name__ == "__main__":
+    run(delivery_modes, crop_rectangles, whole_resources_or_an_error)

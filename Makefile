@@ -40,6 +40,7 @@ DEBIAN_PACKAGES := libzmq3-dev libmagickwand-dev libgexiv2-dev libsqlite3-dev li
 	libvips-tools libjxl-tools imagemagick ffmpeg sqlite3 faketime gcc libc6-dev make
 PYZMQ := 27.1.0
 PILLOW := 11.3.0
+JSONSCHEMA := 4.26.0
 PYVIPS := 3.2.0
 PYTHON_PACKAGES := .build/python
 export PYTHONPATH := $(CURDIR)/$(PYTHON_PACKAGES)
@@ -49,7 +50,7 @@ export PYTHONPATH := $(CURDIR)/$(PYTHON_PACKAGES)
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-setup: ## Install missing dependencies: Debian packages (apt-get), and pyzmq and Pillow for the tests into .build/python
+setup: ## Install missing dependencies: Debian packages (apt-get), and Python packages for the tests into .build/python
 	@missing=; for package in $(DEBIAN_PACKAGES); do \
 		dpkg-query -W -f='$${Status}' "$$package" 2>/dev/null | grep -q 'ok installed' || missing+=" $$package"; \
 	done; \
@@ -65,11 +66,12 @@ setup: ## Install missing dependencies: Debian packages (apt-get), and pyzmq and
 		echo "setup: Swift $$version is too old; install Swift 6.2 or newer" >&2; exit 1; \
 	fi
 	@if [ ! -d $(PYTHON_PACKAGES)/pyzmq-$(PYZMQ).dist-info ] || \
-		[ ! -d $(PYTHON_PACKAGES)/pillow-$(PILLOW).dist-info ]; then \
-		echo "setup: installing pyzmq $(PYZMQ) and pillow $(PILLOW) into $(PYTHON_PACKAGES)"; \
+		[ ! -d $(PYTHON_PACKAGES)/pillow-$(PILLOW).dist-info ] || \
+		[ ! -d $(PYTHON_PACKAGES)/jsonschema-$(JSONSCHEMA).dist-info ]; then \
+		echo "setup: installing pyzmq $(PYZMQ), pillow $(PILLOW) and jsonschema $(JSONSCHEMA) into $(PYTHON_PACKAGES)"; \
 		rm -rf $(PYTHON_PACKAGES); \
 		python3 -m pip install --quiet --disable-pip-version-check --root-user-action=ignore \
-			--target $(PYTHON_PACKAGES) pyzmq==$(PYZMQ) pillow==$(PILLOW); \
+			--target $(PYTHON_PACKAGES) pyzmq==$(PYZMQ) pillow==$(PILLOW) jsonschema==$(JSONSCHEMA); \
 	fi
 
 build: setup ## Build the services and the command line (CONFIGURATION=release for optimized programs)

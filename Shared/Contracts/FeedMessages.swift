@@ -88,5 +88,11 @@ enum FeedMessages {
             ["type": "object", "required": ["truncated"]],
             ["type": "object", "required": ["details"], "properties": ["details": ChangeDetails.table.schema]],
         ],
+        "properties": [
+            "objectWasDeleted": [
+                "const": true,
+                "description": "The album, moment or folder of the fetch, or the object that it contains, was deleted.",
+            ]
+        ],
     ]
 }

@@ -95,6 +95,36 @@ struct RowsByScriptTests {
         #expect(services.stop() == [])
     }
 
+    @Test func `every notification of every method is what its JSON Schema says`() throws {
+        let photos = try TemporaryFolder("schema-files")
+        let services = try SafelightFixture(
+            "notification-schemas",
+            environment: ["SAFELIGHT_IMPORT_ROOTS": photos.path]
+        )
+        try Self.writePhotos(1...7, photos)
+        let photo = TestImages.jpeg(width: 1200, height: 800)
+        try photos.write(photo + [UInt8](repeating: 5, count: 16 << 20), to: "big.jpg")
+        try services.start()
+        try Self.run(
+            "schemas.py",
+            services,
+            files: photos.path,
+            module: "jsonschema",
+            parts: ["notifications_of_streams"]
+        )
+        #expect(services.stop() == [])
+    }
+
+    @Test func `every kind of message of every topic is what its JSON Schema says`() throws {
+        let services = try SafelightFixture("message-schemas")
+        // Enough for a message above the limit of one.
+        try services.generateLibrary(assets: 7100, ["--album-sizes", "7000"])
+        try Self.writePhotos(11...31, services.folder)
+        try services.start()
+        try Self.run("schemas.py", services, module: "jsonschema", parts: ["messages_of_the_feed"])
+        #expect(services.stop() == [])
+    }
+
     /// Runs parts of a script of the folder Rows; each must report that it found no problem.
     ///
     /// - Parameters:

@@ -23,10 +23,10 @@ struct EditorCommand: AsyncParsableCommand {
     var workers: Int?
 
     @Option(help: "The most edits running or waiting; further requests fail with `busy`.")
-    var queue = 256
+    var queue = 4096
 
     @Option(name: .customLong("queue-per-asset"), help: "The most edits of one asset running or waiting.")
-    var queuePerAsset = 64
+    var queuePerAsset = 1024
 
     @Option(help: "The most published edits queued; at this number the editor stops reading and publishers wait.")
     var published = 4096

@@ -14,9 +14,9 @@ struct EditorConfiguration: Sendable {
     /// The number of worker processes, 1...64.
     var workers: Int
     /// The most edits of all assets running or waiting, 1...100,000.
-    var queue: Int = 256
+    var queue: Int = 4096
     /// The most edits of one asset running or waiting, 1 or more.
-    var queuePerAsset: Int = 64
+    var queuePerAsset: Int = 1024
     /// The most published edits queued, 16...100,000. At this number the editor stops reading.
     var published: Int = 4096
     /// How long a published edit waits for a predecessor that has not been published, in seconds, 0...86,400.
@@ -37,6 +37,11 @@ struct EditorConfiguration: Sendable {
         limits.fileSizeBytes = 64 << 10
         return limits
     }
+
+    /// The most open requests of one connection; further ones wait without a deadline of their own.
+    ///
+    /// Few, so that each ends well before the default deadline although a render of a large image takes seconds.
+    var requestsPerConnection: Int { 8 + 8 * workers }
 
     /// The settings for `--check`.
     var settings: ServiceSettings {

@@ -70,12 +70,14 @@ struct EditorService: RunnableService {
             ) { () throws(RPCError) in try await library.catalog.health(deadline: .seconds(2)) }
         )
         let thread = try PollThread(name: "editor")
+        var serverLimits = limits
+        serverLimits.requestsPerConnection = configuration.requestsPerConnection
         let servers = try RequestServers(
             .editor,
             address: configuration.endpoints[.editor],
             listener: configuration.listener,
             thread: thread,
-            limits: limits,
+            limits: serverLimits,
             security: configuration.endpoints.localSecurity,
             traffic: configuration.traffic,
             logger: logger,

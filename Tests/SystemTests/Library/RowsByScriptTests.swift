@@ -125,6 +125,19 @@ struct RowsByScriptTests {
         #expect(services.stop() == [])
     }
 
+    @Test(.spec("P-25")) func `a thousand edits of each kind asked for at once are all answered`() throws {
+        let services = try SafelightFixture("edit-bursts")
+        try Self.writePhotos(1...10, services.folder)
+        try services.start()
+        try Self.run(
+            "bursts.py",
+            services,
+            seconds: 240,
+            parts: ["previews", "descriptions", "edits_of_some_photos", "edits_of_one_photo"]
+        )
+        #expect(services.stop() == [])
+    }
+
     /// Runs parts of a script of the folder Rows; each must report that it found no problem.
     ///
     /// - Parameters:

@@ -127,7 +127,7 @@ soak: setup ## Run the long tests: repeated kills, two minutes of fuzzing, hosti
 	SAFELIGHT_SOAK=50 SAFELIGHT_FUZZ_SECONDS=120 $(SWIFT) test --skip-build --no-parallel --filter '^SystemTests\.'
 	$(SWIFT) build -c release
 	SAFELIGHT_EXECUTABLES=.build/release SAFELIGHT_FUZZ_SECONDS=120 $(SWIFT) test --skip-build --no-parallel \
-		--filter '^SystemTests\.(HostileMixTests|FairShareTests)'
+		--filter '^SystemTests\.(HostileMixTests|FairShareTests|RowsByScriptTests)'
 	@echo "make soak: passed in $$(($$(date +%s) - $(STARTED))) s"
 
 demo: build ## Start the services, import photos, edit one and watch the change arrive (PHOTOS=folder for your own)

@@ -208,21 +208,17 @@ extension EditProcessor {
     ) async throws(RPCError) -> JSON {
         var tally = Tally(assets)
         let step = max(1, assets.count / 100)
-        await withTaskGroup(of: (Int, Result<JSON, RPCError>).self) { group in
+        await withTaskGroup(of: Finished.self) { group in
             var next = 0
             func start() {
                 guard next < assets.count, !Task.isCancelled else { return }
                 let index = next
                 next += 1
-                group.addTask {
-                    do throws(RPCError) { return (index, .success(try await body(assets[index]))) } catch {
-                        return (index, .failure(error))
-                    }
-                }
+                group.addTask { await Finished(index, assets[index], body) }
             }
             for _ in 0..<Self.width { start() }
-            while let (index, result) = await group.next() {
-                tally.add(result, of: index)
+            while let finished = await group.next() {
+                tally.add(finished.result, of: finished.index)
                 if tally.finished % step == 0 || tally.finished == assets.count {
                     // The client may not accept notifications.
                     _ = try? await notifier.notify(Self.progress, tally.progress)
@@ -237,6 +233,19 @@ extension EditProcessor {
             )
         }
         return tally.outcomes(dryRun: dryRun).json
+    }
+
+    /// The result of one asset.
+    ///
+    /// Not a pair whose closure catches a typed error: optimised by Swift 6.3, its index was other memory.
+    private struct Finished: Sendable {
+        let index: Int
+        let result: Result<JSON, RPCError>
+
+        init(_ index: Int, _ asset: ObjectID, _ body: (ObjectID) async throws(RPCError) -> JSON) async {
+            self.index = index
+            do throws(RPCError) { result = .success(try await body(asset)) } catch { result = .failure(error) }
+        }
     }
 
     /// The results of one request so far.

@@ -4,12 +4,16 @@ import Synchronization
 
 /// Copies a stored resource to a file outside the store, in steps, so that other work can run between them.
 ///
-/// The file gets its name when it is complete, verified and on the disk. Until then the bytes are in a hidden file of
-/// the same folder, which is removed if the copy fails, is cancelled or is released before ``finish()``.
+/// The file gets its name when it is complete, verified and on the disk. Until then it has none, so that a process that
+/// is killed leaves nothing behind. Where the file system has no files without a name, it is a hidden file of the same
+/// folder, which is removed if the copy fails, is cancelled or is released before ``finish()``.
 public final class FileExport: Sendable {
     private let file: ResourceFile
     private let path: String
+    /// The hidden name of the file.
     private let partial: String
+    /// True if the file has no name yet.
+    private let isNameless: Bool
     private let replaces: Bool
     private let state: Mutex<State>
 
@@ -19,7 +23,7 @@ public final class FileExport: Sendable {
         var offset: Int64 = 0
     }
 
-    /// Creates the hidden file.
+    /// Creates the file, without a name.
     ///
     /// - Parameters:
     ///   - file: a resource of a store.
@@ -36,8 +40,16 @@ public final class FileExport: Sendable {
         var random = SystemRandomNumberGenerator()
         // The name of the file itself may be as long as the file system allows.
         partial = "\(path[..<slash])/.safelight-\(String(random.next(), radix: 16)).part"
-        let target = try Descriptor(opening: partial, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, mode: 0o644)
-        state = Mutex(State(target: target))
+        // `__O_TMPFILE` is `O_TMPFILE`, which Swift does not import. `/` is the folder of a file in the root.
+        let folder = "\(path[...slash])"
+        if let target = try? Descriptor(opening: folder, O_WRONLY | __O_TMPFILE, mode: 0o644) {
+            isNameless = true
+            state = Mutex(State(target: target))
+        } else {
+            isNameless = false
+            let target = try Descriptor(opening: partial, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, mode: 0o644)
+            state = Mutex(State(target: target))
+        }
     }
 
     deinit { cancel() }
@@ -75,16 +87,35 @@ public final class FileExport: Sendable {
                 throw .resourceChanged("the stored bytes are damaged; restore the file from a backup")
             }
             try state.target?.sync()
+            guard isNameless, let number = state.target?.number else { return }
+            // Only a rename replaces a file, and a rename needs a name.
+            try link("/proc/self/fd/\(number)", to: replaces ? partial : path)
         }
-        // A link never replaces a file. Where the file system has none, a file created since the check is replaced.
-        if !replaces, link(partial, path) == 0 {
+        if isNameless {
+            if replaces { try renamePartial() }
+        } else if !replaces, Glibc.link(partial, path) == 0 {
             unlink(partial)
         } else {
+            // Where the file system has no links, a file created since the check is replaced.
             guard replaces || errno != EEXIST else { throw Self.exists(path) }
-            guard rename(partial, path) == 0 else { throw .system(errno, "rename to \(path)") }
+            try renamePartial()
         }
         state.withLock { $0.target = nil }
         try DirectoryOperations.sync(String(path[...(path.lastIndex(of: "/") ?? path.startIndex)]))
+    }
+
+    /// Gives an open file a name, which no other file has.
+    private func link(_ descriptor: String, to name: String) throws(StorageError) {
+        guard linkat(AT_FDCWD, descriptor, AT_FDCWD, name, AT_SYMLINK_FOLLOW) != 0 else { return }
+        throw errno == EEXIST && !replaces ? Self.exists(path) : .system(errno, "link \(name)")
+    }
+
+    private func renamePartial() throws(StorageError) {
+        guard rename(partial, path) == 0 else {
+            let number = errno
+            unlink(partial)
+            throw .system(number, "rename to \(path)")
+        }
     }
 
     /// Removes what was copied; does nothing after ``finish()`` or an earlier call.
@@ -94,7 +125,7 @@ public final class FileExport: Sendable {
             state.target = nil
             return wasOpen
         }
-        if wasOpen { unlink(partial) }
+        if wasOpen, !isNameless { unlink(partial) }
     }
 
     private static func check(_ path: String, replaces: Bool) throws(StorageError) {

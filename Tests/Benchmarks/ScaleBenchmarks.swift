@@ -13,6 +13,7 @@ enum ScaleBenchmarks {
         let many = bench.isLarge ? 1_000_000 : 100_000
         let small = try await ServedLibrary(bench, assets: 10_000, library: library(bench, 10_000))
         let large = try await ServedLibrary(bench, assets: many, library: library(bench, many))
+        try await IdentifierBenchmarks.run(bench, large)
         try await pages(bench, small, large)
         try await albums(bench, small, large)
         try await commits(bench, small, large)

@@ -15,8 +15,8 @@ import zmq.asyncio
 from .errors import SafelightError
 from .feed import Feed
 from .library import (
-    FOLLOW_RETRY_DELAY, RECEIVE_TIMEOUT, Endpoints, Subscription, configure_socket, decode_response, encode_request,
-    handle_message, is_response, parse_message, should_deliver, timeout_error,
+    FOLLOW_DEADLINE, FOLLOW_RETRY_DELAY, RECEIVE_TIMEOUT, Endpoints, Subscription, configure_socket, decode_response,
+    encode_request, handle_message, is_response, parse_message, should_deliver, timeout_error,
 )
 from .live import LiveList
 
@@ -127,10 +127,10 @@ class AsyncLibrary:
         action = state.next_action
         try:
             if action[0] == "head":
-                return state.begin(await self.broker.call("feed.head", deadline=10))
+                return state.begin(await self.broker.call("feed.head", deadline=FOLLOW_DEADLINE))
             if action[0] == "page":
                 params = {"token": action[1], "limit": 500, "topics": sorted(state.topics)}
-                return state.page(await self.broker.call("feed.since", params, deadline=10))
+                return state.page(await self.broker.call("feed.since", params, deadline=FOLLOW_DEADLINE))
         except SafelightError as error:
             if error.name == "token_expired" and "head" in error.data:
                 return state.expired(error.data["head"], error.data["oldest"])
@@ -147,13 +147,13 @@ class AsyncLibrary:
                 state.listed(*await self.ids(state.fetch))
             elif action[0] == "observe":
                 params = {"fetch": state.fetch, "token": action[1]}
-                state.observed(await self.broker.call("fetch.observe", params))
+                state.observed(await self.broker.call("fetch.observe", params, deadline=FOLLOW_DEADLINE))
             elif action[0] == "subscribe":
                 subscription.subscribe(action[1])
                 state.subscribed(action[1])
             elif action[0] == "details":
                 params = {"observation": state.observation, "token": action[1]}
-                state.detailed(await self.broker.call("fetch.details", params))
+                state.detailed(await self.broker.call("fetch.details", params, deadline=FOLLOW_DEADLINE))
             else:
                 handle_message(state, await subscription.receive(RECEIVE_TIMEOUT))
         except SafelightError as error:

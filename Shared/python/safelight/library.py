@@ -12,6 +12,9 @@ from .feed import Feed
 from .live import LiveList
 
 RETRY_DELAYS = (0.05, 0.1, 0.2, 0.4, 0.8, 1.0)  # seconds; the last one is repeated
+# Seconds until a request of a feed or a live list is repeated that was not answered: a broker that is killed takes the
+# requests with it that it has received, and nothing reports that.
+FOLLOW_DEADLINE = 10.0
 FOLLOW_RETRY_DELAY = 0.2  # seconds before a failed request of a feed or a live list is repeated
 RECEIVE_TIMEOUT = 5.0  # seconds after which a feed or a live list checks its state without a message
 TOKEN_EXPIRED_CODE = 3105
@@ -275,10 +278,10 @@ def advance_feed(library, state, subscription):
     action = state.next_action
     try:
         if action[0] == "head":
-            return state.begin(library.broker.call("feed.head", deadline=10))
+            return state.begin(library.broker.call("feed.head", deadline=FOLLOW_DEADLINE))
         if action[0] == "page":
             params = {"token": action[1], "limit": 500, "topics": sorted(state.topics)}
-            return state.page(library.broker.call("feed.since", params, deadline=10))
+            return state.page(library.broker.call("feed.since", params, deadline=FOLLOW_DEADLINE))
     except SafelightError as error:
         if error.name == "token_expired" and "head" in error.data:
             return state.expired(error.data["head"], error.data["oldest"])
@@ -311,13 +314,13 @@ def advance_live_list(library, state, subscription):
             state.listed(*library.ids(state.fetch))
         elif action[0] == "observe":
             params = {"fetch": state.fetch, "token": action[1]}
-            state.observed(library.broker.call("fetch.observe", params))
+            state.observed(library.broker.call("fetch.observe", params, deadline=FOLLOW_DEADLINE))
         elif action[0] == "subscribe":
             subscription.subscribe(action[1])
             state.subscribed(action[1])
         elif action[0] == "details":
             params = {"observation": state.observation, "token": action[1]}
-            state.detailed(library.broker.call("fetch.details", params))
+            state.detailed(library.broker.call("fetch.details", params, deadline=FOLLOW_DEADLINE))
         else:
             handle_message(state, subscription.receive(RECEIVE_TIMEOUT))
     except SafelightError as error:

@@ -64,7 +64,7 @@ struct RowsByScriptTests {
     }
 
     @Test(.spec("S-45", "D12", "P-09", "T-31"))
-    func `images come in the promised order and size, and resources whole or not at all`() throws {
+    func `images come in the promised order, size and quality, and resources whole or not at all`() throws {
         let services = try SafelightFixture("image-rows")
         let photo = TestImages.jpeg(width: 1200, height: 800)
         try services.folder.write(photo, to: "photo.jpg")
@@ -73,7 +73,11 @@ struct RowsByScriptTests {
         try Self.run(
             "images.py",
             services,
-            parts: ["delivery_modes", "crop_rectangles", "whole_resources_or_an_error"]
+            module: "PIL.Image",
+            parts: [
+                "delivery_modes", "fast_images_look_like_exact_ones", "crop_rectangles",
+                "whole_resources_or_an_error",
+            ]
         )
         #expect(services.stop() == [])
     }

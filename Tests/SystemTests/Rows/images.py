@@ -1,6 +1,10 @@
 """Rows of images and resources: S-45 with the matrix of section 8.1, P-09, D12 and T-31 of the specification."""
 
 import hashlib
+import io
+import math
+
+from PIL import Image, ImageChops
 
 from rows import *
 
@@ -40,6 +44,26 @@ def delivery_modes():
         side = {"opportunistic": 501, "fastFormat": 502, "highQualityFormat": 503}[mode]
         messages, _ = image(photo, side, side, deliveryMode=mode, resizeMode="exact", synchronous=True)
         equal([(one["isDegraded"], one["pixelWidth"]) for one in messages], [(False, side)])
+
+
+def fast_images_look_like_exact_ones():
+    """Within 35 dB, also where a JPEG decoded at a fraction has just the size that is wanted."""
+    picture = io.BytesIO()
+    Image.effect_noise((1200, 800), 90).convert("RGB").save(picture, "JPEG", quality=95)
+    request = {"type": "asset.create", "ref": "a", "resources": [{"attachment": 0}]}
+    photo = perform(request, attachments=[picture.getvalue()])["placeholders"]["a"]
+
+    def shown(side, mode):
+        _, (frames,) = image(photo, side, side, resizeMode=mode, format="png", deliveryMode="highQualityFormat")
+        return Image.open(io.BytesIO(frames[0])).convert("RGB")
+
+    for side in (150, 300, 450, 599, 600, 750):
+        fast, exact = shown(side, "fast"), shown(side, "exact")
+        equal(fast.size, exact.size)
+        counts = ImageChops.difference(fast, exact).histogram()
+        error = sum(count * (value % 256) ** 2 for value, count in enumerate(counts)) / sum(counts)
+        ratio = 10 * math.log10(255**2 / error) if error else math.inf
+        assert ratio >= 35, f"{side}: {ratio:.1f} dB"
 
 
 def crop_rectangles():
@@ -112,4 +136,4 @@ def whole_resources_or_an_error():
 
 
 if __name__ == "__main__":
-    run(delivery_modes, crop_rectangles, whole_resources_or_an_error)
+    run(delivery_modes, fast_images_look_like_exact_ones, crop_rectangles, whole_resources_or_an_error)

@@ -28,13 +28,6 @@ BINARIES := .build/$(CONFIGURATION)
 STARTED := $(shell date +%s)
 SUDO := $(if $(filter 0,$(shell id -u)),,sudo)
 ONLY := $(if $(FILTER),--filter '$(FILTER)')
-# The test modules run one after another, because their tests have time limits and share the cores and the disk.
-# Passing tests are not listed individually.
-QUIET := grep --line-buffered -vE '^◇|^✔ (Test [^r]|Suite )|^warning: prohibited flag|Test Suite|Executed 0 tests|Planning build|^↳ T'
-TEST_MODULES := $(notdir $(wildcard Tests/*Tests))
-# The system tests start all services and check response times, so they run one at a time.
-SERIAL_TESTS := SystemTests
-
 DEBIAN_PACKAGES := libzmq3-dev libmagickwand-dev libgexiv2-dev libsqlite3-dev libheif-dev libraw-dev \
 	libjpeg-dev libjxl-dev zlib1g-dev libssl-dev pkg-config python3 python3-pip libimage-exiftool-perl \
 	libvips-tools libjxl-tools imagemagick ffmpeg sqlite3 faketime gcc libc6-dev make
@@ -110,14 +103,7 @@ uninstall: ## Remove the installed files from PREFIX
 test: setup lint ## Check the format, build without warnings and run all tests (FILTER=name for some)
 	$(SWIFT) build --build-tests
 	@started=$$(date +%s); \
-	if [ -n "$(FILTER)" ]; then $(SWIFT) test --skip-build $(ONLY); else \
-		for module in $(TEST_MODULES); do \
-			echo "== $$module"; \
-			$(SWIFT) test --skip-build $$([ $$module != $(SERIAL_TESTS) ] || echo --no-parallel) \
-				--filter "^$$module\." 2>&1 | tee .build/tests.log | $(QUIET) || { \
-				echo "== failures in $$module:"; grep -A 2 '^✘' .build/tests.log | $(QUIET); exit 1; }; \
-		done; \
-	fi; \
+	if [ -n "$(FILTER)" ]; then $(SWIFT) test --skip-build $(ONLY); else .ci/run-tests; fi; \
 	done=$$(date +%s); \
 	echo "make test: passed in $$((done - $(STARTED))) s, of which $$((done - started)) s in the tests"
 

@@ -2,6 +2,7 @@ import Foundation
 import ImageFormats
 import JSONValue
 import PhotoModel
+import Synchronization
 import TestSupport
 
 @testable import Imaging
@@ -34,8 +35,27 @@ struct DeepPixels {
 
 /// Pictures and lists for the comparison of the two engines.
 enum EngineFixtures {
-    /// A picture with gradients, edges, texture and noise, in the colours of the seed.
+    private struct PictureKey: Hashable {
+        let seed: UInt64
+        let width: Int
+        let height: Int
+        let bits: UInt8
+    }
+
+    private static let pictures = Mutex<[PictureKey: [UInt8]]>([:])
+
+    /// A picture with gradients, edges, texture and noise, in the colours of the seed; made once.
     static func picture(seed: UInt64, width: Int = 240, height: Int = 160, bits: UInt8 = 8) -> [UInt8] {
+        pictures.withLock { pictures in
+            let key = PictureKey(seed: seed, width: width, height: height, bits: bits)
+            if let made = pictures[key] { return made }
+            let picture = makePicture(seed: seed, width: width, height: height, bits: bits)
+            pictures[key] = picture
+            return picture
+        }
+    }
+
+    private static func makePicture(seed: UInt64, width: Int, height: Int, bits: UInt8) -> [UInt8] {
         var random = SeededRandom(seed: seed)
         let phase = (0..<9).map { _ in Double.random(in: 0...6.28, using: &random) }
         let speed = (0..<9).map { _ in Double.random(in: 0.01...0.09, using: &random) }

@@ -14,10 +14,11 @@ struct FastModeTests {
     /// Sizes around an eighth, a quarter, three eighths and a half of the photos, and others.
     private static let sides = [64, 120, 225, 256, 380, 408, 450, 504, 816]
 
+    /// Renders as TIFF, because compressing PNG would take most of the time.
     private func render(_ bytes: [UInt8], _ side: Int, _ mode: RenditionOptions.ResizeMode) throws -> RenderedImage {
         try Rendition.render(
             bytes,
-            RenditionOptions(target: .size(width: side, height: side), resizeMode: mode, format: .png)
+            RenditionOptions(target: .size(width: side, height: side), resizeMode: mode, format: .tiff)
         )
     }
 

@@ -127,15 +127,14 @@ struct WorkerPoolTests {
 
     @Test func `a full queue refuses jobs at once and accepts them again when it has space`() async throws {
         try await PythonPool(queueLimit: 2).run { pool in
-            try await withThrowingTaskGroup { group in
-                let slow = WorkerJob(method: "sleep", params: ["seconds": 1])
-                group.addTask { _ = try await pool.run(slow) }
-                try await until(pool) { $0["busy"] == 1 }
-                for _ in 0..<2 { group.addTask { _ = try await pool.run(WorkerJob(method: "echo")) } }
-                try await until(pool) { $0["queued"] == 2 }
-                #expect(await failure(of: WorkerJob(method: "echo"), in: pool) == .queueFull(limit: 2))
-                try await group.waitForAll()
-            }
+            let running = Task { await failure(of: WorkerJob(method: "sleep", params: ["seconds": 60]), in: pool) }
+            try await until(pool) { $0["busy"] == 1 }
+            let waiting = (0..<2).map { _ in Task { await failure(of: WorkerJob(method: "echo"), in: pool) } }
+            try await until(pool) { $0["queued"] == 2 }
+            #expect(await failure(of: WorkerJob(method: "echo"), in: pool) == .queueFull(limit: 2))
+            running.cancel()
+            #expect(await running.value == .cancelled)
+            for job in waiting { #expect(await job.value == nil) }
             #expect(await failure(of: WorkerJob(method: "echo"), in: pool) == nil)
         }
     }
@@ -143,11 +142,7 @@ struct WorkerPoolTests {
     @Test func `waiting jobs run in order of priority`() async throws {
         try await PythonPool().run { pool in
             let order = try await withThrowingTaskGroup(of: String.self) { group in
-                group.addTask {
-                    // Longer than it takes to enqueue the others, also on a busy machine.
-                    _ = try await pool.run(WorkerJob(method: "sleep", params: ["seconds": 5]))
-                    return "first"
-                }
+                let first = Task { await failure(of: WorkerJob(method: "sleep", params: ["seconds": 60]), in: pool) }
                 try await until(pool) { $0["busy"] == 1 }
                 for (count, priority) in [WorkerPriority.low, .normal, .high].enumerated() {
                     group.addTask {
@@ -159,9 +154,10 @@ struct WorkerPoolTests {
                     }
                     try await until(pool) { $0["queued"] == .int(Int64(count + 1)) }
                 }
+                first.cancel()
                 return try await group.reduce(into: []) { $0.append($1) }
             }
-            #expect(order == ["first", "high", "normal", "low"])
+            #expect(order == ["high", "normal", "low"])
         }
     }
 

@@ -426,8 +426,8 @@ private final class SilentPeer: Sendable {
     func waitForEnd() async -> Bool {
         await withCheckedContinuation { continuation in
             Thread.detachNewThread { [self] in
-                var patience = timeval(tv_sec: 20, tv_usec: 0)
-                setsockopt(descriptor, SOL_SOCKET, SO_RCVTIMEO, &patience, socklen_t(MemoryLayout<timeval>.size))
+                var timeout = timeval(tv_sec: 20, tv_usec: 0)
+                setsockopt(descriptor, SOL_SOCKET, SO_RCVTIMEO, &timeout, socklen_t(MemoryLayout<timeval>.size))
                 var buffer = [UInt8](repeating: 0, count: 256)
                 var count = recv(descriptor, &buffer, 256, 0)
                 while count > 0 { count = recv(descriptor, &buffer, 256, 0) }

@@ -12,9 +12,9 @@ final class RawPeer: @unchecked Sendable {
     private var socket: UnsafeMutableRawPointer?
     private let queue = DispatchQueue(label: "raw-peer")
 
-    init(_ kind: Int32, _ address: EndpointAddress, options: [(Int32, Int32)] = [], patience: Int32 = 20_000) throws {
+    init(_ kind: Int32, _ address: EndpointAddress, options: [(Int32, Int32)] = [], timeout: Int32 = 20_000) throws {
         let socket = MessagingContext.shared.makeSocket(kind)
-        for (option, value) in [(ZMQ_LINGER, 0), (ZMQ_RCVTIMEO, patience), (ZMQ_SNDTIMEO, patience)] + options {
+        for (option, value) in [(ZMQ_LINGER, 0), (ZMQ_RCVTIMEO, timeout), (ZMQ_SNDTIMEO, timeout)] + options {
             var value = value
             zmq_setsockopt(socket, option, &value, 4)
         }

@@ -2,35 +2,22 @@ import Hosting
 import JSONValue
 
 /// Metrics of published edits since the start.
-struct PublishMetrics: Sendable {
-    private let all = Metrics()
+final class PublishMetrics: Sendable {
     /// Messages read.
-    let received: Metrics.Counter
+    let received = Metrics.Counter()
     /// Messages that do not identify an edit, so that no failure can be recorded.
-    let unreadable: Metrics.Counter
+    let unreadable = Metrics.Counter()
     /// Edits accepted, resumed at the start, and received again.
-    let accepted: Metrics.Counter
-    let resumed: Metrics.Counter
-    let repeated: Metrics.Counter
+    let accepted = Metrics.Counter()
+    let resumed = Metrics.Counter()
+    let repeated = Metrics.Counter()
     /// Ids received again with other content.
-    let reused: Metrics.Counter
-    let applied: Metrics.Counter
-    let failed: Metrics.Counter
+    let reused = Metrics.Counter()
+    let applied = Metrics.Counter()
+    let failed = Metrics.Counter()
     /// Edits that the catalog neither accepted nor ended. If they were accepted, they are tried again at the next
     /// start.
-    let setAside: Metrics.Counter
-
-    init() {
-        received = all.counter("received")
-        unreadable = all.counter("unreadable")
-        accepted = all.counter("accepted")
-        resumed = all.counter("takenUp")
-        repeated = all.counter("repeated")
-        reused = all.counter("reused")
-        applied = all.counter("applied")
-        failed = all.counter("failed")
-        setAside = all.counter("setAside")
-    }
+    let setAside = Metrics.Counter()
 
     var json: JSONObject {
         [

@@ -18,10 +18,10 @@ struct CoalescingPriorityQueueTests {
         }
 
         /// Returns whether new work was queued; nil if the limit is reached.
-        mutating func enter(_ key: Int, of group: Int = 0, _ priority: WorkPriority = .interactive, waiter: Int)
+        mutating func enter(_ key: Int, of group: Int = 0, _ urgency: RequestUrgency = .interactive, waiter: Int)
             -> Bool?
         {
-            switch queue.enter(key, of: group, priority, waiter: waiter, now: now) {
+            switch queue.enter(key, of: group, urgency, waiter: waiter, now: now) {
             case .queued(let ticket):
                 tickets[waiter] = ticket
                 return true
@@ -33,8 +33,8 @@ struct CoalescingPriorityQueueTests {
         }
 
         /// Queues work for a waiter of the same number.
-        mutating func add(_ key: Int, of group: Int, _ priority: WorkPriority) {
-            _ = enter(key, of: group, priority, waiter: key)
+        mutating func add(_ key: Int, of group: Int, _ urgency: RequestUrgency) {
+            _ = enter(key, of: group, urgency, waiter: key)
         }
 
         mutating func leave(waiter: Int) -> UInt64? { tickets.removeValue(forKey: waiter).flatMap { queue.leave($0) } }
@@ -187,33 +187,33 @@ struct CoalescingPriorityQueueTests {
         var random = SeededRandom(named: "due table")
         for _ in 0..<TestEnvironment.rounds(30) {
             var fixture = Fixture(batchSize: 4)
-            var model: [Int: (group: Int, priority: WorkPriority)] = [:]
+            var model: [Int: (group: Int, urgency: RequestUrgency)] = [:]
             for key in 0..<400 {
                 switch Int.random(in: 0..<5, using: &random) {
                 case 0, 1:
                     let group = Int.random(in: 0..<20, using: &random)
-                    let priority: WorkPriority = Bool.random(using: &random) ? .interactive : .prefetch
-                    fixture.add(key, of: group, priority)
-                    model[key] = (group, priority)
+                    let urgency: RequestUrgency = Bool.random(using: &random) ? .interactive : .prefetch
+                    fixture.add(key, of: group, urgency)
+                    model[key] = (group, urgency)
                 case 2:
                     guard let (other, entry) = model.randomElement(using: &random) else { continue }
                     #expect(fixture.enter(other, of: entry.group, .interactive, waiter: key) == false)
                     // Both waiters have to leave before the work is dropped.
                     #expect(fixture.leave(waiter: other) == nil)
                     fixture.tickets[other] = fixture.tickets.removeValue(forKey: key)
-                    model[other]?.priority = .interactive
+                    model[other]?.urgency = .interactive
                 case 3:
                     guard let other = model.keys.randomElement(using: &random) else { continue }
                     #expect(fixture.leave(waiter: other) == nil)
                     #expect(!fixture.queue.holds(other))
                     model[other] = nil
                 default:
-                    let urgent = model.values.contains { $0.priority == .interactive }
+                    let urgent = model.values.contains { $0.urgency == .interactive }
                     guard let batch = fixture.queue.next(now: 0) else {
                         #expect(model.isEmpty)
                         continue
                     }
-                    #expect(batch.priority == (urgent ? .interactive : .prefetch))
+                    #expect(batch.urgency == (urgent ? .interactive : .prefetch))
                     #expect(Set(batch.keys.compactMap { model[$0]?.group }).count == 1)
                     #expect(batch.keys.allSatisfy { model[$0] != nil } && (1...4).contains(batch.keys.count))
                     _ = fixture.queue.finish(batch)

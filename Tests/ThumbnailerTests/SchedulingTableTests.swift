@@ -171,10 +171,10 @@ struct CachingManagerTableTests {
     {
         var table = try table(limit: 2000)
         let start = ContinuousClock().now
-        for turn in 0..<100_000 {
-            let window = [ids[turn % 300], ids[(turn + 1) % 300]]
+        for step in 0..<100_000 {
+            let window = [ids[step % 300], ids[(step + 1) % 300]]
             _ = table.start("c", window, options(10))
-            if turn % 3 == 0, let task = table.next(most: 8) { _ = table.finish(task, plans: [:]) }
+            if step % 3 == 0, let task = table.next(most: 8) { _ = table.finish(task, plans: [:]) }
             _ = table.stop("c", window, options(10))
         }
         let elapsed = ContinuousClock().now - start

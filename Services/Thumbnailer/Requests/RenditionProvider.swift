@@ -80,19 +80,19 @@ final class RenditionProvider: Sendable {
     }
 
     /// Returns the rendition if it is cached in memory or on disk.
-    func cached(_ plan: RenditionPlan, priority: WorkPriority = .interactive) -> Delivery? {
+    func cached(_ plan: RenditionPlan, urgency: RequestUrgency = .interactive) -> Delivery? {
         let now = clock.nowMicroseconds()
         if let (rendition, isToBeReported) = memory.use(plan, now: now) {
             if isToBeReported { disk.touch(RenditionKey(plan, renderer: Self.renderer)) }
-            if priority == .interactive { metrics.memoryHits.add() }
+            if urgency == .interactive { metrics.memoryHits.add() }
             return Delivery(rendition: rendition, reason: .memory)
         }
         if let rendition = disk.rendition(RenditionKey(plan, renderer: Self.renderer)) {
             memory.insert(rendition, plan, now: now)
-            if priority == .interactive { metrics.diskHits.add() }
+            if urgency == .interactive { metrics.diskHits.add() }
             return Delivery(rendition: rendition, reason: .disk)
         }
-        if priority == .interactive { metrics.misses.add() }
+        if urgency == .interactive { metrics.misses.add() }
         return nil
     }
 
@@ -109,21 +109,21 @@ final class RenditionProvider: Sendable {
     /// Returns a rendition, cached or rendered.
     ///
     /// The caller has checked that the asset exists and that the plan is of its current content revision.
-    func rendition(_ plan: RenditionPlan, priority: WorkPriority = .interactive) async throws(RPCError) -> Delivery {
-        if let held = cached(plan, priority: priority) { return held }
-        return try await rendered(plan, priority: priority)
+    func rendition(_ plan: RenditionPlan, urgency: RequestUrgency = .interactive) async throws(RPCError) -> Delivery {
+        if let held = cached(plan, urgency: urgency) { return held }
+        return try await rendered(plan, urgency: urgency)
     }
 
     /// Renders a rendition that is not cached.
-    func rendered(_ plan: RenditionPlan, priority: WorkPriority = .interactive) async throws(RPCError) -> Delivery {
+    func rendered(_ plan: RenditionPlan, urgency: RequestUrgency = .interactive) async throws(RPCError) -> Delivery {
         let isShared = work.isUnderWay(plan)
-        let rendition = try await work.value(plan, priority: priority)
+        let rendition = try await work.value(plan, urgency: urgency)
         return Delivery(rendition: rendition, reason: isShared ? .shared : .rendered)
     }
 
     /// Makes sure that renditions of one asset are cached, from one decode.
     func prepare(_ plans: [RenditionPlan]) async -> [RPCError?] {
-        let missing = plans.filter { cached($0, priority: .prefetch) == nil }
+        let missing = plans.filter { cached($0, urgency: .prefetch) == nil }
         let outcomes = await work.values(missing)
         var failures: [RenditionPlan: RPCError] = [:]
         for (plan, outcome) in zip(missing, outcomes) {

@@ -1,17 +1,17 @@
-/// The priority of work.
-enum WorkPriority: Int, Sendable, Comparable, CaseIterable {
+/// How urgently an image is needed.
+enum RequestUrgency: Int, Sendable, Comparable, CaseIterable {
     /// Interactive: a person is waiting for this image.
     case interactive
     /// Prepared ahead of a request.
     case prefetch
 
-    static func < (first: WorkPriority, second: WorkPriority) -> Bool { first.rawValue < second.rawValue }
+    static func < (first: RequestUrgency, second: RequestUrgency) -> Bool { first.rawValue < second.rawValue }
 }
 
 /// A priority queue of work that callers share: a request for queued or running work joins it, and queued work of one
 /// group is started together as a batch. Interactive work goes first, then work goes in order of arrival.
 ///
-/// Pure; ``CoalescingWorkQueue`` carries out its decisions. A group has the priority of its most urgent item. Every
+/// Pure; ``CoalescingWorkQueue`` carries out its decisions. A group has the urgency of its most urgent item. Every
 /// operation takes amortized constant time, so that many requests that come and go stay cheap.
 ///
 /// The worker pool has a queue of its own, because it serves more than this queue: contact sheets, previews and the
@@ -36,7 +36,7 @@ struct CoalescingPriorityQueue<Key: Hashable & Sendable, Group: Hashable & Senda
     /// Work of one group that is started together, the most urgent first.
     struct Batch: Sendable {
         let number: UInt64
-        let priority: WorkPriority
+        let urgency: RequestUrgency
         let keys: [Key]
         fileprivate let works: [UInt64]
     }
@@ -46,7 +46,7 @@ struct CoalescingPriorityQueue<Key: Hashable & Sendable, Group: Hashable & Senda
     private struct Work: Sendable {
         let key: Key
         let group: Group
-        var priority: WorkPriority
+        var urgency: RequestUrgency
         var waiters: [UInt64: Waiter]
         /// The batch that it runs in; nil while it is queued.
         var batch: UInt64?
@@ -56,16 +56,16 @@ struct CoalescingPriorityQueue<Key: Hashable & Sendable, Group: Hashable & Senda
     private struct PendingGroup: Sendable {
         /// In order of arrival; may contain work that was dropped meanwhile.
         var order: [UInt64] = []
-        /// The number of items of each priority.
-        var counts = WorkPriority.allCases.map { _ in 0 }
-        var priority: WorkPriority
+        /// The number of items of each urgency.
+        var counts = RequestUrgency.allCases.map { _ in 0 }
+        var urgency: RequestUrgency
         /// Distinguishes the group's present position from outdated ones.
         var stamp: UInt64 = 0
 
-        var mostUrgent: WorkPriority? { WorkPriority.allCases.first { counts[$0.rawValue] > 0 } }
+        var mostUrgent: RequestUrgency? { RequestUrgency.allCases.first { counts[$0.rawValue] > 0 } }
     }
 
-    /// The groups of one priority in order; may contain outdated positions.
+    /// The groups of one urgency in order; may contain outdated positions.
     private struct Line: Sendable {
         var entries: [(group: Group, stamp: UInt64)] = []
         var start = 0
@@ -84,7 +84,7 @@ struct CoalescingPriorityQueue<Key: Hashable & Sendable, Group: Hashable & Senda
     /// The work that a request for a key joins.
     private var joinable: [Key: UInt64] = [:]
     private var groups: [Group: PendingGroup] = [:]
-    private var lines = WorkPriority.allCases.map { _ in Line() }
+    private var lines = RequestUrgency.allCases.map { _ in Line() }
     /// For each running batch the number of its items that have waiters.
     private var wanted: [UInt64: Int] = [:]
     private var prefetching = 0
@@ -110,30 +110,30 @@ struct CoalescingPriorityQueue<Key: Hashable & Sendable, Group: Hashable & Senda
     // MARK: Waiters
 
     /// Adds a waiter to the work of a key, which is queued unless it is already queued or running.
-    mutating func enter(_ key: Key, of group: Group, _ priority: WorkPriority, waiter: Waiter, now: Int64)
+    mutating func enter(_ key: Key, of group: Group, _ urgency: RequestUrgency, waiter: Waiter, now: Int64)
         -> EnterResult
     {
-        if priority == .interactive { lastInteractive = now }
+        if urgency == .interactive { lastInteractive = now }
         if let id = joinable[key] {
             let ticket = Ticket(work: id, waiter: nextNumber())
             works[id]?.waiters[ticket.waiter] = waiter
             joinCount += 1
-            raisePriority(id, to: priority)
+            raiseUrgency(id, to: urgency)
             return .joined(ticket)
         }
         guard works.count < limit else { return .full }
         let ticket = Ticket(work: nextNumber(), waiter: nextNumber())
-        works[ticket.work] = Work(key: key, group: group, priority: priority, waiters: [ticket.waiter: waiter])
+        works[ticket.work] = Work(key: key, group: group, urgency: urgency, waiters: [ticket.waiter: waiter])
         joinable[key] = ticket.work
         queuedCount += 1
         if groups[group] == nil {
-            groups[group] = PendingGroup(priority: priority)
-            enqueue(group, priority)
-        } else if let present = groups[group]?.priority, priority < present {
-            enqueue(group, priority)
+            groups[group] = PendingGroup(urgency: urgency)
+            enqueue(group, urgency)
+        } else if let present = groups[group]?.urgency, urgency < present {
+            enqueue(group, urgency)
         }
         groups[group]?.order.append(ticket.work)
-        groups[group]?.counts[priority.rawValue] += 1
+        groups[group]?.counts[urgency.rawValue] += 1
         return .queued(ticket)
     }
 
@@ -170,16 +170,16 @@ struct CoalescingPriorityQueue<Key: Hashable & Sendable, Group: Hashable & Senda
         guard wanted.count < width else { return nil }
         let arePeopleThere = lastInteractive.map { now - $0 < Self.presence } ?? false
         let mayPrefetch = prefetching < (arePeopleThere ? max(1, width - 1) : width)
-        for priority in WorkPriority.allCases where priority == .interactive || mayPrefetch {
-            if let group = popFirst(of: priority) { return start(group, priority) }
+        for urgency in RequestUrgency.allCases where urgency == .interactive || mayPrefetch {
+            if let group = popFirst(of: urgency) { return start(group, urgency) }
         }
         return nil
     }
 
-    private mutating func start(_ group: Group, _ priority: WorkPriority) -> Batch? {
+    private mutating func start(_ group: Group, _ urgency: RequestUrgency) -> Batch? {
         guard var pending = groups.removeValue(forKey: group) else { return nil }
         let queued = pending.order.filter { works[$0] != nil }
-        let sorted = WorkPriority.allCases.flatMap { rank in queued.filter { works[$0]?.priority == rank } }
+        let sorted = RequestUrgency.allCases.flatMap { rank in queued.filter { works[$0]?.urgency == rank } }
         let started = Array(sorted.prefix(batchSize))
         let number = nextNumber()
         var keys: [Key] = []
@@ -187,23 +187,23 @@ struct CoalescingPriorityQueue<Key: Hashable & Sendable, Group: Hashable & Senda
             guard let work = works[id] else { continue }
             works[id]?.batch = number
             keys.append(work.key)
-            pending.counts[work.priority.rawValue] -= 1
+            pending.counts[work.urgency.rawValue] -= 1
         }
         queuedCount -= started.count
         wanted[number] = started.count
-        if priority == .prefetch { prefetching += 1 }
+        if urgency == .prefetch { prefetching += 1 }
         if let rest = pending.mostUrgent {
             pending.order = Array(sorted.dropFirst(started.count))
             groups[group] = pending
             enqueue(group, rest)
         }
-        return Batch(number: number, priority: priority, keys: keys, works: started)
+        return Batch(number: number, urgency: urgency, keys: keys, works: started)
     }
 
     /// Removes a batch that has ended. Returns the waiters of each of its items.
     mutating func finish(_ batch: Batch) -> [[Waiter]] {
         guard wanted.removeValue(forKey: batch.number) != nil else { return [] }
-        if batch.priority == .prefetch { prefetching -= 1 }
+        if batch.urgency == .prefetch { prefetching -= 1 }
         return batch.works.map { id in
             guard let work = works.removeValue(forKey: id) else { return [] }
             if joinable[work.key] == id { joinable[work.key] = nil }
@@ -218,38 +218,38 @@ struct CoalescingPriorityQueue<Key: Hashable & Sendable, Group: Hashable & Senda
         return lastNumber
     }
 
-    private mutating func raisePriority(_ id: UInt64, to priority: WorkPriority) {
-        guard let work = works[id], work.batch == nil, priority < work.priority else { return }
-        works[id]?.priority = priority
-        groups[work.group]?.counts[work.priority.rawValue] -= 1
-        groups[work.group]?.counts[priority.rawValue] += 1
-        if let present = groups[work.group]?.priority, priority < present { enqueue(work.group, priority) }
+    private mutating func raiseUrgency(_ id: UInt64, to urgency: RequestUrgency) {
+        guard let work = works[id], work.batch == nil, urgency < work.urgency else { return }
+        works[id]?.urgency = urgency
+        groups[work.group]?.counts[work.urgency.rawValue] -= 1
+        groups[work.group]?.counts[urgency.rawValue] += 1
+        if let present = groups[work.group]?.urgency, urgency < present { enqueue(work.group, urgency) }
     }
 
     private mutating func didDequeue(_ work: Work) {
         queuedCount -= 1
-        groups[work.group]?.counts[work.priority.rawValue] -= 1
+        groups[work.group]?.counts[work.urgency.rawValue] -= 1
         guard let pending = groups[work.group] else { return }
         guard let rest = pending.mostUrgent else {
             groups[work.group] = nil
             return
         }
-        // Without its most urgent item the group moves to the line of the next priority.
-        if rest > pending.priority { enqueue(work.group, rest) }
+        // Without its most urgent item the group moves to the line of the next urgency.
+        if rest > pending.urgency { enqueue(work.group, rest) }
     }
 
-    private mutating func enqueue(_ group: Group, _ priority: WorkPriority) {
+    private mutating func enqueue(_ group: Group, _ urgency: RequestUrgency) {
         let stamp = nextNumber()
-        groups[group]?.priority = priority
+        groups[group]?.urgency = urgency
         groups[group]?.stamp = stamp
-        lines[priority.rawValue].entries.append((group, stamp))
-        compact(priority)
+        lines[urgency.rawValue].entries.append((group, stamp))
+        compact(urgency)
     }
 
-    private mutating func popFirst(of priority: WorkPriority) -> Group? {
-        var line = lines[priority.rawValue]
-        lines[priority.rawValue] = Line()
-        defer { lines[priority.rawValue] = line }
+    private mutating func popFirst(of urgency: RequestUrgency) -> Group? {
+        var line = lines[urgency.rawValue]
+        lines[urgency.rawValue] = Line()
+        defer { lines[urgency.rawValue] = line }
         while line.start < line.entries.count {
             let (group, stamp) = line.entries[line.start]
             line.start += 1
@@ -260,10 +260,10 @@ struct CoalescingPriorityQueue<Key: Hashable & Sendable, Group: Hashable & Senda
     }
 
     /// Compacts a line before outdated positions outnumber the present ones.
-    private mutating func compact(_ priority: WorkPriority) {
-        let line = lines[priority.rawValue]
+    private mutating func compact(_ urgency: RequestUrgency) {
+        let line = lines[urgency.rawValue]
         guard line.entries.count > 64 + 4 * groups.count else { return }
         let kept = line.entries[line.start...].filter { groups[$0.group]?.stamp == $0.stamp }
-        lines[priority.rawValue] = Line(entries: Array(kept), start: 0)
+        lines[urgency.rawValue] = Line(entries: Array(kept), start: 0)
     }
 }

@@ -58,9 +58,9 @@ final class CoalescingWorkQueue<Key: Hashable & Sendable, Group: Hashable & Send
     /// Returns the outcome of the work, run for this caller or for an earlier one.
     ///
     /// - Throws: the error of the work; `busy` if the limit is reached; `user_cancelled`
-    func value(_ key: Key, priority: WorkPriority = .interactive) async throws(RPCError) -> Value {
+    func value(_ key: Key, urgency: RequestUrgency = .interactive) async throws(RPCError) -> Value {
         let waiter = Promise<Outcome>()
-        let ticket = enter([(key, waiter)], priority)[0]
+        let ticket = enter([(key, waiter)], urgency)[0]
         return try await outcome(of: ticket, waiter).get()
     }
 
@@ -85,7 +85,8 @@ final class CoalescingWorkQueue<Key: Hashable & Sendable, Group: Hashable & Send
     }
 
     /// Adds waiters. The promise of a waiter that is refused is fulfilled, and its ticket is nil.
-    private func enter(_ entries: [(key: Key, waiter: Promise<Outcome>)], _ priority: WorkPriority) -> [Queue.Ticket?] {
+    private func enter(_ entries: [(key: Key, waiter: Promise<Outcome>)], _ urgency: RequestUrgency) -> [Queue.Ticket?]
+    {
         let now = clock.nowMicroseconds()
         defer { ticking.yield() }
         return state.withLock { state in
@@ -94,7 +95,7 @@ final class CoalescingWorkQueue<Key: Hashable & Sendable, Group: Hashable & Send
                     waiter.fulfill(.failure(Task.isCancelled ? Self.cancelled : Self.stopping))
                     return nil
                 }
-                switch state.queue.enter(key, of: group(key), priority, waiter: waiter, now: now) {
+                switch state.queue.enter(key, of: group(key), urgency, waiter: waiter, now: now) {
                 case .queued(let ticket), .joined(let ticket): return ticket
                 case .full:
                     let error = ErrorCode.busy.error(

@@ -7,6 +7,9 @@ public final class Metrics: Sendable {
     public final class Counter: Sendable {
         private let value = Atomic<Int64>(0)
 
+        /// Creates a counter at zero.
+        public init() {}
+
         /// Adds an amount; wraps around after 2^63.
         public func add(_ amount: Int = 1) { value.wrappingAdd(Int64(amount), ordering: .relaxed) }
 

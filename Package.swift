@@ -291,11 +291,13 @@ let commonSettings: [SwiftSetting] = [
     .treatAllWarnings(as: .error),
 ]
 
-/// Debug builds of this package optimize its loops over pixels, because its tests render large images; unoptimized they
-/// take ten times as long. A package that depends on this one may not get unsafe flags, and does not need them: release
-/// builds use none.
-let optimizedDebugSettings: [CSetting] =
-    Context.packageDirectory.contains("/checkouts/") ? [] : [.unsafeFlags(["-O2"], .when(configuration: .debug))]
+/// True if another package depends on this one: the package manager keeps its copy in one of these folders.
+let isDependency = ["/checkouts/", "/registry/downloads/"].contains { Context.packageDirectory.contains($0) }
+
+/// Debug builds of this package itself optimize the C loops over pixels, because its tests render large images;
+/// unoptimized they take ten times as long. There is no safe setting for this. A package that others depend on may not
+/// have unsafe flags and gets none; release builds use none either.
+let optimizedDebugSettings: [CSetting] = isDependency ? [] : [.unsafeFlags(["-O2"], .when(configuration: .debug))]
 
 func targetDependency(_ name: String) -> Target.Dependency {
     if layers[name] != nil { return .target(name: name) }

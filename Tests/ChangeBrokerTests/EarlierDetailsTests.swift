@@ -11,38 +11,7 @@ import Testing
 /// Tests of observed fetches whose details need what happened before: the deletion of an album, and records from before
 /// the observation, of which one response reads a limited number.
 @Suite(.timeLimit(.minutes(5)), .serialized)
-struct EarlierDetailsTests {
-    /// A fetch of the assets rated two or more, the best first.
-    private func best() -> FetchDescription {
-        var fetch = FetchDescription(.assets)
-        fetch.predicate = "rating >= 2"
-        fetch.sort = [SortDescription(key: "rating", ascending: false)]
-        return fetch
-    }
-
-    private func rating(_ ratings: [Int], in fixture: BrokerFixture) async {
-        for (number, rating) in ratings.enumerated() { await fixture.catalog.rate(UInt64(number + 1), rating) }
-    }
-
-    private func ids(_ numbers: UInt64...) -> [ObjectID] { numbers.map(assetID) }
-
-    private func observe(
-        _ fetch: FetchDescription,
-        _ fixture: BrokerFixture,
-        since token: ChangeToken? = nil
-    ) async throws -> FetchObserve.Result {
-        try await fixture.library.changeBroker.ask(FetchObserve(fetch: fetch, token: token)).result
-    }
-
-    private func details(
-        _ observed: FetchObserve.Result,
-        _ fixture: BrokerFixture,
-        since token: ChangeToken
-    ) async throws -> FetchDetailsResult {
-        let request = FetchDetails(observation: observed.details.observation, token: token)
-        return try await fixture.library.changeBroker.ask(request).result
-    }
-
+struct EarlierDetailsTests: ObservationSteps {
     private static let album = RandomEntities.id(.assetCollection, 1)
 
     /// Creates an album with two members, and returns a fetch of it.
@@ -70,7 +39,8 @@ struct EarlierDetailsTests {
     }
 
     @Test(.spec("S-65", "S-67"))
-    func `an observed fetch in an album that is deleted loses everything and is told of the deletion`() async throws {
+    func `an observed fetch in an album that is deleted loses everything and is notified of the deletion`() async throws
+    {
         try await BrokerFixture.with { fixture in
             try await fixture.withCatalog {
                 try await fixture.withBroker { _ in
@@ -83,11 +53,11 @@ struct EarlierDetailsTests {
                     await deleteAlbum(fixture.catalog)
                     let message = try #require(try await live.changes(1).first?.json)
                     #expect(message["objectWasDeleted"] == true)
-                    let told = try ChangeDetails(json: try #require(message["details"]))
-                    #expect(told.removed.map(\.id) == ids(1, 2) && told.countAfter == 0)
+                    let notified = try ChangeDetails(json: try #require(message["details"]))
+                    #expect(notified.removed.map(\.id) == ids(1, 2) && notified.countAfter == 0)
                     try await fixture.caughtUp()
                     let since = try await details(observed, fixture, since: start)
-                    #expect(since.details == told && since.objectWasDeleted && since.count == 0)
+                    #expect(since.details == notified && since.objectWasDeleted && since.count == 0)
                     // It may come back under the same identifier, as a moment does.
                     let album = AssetCollection(id: Self.album, revision: Revision(1))
                     await fixture.catalog.commit([], collections: [EntityChange(before: nil, after: album)])

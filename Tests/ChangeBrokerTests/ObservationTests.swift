@@ -10,47 +10,7 @@ import Testing
 
 /// Tests of `fetch.observe`, `fetch.details` and `fetch.unobserve` of a real broker over a fake catalog.
 @Suite(.timeLimit(.minutes(5)), .serialized)
-struct ObservationTests {
-    /// A fetch of the assets rated two or more, the best first.
-    private func best(limit: Int = 0, offset: Int = 0) -> FetchDescription {
-        var fetch = FetchDescription(.assets)
-        fetch.predicate = "rating >= 2"
-        fetch.sort = [SortDescription(key: "rating", ascending: false)]
-        fetch.limit = limit
-        fetch.offset = offset
-        return fetch
-    }
-
-    private func rating(_ ratings: [Int], in fixture: BrokerFixture) async {
-        for (number, rating) in ratings.enumerated() { await fixture.catalog.rate(UInt64(number + 1), rating) }
-    }
-
-    private func ids(_ numbers: UInt64...) -> [ObjectID] { numbers.map(assetID) }
-
-    private func observe(
-        _ fetch: FetchDescription,
-        _ fixture: BrokerFixture,
-        since token: ChangeToken? = nil
-    ) async throws -> FetchObserve.Result {
-        try await fixture.library.changeBroker.ask(FetchObserve(fetch: fetch, token: token)).result
-    }
-
-    private func details(
-        _ observed: FetchObserve.Result,
-        _ fixture: BrokerFixture,
-        since token: ChangeToken,
-        incremental: Bool = true,
-        form: DetailsForm = .details
-    ) async throws -> FetchDetailsResult {
-        let request = FetchDetails(
-            observation: observed.details.observation,
-            token: token,
-            isIncremental: incremental,
-            form: form
-        )
-        return try await fixture.library.changeBroker.ask(request).result
-    }
-
+struct ObservationTests: ObservationSteps {
     @Test(.spec("S-63", "S-65", "S-67", "S-68", "S-70", "P-03", "P-04"))
     func `live messages and details both lead from list to list`() async throws {
         try await BrokerFixture.with { fixture in
@@ -332,10 +292,10 @@ struct ObservationTests {
                     let same = try await details(observed, fixture, since: start)
                     #expect(same.details == nil && same.token == now && same.count == 2)
                     // The next visible change is reported since then, because the log is complete again.
-                    let calm = same.token
+                    let before = same.token
                     await fixture.catalog.rate(2, nil)
                     try await fixture.caughtUp()
-                    let changed = try await details(observed, fixture, since: calm)
+                    let changed = try await details(observed, fixture, since: before)
                     #expect(try changed.details?.apply(to: ids(1, 2)) == ids(1, 3))
                 }
             }

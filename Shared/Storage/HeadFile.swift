@@ -17,7 +17,7 @@ public final class HeadFile: Sendable {
         /// The newest committed sequence.
         public var sequence: Int64
 
-        /// Makes a head.
+        /// Creates a head.
         public init(library: String, sequence: Int64) {
             self.library = library
             self.sequence = sequence

@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 
 @Suite(.timeLimit(.minutes(TestEnvironment.rounds(1))))
-struct FoldedTextTests {
+struct TextFoldingTests {
     @Test(arguments: [
         ("", "", "", ""),
         ("ABC xyz 1", "abc xyz 1", "ABC xyz 1", "abc xyz 1"),

@@ -1,0 +1,25 @@
+import PhotoModel
+
+/// One entity of a change record.
+enum RecordEntity: Sendable {
+    case asset(EntityStates<Asset>)
+    case collection(EntityStates<AssetCollection>)
+    case list(EntityStates<CollectionList>)
+
+    var id: ObjectID {
+        switch self {
+        case .asset(let states): states.id
+        case .collection(let states): states.id
+        case .list(let states): states.id
+        }
+    }
+
+    /// See ``EntityStates/isDeleted``.
+    var isDeleted: Bool? {
+        switch self {
+        case .asset(let states): states.isDeleted
+        case .collection(let states): states.isDeleted
+        case .list(let states): states.isDeleted
+        }
+    }
+}

@@ -1,0 +1,31 @@
+/// A rectangle of latitudes and longitudes, edges included. If `west > east` it crosses the antimeridian.
+public struct GeoBox: Sendable, Hashable {
+    public let south: Double
+    public let west: Double
+    public let north: Double
+    public let east: Double
+
+    /// Creates a box; `nil` if a number is out of range or north is below south.
+    public init?(south: Double, west: Double, north: Double, east: Double) {
+        guard (-90...90).contains(south), (-90...90).contains(north), south <= north, (-180...180).contains(west),
+            (-180...180).contains(east)
+        else { return nil }
+        self.init(checkedSouth: south + 0, west: west + 0, north: north + 0, east: east + 0)
+    }
+
+    init(checkedSouth south: Double, west: Double, north: Double, east: Double) {
+        self.south = south
+        self.west = west
+        self.north = north
+        self.east = east
+    }
+
+    public var crossesAntimeridian: Bool { west > east }
+
+    /// Returns true if a point is inside the box.
+    public func contains(latitude: Double, longitude: Double) -> Bool {
+        guard latitude >= south, latitude <= north else { return false }
+        return crossesAntimeridian
+            ? longitude >= west || longitude <= east : longitude >= west && longitude <= east
+    }
+}

@@ -56,7 +56,7 @@ struct EditorCommand: AsyncParsableCommand {
             queue: queue,
             queuePerAsset: queuePerAsset,
             published: published,
-            patience: patience
+            predecessorTimeout: patience
         )
         guard let engine = RenderEngine(rawValue: engine) else {
             throw HostingError.badSetting(source: "--engine", reason: "must be fused or imagemagick")

@@ -20,7 +20,7 @@ struct EditorConfiguration: Sendable {
     /// The most published edits queued, 16...100,000. At this number the editor stops reading.
     var published: Int = 4096
     /// How long a published edit waits for a predecessor that has not been published, in seconds, 0...86,400.
-    var patience: Int = 30
+    var predecessorTimeout: Int = 30
     /// The engine of edits that name none.
     var engine = RenderEngine.fused
     /// The largest render sent with its transaction, in bytes; a larger one is uploaded before it.
@@ -52,7 +52,7 @@ struct EditorConfiguration: Sendable {
             workers: .init(count: workers, limits: workerLimits, executable: executable),
             limits: [
                 "queue": JSON(queue), "queuePerAsset": JSON(queuePerAsset), "published": JSON(published),
-                "patienceSeconds": JSON(patience), "engine": .string(engine.rawValue),
+                "patienceSeconds": JSON(predecessorTimeout), "engine": .string(engine.rawValue),
             ],
             traffic: traffic
         )
@@ -66,6 +66,6 @@ struct EditorConfiguration: Sendable {
         try HostingError.require((1...100_000).contains(queue), "--queue", "must be 1 to 100000")
         try HostingError.require(queuePerAsset >= 1, "--queue-per-asset", "must be 1 or more")
         try HostingError.require((16...100_000).contains(published), "--published", "must be 16 to 100000")
-        try HostingError.require((0...86_400).contains(patience), "--patience", "must be 0 to 86400 seconds")
+        try HostingError.require((0...86_400).contains(predecessorTimeout), "--patience", "must be 0 to 86400 seconds")
     }
 }

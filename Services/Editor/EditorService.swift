@@ -117,7 +117,7 @@ struct EditorService: RunnableService {
             width: configuration.workers + 1,
             rules: EditQueue.Limits(
                 unknownPredecessors: configuration.published / 2,
-                patience: Int64(configuration.patience) * 1_000_000
+                predecessorTimeout: Int64(configuration.predecessorTimeout) * 1_000_000
             ),
             metrics: processor.metrics.published,
             logger: logger

@@ -33,11 +33,11 @@ final class PerAssetSerializer: Sendable {
         _ asset: ObjectID,
         _ body: () async throws(RPCError) -> Value
     ) async throws(RPCError) -> Value {
-        let turn = Promise<Bool>()
+        let entry = Promise<Bool>()
         let (waiter, entering) = state.withLock { state in
             state.nextWaiter += 1
             let entering = state.table.enter(asset, waiter: state.nextWaiter)
-            if entering == .mustWait { state.waiters[state.nextWaiter] = turn }
+            if entering == .mustWait { state.waiters[state.nextWaiter] = entry }
             return (state.nextWaiter, entering)
         }
         switch entering {
@@ -47,7 +47,7 @@ final class PerAssetSerializer: Sendable {
                 ["asset": .string(asset.text)]
             )
         case .mustWait:
-            guard await turn.value(ifCancelled: false) else {
+            guard await entry.value(ifCancelled: false) else {
                 finish(waiter, asset)
                 throw ErrorCode.userCancelled.error("the request was cancelled while it waited; nothing was changed")
             }

@@ -42,7 +42,7 @@ static void fail(j_common_ptr jpeg) {
     longjmp(failures->back, 1);
 }
 
-static void tell(j_common_ptr jpeg, int level) {
+static void discard_message(j_common_ptr jpeg, int level) {
     failures *failures = (void *)jpeg->err;
     if (level >= 0) return;
     jpeg->err->num_warnings++;
@@ -54,7 +54,7 @@ static void print_nothing(j_common_ptr jpeg) { (void)jpeg; }
 static struct jpeg_error_mgr *prepare(failures *failures) {
     struct jpeg_error_mgr *errors = jpeg_std_error(&failures->base);
     errors->error_exit = fail;
-    errors->emit_message = tell;
+    errors->emit_message = discard_message;
     errors->output_message = print_nothing;
     return errors;
 }

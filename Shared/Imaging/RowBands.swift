@@ -3,7 +3,7 @@ import Synchronization
 
 /// Bands of rows, side by side on the processors where a picture is large.
 ///
-/// On threads of its own: libdispatch looks after its pool through files below /proc, and ends a process that may not
+/// On threads of its own: libdispatch manages its pool through files below /proc, and ends a process that may not
 /// open them.
 enum RowBands {
     /// Fewer pixels are not worth a second thread.

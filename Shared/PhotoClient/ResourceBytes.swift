@@ -48,7 +48,7 @@ public struct ResourceBytes: AsyncSequence, Sendable {
         private var failures = 0
 
         /// Consecutive transient failures before the error is thrown.
-        private static let patience = 12
+        private static let maxFailures = 12
 
         init(resource: ResourceBytes) { self.resource = resource }
 
@@ -62,7 +62,7 @@ public struct ResourceBytes: AsyncSequence, Sendable {
             while !isOver {
                 do throws(RPCError) {
                     if let chunk = try await step() { return chunk }
-                } catch  where error.isTransient && failures < Self.patience {
+                } catch  where error.isTransient && failures < Self.maxFailures {
                     failures += 1
                     stream = nil
                     try await pause(backoff.pause(chance: .random(in: 0..<1)))

@@ -91,7 +91,7 @@ struct SubscribeCommand: ParsableCommand {
         }
         Peer.send("ready")
         try Peer.measureBatches(subscribers: subscribers) { batch in
-            guard zmq_poll(&items, Int32(items.count), Peer.patience) > 0 else { return }
+            guard zmq_poll(&items, Int32(items.count), Peer.timeout) > 0 else { return }
             for (index, socket) in sockets.enumerated() where items[index].revents != 0 {
                 for _ in 0..<64 { guard try Self.receive(index, socket, into: &batch) else { break } }
             }
@@ -116,17 +116,17 @@ enum Peer {
     }
 
     /// The time that a subscriber waits for a message before it checks the clock, in milliseconds.
-    static let patience = 500
+    static let timeout = 500
 
     /// Measures the batches that are requested on standard input.
     ///
-    /// - Parameter turn: records what has arrived, and waits at most ``patience`` for it
-    static func measureBatches(subscribers: Int, turn: (inout Batch) throws -> Void) throws {
+    /// - Parameter step: records what has arrived, and waits at most ``timeout`` for it
+    static func measureBatches(subscribers: Int, step: (inout Batch) throws -> Void) throws {
         while let command = readLine() {
             guard let count = command.split(separator: " ").last.flatMap({ Int($0) }) else { continue }
             var batch = Batch(subscribers: subscribers, count: count)
             send("go")
-            while !batch.isDone { try turn(&batch) }
+            while !batch.isDone { try step(&batch) }
             send(batch.json.text)
         }
     }

@@ -86,12 +86,12 @@ final class SyntheticCatalog: RequestHandler {
                 Health.Result(service: "catalog", version: "synthetic", isHealthy: true, problems: [], sequence: head)
                     .json
             )
-        case .follow(let follow): return try await tell(after: follow.token, context.notifier)
+        case .follow(let follow): return try await records(after: follow.token, context.notifier)
         default: throw .methodNotFound("the synthetic catalog does not know \(request.method)")
         }
     }
 
-    private func tell(after token: ChangeToken?, _ notifier: Notifier) async throws(RPCError) -> Reply {
+    private func records(after token: ChangeToken?, _ notifier: Notifier) async throws(RPCError) -> Reply {
         var position = token?.sequence ?? head
         // Encoded once: the benchmark measures delivery, not encoding.
         var record = template.bytes

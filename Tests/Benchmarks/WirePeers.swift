@@ -118,7 +118,7 @@ struct WireCommand: ParsableCommand {
         var texts = Array(repeating: 0, count: subscribers)
         Peer.send("ready")
         try Peer.measureBatches(subscribers: subscribers) { batch in
-            guard poll(&items, nfds_t(items.count), Int32(Peer.patience)) > 0 else { return }
+            guard poll(&items, nfds_t(items.count), Int32(Peer.timeout)) > 0 else { return }
             for (index, socket) in sockets.enumerated() where items[index].revents != 0 {
                 try socket.fill(wait: false)
                 while try socket.next({ (piece) -> Void in

@@ -73,7 +73,7 @@ struct EditQueueTests {
     }
 
     @Test func `waiting for a missing predecessor is bounded in time and number`() {
-        var queue = EditQueue(limits: .init(unknownPredecessors: 2, patience: 1_000_000))
+        var queue = EditQueue(limits: .init(unknownPredecessors: 2, predecessorTimeout: 1_000_000))
         for index in 0..<3 {
             let id = "b\(index)"
             _ = queue.add(edit(id, of: index, after: "none"), now: 0)
@@ -118,7 +118,7 @@ struct EditQueueTests {
             return
         }
         #expect(failure.errorCode == .missingPredecessor)
-        // Following an edit of the cycle also ends.
+        // An edit that follows one of the cycle runs when that one has ended.
         #expect(queue.add(edit("d", after: "c"), now: 0) == .queued)
         #expect(queue.finish(key("c"), .failed).isEmpty)
         #expect(queue.next()?.key.id == "b")

@@ -42,14 +42,14 @@ struct KeyedQueueTests {
     }
 
     @Test func `edits of one asset never overlap, and all of them run`() async throws {
-        let turns = PerAssetSerializer(limitPerAsset: 100, limit: 1000)
+        let serializer = PerAssetSerializer(limitPerAsset: 100, limit: 1000)
         let inside = ConcurrencyProbe()
         let assets = try (0..<5).map { number in try id(number) }
         let done = await withTaskGroup(of: Bool.self) { group in
             for number in 0..<200 {
                 group.addTask {
                     let asset = assets[number % assets.count]
-                    let outcome = try? await turns.run(asset) { () async throws(RPCError) in
+                    let outcome = try? await serializer.run(asset) { () async throws(RPCError) in
                         let count = inside.enter(asset)
                         await Task.yield()
                         inside.finish(asset)
@@ -61,17 +61,17 @@ struct KeyedQueueTests {
             return await group.reduce(into: 0) { $0 += $1 ? 1 : 0 }
         }
         #expect(done == 200)
-        #expect(turns.metrics == (0, 0))
+        #expect(serializer.metrics == (0, 0))
     }
 
     @Test func `a cancelled waiter gets user_cancelled, and the next one runs`() async throws {
-        let turns = PerAssetSerializer(limitPerAsset: 10, limit: 10)
+        let serializer = PerAssetSerializer(limitPerAsset: 10, limit: 10)
         let asset = try id(1)
         let held = TaskBarrier(2)
         let entered = TaskBarrier(2)
         try await withThrowingTaskGroup(of: String.self) { group in
             group.addTask {
-                try await turns.run(asset) { () async throws(RPCError) in
+                try await serializer.run(asset) { () async throws(RPCError) in
                     await entered.pass()
                     await held.pass()
                     return "first"
@@ -80,20 +80,20 @@ struct KeyedQueueTests {
             await entered.pass()
             let waiting = Task { () -> ErrorCode? in
                 do throws(RPCError) {
-                    return try await turns.run(asset) { () async throws(RPCError) in nil }
+                    return try await serializer.run(asset) { () async throws(RPCError) in nil }
                 } catch {
                     return error.errorCode
                 }
             }
             waiting.cancel()
             #expect(await waiting.value == .userCancelled)
-            group.addTask { try await turns.run(asset) { () async throws(RPCError) in "second" } }
+            group.addTask { try await serializer.run(asset) { () async throws(RPCError) in "second" } }
             await held.pass()
             var names: Set<String> = []
             for try await name in group { names.insert(name) }
             #expect(names == ["first", "second"])
         }
-        #expect(turns.metrics == (0, 0))
+        #expect(serializer.metrics == (0, 0))
     }
 
     private func id(_ number: Int) throws -> ObjectID {

@@ -46,7 +46,7 @@ func untilCancelled() async throws {
     throw CancellationError()
 }
 
-/// A clock that only advances when told to by the test.
+/// A clock that advances only when the test advances it.
 final class ManualClock: Sendable {
     private let now = Atomic<Int64>(1_000_000)
 

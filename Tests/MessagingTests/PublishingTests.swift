@@ -160,22 +160,22 @@ struct PublishingTests {
     }
 
     @Test func `a publisher waits briefly for a full queue, and then for a long time not at all`() {
-        var patience = SlowSubscriberPolicy(minimumWait: .milliseconds(20))
-        let longest = patience.longest(subscriptions: 10)
+        var policy = SlowSubscriberPolicy(minimumWait: .milliseconds(20))
+        let longest = policy.longest(subscriptions: 10)
         var waits = [
-            patience.shouldWait(at: 0, subscriptions: 10), patience.shouldWait(at: longest, subscriptions: 10),
+            policy.shouldWait(at: 0, subscriptions: 10), policy.shouldWait(at: longest, subscriptions: 10),
         ]
         // The queue had space again: the next wait is a new one.
-        patience.didSend()
+        policy.didSend()
         let start = longest + 1
-        waits.append(patience.shouldWait(at: start, subscriptions: 10))
+        waits.append(policy.shouldWait(at: start, subscriptions: 10))
         let end = start + longest + 1
-        waits.append(patience.shouldWait(at: end, subscriptions: 10))
-        waits.append(patience.shouldWait(at: end + 100 * longest - 1, subscriptions: 10))
-        waits.append(patience.shouldWait(at: end + 100 * longest, subscriptions: 10))
+        waits.append(policy.shouldWait(at: end, subscriptions: 10))
+        waits.append(policy.shouldWait(at: end + 100 * longest - 1, subscriptions: 10))
+        waits.append(policy.shouldWait(at: end + 100 * longest, subscriptions: 10))
         #expect(waits == [true, true, true, false, false, true])
-        #expect(patience.skippedCount == 2)
-        #expect(patience.longest(subscriptions: .max) <= 200_000)
+        #expect(policy.skippedCount == 2)
+        #expect(policy.longest(subscriptions: .max) <= 200_000)
     }
 
     @Test func `events report connections, and subscriptions survive a restart of the publisher`() async throws {

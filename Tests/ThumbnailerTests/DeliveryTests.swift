@@ -152,11 +152,11 @@ extension ThumbnailerWorkerTests {
                 while True:
                     frames = socket.recv_multipart()
                     message = json.loads(frames[0])
-                    told = message.get("params") or message["result"]
-                    assert (message["id"] if "id" in message else told["id"]) == number
-                    assert sum(map(len, frames[1:])) == told["size"] > 0
-                    letters += "D" if told["isDegraded"] else "F"
-                    assert told["isFinal"] == ("result" in message)
+                    answer = message.get("params") or message["result"]
+                    assert (message["id"] if "id" in message else answer["id"]) == number
+                    assert sum(map(len, frames[1:])) == answer["size"] > 0
+                    letters += "D" if answer["isDegraded"] else "F"
+                    assert answer["isFinal"] == ("result" in message)
                     if "result" in message:
                         break
                     assert message["method"] == "image.degraded"

@@ -35,7 +35,7 @@ struct ConsistencyCheck {
     }
 
     /// The age in microseconds below which a file without an asset is ignored: its transaction may be in progress.
-    static let patience: Int64 = 3_600_000_000
+    static let minimumAge: Int64 = 3_600_000_000
 
     /// - Parameter progress: called after each file
     func run(progress: (_ done: Int, _ total: Int) -> Void) throws -> JSON {
@@ -82,7 +82,7 @@ struct ConsistencyCheck {
         }
         var failure: (any Error)?
         try resources.forEach { digest, size, storedAt in
-            guard storedAt < now - Self.patience else { return true }
+            guard storedAt < now - Self.minimumAge else { return true }
             stored.append((digest, size))
             guard stored.count >= 1000 else { return true }
             do { try sift() } catch { failure = error }

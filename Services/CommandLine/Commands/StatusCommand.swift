@@ -40,7 +40,7 @@ struct StatusCommand: LibraryCommand {
         let service: ServiceName
         let address: String
         var health: Health.Result?
-        var figures: JSONObject = [:]
+        var metrics: JSONObject = [:]
         var problem = ""
 
         var isHealthy: Bool { health?.isHealthy ?? false }
@@ -53,7 +53,7 @@ struct StatusCommand: LibraryCommand {
                 json["version"] = .string(health.version)
                 json["sequence"] = .int(health.sequence)
                 json["problems"] = JSON(health.problems)
-                json["figures"] = .object(figures)
+                json["figures"] = .object(metrics)
             } else {
                 json["problems"] = JSON([problem])
             }
@@ -73,7 +73,7 @@ struct StatusCommand: LibraryCommand {
             "services": .object(
                 states.reduce(into: [:]) { object, state in object[state.service.rawValue] = state.json }
             ),
-        ]) { Self.lines(states, withFigures: figures) }
+        ]) { Self.lines(states, withMetrics: figures) }
         if !isHealthy { throw ExitCode(CommandFailure.Status.refused.rawValue) }
     }
 
@@ -114,14 +114,14 @@ struct StatusCommand: LibraryCommand {
         var state = State(service: service, address: client.address.description)
         do throws(RPCError) {
             state.health = try await client.health(deadline: deadline)
-            state.figures = try await client.metrics()
+            state.metrics = try await client.metrics()
         } catch {
             state.problem = error.isSilence ? "does not respond" : error.message
         }
         return state
     }
 
-    static func lines(_ states: [State], withFigures: Bool) -> [String] {
+    static func lines(_ states: [State], withMetrics: Bool) -> [String] {
         var table = TextTable([
             .init(title: "service"), .init(title: "state"), .init(title: "sequence", alignment: .right),
             .init(title: "version"), .init(title: "address"),
@@ -138,13 +138,13 @@ struct StatusCommand: LibraryCommand {
             let problems = state.health?.problems ?? [state.problem]
             lines += problems.map { "\(state.service.rawValue): \($0.printable)" }
         }
-        lines += states.compactMap { $0.figures["reread"].flatMap(rereadLine) }
+        lines += states.compactMap { $0.metrics["reread"].flatMap(rereadLine) }
         lines += states.compactMap(pictureLine)
-        if let edits = states.lazy.compactMap({ $0.figures["published"]?.objectValue }).first {
+        if let edits = states.lazy.compactMap({ $0.metrics["published"]?.objectValue }).first {
             lines += [publishedLine(edits)]
         }
-        for state in states where withFigures && !state.figures.isEmpty {
-            lines += ["", "\(state.service.rawValue):"] + figureLines(state.figures, indent: 2)
+        for state in states where withMetrics && !state.metrics.isEmpty {
+            lines += ["", "\(state.service.rawValue):"] + metricLines(state.metrics, indent: 2)
         }
         return lines
     }
@@ -160,21 +160,21 @@ struct StatusCommand: LibraryCommand {
     /// A summary of the thumbnailer in one line: queue, cache hit rate, renders per second, cache size.
     private static func pictureLine(_ state: State) -> String? {
         func number(_ name: String, in group: JSON? = nil) -> Int64 {
-            (group?[name] ?? state.figures[name])?.intValue ?? 0
+            (group?[name] ?? state.metrics[name])?.intValue ?? 0
         }
-        guard state.service == .thumbnailer, let cache = state.figures["cache"] else { return nil }
+        guard state.service == .thumbnailer, let cache = state.metrics["cache"] else { return nil }
         let hits = number("memoryHits") + number("diskHits")
         let all = hits + number("misses")
         let rate = all > 0 ? ", \(100 * hits / all) % of \(all) requests from the cache" : ""
-        let waiting = number("due", in: cache) + number("waiting", in: state.figures["caching"])
-        let renders = state.figures["rate"]?["rendersPerSecond"]?.doubleValue ?? 0
+        let waiting = number("due", in: cache) + number("waiting", in: state.metrics["caching"])
+        let renders = state.metrics["rate"]?["rendersPerSecond"]?.doubleValue ?? 0
         return "images: \(waiting) waiting\(rate), \(QuantityFormatter.rate(renders)) rendered per second, "
             + "\(number("diskEntries", in: cache)) cached (\(QuantityFormatter.bytes(number("diskBytes", in: cache))))"
     }
 
     /// A summary of the edits that were pushed to the editor, in one line.
-    static func publishedLine(_ figures: JSONObject) -> String {
-        func number(_ name: String) -> Int64 { figures[name]?.intValue ?? 0 }
+    static func publishedLine(_ metrics: JSONObject) -> String {
+        func number(_ name: String) -> Int64 { metrics[name]?.intValue ?? 0 }
         let open = number("waiting") + number("ready") + number("running")
         var line =
             "published edits: \(number("received")) received, \(number("accepted")) accepted, "
@@ -185,11 +185,11 @@ struct StatusCommand: LibraryCommand {
     }
 
     /// One line for each name and value; the members of a group are indented below its name.
-    private static func figureLines(_ figures: JSONObject, indent: Int) -> [String] {
-        figures.members.flatMap { name, value -> [String] in
+    private static func metricLines(_ metrics: JSONObject, indent: Int) -> [String] {
+        metrics.members.flatMap { name, value -> [String] in
             let start = String(repeating: " ", count: indent) + name.printable
             guard let object = value.objectValue else { return ["\(start): \(value.text.printable)"] }
-            return ["\(start):"] + figureLines(object, indent: indent + 2)
+            return ["\(start):"] + metricLines(object, indent: indent + 2)
         }
     }
 }

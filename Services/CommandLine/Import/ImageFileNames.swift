@@ -1,7 +1,7 @@
 import Glibc
 import SystemPackage
 
-/// Tells files that are clearly not images by their names and first bytes.
+/// Recognizes files that are clearly not images by their names and first bytes.
 enum ImageFileNames {
     private static let images: Set<String> = [
         "jpg", "jpeg", "jpe", "jfif", "png", "gif", "tif", "tiff", "heic", "heif", "hif", "avif", "webp", "bmp", "jp2",

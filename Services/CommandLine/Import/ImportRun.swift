@@ -69,12 +69,12 @@ struct ImportRun: Sendable {
     ///
     /// - Parameters:
     ///   - next: returns the next item; called when an item can be started, so that items are not queued
-    ///   - tell: called for each finished file, one at a time
+    ///   - report: called for each finished file, one at a time
     /// - Throws: errors that would affect all other files too, for example an unreachable service or a full disk
     func run(
         _ next: () -> ImportItem?,
         stop: StopRequest,
-        tell: (_ index: Int, _ outcome: FileOutcome) throws -> Void
+        report: (_ index: Int, _ outcome: FileOutcome) throws -> Void
     ) async throws {
         try await withThrowingTaskGroup(of: (Int, [FileOutcome]).self) { group in
             var number = 0
@@ -86,7 +86,7 @@ struct ImportRun: Sendable {
             }
             for _ in 0..<width { start() }
             while let (index, outcomes) = try await group.next() {
-                for outcome in outcomes { try tell(index, outcome) }
+                for outcome in outcomes { try report(index, outcome) }
                 start()
             }
         }

@@ -16,7 +16,7 @@ struct PublishRun: Sendable {
     let reporter: PublishReporterActor
 
     /// The time limit of the last status request after a stop.
-    private static let patience = Duration.seconds(3)
+    private static let answerTimeout = Duration.seconds(3)
 
     /// Runs until every edit has reached the goal, or until a stop is requested.
     ///
@@ -40,7 +40,7 @@ struct PublishRun: Sendable {
             return try await group.next() ?? false
         }
         guard isStopped else { return false }
-        await publisher.ask(deadline: Self.patience)
+        await publisher.ask(deadline: Self.answerTimeout)
         try await receiveUpdates()
         return true
     }

@@ -38,7 +38,7 @@ struct ChangeHook: Sendable {
     }
 
     /// The time between SIGTERM and SIGKILL.
-    private static let patience = Duration.seconds(5)
+    private static let stopTimeout = Duration.seconds(5)
 
     /// Runs the command for a change.
     func run(for record: ChangeRecord) async throws -> End {
@@ -71,7 +71,9 @@ struct ChangeHook: Sendable {
         var options = PlatformOptions()
         // A separate process group: Ctrl-C reaches only the watch, which lets the command finish.
         options.processGroupID = 0
-        options.teardownSequence = [.gracefulShutDown(toProcessGroup: true, allowedDurationToNextStep: Self.patience)]
+        options.teardownSequence = [
+            .gracefulShutDown(toProcessGroup: true, allowedDurationToNextStep: Self.stopTimeout)
+        ]
         let overrides = variables.map { (Subprocess::Environment.Key(stringLiteral: $0.key), Optional($0.value)) }
         do {
             let result = try await Subprocess.run(

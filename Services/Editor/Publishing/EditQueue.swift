@@ -27,7 +27,7 @@ struct EditQueue: Sendable {
         /// The most edits waiting for a predecessor that has not been published; further ones fail at once.
         var unknownPredecessors = 1024
         /// How long they wait, in microseconds.
-        var patience: Int64 = 30_000_000
+        var predecessorTimeout: Int64 = 30_000_000
     }
 
     /// The action to take after adding an edit.
@@ -128,7 +128,7 @@ struct EditQueue: Sendable {
                         + " that come after it"
                 )
             }
-            set(key, .unknownPredecessor(until: now + limits.patience))
+            set(key, .unknownPredecessor(until: now + limits.predecessorTimeout))
             return nil
         }
     }
@@ -173,7 +173,7 @@ struct EditQueue: Sendable {
                 key,
                 .missingPredecessor,
                 "its predecessor \(entries[key]?.edit.edit.predecessor ?? "") was not published within"
-                    + " \(limits.patience / 1_000_000) s; publish that first or omit after"
+                    + " \(limits.predecessorTimeout / 1_000_000) s; publish that first or omit after"
             )
         }
     }

@@ -94,7 +94,7 @@ enum JPEGBandTranscoder {
                     from = mapping
                 }
                 try colour.withPass(width: across, height: down) { (pass) throws(ImagingError) in
-                    try turn(source, from, pass, writer, job.output)
+                    try orient(source, from, pass, writer, job.output)
                 }
             }
             let data = try writer.finish()
@@ -141,7 +141,7 @@ enum JPEGBandTranscoder {
     }
 
     /// Writes the rows of a raster in the output orientation.
-    private static func turn(
+    private static func orient(
         _ raster: Raster,
         _ mapping: OrientationMapping,
         _ pass: ColourPass,

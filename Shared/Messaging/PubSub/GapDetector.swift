@@ -31,18 +31,18 @@ public struct GapDetector: Sendable, Equatable {
     /// True if the topic carries every sequence; if so, being behind `head` is a gap at once.
     public let carriesEverything: Bool
     /// How long a filtered reader may stay behind `head` before it asks for the missing changes, in microseconds.
-    public let patienceMicroseconds: Int64
+    public let waitMicroseconds: Int64
     private var behindSince: Int64?
     private var mustConfirm = false
 
     /// - Parameters:
     ///   - position: the sequence up to which everything is known, from a token.
     ///   - carriesEverything: `true` for the topic `changes`, `false` for filtered ones.
-    ///   - patienceMicroseconds: see ``patienceMicroseconds``; five seconds by default.
-    public init(position: Int64, carriesEverything: Bool = false, patienceMicroseconds: Int64 = 5_000_000) {
+    ///   - waitMicroseconds: see ``waitMicroseconds``; five seconds by default.
+    public init(position: Int64, carriesEverything: Bool = false, waitMicroseconds: Int64 = 5_000_000) {
         self.position = position
         self.carriesEverything = carriesEverything
-        self.patienceMicroseconds = patienceMicroseconds
+        self.waitMicroseconds = waitMicroseconds
     }
 
     /// Checks one message and advances the position if it is the next one.
@@ -67,7 +67,7 @@ public struct GapDetector: Sendable, Equatable {
         if mustConfirm || carriesEverything { return .confirm(after: position) }
         let since = behindSince ?? now
         behindSince = since
-        return now.addingClamped(-since) >= patienceMicroseconds ? .confirm(after: position) : .behind
+        return now.addingClamped(-since) >= waitMicroseconds ? .confirm(after: position) : .behind
     }
 
     /// Records a new connection: the next `head` above the position returns `confirm` at once.

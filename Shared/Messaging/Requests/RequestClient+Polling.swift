@@ -62,7 +62,7 @@ extension RequestClient {
         case .open(let call):
             calls.add(call)
             if call.wantsEncoded { hasEncodedCalls = true }
-            nextDeadline = min(nextDeadline, patience(with: call))
+            nextDeadline = min(nextDeadline, timeout(of: call))
         case .cancel(let call):
             sendCancellation(call)
         case .credit(let call, let bytes):
@@ -83,7 +83,7 @@ extension RequestClient {
     /// Extra time in microseconds: the service answers at the deadline; the client gives up only if no answer arrives.
     private static let grace: Int64 = 1_000_000
 
-    private func patience(with call: OutgoingCall) -> Int64 {
+    private func timeout(of call: OutgoingCall) -> Int64 {
         call.deadline.addingClamped(calls.isSent(call) ? Self.grace : 0)
     }
 
@@ -93,7 +93,7 @@ extension RequestClient {
         let (due, later) = calls.expired(now)
         nextDeadline = later
         for call in due {
-            let moment = patience(with: call)
+            let moment = timeout(of: call)
             guard moment <= now else {
                 nextDeadline = min(nextDeadline, moment)
                 continue

@@ -87,10 +87,10 @@ extension RequestServerStateMachine {
     /// their connection's requests could be opened for ``MessagingLimits/defaultDeadline``.
     mutating func expiredWaiting(at now: Int64) -> [Answer] {
         guard now >= nextWaitingCheck else { return [] }
-        let (busy, patience) = (busy, limits.defaultDeadline.microseconds)
+        let (busy, longestWait) = (busy, limits.defaultDeadline.microseconds)
         let answers = removeWaiting { connection, entry in
             if entry.deadline <= now { return Self.lateError }
-            return entry.deadline == .max && connection.lastStart.addingClamped(patience) <= now ? busy : nil
+            return entry.deadline == .max && connection.lastStart.addingClamped(longestWait) <= now ? busy : nil
         }
         nextWaitingCheck = .max
         if waitingCount > 0 {

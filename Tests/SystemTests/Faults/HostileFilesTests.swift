@@ -130,15 +130,15 @@ struct HostileFilesTests {
         }
         #expect(outcomes.count == files.count, "\(imported.errors)")
         for (file, id) in assets {
-            async let image = patiently { await self.image(id, library) }
-            async let edit = patiently { await self.edit(id, library) }
+            async let image = repeated { await self.image(id, library) }
+            async let edit = repeated { await self.edit(id, library) }
             outcomes[file]? += [await image ?? "made", await edit ?? "made"]
         }
         return outcomes
     }
 
     /// Repeats a request that failed because there was no worker for a moment, as the error advises.
-    private func patiently(_ ask: () async -> String?) async -> String? {
+    private func repeated(_ ask: () async -> String?) async -> String? {
         for _ in 0..<100 {
             let end = await ask()
             if end != "unavailable" { return end }
@@ -151,13 +151,13 @@ struct HostileFilesTests {
         async throws
     {
         var random = SeededRandom(named: "hostile files and killed workers")
-        let calm = try SafelightFixture("calm")
-        try calm.start()
-        let quiet = try calm.library()
-        let files = try plant(in: calm.folder).shuffled(using: &random).prefix(40).map { $0 }
-        let expected = try await outcomes(files, calm, quiet)
+        let undisturbed = try SafelightFixture("still")
+        try undisturbed.start()
+        let quiet = try undisturbed.library()
+        let files = try plant(in: undisturbed.folder).shuffled(using: &random).prefix(40).map { $0 }
+        let expected = try await outcomes(files, undisturbed, quiet)
         await quiet.close()
-        #expect(calm.stop() == [])
+        #expect(undisturbed.stop() == [])
 
         let services = try SafelightFixture("killed")
         try services.start()

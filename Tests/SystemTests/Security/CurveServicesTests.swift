@@ -92,23 +92,23 @@ struct CurveServicesTests {
                 print("token" in socket.recv_json()["result"])
             except zmq.Again: print("no answer")
             """
-        func run(_ client: String, patience: Int) throws -> String {
+        func run(_ client: String, timeout: Int) throws -> String {
             let run = try RunningProgram.run(
                 python,
-                ["-c", script, open.catalog, folder + "/server.key", client, "\(patience)"]
+                ["-c", script, open.catalog, folder + "/server.key", client, "\(timeout)"]
             )
             #expect(run.status == 0, "\(run.errors)")
             return run.output.trimmingCharacters(in: .whitespacesAndNewlines)
         }
-        #expect(try run(folder + "/script.key_secret", patience: 20_000) == "True")
+        #expect(try run(folder + "/script.key_secret", timeout: 20_000) == "True")
         // The other direction: pyzmq creates the keys and `keys admit` lists them.
         let maker = "import sys, zmq.auth; zmq.auth.create_certificates(sys.argv[1], 'theirs')"
         #expect(try RunningProgram.run(python, ["-c", maker, open.keys.path]).status == 0)
         let theirs = open.keys.file("theirs.key")
-        #expect(try run(theirs + "_secret", patience: 1000) == "no answer")
+        #expect(try run(theirs + "_secret", timeout: 1000) == "no answer")
         let admitted = try open.services.safelight(["keys", "admit", theirs, "--domain", "requests"])
         #expect(admitted.status == 0, "\(admitted.errors)")
-        #expect(try run(theirs + "_secret", patience: 20_000) == "True")
+        #expect(try run(theirs + "_secret", timeout: 20_000) == "True")
         #expect(open.services.stop() == [])
     }
 
@@ -160,7 +160,7 @@ struct NetworkFixture {
     let thumbnailer: String?
 
     init(withEditor: Bool = false, withThumbnailer: Bool = false) throws {
-        let keys = try TemporaryFolder("door")
+        let keys = try TemporaryFolder("keys")
         let services = try SafelightFixture(
             "curve",
             environment: ["SAFELIGHT_LISTEN": "127.0.0.1:0", "SAFELIGHT_KEYS": keys.file("keys")]

@@ -154,7 +154,15 @@ void safelight_overlay(uint16_t *pixels, size_t width, size_t height, const uint
             const uint16_t *from = over + 4 * (row * over_width + column);
             uint16_t *to = pixels + 4 * ((size_t)at_row * width + (size_t)at);
             float alpha = opacity * (65535 - (float)from[3]) / 65535;
-            for (int c = 0; c < 3; c++) to[c] = quantum((float)to[c] + alpha * ((float)from[c] - (float)to[c]));
+            /* The share of the mark in the result. Over an opaque pixel it is the opacity of the mark; a pixel that is
+               transparent itself counts only as far as it is seen (Porter and Duff's "over"). */
+            float share = alpha;
+            if (to[3] != 0) {
+                float rest = (65535 - (float)to[3]) / 65535;
+                float all = alpha + rest * (1 - alpha);
+                share = all > 0 ? alpha / all : 0;
+            }
+            for (int c = 0; c < 3; c++) to[c] = quantum((float)to[c] + share * ((float)from[c] - (float)to[c]));
             to[3] = quantum((float)to[3] * (1 - alpha));
         }
     }

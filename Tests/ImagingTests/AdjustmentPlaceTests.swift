@@ -1,4 +1,5 @@
 import Foundation
+import ImageFormats
 import JSONValue
 import PhotoModel
 import TestSupport
@@ -213,6 +214,42 @@ struct AdjustmentPlaceTests {
         for image in ["AAAA", "iVBORw0KGgo="] {
             #expect(throws: ImagingError.self) {
                 try render(flat, [step(.pictureWatermark, ["picture": .string(image)])])
+            }
+        }
+    }
+
+    @Test func `watermarks over transparent pixels are composed as Porter and Duff's over`() throws {
+        // Columns are more and more transparent, rows of the mark too.
+        let below = TestImages.png(width: 200, height: 100) { x, _ in (40, 120, 220, UInt8(255 * x / 199)) }
+        let mark = TestImages.png(width: 200, height: 100) { _, y in (250, 200, 10, UInt8(255 * y / 99)) }
+        for opacity in [0.3, 0.7, 1] {
+            let members: JSONObject = [
+                "picture": .string(Data(mark).base64EncodedString()), "position": "topLeft", "size": 1, "margin": 0,
+                "opacity": .double(opacity),
+            ]
+            for engine in RenderEngine.allCases {
+                let list = AdjustmentList(operations: [try step(.pictureWatermark, members)])
+                let bytes = try AdjustmentRendering.render(below, list, format: .png, engine: engine).bytes
+                let header = try ImageHeader.read(bytes)
+                let made = try Decoder.decode(bytes, header, eighths: 8, scale: 1, limits: PixelLimits())
+                var pixels: [UInt16] = []
+                try made.withPixels { pixels = Array(UnsafeBufferPointer(start: $0, count: 4 * $1)) }
+                var worst = 0.0
+                for y in 0..<100 {
+                    for x in 0..<200 {
+                        let over = opacity * Double(255 * y / 99) / 255
+                        let under = Double(255 * x / 199) / 255
+                        let all = over + under * (1 - over)
+                        let at = 4 * (200 * y + x)
+                        worst = max(worst, abs(Double(65_535 - pixels[at + 3]) / 65_535 - all))
+                        // The colour of what is not seen does not count.
+                        for (channel, colours) in [(10.0, 220.0), (200, 120), (250, 40)].enumerated() {
+                            let colour = (over * colours.0 + under * (1 - over) * colours.1) / 255
+                            worst = max(worst, abs(all * Double(pixels[at + channel]) / 65_535 - colour))
+                        }
+                    }
+                }
+                #expect(worst < 0.004, "\(engine), opacity \(opacity): differs by \(worst)")
             }
         }
     }

@@ -81,6 +81,22 @@ INLINED float pure(float hue, float shift) {
     return clipped(fabsf(at - 3) - 1);
 }
 
+INLINED void modulate(const float *n, float *red, float *green, float *blue, size_t count) {
+    for (size_t i = 0; i < count; i++) {
+        float r = clipped(red[i]), g = clipped(green[i]), b = clipped(blue[i]);
+        float high = most(r, most(g, b)), low = least(r, least(g, b)), chroma = high - low;
+        float hue = hue_of(r, g, b, high, chroma) + n[2];
+        hue = hue < 0 ? hue + 6 : (hue >= 6 ? hue - 6 : hue);
+        /* The largest chroma at a lightness is twice its distance from black or white. */
+        float widest = least(high + low, 2 - high - low);
+        float light = n[0] * (high + low) / 2;
+        float strength = (widest > 0 ? chroma / widest : 0) * n[1] * least(2 * light, 2 - 2 * light);
+        red[i] = light + strength * (pure(hue, 0) - 0.5f);
+        green[i] = light + strength * (pure(hue, 4) - 0.5f);
+        blue[i] = light + strength * (pure(hue, 2) - 0.5f);
+    }
+}
+
 INLINED void bands(const float *n, float *red, float *green, float *blue, size_t count) {
     for (size_t i = 0; i < count; i++) {
         float r = clipped(red[i]), g = clipped(green[i]), b = clipped(blue[i]);
@@ -236,6 +252,7 @@ INLINED void take_steps(const safelight_colour_step *steps, size_t step_count, s
             break;
         case SAFELIGHT_MIXED_MATRIX: mix_matrix(step->numbers, red, green, blue, count); break;
         case SAFELIGHT_VIBRANCE: vibrance(step->numbers[0], red, green, blue, count); break;
+        case SAFELIGHT_MODULATE: modulate(step->numbers, red, green, blue, count); break;
         case SAFELIGHT_BANDS: bands(step->numbers, red, green, blue, count); break;
         case SAFELIGHT_GREY_BANDS: grey_bands(step->numbers, red, green, blue, count); break;
         case SAFELIGHT_TONING: toning(step->numbers, red, green, blue, count); break;

@@ -122,6 +122,16 @@ extension AdjustmentKind {
                     ["Hue", "Saturation", "Luminance"].map { Self.slider(name: band.rawValue + $0) }
                 }
             )
+        case .modulate:
+            (
+                "Multiplies lightness (first) and saturation of the double cone of hue, saturation and lightness (HSL), and "
+                    + "turns the hue, on encoded values: ImageMagick's -modulate. The result is clipped.",
+                [
+                    Self.slider(0...3, "factor", name: "brightness", byDefault: 1, neutral: 1),
+                    Self.slider(0...4, "factor", name: "saturation", byDefault: 1, neutral: 1),
+                    Self.slider(-180...180, "degrees", name: "hue"),
+                ]
+            )
         case .blackAndWhite:
             (
                 "Mixes with the grey of the same luminance in linear light; 1 is black and white.",

@@ -64,10 +64,66 @@ extension AdjustmentKind {
                 ]
             )
         case .colorize: ("Mixes with a colour.", [Self.slider(0...1, byDefault: 0.3), Self.paint("#704214")])
+        case .unsharpMask, .sketch, .wave, .liquidRescale, .trim, .deskew: declaredPictureEffect
         default:
             (
                 "Adds a colour to the middle tones: ImageMagick's -tint.",
                 [Self.slider(0...1, byDefault: 0.5), Self.paint("#704214")]
+            )
+        }
+    }
+
+    /// Sharpening and sketching, and the effects that change the size of the picture.
+    private var declaredPictureEffect: Declared {
+        let result = "pixels of the result"
+        return switch self {
+        case .unsharpMask:
+            (
+                "Sharpens each channel: adds amount times the difference from a Gaussian blur where twice that difference "
+                    + "is at least the threshold.",
+                [
+                    Self.slider(0...5, name: "amount"), Self.shape("radius", 0.3...10, result, 1),
+                    Self.shape("threshold", 0...0.5, "encoded value", 0),
+                ]
+            )
+        case .sketch:
+            (
+                "A pencil drawing with strokes in one direction; the same picture gives the same strokes.",
+                [
+                    Self.slider(0...20, result, name: "radius", byDefault: 8),
+                    Self.shape("angle", -180...180, "degrees", 120),
+                ]
+            )
+        case .wave:
+            (
+                "Moves columns up and down along a sine; the picture becomes higher by twice the amplitude.",
+                [
+                    Self.slider(-200...200, result, name: "amplitude", byDefault: 10),
+                    Self.shape("wavelength", 4...10_000, result, 100), Self.paint("#ffffff"),
+                ]
+            )
+        case .liquidRescale:
+            (
+                "Scales by removing or doubling seams where the picture has little detail (seam carving).",
+                [
+                    Self.slider(0.25...1.5, "sides", name: "width", byDefault: 1, neutral: 1),
+                    Self.slider(0.25...1.5, "sides", name: "height", byDefault: 1, neutral: 1),
+                ]
+            )
+        case .trim:
+            (
+                "Cuts off edges of the colour of the corners (1), or leaves them (0). A picture of one colour stays.",
+                [
+                    Self.wholeSlider(0...1, "times", byDefault: 1),
+                    Self.shape("fuzz", 0...0.5, "difference of colours that counts as equal", 0.05),
+                ]
+            )
+        default:
+            (
+                "Turns a scan whose lines run askew, so that they run straight; the corners that appear have the colour.",
+                [
+                    Self.slider(0...1, "encoded value", name: "threshold", byDefault: 0.4), Self.paint("#ffffff"),
+                ]
             )
         }
     }
@@ -77,6 +133,23 @@ extension AdjustmentKind {
         return switch self {
         case .border: ("Adds a border of one colour on all sides.", [size, Self.paint("#ffffff")])
         case .frame: ("Adds a frame with bevels on all sides.", [size, Self.paint("#bdbdbd")])
+        case .polaroid:
+            (
+                "An instant photo that lies on a surface of the colour: a white border, slightly bent and turned, with a "
+                    + "shadow.",
+                [
+                    Self.wholeSlider(0...1, "times", byDefault: 1), Self.shape("angle", -45...45, "degrees", 5),
+                    Self.paint("#ffffff"),
+                ]
+            )
+        case .shadow:
+            (
+                "A soft shadow to the lower right, on a surface of the colour.",
+                [
+                    Self.slider(0...1, name: "opacity", byDefault: 0.6),
+                    Self.shape("size", 0.002...0.05, "shorter sides of the picture", 0.01), Self.paint("#ffffff"),
+                ]
+            )
         default:
             (
                 "Rounds the corners; outside them is the colour.",

@@ -7,14 +7,17 @@ public enum AdjustmentKind: String, Sendable, Hashable, CaseIterable {
     case crop, straighten, rotate, flip, perspective, resize
     case noiseReduction
     case exposure, brightness, contrast, highlights, shadows, whites, blacks, levels, curve
-    case temperature, tint, saturation, vibrance, hsl, blackAndWhite, blackAndWhiteMix, sepia, toning, splitToning, lut
+    case temperature, tint, saturation, vibrance, hsl, modulate, blackAndWhite, blackAndWhiteMix, sepia, toning,
+        splitToning,
+        lut
     case clarity, sharpen
     case blur, motionBlur, radialBlur, adaptiveSharpen, median, despeckle, posterize, solarize, charcoal, oilPaint,
         emboss
     case edge, swirl, implode, normalize, equalize, contrastStretch, colorize, colourTint
+    case unsharpMask, sketch, wave, liquidRescale, trim, deskew
     case vignette, grain
     case textWatermark, pictureWatermark
-    case border, frame, roundedCorners
+    case border, frame, roundedCorners, polaroid, shadow
 
     /// All operations in documentation order.
     public static var all: [AdjustmentKind] { allCases }
@@ -66,6 +69,14 @@ public enum AdjustmentKind: String, Sendable, Hashable, CaseIterable {
     /// True if the operation moves pixels and does not recolour them.
     public var isGeometric: Bool { stage == .geometry }
 
+    /// True if the result may have another size than the picture before it.
+    public var changesSize: Bool {
+        switch self {
+        case .wave, .liquidRescale, .trim, .deskew, .border, .frame, .polaroid, .shadow: true
+        default: isGeometric
+        }
+    }
+
     /// The JSON Schema of the operation: name, description, stage and a schema for each member.
     public var json: JSON {
         var properties: JSONObject = ["operation": ["const": .string(rawValue)]]
@@ -105,8 +116,8 @@ extension AdjustmentKind {
         case .exposure, .brightness, .contrast, .highlights, .shadows, .whites, .blacks, .levels, .curve:
             stage = .colour
             (meaning, parameters) = declaredTone
-        case .temperature, .tint, .saturation, .vibrance, .hsl, .blackAndWhite, .blackAndWhiteMix, .sepia, .toning,
-            .splitToning, .lut:
+        case .temperature, .tint, .saturation, .vibrance, .hsl, .modulate, .blackAndWhite, .blackAndWhiteMix, .sepia,
+            .toning, .splitToning, .lut:
             stage = .colour
             (meaning, parameters) = declaredColour
         case .noiseReduction:
@@ -117,10 +128,10 @@ extension AdjustmentKind {
             (meaning, parameters) = declaredDetail
         case .blur, .motionBlur, .radialBlur, .adaptiveSharpen, .median, .despeckle, .posterize, .solarize, .charcoal,
             .oilPaint, .emboss, .edge, .swirl, .implode, .normalize, .equalize, .contrastStretch, .colorize,
-            .colourTint:
+            .colourTint, .unsharpMask, .sketch, .wave, .liquidRescale, .trim, .deskew:
             stage = .effect
             (meaning, parameters) = declaredEffect
-        case .border, .frame, .roundedCorners:
+        case .border, .frame, .roundedCorners, .polaroid, .shadow:
             stage = .frame
             (meaning, parameters) = declaredFrame
         case .vignette, .grain:

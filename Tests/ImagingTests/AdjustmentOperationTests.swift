@@ -157,6 +157,14 @@ struct AdjustmentOperationTests {
             let l = (high + low) / 2 + (high - low) * band([0, 0, 0, 0, 0, 0.5, 0, 0], h) / 2
             return pure(turned).map { clip(l + chroma * ($0 - 0.5)) }
         },
+        Case(.modulate, ["brightness": 0.9, "saturation": 1.4, "hue": -50]) { c in
+            let (high, low) = (c.max() ?? 0, c.min() ?? 0)
+            let l = (high + low) / 2
+            let room = 1 - abs(2 * l - 1)
+            let s = 1.4 * (room > 0 ? (high - low) / room : 0)
+            let strength = s * (1 - abs(2 * 0.9 * l - 1))
+            return pure(hue(c) - 50).map { clip(0.9 * l + strength * ($0 - 0.5)) }
+        },
         Case(.blackAndWhiteMix, ["value": 1, "red": 0.7, "blue": -0.9, "aqua": 0.2]) { c in
             let chroma = (c.max() ?? 0) - (c.min() ?? 0)
             let y = clip(grey(c) + chroma * band([0.7, 0, 0, 0, 0.2, -0.9, 0, 0], hue(c)) / 2)

@@ -144,6 +144,24 @@ enum EngineFixtures {
         case .border, .frame: return ["size": .double([0.02, 0.1, 0.3][index]), "colour": "#336699"]
         case .roundedCorners: return ["radius": .double([0.05, 0.2, 0.5][index]), "colour": "#336699"]
         case .colorize, .colourTint, .normalize, .equalize, .contrastStretch: return ["value": share]
+        case .modulate:
+            return [
+                "brightness": .double([0.6, 1.1, 1.4][index]), "saturation": .double([0.3, 1.3, 2][index]),
+                "hue": .double([-120, 0, 40][index]),
+            ]
+        case .unsharpMask: return ["amount": .double([0.4, 1, 3][index]), "radius": .double([0.6, 1, 3][index])]
+        case .sketch: return ["radius": .double([2, 5, 8][index]), "angle": .double([-30, 120, 45][index])]
+        case .wave:
+            return [
+                "amplitude": .double([-4, 8, 20][index]), "wavelength": .double([30, 60, 200][index]),
+                "colour": "#336699",
+            ]
+        case .liquidRescale:
+            return ["width": .double([0.7, 0.9, 1.2][index]), "height": .double([1, 0.8, 0.9][index])]
+        case .trim: return ["fuzz": .double([0.05, 0.2, 0.4][index])]
+        case .deskew: return ["threshold": .double([0.2, 0.4, 0.8][index]), "colour": "#336699"]
+        case .polaroid: return ["angle": .double([-8, 0, 5][index]), "colour": "#336699"]
+        case .shadow: return ["opacity": share, "size": .double([0.004, 0.01, 0.05][index]), "colour": "#ddeeff"]
         case .blackAndWhite, .sepia: return ["value": share]
         default: return ["value": .double(strength)]
         }

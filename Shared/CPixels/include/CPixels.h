@@ -18,6 +18,9 @@ typedef enum {
     SAFELIGHT_MIXED_MATRIX,
     /* numbers[0]: vibrance. */
     SAFELIGHT_VIBRANCE,
+    /* numbers[0]: factor of lightness, [1]: factor of saturation, both of HSL, [2]: rotation of the hue in sextants,
+       -3...3. */
+    SAFELIGHT_MODULATE,
     /* numbers[0...12]: rotation of the hue in sextants at 0, 30, ... 360 degrees; [13...25]: change of chroma;
        [26...38]: change of lightness. */
     SAFELIGHT_BANDS,

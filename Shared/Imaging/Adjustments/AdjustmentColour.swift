@@ -80,6 +80,11 @@ struct AdjustmentColour {
                 bend([master])
                 bend(channels.map { ToneCurve.through($0) })
             }
+        case .modulate:
+            formula(
+                SAFELIGHT_MODULATE,
+                [operation.number("brightness"), operation.number("saturation"), operation.number("hue") / 60]
+            )
         case .vibrance: formula(SAFELIGHT_VIBRANCE, [value])
         case .hsl:
             let bands = ["Hue", "Saturation", "Luminance"].map { suffix in

@@ -67,15 +67,31 @@ public enum AdjustmentDescription {
         if !work.isEmpty {
             let isKept = profile.map { ColourProfile.isDisplayP3($0) || ColourProfile.isSRGB($0) } ?? true
             if !isCMYK { try script.convertToSRGB(hasProfile: !isKept) }
-            try script.add(
-                MagickPlan.recolouring(
-                    work,
-                    width: output.width,
-                    height: output.height,
-                    shrink: shrink,
-                    hasAlpha: wand.hasAlpha
+            var size = output
+            var done = list.operations.filter { $0.kind.stage == .geometry }
+            for part in MagickPlan.parts(work) {
+                if done.contains(where: { MagickPlan.resizing.contains($0.kind) }) {
+                    // The size is known only when the operations are carried out.
+                    let image = try AdjustmentRendering.render(
+                        bytes,
+                        AdjustmentList(operations: done),
+                        quality: 1,
+                        limits: limits,
+                        engine: .imagemagick
+                    )
+                    size = (image.pixelWidth, image.pixelHeight)
+                }
+                try script.add(
+                    MagickPlan.recolouring(
+                        part,
+                        width: size.width,
+                        height: size.height,
+                        shrink: shrink,
+                        hasAlpha: wand.hasAlpha
+                    )
                 )
-            )
+                done += part
+            }
         }
         if wand.hasAlpha { script.words += ["-background", "white", "-alpha", "remove", "-alpha", "off"] }
         script.words += ["-quality", "\(quality)", "-sampling-factor", quality >= 90 ? "1x1" : "2x2"]

@@ -114,7 +114,8 @@ public enum AdjustmentRendering {
                 shrink: shrink,
                 engine: engine,
                 seconds: limits.seconds,
-                result: max(framed.width, framed.height) > most ? RenditionGeometry.fitted(framed, most, most) : framed
+                result: max(framed.width, framed.height) > most ? RenditionGeometry.fitted(framed, most, most) : framed,
+                longest: most
             ),
             format: format,
             quality: quality
@@ -133,8 +134,16 @@ public enum AdjustmentRendering {
         let engine: RenderEngine
         /// The time for ImageMagick's calls.
         let seconds: Double
-        /// The size of the result with what is put around the output.
+        /// The size of the result with what is put around the output, if that is known beforehand.
         let result: (width: Int, height: Int)
+        /// The longest side of the result.
+        let longest: Int
+
+        /// Returns the size that the result shall have.
+        func size(of made: (width: Int, height: Int), after operations: [Adjustment]) -> (width: Int, height: Int) {
+            guard operations.contains(where: { MagickPlan.resizing.contains($0.kind) }) else { return result }
+            return max(made.width, made.height) > longest ? RenditionGeometry.fitted(made, longest, longest) : made
+        }
     }
 
     private static func render(
@@ -146,6 +155,8 @@ public enum AdjustmentRendering {
         quality: Int
     ) throws(ImagingError) -> RenderedImage {
         var wand = source
+        // The estimated seconds of the calls of ImageMagick so far.
+        var spent = 0.0
         var isEightBit = MagickGetImageDepth(wand.pointer) <= 8 && !frame.isSmaller && !geometry.isResampled
         if MagickGetImageColorspace(wand.pointer) == CMYKColorspace {
             try ColourProfile.convertToSRGB(wand)
@@ -159,7 +170,7 @@ public enum AdjustmentRendering {
                 output: frame.output,
                 scale: frame.scale
             )
-            wand = try run(calls, on: wand, frame)
+            wand = try run(calls, on: wand, frame, &spent)
         } else if !geometry.isResampled {
             try moveWithoutLoss(wand, geometry, frame.header)
             try wand.resize(frame.output.width, frame.output.height)
@@ -179,19 +190,22 @@ public enum AdjustmentRendering {
             }
             try wand.attempt("preparing", MagickTransformImageColorspace(wand.pointer, sRGBColorspace))
             if frame.engine == .imagemagick {
-                let calls = try MagickPlan.recolouring(
-                    work,
-                    width: wand.width,
-                    height: wand.height,
-                    shrink: frame.shrink,
-                    hasAlpha: wand.hasAlpha
-                )
-                wand = try run(calls, on: wand, frame)
+                for part in MagickPlan.parts(work) {
+                    let calls = try MagickPlan.recolouring(
+                        part,
+                        width: wand.width,
+                        height: wand.height,
+                        shrink: frame.shrink,
+                        hasAlpha: wand.hasAlpha
+                    )
+                    wand = try run(calls, on: wand, frame, &spent)
+                }
             } else {
-                wand = try recolour(wand, work, frame, isEightBit: isEightBit)
+                wand = try recolour(wand, work, frame, isEightBit: isEightBit, &spent)
             }
-            if wand.width != frame.result.width || wand.height != frame.result.height {
-                try wand.resize(frame.result.width, frame.result.height)
+            let result = frame.size(of: (wand.width, wand.height), after: work)
+            if wand.width != result.width || wand.height != result.height {
+                try wand.resize(result.width, result.height)
             }
         }
         let data = try Encoder.encode(
@@ -215,7 +229,8 @@ public enum AdjustmentRendering {
         _ source: consuming Wand,
         _ operations: [Adjustment],
         _ frame: Frame,
-        isEightBit: Bool
+        isEightBit: Bool,
+        _ spent: inout Double
     ) throws(ImagingError) -> Wand {
         var wand = source
         let detail = AdjustmentDetail(operations, scale: frame.shrink)
@@ -225,11 +240,7 @@ public enum AdjustmentRendering {
         if detail.has(.detail) || !effects.isEmpty {
             try AdjustmentColour(operations.filter { $0.kind.stage == .colour }, isEightBit: isExact).apply(to: wand)
             try detail.apply(.detail, to: wand)
-            let (width, height) = (wand.width, wand.height)
-            let calls = effects.flatMap {
-                MagickEffects.calls($0, width: width, height: height, scale: frame.shrink)
-            }
-            wand = try run(calls, on: wand, frame)
+            wand = try apply(effects, to: wand, frame, &spent)
             try AdjustmentColour(operations.filter { $0.kind.stage == .finish }, isEightBit: false).apply(to: wand)
         } else {
             try AdjustmentColour(operations, isEightBit: isExact).apply(to: wand)
@@ -237,19 +248,34 @@ public enum AdjustmentRendering {
         for operation in operations where operation.kind.stage == .overlay {
             try AdjustmentOverlay.apply(operation, to: wand)
         }
-        let calls = MagickPlan.frames(operations, width: wand.width, height: wand.height, scale: frame.shrink)
-        return try run(calls, on: wand, frame)
+        return try apply(operations.filter { $0.kind.stage == .frame }, to: wand, frame, &spent)
+    }
+
+    /// Makes the calls of effects, each for the size that the one before left.
+    private static func apply(
+        _ effects: [Adjustment],
+        to source: consuming Wand,
+        _ frame: Frame,
+        _ spent: inout Double
+    ) throws(ImagingError) -> Wand {
+        var wand = source
+        for effect in effects {
+            let calls = MagickEffects.calls(effect, width: wand.width, height: wand.height, scale: frame.shrink)
+            wand = try run(calls, on: wand, frame, &spent)
+        }
+        return wand
     }
 
     /// Makes calls of ImageMagick, if there is the time and the memory for them.
     private static func run(
         _ calls: [MagickCall],
         on wand: consuming Wand,
-        _ frame: Frame
+        _ frame: Frame,
+        _ spent: inout Double
     ) throws(ImagingError) -> Wand {
         guard !calls.isEmpty else { return wand }
         let pixels = max(wand.width * wand.height, frame.output.width * frame.output.height)
-        try MagickCost.check(calls, pixels: pixels, seconds: frame.seconds)
+        spent += try MagickCost.check(calls, pixels: pixels, seconds: frame.seconds - spent)
         return try MagickRunner.run(calls, on: wand)
     }
 

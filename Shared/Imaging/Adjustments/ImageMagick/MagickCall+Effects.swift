@@ -17,6 +17,16 @@ extension MagickCall {
         case colorize(String, Double), tint(String, Double)
         /// The colour and the width on each side.
         case border(String, Int), frame(String, Int)
+        case modulate(brightness: Double, saturation: Double, hue: Double)
+        case unsharpMask(Double, amount: Double, threshold: Double)
+        case sketch(Double, angle: Double)
+        /// The colour is that of what appears beside the picture.
+        case wave(Double, length: Double, String)
+        case liquidRescale(from: (width: Int, height: Int), to: (width: Int, height: Int))
+        case trim(fuzz: Double)
+        case deskew(Double, String)
+        case polaroid(angle: Double, String)
+        case shadow(opacity: Double, radius: Double, offset: Int, String)
     }
 }
 
@@ -46,6 +56,7 @@ extension MagickCall.Effect {
         case .border(let colour, let width): ["-bordercolor", colour, "-border", "\(width)x\(width)"]
         case .frame(let colour, let width):
             ["-mattecolor", colour, "-frame", "\(width)x\(width)+\(Self.bevel(width))+\(Self.bevel(width))", "+repage"]
+        default: pictureWords
         }
     }
 
@@ -67,6 +78,7 @@ extension MagickCall.Effect {
         case .despeckle: 800
         case .swirl, .implode: 200
         case .solarize, .posterize, .equalize, .contrastStretch, .colorize, .tint, .border, .frame: 60
+        default: pictureNanoseconds
         }
     }
 
@@ -112,10 +124,11 @@ extension MagickCall.Effect {
                 MagickFrameImage(pointer, colour, width, width, bevel, bevel)
             }
             MagickResetImagePage(pointer, "")
+        default: try applyToPicture(wand)
         }
     }
 
-    private func withColours(
+    func withColours(
         _ wand: borrowing Wand,
         _ first: String,
         _ second: String,

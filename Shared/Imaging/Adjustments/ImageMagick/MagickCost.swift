@@ -8,8 +8,10 @@ enum MagickCost {
     /// - Parameters:
     ///   - pixels: the pixels of the larger one of the picture and its result
     ///   - limit: the seconds that there are for it
+    /// - Returns: the estimate in seconds
     /// - Throws: ``ImagingError/tooMuchWork(_:)``, naming what would be possible
-    static func check(_ calls: [MagickCall], pixels: Int, seconds limit: Double) throws(ImagingError) {
+    @discardableResult
+    static func check(_ calls: [MagickCall], pixels: Int, seconds limit: Double) throws(ImagingError) -> Double {
         let pictures = peak(calls)
         guard pictures * 8 * pixels <= memory else {
             throw .tooMuchWork(
@@ -25,6 +27,7 @@ enum MagickCost {
                     + "with resize, or use the engine \"fused\""
             )
         }
+        return seconds
     }
 
     /// The most pictures of the full size that exist at a time, with the one that a call works into.
@@ -51,7 +54,9 @@ enum MagickCost {
             case .combineLuma: count = 1
             default: break
             }
-            most = max(most, around + count + 1)
+            var added = 1
+            if case .effect(let effect) = call { added = effect.pictures }
+            most = max(most, around + count + added)
         }
     }
 

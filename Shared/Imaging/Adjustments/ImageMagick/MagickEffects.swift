@@ -7,7 +7,11 @@ enum MagickEffects {
 
     /// True if the effect sees single pixels, so that a preview has to be made of the full result.
     static func needsFullSize(_ kind: AdjustmentKind) -> Bool {
-        [.adaptiveSharpen, .median, .despeckle, .posterize, .charcoal, .oilPaint, .emboss, .edge].contains(kind)
+        [
+            .adaptiveSharpen, .median, .despeckle, .posterize, .charcoal, .oilPaint, .emboss, .edge, .unsharpMask,
+            .sketch,
+            .liquidRescale, .trim, .deskew, .polaroid,
+        ].contains(kind)
     }
 
     /// Returns the calls for a picture of this size.
@@ -49,6 +53,36 @@ enum MagickEffects {
             )
         case .colorize: return [.effect(.colorize(operation.text("colour"), value))]
         case .colourTint: return [.effect(.tint(operation.text("colour"), value))]
+        case .unsharpMask:
+            return [
+                .effect(
+                    .unsharpMask(radius, amount: operation.number("amount"), threshold: operation.number("threshold"))
+                )
+            ]
+        case .sketch: return [.effect(.sketch(radius, angle: operation.number("angle")))]
+        case .wave:
+            let (amplitude, length) = (operation.number("amplitude") * scale, operation.number("wavelength") * scale)
+            return [.effect(.wave(amplitude, length: max(1, length), operation.text("colour")))]
+        case .liquidRescale:
+            let across = max(3, Int((operation.number("width") * Double(width)).rounded()))
+            let down = max(3, Int((operation.number("height") * Double(height)).rounded()))
+            guard across != width || down != height else { return [] }
+            return [.effect(.liquidRescale(from: (width, height), to: (across, down)))]
+        case .trim: return [.effect(.trim(fuzz: operation.number("fuzz")))]
+        case .deskew: return [.effect(.deskew(operation.number("threshold"), operation.text("colour")))]
+        case .polaroid: return [.effect(.polaroid(angle: operation.number("angle"), operation.text("colour")))]
+        case .shadow:
+            let size = operation.number("size") * side
+            return [
+                .effect(
+                    .shadow(
+                        opacity: operation.number("opacity"),
+                        radius: size,
+                        offset: Int(size.rounded()),
+                        operation.text("colour")
+                    )
+                )
+            ]
         case .border, .frame:
             let (colour, width) = (operation.text("colour"), Self.width(operation, side))
             guard width > 0 else { return [] }

@@ -1,3 +1,4 @@
+import CPixels
 import Foundation
 import ImageFormats
 import PhotoModel
@@ -46,6 +47,19 @@ enum MagickPlan {
     }
 
     // MARK: - What follows the geometry
+
+    /// The operations whose result has a size that is known only when they are done.
+    static let resizing: Set<AdjustmentKind> = [.wave, .liquidRescale, .trim, .deskew, .polaroid, .shadow]
+
+    /// Splits the operations after geometry into parts, each of which ends with an operation of ``resizing``; the calls
+    /// of the next part depend on the size that it leaves.
+    static func parts(_ operations: [Adjustment]) -> [[Adjustment]] {
+        let work = AdjustmentKind.Stage.allCases.dropFirst().flatMap { stage($0, of: operations) }
+        return work.reduce(into: [[]]) { parts, operation in
+            if parts.last?.last.map({ resizing.contains($0.kind) }) == true { parts.append([]) }
+            parts[parts.count - 1].append(operation)
+        }
+    }
 
     /// Returns the calls of the stages after geometry, for a picture of this size in sRGB.
     ///
@@ -146,6 +160,9 @@ enum MagickPlan {
                     ]), .composite(.multiply),
                 ]
                 scale *= shape.largestGain
+            case .formula(let kind, let numbers) where kind == SAFELIGHT_MODULATE:
+                let (bright, saturation, hue) = (Double(numbers[0]), Double(numbers[1]), Double(numbers[2]) * 60)
+                calls.append(.effect(.modulate(brightness: bright, saturation: saturation, hue: hue)))
             case .grain:
                 calls += [.image(.noise(next, width: width, height: height)), .composite(.mathematics(0, 1, 1, -0.5))]
             default:
@@ -178,7 +195,7 @@ enum MagickPlan {
 
     private static func isMixed(_ step: AdjustmentColour.Step) -> Bool {
         switch step {
-        case .formula: true
+        case .formula(let kind, _): kind != SAFELIGHT_MODULATE
         case .table(let table, _): table.isCube
         default: false
         }

@@ -87,7 +87,9 @@ struct MagickScript {
             case .selectiveBlur(let threshold): words += ["-selective-blur", "2x1.5+\(100 * threshold)%"]
             case .effect(let effect): words += effect.words
             case .alphaOff: words += ["-alpha", "off"]
-            case .composite(let composition): words += options(composition) + ["-composite"]
+            case .composite(let composition):
+                // The setting would count for borders and layers too.
+                words += options(composition) + ["-composite", "-compose", "Over"]
             }
         }
         return words

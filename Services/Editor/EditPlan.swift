@@ -46,11 +46,14 @@ struct EditPlan: Sendable, Equatable {
         engine = edit.engine ?? edit.adjustments.engine?.engine
         (self.base, source) = if let base { base } else { try Self.input(of: asset) }
         guard Self.needsAdjustmentData(edit.mode, of: asset) else {
-            adjustments = AdjustmentList(operations: edit.adjustments.operations)
+            adjustments = AdjustmentList(operations: try Self.operations(edit, onto: source))
             return
         }
         let present = try Self.presentList(of: asset, data: data)
-        let operations = present.operations + edit.adjustments.operations
+        // What is shown is the picture that the options are for, unless its size comes from a later stage than theirs.
+        let isShown = !present.operations.contains { $0.kind.changesSize && !$0.kind.isGeometric && !$0.isNeutral }
+        let shown = isShown ? asset.currentResource : nil
+        let operations = present.operations + (try Self.operations(edit, onto: shown))
         guard operations.count <= AdjustmentList.maximumCount else {
             throw ErrorCode.limitExceeded.error(
                 "\(asset.id) has \(present.operations.count) operations; with these it would have \(operations.count),"

@@ -104,6 +104,7 @@ extension EditProcessor {
         return ApplyEdit(
             asset: asset,
             adjustments: adjustments,
+            magick: edits.magick,
             mode: edits.mode,
             engine: edits.engine,
             ifContentRevision: edits.ifContentRevision,

@@ -91,9 +91,12 @@ struct EditProcessor: Sendable {
     func preview(_ preview: PreviewEdit) async throws(RPCError) -> Reply {
         let found = try await catalog.asset(preview.asset, atLeast: preview.atLeast)
         let (asset, sequence) = (found.asset, found.page.sequence)
+        let source = try EditPlan.input(of: asset).source
         let plan = RenderPlan(
-            digest: try EditPlan.input(of: asset).source.digest,
-            adjustments: preview.adjustments,
+            digest: source.digest,
+            adjustments: AdjustmentList(
+                operations: try EditPlan.operations(preview.adjustments, preview.magick, onto: source)
+            ),
             maximumSide: preview.maximumSide,
             engine: preview.engine ?? preview.adjustments.engine?.engine ?? engine
         )

@@ -6,6 +6,22 @@ public enum AdjustmentMode: String, Sendable, CaseIterable {
     case replace, append
 }
 
+extension JSONType where Value == MagickOptions {
+    /// Options of ImageMagick's `convert`, read by ``MagickOptions``.
+    static var magick: JSONType {
+        JSONType(
+            schema: ["type": "string", "maxLength": JSON(MagickOptions.maxBytes)],
+            decode: { (json: JSON) throws(JSONProblem) in
+                guard let text = json.stringValue else { throw JSONProblem("expected text") }
+                do throws(MagickOptionError) { return try MagickOptions(text) } catch {
+                    throw JSONProblem(error.description)
+                }
+            },
+            encode: { .string($0.text) }
+        )
+    }
+}
+
 extension JSONType where Value == AdjustmentList {
     /// The editor's list of operations, validated against its operation tables.
     static var adjustments: JSONType {

@@ -9,6 +9,8 @@ public struct ApplyEdit: Request {
     public var asset: ObjectID
     /// The operations, in order.
     public var adjustments: AdjustmentList
+    /// Options of ImageMagick's `convert`, which become operations behind `adjustments`; nil for none.
+    public var magick: MagickOptions?
     /// The way the operations are combined with the present ones: replacing them, or appended to them.
     public var mode: AdjustmentMode
     /// The engine that renders the pixels; nil for the engine that the adjustments name, or else the editor's setting.
@@ -25,6 +27,7 @@ public struct ApplyEdit: Request {
     public init(
         asset: ObjectID,
         adjustments: AdjustmentList,
+        magick: MagickOptions? = nil,
         mode: AdjustmentMode = .replace,
         engine: RenderEngine? = nil,
         ifContentRevision: Revision? = nil,
@@ -34,6 +37,7 @@ public struct ApplyEdit: Request {
     ) {
         self.asset = asset
         self.adjustments = adjustments
+        self.magick = magick
         self.mode = mode
         self.engine = engine
         self.ifContentRevision = ifContentRevision
@@ -48,6 +52,7 @@ public struct ApplyEdit: Request {
         [
             .asset(\.asset),
             .required("adjustments", \.adjustments, .adjustments, "The operations, in order."),
+            .magick(\.magick),
             .mode(\.mode),
             .engine(\.engine),
             .ifContentRevision(\.ifContentRevision),

@@ -15,6 +15,8 @@ public struct ApplyEdits: Request {
     public var fetch: FetchDescription?
     /// The operations, in order.
     public var adjustments: AdjustmentList
+    /// Options of ImageMagick's `convert`, which become operations behind `adjustments`; nil for none.
+    public var magick: MagickOptions?
     /// The way the operations are combined with the present ones: replacing them, or appended to them.
     public var mode: AdjustmentMode
     /// The engine that renders the pixels; nil for the engine that the adjustments name, or else the editor's setting.
@@ -42,6 +44,7 @@ public struct ApplyEdits: Request {
         assets: [ObjectID] = [],
         fetch: FetchDescription? = nil,
         adjustments: AdjustmentList = AdjustmentList(),
+        magick: MagickOptions? = nil,
         mode: AdjustmentMode = .replace,
         engine: RenderEngine? = nil,
         ifContentRevision: Revision? = nil,
@@ -56,6 +59,7 @@ public struct ApplyEdits: Request {
         self.assets = assets
         self.fetch = fetch
         self.adjustments = adjustments
+        self.magick = magick
         self.mode = mode
         self.engine = engine
         self.ifContentRevision = ifContentRevision
@@ -81,6 +85,7 @@ public struct ApplyEdits: Request {
                 "The operations, in order.",
                 default: AdjustmentList()
             ),
+            .magick(\.magick),
             .mode(\.mode),
             .engine(\.engine),
             .optional(

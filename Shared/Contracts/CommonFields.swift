@@ -88,6 +88,16 @@ extension JSONField {
         .defaulted("priority", path, .name(EditPriority.self), "Priority of the render.", default: .normal)
     }
 
+    static func magick(_ path: Path<MagickOptions?>) -> JSONField {
+        .optional(
+            "magick",
+            path,
+            .magick,
+            "Options of ImageMagick's convert, which become operations behind the adjustments; allowed are "
+                + MagickOptions.allowed.joined(separator: ", ") + "."
+        )
+    }
+
     static func engine(_ path: Path<RenderEngine?>) -> JSONField {
         .optional(
             "engine",

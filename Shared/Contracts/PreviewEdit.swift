@@ -8,6 +8,8 @@ public struct PreviewEdit: Request {
     public var asset: ObjectID
     /// The operations, in order.
     public var adjustments: AdjustmentList
+    /// Options of ImageMagick's `convert`, which become operations behind `adjustments`; nil for none.
+    public var magick: MagickOptions?
     /// The longer side of the preview, in pixels.
     public var maximumSide: Int
     /// The engine that renders the pixels; nil for the engine that the adjustments name, or else the editor's setting.
@@ -18,12 +20,14 @@ public struct PreviewEdit: Request {
     public init(
         asset: ObjectID,
         adjustments: AdjustmentList,
+        magick: MagickOptions? = nil,
         maximumSide: Int = 1024,
         engine: RenderEngine? = nil,
         atLeast: ChangeToken? = nil
     ) {
         self.asset = asset
         self.adjustments = adjustments
+        self.magick = magick
         self.maximumSide = maximumSide
         self.engine = engine
         self.atLeast = atLeast
@@ -34,7 +38,15 @@ public struct PreviewEdit: Request {
         blank: PreviewEdit(asset: .none, adjustments: AdjustmentList(operations: [])),
         [
             .asset(\.asset),
-            .required("adjustments", \.adjustments, .adjustments, "The operations, in order."),
+            .defaulted(
+                "adjustments",
+                \.adjustments,
+                .adjustments,
+                "The operations, in order.",
+                default: AdjustmentList(),
+                isWritten: true
+            ),
+            .magick(\.magick),
             .defaulted("maximumSide", \.maximumSide, .count(16...4096), "The longer side in pixels.", default: 1024),
             .engine(\.engine),
             .atLeast(\.atLeast),

@@ -14,6 +14,8 @@ public struct PublishEdit: Sendable, Hashable, JSONTabled {
     public var asset: ObjectID
     /// The operations, in order. Give exactly one of adjustments, from, revert and step; none is needed with enhance.
     public var adjustments: AdjustmentList
+    /// Options of ImageMagick's `convert`, which become operations behind `adjustments`; nil for none.
+    public var magick: MagickOptions?
     /// Id of the publisher's previous edit of the asset, after which this one is applied; nil for none.
     public var predecessor: String?
     /// The way the operations are combined with the present ones: replacing them, or appended to them.
@@ -64,6 +66,7 @@ public struct PublishEdit: Sendable, Hashable, JSONTabled {
                 default: AdjustmentList(),
                 isWritten: true
             ),
+            .magick(\.magick),
             .optional("from", \.source, .id(.asset), "Use the operations of this asset, as edits.copy does."),
             .defaulted("enhance", \.enhance, .flag, "Insert the result of edits.suggest before them.", default: false),
             .defaulted("revert", \.revert, .flag, "Discard all edits, as edits.revert does.", default: false),
@@ -86,10 +89,11 @@ public struct PublishEdit: Sendable, Hashable, JSONTabled {
     public static func read(_ params: JSON) throws(JSONProblem) -> PublishEdit {
         let edit = try PublishEdit(json: params)
         let places = [edit.source != nil, edit.revert, edit.step != nil].count(where: { $0 })
-        guard places > 0 || edit.enhance || params["adjustments"] != nil else {
-            throw JSONProblem("missing; give adjustments, from, revert, step or enhance", path: ["adjustments"])
+        guard places > 0 || edit.enhance || edit.magick != nil || params["adjustments"] != nil else {
+            throw JSONProblem("missing; give adjustments, magick, from, revert, step or enhance", path: ["adjustments"])
         }
-        guard places == 0 || places == 1 && edit.adjustments.operations.isEmpty && !edit.enhance else {
+        guard places == 0 || places == 1 && edit.adjustments.operations.isEmpty && edit.magick == nil && !edit.enhance
+        else {
             throw JSONProblem("give only one of adjustments, from, revert and step", path: ["adjustments"])
         }
         guard edit.predecessor != edit.id else {
@@ -108,6 +112,7 @@ public struct PublishEdit: Sendable, Hashable, JSONTabled {
         ApplyEdit(
             asset: asset,
             adjustments: adjustments,
+            magick: magick,
             mode: mode,
             engine: engine,
             ifContentRevision: ifContentRevision

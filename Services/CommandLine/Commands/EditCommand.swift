@@ -22,6 +22,16 @@ struct EditCommand: LibraryCommand {
 
     @OptionGroup var adjustments: AdjustmentOptions
 
+    @Option(
+        parsing: .unconditional,
+        help: ArgumentHelp(
+            "Options of ImageMagick's convert, for example '-modulate 100,130 -unsharp 0x1 -rotate 90'; carried out by the "
+                + "operations that mean the same, behind the other adjustments.",
+            valueName: "options"
+        )
+    )
+    var magick: String?
+
     @Flag(help: "Append to the existing operations instead of replacing them.")
     var append = false
 
@@ -50,7 +60,8 @@ struct EditCommand: LibraryCommand {
     func check() throws {
         for id in ids where id != "-" { _ = try Identifiers.one(id) }
         // Standard input can be read only once.
-        if adjustments.listFile != "-" { _ = try adjustments.list(mayBeEmpty: enhance) }
+        if adjustments.listFile != "-" { _ = try adjustments.list(mayBeEmpty: enhance || magick != nil) }
+        _ = try magickOptions()
         guard EditPriority(rawValue: priority) != nil else {
             throw CommandFailure.usage("--priority must be high, normal or low")
         }
@@ -59,10 +70,11 @@ struct EditCommand: LibraryCommand {
 
     func run(in library: PhotoLibrary, output: Output) async throws {
         let ids = try Identifiers.read(ids)
-        let list = try adjustments.list(mayBeEmpty: enhance)
+        let list = try adjustments.list(mayBeEmpty: enhance || magick != nil)
         if let preview, let id = ids.first { return try await save(preview, id, list, library, output) }
         var request = ApplyEdits(
             adjustments: list,
+            magick: try magickOptions(),
             mode: append ? .append : .replace,
             engine: engine,
             enhance: enhance,
@@ -101,9 +113,16 @@ struct EditCommand: LibraryCommand {
         _ library: PhotoLibrary,
         _ output: Output
     ) async throws {
-        let request = PreviewEdit(asset: id, adjustments: list, engine: engine)
+        let request = PreviewEdit(asset: id, adjustments: list, magick: try magickOptions(), engine: engine)
         let answer = try await library.editor.ask(request, deadline: .seconds(120))
         try EditedImageOutput.save(answer, to: file, output)
+    }
+
+    private func magickOptions() throws -> MagickOptions? {
+        guard let magick else { return nil }
+        do throws(MagickOptionError) { return try MagickOptions(magick) } catch {
+            throw CommandFailure.usage("--magick: \(error.description)")
+        }
     }
 
     private func revision(_ text: String) throws -> Revision {

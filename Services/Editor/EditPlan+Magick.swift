@@ -1,0 +1,44 @@
+import Contracts
+import JSONValue
+import PhotoModel
+
+extension EditPlan {
+    /// Returns the operations of an edit: its adjustments, and what its options of `convert` become.
+    ///
+    /// - Parameter picture: the picture that the adjustments apply to; nil if its size is not known
+    static func operations(_ edit: ApplyEdit, onto picture: AssetResource?) throws(RPCError) -> [Adjustment] {
+        try operations(edit.adjustments, edit.magick, onto: picture)
+    }
+
+    /// - Throws: `invalid_params` for options that are not possible for this picture
+    static func operations(
+        _ adjustments: AdjustmentList,
+        _ magick: MagickOptions?,
+        onto picture: AssetResource?
+    ) throws(RPCError) -> [Adjustment] {
+        guard let magick else { return adjustments.operations }
+        let isResized = adjustments.operations.contains { $0.kind.changesSize && !$0.isNeutral }
+        var size: (width: Int, height: Int)?
+        if let picture, !isResized, picture.pixelWidth > 0, picture.pixelHeight > 0 {
+            size = (picture.pixelWidth, picture.pixelHeight)
+        }
+        let operations: [Adjustment]
+        do throws(MagickOptionError) { operations = adjustments.operations + (try magick.operations(for: size)) } catch
+        {
+            throw ErrorCode.invalidParams.error(
+                "magick: \(error.description)",
+                [
+                    "parameter": "magick", "word": .string(error.word), "character": JSON(error.position),
+                ]
+            )
+        }
+        guard operations.count <= AdjustmentList.maximumCount else {
+            throw ErrorCode.limitExceeded.error(
+                "the adjustments and the options have \(operations.count) operations, and a list has at most "
+                    + "\(AdjustmentList.maximumCount)",
+                ["limit": JSON(AdjustmentList.maximumCount)]
+            )
+        }
+        return operations
+    }
+}

@@ -1,0 +1,99 @@
+import JSONValue
+
+/// The state of a translation: the settings so far, and the operations that they and the operators made.
+struct MagickTranslation {
+    /// The size of the picture at a point of the text.
+    enum Size {
+        /// Every size; for checks before there is a picture.
+        case any
+        case known(width: Int, height: Int)
+        case unknown(because: String)
+    }
+
+    private(set) var operations: [Adjustment] = []
+    /// The option that made each operation.
+    private var options: [String] = []
+    var size: Size
+
+    // MARK: Settings
+
+    var gravity = "northwest"
+    var fill: String?
+    var background = "#ffffff"
+    var border = "#dfdfdf"
+    var matte = "#bdbdbd"
+    var fuzz = 0.0
+    var mayDither = true
+    /// True if the canvas of a cropped picture was not reset: offsets would count from the old one.
+    var hasPage = false
+
+    init(size: Size) { self.size = size }
+
+    /// Appends an operation.
+    ///
+    /// - Throws: an error if a value is out of range, or if the stages of the editor would carry the operation out before
+    ///   another one that stands in front of it
+    mutating func add(_ kind: AdjustmentKind, _ members: JSONObject, _ operand: MagickOperand) throws(MagickOptionError)
+    {
+        let made: Adjustment
+        do throws(AdjustmentError) { made = try Adjustment(kind, members) } catch {
+            throw operand.refused(
+                because: "gives the operation \(kind.rawValue) a value that it does not have: \(error.description)"
+            )
+        }
+        guard operations.count < AdjustmentList.maximumCount else {
+            throw operand.refused(because: "is one operation too many: a list has \(AdjustmentList.maximumCount)")
+        }
+        for (before, option) in zip(operations, options)
+        where made.kind.stage.rank < before.kind.stage.rank && !Self.commutes(before.kind, with: made.kind) {
+            throw MagickOptionError(
+                operand.option,
+                "cannot follow \(option): the stage \(made.kind.stage.rawValue) is carried out before the stage "
+                    + "\(before.kind.stage.rawValue); write it in front, or make two edits"
+            )
+        }
+        operations.append(made)
+        options.append(operand.option.text)
+    }
+
+    /// True if the result is the same in both orders.
+    private static func commutes(_ before: AdjustmentKind, with next: AdjustmentKind) -> Bool {
+        let isOfSinglePixels =
+            before.stage == .colour || [.posterize, .solarize, .colorize, .colourTint].contains(before)
+        switch next {
+        case .crop: return isOfSinglePixels
+        // These look the same from all sides.
+        case .rotate, .flip:
+            return isOfSinglePixels
+                || [
+                    .blur, .unsharpMask, .median, .edge, .normalize, .equalize, .contrastStretch, .trim, .border,
+                ].contains(before)
+        default: return false
+        }
+    }
+
+    /// Returns the present size.
+    ///
+    /// - Returns: nil if the text is checked for every size
+    func sides(_ operand: MagickOperand) throws(MagickOptionError) -> (width: Int, height: Int)? {
+        switch size {
+        case .any: return nil
+        case .known(let width, let height): return (width, height)
+        case .unknown(let reason):
+            throw MagickOptionError(operand.option, "depends on the size of the picture, and \(reason)")
+        }
+    }
+
+    mutating func forgetSize(after option: String) {
+        size = .unknown(because: "\(option) leaves a size that is not known before it is carried out")
+    }
+
+    mutating func setSize(_ width: Int, _ height: Int) {
+        if case .known = size { size = .known(width: width, height: height) }
+    }
+}
+
+extension AdjustmentKind.Stage {
+    /// The place among the stages.
+    fileprivate var rank: Int { Self.allCases.firstIndex(of: self) ?? 0 }
+}

@@ -1,0 +1,36 @@
+import Foundation
+import ImageFormats
+import TestSupport
+import Testing
+
+@testable import Imaging
+@testable import PhotoModel
+
+/// Options of `convert` that are taken mean what they mean to `convert`.
+@Suite(.serialized, .timeLimit(.minutes(5)))
+struct MagickOptionsConvertTests {
+    @Test func `translated options make what convert makes of them`() throws {
+        let convert = try Needed.program("convert")
+        let folder = try TemporaryFolder("options")
+        let picture = EngineFixtures.picture(seed: 11, bits: 16)
+        let (input, output) = (folder.file("in.png"), folder.file("out.png"))
+        try Data(picture).write(to: URL(filePath: input))
+        for text in MagickFragments.accepted {
+            let operations = try MagickOptions(text).operations(for: (240, 160))
+            // The strokes of a sketch are random without a seed.
+            let arguments = ["-seed", "1"] + (try MagickWord.split(text).map(\.text))
+            _ = try ExternalTool.run(convert, [input] + arguments + ["-depth", "16", "PNG48:" + output])
+            let theirs = try DeepPixels([UInt8](Data(contentsOf: URL(filePath: output))))
+            for engine in RenderEngine.allCases {
+                let ours = try EngineTests.render(picture, operations, engine)
+                let distance = ours.psnr(theirs)
+                let isResampled = operations.contains { $0.kind == .resize }
+                print("options: \(text) \(engine): \(distance) dB")
+                #expect(
+                    distance >= (isResampled ? 35 : 40),
+                    "\(text) \(engine): \(distance) dB, \(ours.width)x\(ours.height) \(theirs.width)x\(theirs.height)"
+                )
+            }
+        }
+    }
+}

@@ -1,0 +1,117 @@
+import Contracts
+import Foundation
+import JSONValue
+import PhotoClient
+import PhotoModel
+import TestSupport
+import Testing
+
+/// `safelight edit --magick` and the parameter `magick`, through the real services.
+@Suite(.serialized, .timeLimit(.minutes(5)))
+struct MagickCommandTests {
+    private static func params(_ asset: ObjectID, _ text: String) -> JSON {
+        ["asset": .string(asset.text), "magick": .string(text), "dryRun": true]
+    }
+
+    @Test(.spec("S-88"))
+    func `options of convert are translated or refused, on the command line and over the wire`() async throws {
+        let services = try SafelightFixture("options")
+        try services.folder.write(TestImages.jpeg(width: 240, height: 160), to: "photos/a.jpg")
+        try services.start()
+        #expect(try services.safelight(["import", services.folder.file("photos")]).status == 0)
+        let id = try services.safelight(["fetch", "--ids"]).output.trimmingCharacters(in: .whitespacesAndNewlines)
+        let asset = try #require(ObjectID(id))
+        let library = try services.library()
+
+        for text in MagickFragments.accepted {
+            let run = try services.safelight(["edit", id, "--magick", text, "--dry-run"])
+            #expect(run.status == 0, "\(text): \(run.errors)")
+        }
+        for refused in MagickFragments.refused {
+            // A process cannot be given a zero byte.
+            guard !refused.text.contains("\0") else { continue }
+            let run = try services.safelight(["edit", id, "--magick", refused.text, "--dry-run"])
+            let isNamed = run.errors.replacingOccurrences(of: "\n", with: " ").contains(refused.names)
+            #expect(
+                run.status == 2 && isNamed,
+                "\(refused.text.prefix(60)): \(run.status ?? -1) \(run.errors.prefix(300))"
+            )
+        }
+
+        // Over the wire, from a client that checks nothing itself.
+        for text in MagickFragments.accepted {
+            let edit = ApplyEdits(asset: asset, magick: try MagickOptions(text), dryRun: true)
+            _ = try await library.editor.ask(edit)
+        }
+        let script = """
+            import json, sys, zmq
+            socket = zmq.Context().socket(zmq.REQ)
+            socket.connect(sys.argv[1])
+            socket.setsockopt(zmq.RCVTIMEO, 20000)
+            for index, text in enumerate(json.load(open(sys.argv[2]))):
+                params = {"asset": sys.argv[3], "magick": text, "dryRun": True}
+                request = {"jsonrpc": "2.0", "id": index, "method": "edits.apply", "params": params}
+                socket.send(json.dumps(request).encode())
+                print(json.dumps(json.loads(socket.recv_multipart()[0])))
+            """
+        let python = try Needed.python()
+        let texts = JSON.array(MagickFragments.refused.map { .string($0.text) })
+        let file = try services.folder.write(texts.bytes, to: "texts.json")
+        let run = try RunningProgram.run(
+            python,
+            ["-c", script, "ipc://" + services.folder.file("run") + "/editor.sock", file, id],
+            environment: services.environment,
+            seconds: 60
+        )
+        let lines = run.output.split(separator: "\n")
+        #expect(lines.count == MagickFragments.refused.count, "\(run.errors)")
+        for (refused, line) in zip(MagickFragments.refused, lines) {
+            let reply = try JSON(parsing: Array(line.utf8))
+            #expect(
+                reply["error"]?["data"]?["name"]?.stringValue == "invalid_params",
+                "\(refused.text.prefix(60)): \(line)"
+            )
+            let message = reply["error"]?["message"]?.stringValue ?? ""
+            #expect(message.contains(refused.names), "\(refused.text.prefix(60)): \(message.prefix(300))")
+        }
+
+        // What is stored is a list of operations, which copies and undo repeat.
+        let edited = try services.safelight(["edit", id, "--magick", MagickFragments.accepted[0]])
+        #expect(edited.status == 0, "\(edited.errors)")
+        let history = try services.safelight(["history", id, "--json"]).output
+        for name in ["\"modulate\"", "\"unsharpMask\"", "\"rotate\""] { #expect(history.contains(name), "\(name)") }
+        let preview = try await library.editor.ask(
+            PreviewEdit(asset: asset, adjustments: AdjustmentList(), magick: try MagickOptions("-crop 120x80+0+0"))
+        )
+        #expect(preview.result.pixelWidth == 120 && preview.result.pixelHeight == 80)
+        // The size is that of the edited picture, which was turned.
+        let more = try services.safelight(["edit", id, "--append", "--magick", "-crop 100x200+0+0"])
+        #expect(more.status == 0, "\(more.errors)")
+        let shown = try await library.asset(asset)
+        #expect(shown.currentResource.map { [$0.pixelWidth, $0.pixelHeight] } == [100, 200])
+    }
+
+    @Test func `published edits take options of convert, and fail by name where a picture is too small`() throws {
+        let services = try SafelightFixture("published")
+        try services.folder.write(TestImages.jpeg(width: 240, height: 160), to: "photos/a.jpg")
+        try services.start()
+        #expect(try services.safelight(["import", services.folder.file("photos")]).status == 0)
+        let id = try services.safelight(["fetch", "--ids"]).output.trimmingCharacters(in: .whitespacesAndNewlines)
+        let good = try services.folder.write(
+            "{\"asset\": \"\(id)\", \"magick\": \"-modulate 100,130 -border 4\"}\n".utf8,
+            to: "good.jsonl"
+        )
+        let published = try services.safelight(["publish", good])
+        #expect(published.status == 0, "\(published.errors)")
+        #expect(try services.safelight(["history", id, "--json"]).output.contains("\"border\""))
+        let large = try services.folder.write(
+            "{\"asset\": \"\(id)\", \"magick\": \"-resize 900x900\"}\n".utf8,
+            to: "large.jsonl"
+        )
+        let failed = try services.safelight(["publish", large])
+        #expect(failed.status == 3 && (failed.output + failed.errors).contains("enlarge"), "\(failed)")
+        let bad = try services.folder.write("{\"asset\": \"\(id)\", \"magick\": \"-write x\"}\n".utf8, to: "bad.jsonl")
+        let refused = try services.safelight(["publish", bad])
+        #expect(refused.status != 0 && refused.errors.contains("-write"), "\(refused.errors)")
+    }
+}

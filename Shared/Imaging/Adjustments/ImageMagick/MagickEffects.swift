@@ -9,8 +9,7 @@ enum MagickEffects {
     static func needsFullSize(_ kind: AdjustmentKind) -> Bool {
         [
             .adaptiveSharpen, .median, .despeckle, .posterize, .charcoal, .oilPaint, .emboss, .edge, .unsharpMask,
-            .sketch,
-            .liquidRescale, .trim, .deskew, .polaroid,
+            .sketch, .wave, .liquidRescale, .trim, .deskew, .polaroid, .shadow,
         ].contains(kind)
     }
 

@@ -147,7 +147,7 @@ extension AdjustmentKind {
                 "A soft shadow to the lower right, on a surface of the colour.",
                 [
                     Self.slider(0...1, name: "opacity", byDefault: 0.6),
-                    Self.shape("size", 0.002...0.05, "shorter sides of the picture", 0.01), Self.paint("#ffffff"),
+                    Self.shape("size", 0.002...0.05, "shorter sides of the picture", 0.006), Self.paint("#ffffff"),
                 ]
             )
         default:

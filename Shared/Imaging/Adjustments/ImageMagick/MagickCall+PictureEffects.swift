@@ -49,7 +49,7 @@ extension MagickCall.Effect {
         case .trim: 60
         case .deskew: 600
         case .polaroid: 800
-        case .shadow(_, let radius, _, _): 300 + 80 * radius
+        case .shadow(_, let radius, _, _): 100 + 26 * radius
         default: 0
         }
     }

@@ -29,7 +29,8 @@ STARTED := $(shell date +%s)
 SUDO := $(if $(filter 0,$(shell id -u)),,sudo)
 ONLY := $(if $(FILTER),--filter '$(FILTER)')
 DEBIAN_PACKAGES := libzmq3-dev libmagickwand-dev libgexiv2-dev libsqlite3-dev libheif-dev libraw-dev \
-	libjpeg-dev libjxl-dev zlib1g-dev libssl-dev pkg-config python3 python3-pip libimage-exiftool-perl \
+	libjpeg-dev libjxl-dev libavformat-dev libavcodec-dev libavutil-dev libswscale-dev zlib1g-dev libssl-dev \
+	pkg-config python3 python3-pip libimage-exiftool-perl \
 	libvips-tools libjxl-tools imagemagick ffmpeg sqlite3 faketime gcc libc6-dev make
 PYZMQ := 27.1.0
 PILLOW := 11.3.0

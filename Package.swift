@@ -75,6 +75,7 @@ let modules: [Module] = [
     Module(layer: 0, name: "CPlaceNames", kind: .c),
     Module(layer: 0, name: "CRaw", kind: .c, dependencies: ["CLibRaw"]),
     Module(layer: 0, name: "CJPEG", kind: .c, dependencies: ["CLibJPEG"]),
+    Module(layer: 0, name: "CVideo", kind: .c),
     Module(layer: 0, name: "CPixels", kind: .c),
     Module(layer: 0, name: "CProcess", kind: .c),
     Module(layer: 0, name: "CAcceptLimit", kind: .c),
@@ -102,6 +103,7 @@ let modules: [Module] = [
             "CMetadata", "CTimeZones", "CPlaceNames", "CJPEG", "CJXL", "ImageFormats", "PhotoModel", "JSONValue",
         ]
     ),
+    Module(layer: 2, name: "Video", dependencies: ["CVideo", "ImageFormats"]),
     Module(layer: 2, name: "Storage", dependencies: ["GRDB", "Basics", "Logging", "CProcess"]),
 
     // Layer 3, protocol: every request, response, feed message and error, defined once
@@ -127,13 +129,13 @@ let modules: [Module] = [
         layer: 5,
         name: "Catalog",
         kind: .program(name: "catalog", isLinked: true),
-        dependencies: serviceModules + ["Storage", "Metadata", "GRDB", "DequeModule"]
+        dependencies: serviceModules + ["Storage", "Metadata", "Video", "ImageFormats", "GRDB", "DequeModule"]
     ),
     Module(
         layer: 5,
         name: "Thumbnailer",
         kind: .program(name: "thumbnailer"),
-        dependencies: serviceModules + ["PhotoClient", "Storage", "Imaging"]
+        dependencies: serviceModules + ["PhotoClient", "Storage", "Imaging", "Video", "ImageFormats"]
     ),
     Module(
         layer: 5,
@@ -187,6 +189,7 @@ let modules: [Module] = [
         kind: .tests,
         dependencies: ["Metadata", "ImageFormats", "PhotoModel", "JSONValue", "SamplePhotos", "TestSupport"]
     ),
+    Module(layer: 6, name: "VideoTests", kind: .tests, dependencies: ["Video", "JSONValue", "TestSupport"]),
     Module(layer: 6, name: "StorageTests", kind: .tests, dependencies: ["Storage", "TestSupport", "GRDB"]),
     Module(layer: 6, name: "ContractsTests", kind: .tests, dependencies: protocolModules + ["TestSupport"]),
     Module(
@@ -307,6 +310,10 @@ func targetDependency(_ name: String) -> Target.Dependency {
     return .product(name: name, package: package.key)
 }
 
+/// The modules of C whose loops over pixels are optimized in debug builds too.
+let optimizedModules: Set = ["CPixels", "CVideo"]
+/// Libraries of the system that a module of C calls, several of one package.
+let linkedLibraries = ["CVideo": ["avformat", "avcodec", "swscale", "avutil"]]
 /// The tables of data that modules of C embed.
 let tables = ["CTimeZones": "TimeZones.bin", "CPlaceNames": "PlaceNames.bin"]
 
@@ -321,7 +328,8 @@ func target(_ module: Module) -> Target {
             dependencies: dependencies,
             path: module.path,
             exclude: tables[module.name].map { ["LICENSE", $0, "make-table.py"] } ?? [],
-            cSettings: module.name == "CPixels" ? optimizedDebugSettings : []
+            cSettings: optimizedModules.contains(module.name) ? optimizedDebugSettings : [],
+            linkerSettings: (linkedLibraries[module.name] ?? []).map { .linkedLibrary($0) }
         )
     case .system(let pkgConfig, let apt):
         return .systemLibrary(name: module.name, path: module.path, pkgConfig: pkgConfig, providers: [.apt([apt])])

@@ -14,8 +14,16 @@ public struct MovieHeader: Sendable, Hashable {
     /// The creation time from `mvhd` in microseconds since 1970, UTC by the standard; nil if the camera's clock was
     /// never set.
     public var created: Int64?
-    /// Apple's `com.apple.quicktime.` values by the rest of their key: `content.identifier`, `creationdate`, …
+    /// Apple's `com.apple.quicktime.` values by the rest of their key: `content.identifier`, `creationdate`, … Values that
+    /// other programs write in other places have the same keys.
     public var values: [String: String] = [:]
+    /// The frames per second at which the camera recorded, as Android writes it; nil if the file does not say it.
+    public var captureRate: Double?
+    /// The XMP packet; nil if there is none.
+    public var xmp: [UInt8]?
+
+    /// Creates the header of a video whose container another module reads.
+    public init(contentType: String) { self.contentType = contentType }
 
     /// The largest `moov` box that is read, in bytes.
     public static let longest = 64 << 20
@@ -49,6 +57,7 @@ public struct MovieHeader: Sendable, Hashable {
     ) throws -> MovieHeader {
         var offset = 0
         var found: MovieHeader?
+        var xmp: [UInt8]?
         for _ in 0..<4096 where offset < size {
             let head = ByteReader(try read(offset, 16))
             guard var length = head.big32(0), let name = head.text(4, 4) else { throw ImageHeader.Failure.truncated }
@@ -66,17 +75,27 @@ public struct MovieHeader: Sendable, Hashable {
                 guard length <= longest else { throw ImageHeader.Failure.invalid("a moov of \(length) bytes") }
                 found = MovieHeader(contentType: contentType)
                 found?.read(ByteReader(try read(offset + start, length - start)))
+            } else if name == "uuid", (16...longestXMP).contains(length - start) {
+                let content = try read(offset + start, length - start)
+                if content.starts(with: uuidOfXMP) { xmp = Array(content.dropFirst(16)) }
             }
             offset += length
         }
-        guard let found else { throw ImageHeader.Failure.truncated }
+        guard var found else { throw ImageHeader.Failure.truncated }
+        found.xmp = xmp ?? found.xmp
         return found
     }
 
-    private typealias Box = (name: String, content: ByteReader)
+    /// The largest XMP packet that is read, in bytes, and the identifier of its box.
+    static let longestXMP = 4 << 20
+    private static let uuidOfXMP: [UInt8] = [
+        0xBE, 0x7A, 0xCF, 0xCB, 0x97, 0xA9, 0x42, 0xE8, 0x9C, 0x71, 0x99, 0x94, 0x91, 0xE3, 0xAF, 0xAC,
+    ]
+
+    typealias Box = (name: String, content: ByteReader)
 
     /// Returns the boxes inside a box, at most 1024.
-    private static func boxes(_ reader: ByteReader, from start: Int = 0) -> [Box] {
+    static func boxes(_ reader: ByteReader, from start: Int = 0) -> [Box] {
         var result: [Box] = []
         var offset = start
         while result.count < 1024, let length = reader.big32(offset), let raw = reader.slice(offset + 4, 4),
@@ -90,14 +109,29 @@ public struct MovieHeader: Sendable, Hashable {
     }
 
     private mutating func read(_ moov: ByteReader) {
+        let header = Self.boxes(moov).first { $0.name == "mvhd" }?.content
+        let scale = header.flatMap { $0.big32($0.byte(0) == 1 ? 20 : 12) } ?? 0
         for box in Self.boxes(moov) {
             switch box.name {
             case "mvhd": readTimes(box.content)
             case "trak": readSize(box.content)
             case "meta": readValues(box.content)
+            case "mvex": readFragmentedDuration(box.content, scale: scale)
             default: continue
             }
         }
+        // Last, because the keys above are more exact.
+        for box in Self.boxes(moov) where box.name == "udta" { readUserData(box.content) }
+    }
+
+    /// Reads the duration of a file in fragments, whose own one is zero.
+    private mutating func readFragmentedDuration(_ box: ByteReader, scale: Int) {
+        guard duration == 0, scale > 0,
+            let header = Self.boxes(box).first(where: { $0.name == "mehd" })?.content,
+            let length = header.byte(0) == 1 ? header.big(4, 8) : header.big32(4)
+        else { return }
+        let seconds = Double(length) / Double(scale)
+        if seconds < 10_000_000 { duration = Int64(seconds * 1_000_000) }
     }
 
     /// Seconds between 1904, the epoch of the format, and 1970.
@@ -153,7 +187,7 @@ public struct MovieHeader: Sendable, Hashable {
     }
 
     /// Reads QuickTime metadata: a list of keys, and values by the index of their key.
-    private mutating func readValues(_ meta: ByteReader) {
+    mutating func readValues(_ meta: ByteReader) {
         // In QuickTime files `meta` is a plain box; in MPEG-4 files it begins with a version.
         let inner = [Self.boxes(meta), Self.boxes(meta, from: 4)].first { $0.contains { $0.name == "keys" } } ?? []
         guard let keys = inner.first(where: { $0.name == "keys" })?.content,
@@ -170,9 +204,14 @@ public struct MovieHeader: Sendable, Hashable {
                 let content = list.slice(offset + 8, length - 8)
             else { return }
             offset += length
-            guard names.indices.contains(number - 1), names[number - 1].hasPrefix(prefix),
-                let data = Self.boxes(ByteReader(content)).first(where: { $0.name == "data" })?.content,
-                data.big32(0) == 1, data.count <= 4096, let text = data.text(8, data.count - 8)
+            guard names.indices.contains(number - 1),
+                let data = Self.boxes(ByteReader(content)).first(where: { $0.name == "data" })?.content
+            else { continue }
+            if names[number - 1] == "com.android.capture.fps" { readCaptureRate(data) }
+            if names[number - 1] == "com.android.manufacturer" { note(data.text(8, data.count - 8), "make") }
+            if names[number - 1] == "com.android.model" { note(data.text(8, data.count - 8), "model") }
+            guard names[number - 1].hasPrefix(prefix), data.big32(0) == 1, data.count <= 4096,
+                let text = data.text(8, data.count - 8)
             else { continue }
             values[String(names[number - 1].dropFirst(prefix.count))] = text
         }

@@ -21,6 +21,7 @@ struct LayerTests {
         "CHeif": ["Imaging"],
         "CJXL": ["Imaging", "Metadata"],
         "CPixels": ["Imaging"],
+        "CVideo": ["Video"],
         "CMetadata": ["Metadata"],
         "CGExiv2": ["CMetadata"],
         "CJPEG": ["Imaging", "Metadata"],

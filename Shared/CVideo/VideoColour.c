@@ -1,0 +1,118 @@
+#include "CVideo.h"
+#include <math.h>
+#include <stdlib.h>
+
+/* High dynamic range to sRGB: ITU-R BT.2390's curve (EETF) from the peak of the film to reference white, 203 cd/m2 by
+   BT.2408, on the largest component, so that hues stay; then the primaries; what is outside of sRGB is clipped. */
+
+#define REFERENCE_WHITE 203.0
+#define HLG_PEAK 1000.0
+
+static const double m1 = 2610.0 / 16384, m2 = 2523.0 / 32, c1 = 3424.0 / 4096, c2 = 2413.0 / 128, c3 = 2392.0 / 128;
+
+static double pq_to_nits(double value) {
+    double power = pow(value, 1 / m2);
+    double above = power - c1;
+    return above <= 0 ? 0 : 10000 * pow(above / (c2 - c3 * power), 1 / m1);
+}
+
+static double nits_to_pq(double nits) {
+    double power = pow(nits / 10000, m1);
+    return pow((c1 + c2 * power) / (1 + c3 * power), m2);
+}
+
+static double srgb_to_linear(double value) {
+    return value <= 0.04045 ? value / 12.92 : pow((value + 0.055) / 1.055, 2.4);
+}
+
+static double hlg_to_scene(double value) {
+    const double a = 0.17883277, b = 0.28466892, c = 0.55991073;
+    return value <= 0.5 ? value * value / 3 : (exp((value - c) / a) + b) / 12;
+}
+
+/* The factor by which the curve reduces light whose largest component is a PQ value. */
+static double factor(double pq, double peak) {
+    double top = nits_to_pq(peak), most = nits_to_pq(REFERENCE_WHITE) / top;
+    double knee = 1.5 * most - 0.5, value = fmin(pq / top, 1);
+    if (value <= knee) return 1;
+    double t = (value - knee) / (1 - knee), t2 = t * t, t3 = t2 * t;
+    double mapped = (2 * t3 - 3 * t2 + 1) * knee + (t3 - 2 * t2 + t) * (1 - knee) + (-2 * t3 + 3 * t2) * most;
+    double nits = pq_to_nits(pq);
+    return nits > 0 ? pq_to_nits(mapped * top) / nits : 1;
+}
+
+static const float matrices[3][9] = {
+    {1, 0, 0, 0, 1, 0, 0, 0, 1},
+    {1.660491f, -0.587641f, -0.072850f, -0.124550f, 1.132900f, -0.008349f, -0.018151f, -0.100579f, 1.118730f},
+    {1.224940f, -0.224940f, 0, -0.042057f, 1.042057f, 0, -0.019638f, -0.078636f, 1.098274f},
+};
+
+#define STEPS 4096
+#define CODES 16384
+
+typedef struct {
+    float light[STEPS + 1];  /* of a sample: cd/m2 (PQ), scene light (HLG), 0...1 (sRGB) */
+    float factor[STEPS + 1]; /* by the largest component as PQ */
+    uint8_t code[CODES + 1]; /* sRGB by linear light */
+} tables;
+
+static void fill(tables *tables, int transfer, double peak) {
+    for (int i = 0; i <= STEPS; i++) {
+        double value = (double)i / STEPS;
+        tables->light[i] =
+            (float)(transfer == 1 ? pq_to_nits(value) : transfer == 2 ? hlg_to_scene(value) : srgb_to_linear(value));
+        tables->factor[i] = transfer ? (float)factor(value, peak) : 1;
+    }
+    for (int i = 0; i <= CODES; i++) {
+        double light = (double)i / CODES;
+        double value = light <= 0.0031308 ? 12.92 * light : 1.055 * pow(light, 1 / 2.4) - 0.055;
+        tables->code[i] = (uint8_t)lround(255 * value);
+    }
+}
+
+static inline float looked_up(const float *table, float value) {
+    float place = value * STEPS;
+    if (!(place > 0)) return table[0];
+    if (place >= STEPS) return table[STEPS];
+    int index = (int)place;
+    return table[index] + (table[index + 1] - table[index]) * (place - (float)index);
+}
+
+static inline float largest(const float light[3]) { return fmaxf(light[0], fmaxf(light[1], light[2])); }
+
+void safelight_video_to_srgb(const uint16_t *source, uint8_t *target, size_t pixels, int transfer, int primaries,
+                             double white, double peak) {
+    tables *tables = malloc(sizeof *tables);
+    if (!tables) return;
+    double top = transfer == 2 ? HLG_PEAK : fmin(fmax(peak > 0 ? peak : 1000, REFERENCE_WHITE), 10000);
+    fill(tables, transfer, top);
+    const float *matrix = matrices[primaries];
+    for (size_t i = 0; i < pixels; i++) {
+        float light[3];
+        for (int c = 0; c < 3; c++) light[c] = looked_up(tables->light, (float)source[3 * i + c] / (float)white);
+        if (transfer == 2) {
+            /* The system gamma of a display of 1000 cd/m2 by BT.2100. */
+            float luminance = 0.2627f * light[0] + 0.6780f * light[1] + 0.0593f * light[2];
+            float gain = (float)HLG_PEAK * powf(luminance, 0.2f);
+            for (int c = 0; c < 3; c++) light[c] *= gain;
+        }
+        if (transfer) {
+            float pq;
+            if (transfer == 1) {
+                uint16_t code = source[3 * i];
+                for (int c = 1; c < 3; c++) code = source[3 * i + c] > code ? source[3 * i + c] : code;
+                pq = (float)code / (float)white;
+            } else {
+                pq = (float)nits_to_pq(largest(light));
+            }
+            float gain = looked_up(tables->factor, pq) / (float)REFERENCE_WHITE;
+            for (int c = 0; c < 3; c++) light[c] *= gain;
+        }
+        for (int c = 0; c < 3; c++) {
+            float value = matrix[3 * c] * light[0] + matrix[3 * c + 1] * light[1] + matrix[3 * c + 2] * light[2];
+            value = value > 0 ? value < 1 ? value : 1 : 0;
+            target[3 * i + c] = tables->code[(int)(value * CODES + 0.5f)];
+        }
+    }
+    free(tables);
+}

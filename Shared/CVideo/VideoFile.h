@@ -1,0 +1,38 @@
+#ifndef SAFELIGHT_VIDEO_FILE_H
+#define SAFELIGHT_VIDEO_FILE_H
+/* An open video, for the sources of this module. */
+#include "CVideo.h"
+
+#include <libavcodec/avcodec.h>
+#include <libavformat/avformat.h>
+#include <libavutil/pixdesc.h>
+#include <libswscale/swscale.h>
+
+#define SAFELIGHT_VIDEO_BUFFER (64 << 10)
+
+struct safelight_video {
+    int descriptor;
+    int64_t offset, size, position;
+    safelight_video_limits limits;
+    double opened, deadline;
+    int64_t bytes;
+    int exhausted; /* true once a limit of bytes or time was reached */
+    AVFormatContext *context;
+    AVIOContext *io;
+    safelight_video_info info;
+    int64_t start; /* of the first moment, in microseconds of the container */
+
+    AVCodecContext *decoder;
+    AVPacket *packet;
+    AVFrame *frame;
+    int64_t last; /* time stamp of the last decoded frame, in the units of the track */
+    int is_begun; /* true once packets were read */
+    int is_flushing;
+};
+
+double safelight_video_now(void);
+/* Starts the count of bytes and time of an operation. */
+void safelight_video_begin(safelight_video *video);
+void safelight_video_end_decoding(safelight_video *video);
+const char *safelight_video_decoders(void);
+#endif

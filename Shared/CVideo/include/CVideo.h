@@ -1,0 +1,103 @@
+#ifndef SAFELIGHT_CVIDEO_H
+#define SAFELIGHT_CVIDEO_H
+/* The subset of FFmpeg's libraries that is used, without their types: what a video file contains, and single frames of
+   it as RGB. A file is read through a descriptor that the caller opened; nothing else is opened, nothing is printed. All
+   times are microseconds from the first moment that is shown. */
+#include <stddef.h>
+#include <stdint.h>
+
+typedef struct safelight_video safelight_video;
+
+typedef enum {
+    SAFELIGHT_VIDEO_OK = 0,
+    /* The container is damaged, truncated, or not of the named kind. */
+    SAFELIGHT_VIDEO_UNREADABLE,
+    SAFELIGHT_VIDEO_NO_PICTURE,
+    /* The codec is not on the list of those that are decoded. */
+    SAFELIGHT_VIDEO_CODEC,
+    SAFELIGHT_VIDEO_TOO_LARGE,
+    SAFELIGHT_VIDEO_TOO_MUCH_WORK,
+    /* No frame could be decoded. */
+    SAFELIGHT_VIDEO_NO_FRAME,
+    SAFELIGHT_VIDEO_NO_MEMORY,
+} safelight_video_status;
+
+typedef struct {
+    int side;        /* the longest side in pixels */
+    int64_t pixels;  /* the most pixels of a frame */
+    int streams;     /* the most tracks */
+    int64_t packets; /* the most packets read for one frame */
+    int64_t bytes;   /* the most bytes read for one frame */
+    double seconds;  /* the most seconds spent on opening, and on each frame */
+    double total;    /* the most seconds from opening to closing in which anything is read */
+} safelight_video_limits;
+
+typedef struct {
+    int kind;            /* 0 video, 1 audio, 2 subtitles or text, 3 anything else */
+    const char *codec;   /* FFmpeg's name of the codec; "unknown" if it has none */
+    const char *profile; /* null if unknown */
+    char tag[8];         /* the four characters of the container; empty if there are none */
+    int level;
+    int is_picture; /* true for a cover, not a film */
+    int64_t bit_rate;
+    int64_t start, duration;
+    int width, height; /* coded pixels */
+    int bits;          /* of a sample of video */
+    int sample_rate, channels;
+    double frame_rate;
+    int64_t frames;
+    const char *language;
+} safelight_video_track;
+
+typedef struct {
+    int track; /* the video track that is shown */
+    int64_t duration;
+    int width, height;   /* pixels as stored */
+    int display_width;   /* with the sample aspect ratio, before rotation */
+    int display_height;
+    int orientation;     /* EXIF orientation 1...8 of the stored pixels */
+    double rotation;     /* degrees clockwise */
+    double frame_rate;
+    const char *primaries, *transfer, *matrix, *range; /* FFmpeg's names; "unknown" */
+    int is_hdr;
+    double peak;         /* cd/m2 of the brightest pixel that the file announces; 0 if it does not */
+    int dolby_vision;    /* its profile; 0 if it has none */
+    int track_count;
+} safelight_video_info;
+
+/* Opens the video in size bytes from offset of a descriptor, which has to stay open. With is_thorough, frames are examined
+   until the properties of all tracks are known.
+   demuxer: "mov", "matroska", "avi", "mpegts" or "mpeg". */
+safelight_video *safelight_video_open(int descriptor, int64_t offset, int64_t size, const char *demuxer,
+                                      const safelight_video_limits *limits, int is_thorough,
+                                      safelight_video_status *status);
+void safelight_video_close(safelight_video *video);
+
+const safelight_video_info *safelight_video_get_info(const safelight_video *video);
+void safelight_video_get_track(const safelight_video *video, int index, safelight_video_track *track);
+
+/* Returns the next tag of the container (track < 0) or of a track; null after the last. */
+const char *safelight_video_tag(const safelight_video *video, int track, int index, const char **value);
+
+typedef struct {
+    uint8_t *pixels; /* 3 * width bytes per row: red, green, blue, sRGB */
+    int64_t time;    /* of the frame */
+    int is_key;
+} safelight_video_frame;
+
+/* Decodes the first frame at or after a time, or up to tolerance before it if that is a key frame; the last one if there is
+   none after it. A negative time is the first frame that is not nearly one colour, of those in the first `search`
+   microseconds; the first of all if each is. The pixels are scaled to the size, before rotation, and must be freed with
+   safelight_video_free. */
+safelight_video_status safelight_video_decode(safelight_video *video, int64_t time, int64_t tolerance, int64_t search,
+                                              int width, int height, safelight_video_frame *frame);
+void safelight_video_free(uint8_t *pixels);
+
+/* Maps pixels of 16 bits a sample to sRGB of 8 bits. transfer: 0 sRGB, 1 PQ, 2 HLG; primaries: 0 BT.709, 1 BT.2020,
+   2 P3 with D65. white: the sample of the largest value. peak: cd/m2. */
+void safelight_video_to_srgb(const uint16_t *source, uint8_t *target, size_t pixels, int transfer, int primaries,
+                             double white, double peak);
+
+/* Returns the versions as text, that of libavformat first: "59.27.100 (libavcodec 59.37.100, ...)". */
+const char *safelight_video_versions(void);
+#endif

@@ -1,0 +1,45 @@
+/// The reason why a video, or a frame of it, cannot be shown.
+public enum VideoError: Error, Sendable, Hashable, CustomStringConvertible {
+    /// The bytes are no supported container.
+    case unsupportedFormat(found: String, supported: [String])
+    /// The codec of the video track is not decoded; nil if the container does not name it.
+    case unsupportedCodec(String?)
+    /// The container is damaged or incomplete.
+    case unreadable
+    /// There is no video track.
+    case noVideo
+    /// The video track contains no frame that can be decoded.
+    case noFrame
+    case tooLarge(limit: Int)
+    /// More packets, bytes or time than the limits allow.
+    case tooMuchWork
+    case outOfMemory
+
+    /// The name of the error on the wire.
+    public var name: String {
+        switch self {
+        case .unsupportedFormat, .unsupportedCodec: "unsupported_format"
+        case .unreadable, .noVideo, .noFrame: "invalid_resource"
+        case .tooLarge, .tooMuchWork: "limit_exceeded"
+        case .outOfMemory: "internal_error"
+        }
+    }
+
+    /// The problem and its remedy. Contains nothing of the file's content.
+    public var message: String {
+        switch self {
+        case .unsupportedFormat(let found, let supported):
+            "the file is \(found); give one of \(supported.joined(separator: ", "))"
+        case .unsupportedCodec(let codec):
+            "the video track is encoded as \(codec ?? "an unknown codec"), which is not decoded; convert the file to H.264"
+        case .unreadable: "the video file is damaged or truncated; copy it again from its source"
+        case .noVideo: "the file has no video track"
+        case .noFrame: "no frame of the video can be decoded; copy the file again from its source"
+        case .tooLarge(let limit): "the frames of the video exceed the limit of \(limit) pixels; give a smaller one"
+        case .tooMuchWork: "the video takes more time to read than a request may; request an earlier frame"
+        case .outOfMemory: "there is not enough memory to decode the video"
+        }
+    }
+
+    public var description: String { message }
+}

@@ -1,0 +1,201 @@
+import CVideo
+import Glibc
+public import ImageFormats
+
+/// A video file that is opened for reading through a descriptor.
+///
+/// For worker processes only: the bytes are untrusted. Nothing but the descriptor is read, and only containers and codecs on
+/// the lists of this module are opened.
+public struct VideoFile: ~Copyable {
+    private let pointer: OpaquePointer
+    private let limits: VideoLimits
+    public let type: VideoFileType
+    /// Pixels as stored, with the sample aspect ratio.
+    public let storedWidth: Int
+    public let storedHeight: Int
+
+    /// Opens a video.
+    ///
+    /// - Parameters:
+    ///   - descriptor: stays open while the file is used
+    ///   - range: the bytes of the video in the file
+    ///   - isThorough: examines frames until the properties of all tracks are known; otherwise only as far as frames of the
+    ///     video track need it
+    public init(
+        descriptor: Int32,
+        range: Range<Int64>,
+        limits: VideoLimits = VideoLimits(),
+        isThorough: Bool = false
+    ) throws(VideoError) {
+        let head = Self.head(descriptor, range)
+        guard let type = VideoFileType.sniff(head) else {
+            throw .unsupportedFormat(
+                found: ImageFileType.describe(head),
+                supported: VideoFileType.supportedNames
+            )
+        }
+        var system = limits.system
+        var status = SAFELIGHT_VIDEO_OK
+        guard
+            let pointer = safelight_video_open(
+                descriptor,
+                range.lowerBound,
+                range.upperBound - range.lowerBound,
+                Self.demuxer(type.structure),
+                &system,
+                isThorough ? 1 : 0,
+                &status
+            )
+        else { throw Self.error(status, limits, codec: nil) }
+        self.pointer = pointer
+        self.type = type
+        self.limits = limits
+        let info = safelight_video_get_info(pointer).pointee
+        storedWidth = Int(info.display_width)
+        storedHeight = Int(info.display_height)
+    }
+
+    deinit { safelight_video_close(pointer) }
+
+    private static func head(_ descriptor: Int32, _ range: Range<Int64>) -> [UInt8] {
+        let count = min(VideoFileType.sniffedBytes, Int(range.upperBound - range.lowerBound))
+        return [UInt8](unsafeUninitializedCapacity: max(0, count)) { buffer, used in
+            used = max(0, pread(descriptor, buffer.baseAddress, max(0, count), off_t(range.lowerBound)))
+        }
+    }
+
+    private static func demuxer(_ structure: VideoFileType.Structure) -> String {
+        switch structure {
+        case .isoMedia: "mov"
+        case .matroska: "matroska"
+        case .avi: "avi"
+        case .transportStream: "mpegts"
+        case .programStream: "mpeg"
+        }
+    }
+
+    private static func error(
+        _ status: safelight_video_status,
+        _ limits: VideoLimits,
+        codec: String?
+    ) -> VideoError {
+        switch status {
+        case SAFELIGHT_VIDEO_NO_PICTURE: .noVideo
+        case SAFELIGHT_VIDEO_CODEC: .unsupportedCodec(codec)
+        case SAFELIGHT_VIDEO_TOO_LARGE: .tooLarge(limit: limits.pixels)
+        case SAFELIGHT_VIDEO_TOO_MUCH_WORK: .tooMuchWork
+        case SAFELIGHT_VIDEO_NO_FRAME: .noFrame
+        case SAFELIGHT_VIDEO_NO_MEMORY: .outOfMemory
+        default: .unreadable
+        }
+    }
+
+    /// The versions of FFmpeg's libraries, that of libavformat first.
+    public static var versions: String { String(cString: safelight_video_versions()) }
+
+    // MARK: Properties
+
+    /// The EXIF orientation 1...8 of the stored frames.
+    public var orientation: Int { Int(safelight_video_get_info(pointer).pointee.orientation) }
+
+    public var info: VideoInfo {
+        let info = safelight_video_get_info(pointer).pointee
+        let isTurned = info.orientation >= 5
+        // A loop, because a method of a type that is not copyable cannot be passed as a function.
+        var tracks: [VideoInfo.Track] = []
+        for index in 0..<info.track_count { tracks.append(track(index)) }
+        return VideoInfo(
+            contentType: type.contentType,
+            mimeType: type.mimeType,
+            duration: max(0, info.duration),
+            pixelWidth: isTurned ? storedHeight : storedWidth,
+            pixelHeight: isTurned ? storedWidth : storedHeight,
+            rotation: info.rotation,
+            orientation: Int(info.orientation),
+            frameRate: info.frame_rate,
+            primaries: Self.text(info.primaries) ?? "unknown",
+            transfer: Self.text(info.transfer) ?? "unknown",
+            matrix: Self.text(info.matrix) ?? "unknown",
+            range: Self.text(info.range) ?? "unknown",
+            isHDR: info.is_hdr != 0,
+            dolbyVision: Int(info.dolby_vision),
+            shownTrack: Int(info.track),
+            tracks: tracks,
+            tags: tags(info.track).merging(tags(-1)) { $1 }
+        )
+    }
+
+    private func track(_ index: Int32) -> VideoInfo.Track {
+        var track = safelight_video_track()
+        safelight_video_get_track(pointer, index, &track)
+        let tag = withUnsafeBytes(of: track.tag) { bytes in
+            String(validating: bytes.prefix { $0 != 0 }, as: UTF8.self)
+        }
+        return VideoInfo.Track(
+            kind: [.video, .audio, .text, .other][Int(min(3, max(0, track.kind)))],
+            codec: Self.text(track.codec) ?? "unknown",
+            profile: Self.text(track.profile),
+            tag: tag.flatMap { $0.isEmpty ? nil : $0 },
+            isPicture: track.is_picture != 0,
+            bitRate: max(0, track.bit_rate),
+            start: track.start,
+            duration: max(0, track.duration),
+            pixelWidth: Int(max(0, track.width)),
+            pixelHeight: Int(max(0, track.height)),
+            bitDepth: Int(max(0, track.bits)),
+            sampleRate: Int(max(0, track.sample_rate)),
+            channels: Int(max(0, track.channels)),
+            frameRate: track.frame_rate,
+            language: Self.text(track.language)
+        )
+    }
+
+    /// The most tags that are read, and the longest in bytes.
+    private static let mostTags: Int32 = 256
+    private static let longestTag = 4096
+
+    private func tags(_ track: Int32) -> [String: String] {
+        var tags: [String: String] = [:]
+        for index in 0..<Self.mostTags {
+            var value: UnsafePointer<CChar>?
+            guard let key = safelight_video_tag(pointer, track, index, &value) else { break }
+            guard let name = Self.text(key), let text = Self.text(value) else { continue }
+            tags[name.lowercased()] = text
+        }
+        return tags
+    }
+
+    private static func text(_ pointer: UnsafePointer<CChar>?) -> String? {
+        guard let pointer, strnlen(pointer, longestTag + 1) <= longestTag else { return nil }
+        return String(validatingCString: pointer)
+    }
+
+    // MARK: Frames
+
+    /// Decodes a frame and scales it, before rotation, to a size.
+    ///
+    /// Frames in the order of their times take one pass over the file.
+    public func frame(_ position: FramePosition, width: Int, height: Int) throws(VideoError) -> VideoFrame {
+        var frame = safelight_video_frame()
+        let (time, tolerance): (Int64, Int64) =
+            switch position {
+            case .automatic: (-1, 0)
+            case .at(let time, let tolerance): (max(0, time), max(0, tolerance))
+            }
+        let status = safelight_video_decode(
+            pointer,
+            time,
+            tolerance,
+            FramePosition.searched,
+            Int32(clamping: width),
+            Int32(clamping: height),
+            &frame
+        )
+        guard status == SAFELIGHT_VIDEO_OK else {
+            var track = safelight_video_track()
+            safelight_video_get_track(pointer, safelight_video_get_info(pointer).pointee.track, &track)
+            throw Self.error(status, limits, codec: Self.text(track.codec))
+        }
+        return VideoFrame(frame, width: width, height: height)
+    }
+}

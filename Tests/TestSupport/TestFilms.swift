@@ -1,0 +1,61 @@
+public import Foundation
+
+/// Films that the `ffmpeg` program makes.
+public enum TestFilms {
+    /// The film could not be made.
+    public struct Failure: Error, CustomStringConvertible {
+        public let description: String
+    }
+
+    /// Runs `ffmpeg` with arguments; the last one is usually the file to write.
+    public static func ffmpeg(_ arguments: [String]) throws {
+        let run = try RunningProgram.run(
+            Needed.program("ffmpeg"),
+            ["-hide_banner", "-loglevel", "error", "-nostdin", "-y"] + arguments,
+            seconds: 120
+        )
+        guard run.status == 0 else { throw Failure(description: "ffmpeg \(arguments): \(run.errors)") }
+    }
+
+    /// Makes a film of a moving test image with sound.
+    ///
+    /// - Parameters:
+    ///   - path: its ending is the container
+    ///   - arguments: the encoders' options
+    public static func make(
+        _ path: String,
+        size: String = "320x240",
+        rate: Int = 25,
+        seconds: Double = 1,
+        audio: Bool = true,
+        _ arguments: [String]
+    ) throws {
+        let picture = ["-f", "lavfi", "-i", "testsrc2=size=\(size):rate=\(rate):duration=\(seconds)"]
+        let sound = audio ? ["-f", "lavfi", "-i", "sine=frequency=440:duration=\(seconds)", "-shortest"] : []
+        try ffmpeg(picture + sound + arguments + [path])
+    }
+
+    /// Returns a frame as rows of red, green and blue, decoded by the `ffmpeg` program.
+    ///
+    /// - Parameter filter: appended to the conversion, for example "scale=160:120"
+    public static func frame(of path: String, at seconds: Double, filter: String? = nil) throws -> Data {
+        let output = path + ".raw"
+        defer { try? FileManager.default.removeItem(atPath: output) }
+        // Seeking after the input decodes from the start and is exact.
+        try ffmpeg(
+            ["-i", path, "-ss", "\(seconds)", "-frames:v", "1"] + (filter.map { ["-vf", $0] } ?? [])
+                + ["-f", "rawvideo", "-pix_fmt", "rgb24", output]
+        )
+        return try Data(contentsOf: URL(fileURLWithPath: output))
+    }
+
+    /// Returns what `ffprobe` says about a file, as JSON.
+    public static func probe(_ path: String) throws -> String {
+        let run = try RunningProgram.run(
+            Needed.program("ffprobe"),
+            ["-v", "error", "-of", "json", "-show_format", "-show_streams", path],
+            seconds: 60
+        )
+        return run.output
+    }
+}

@@ -1,0 +1,65 @@
+import Foundation
+import TestSupport
+import Testing
+import Video
+
+/// A film in a temporary folder, and what this module makes of it.
+final class FilmFixture {
+    let folder: TemporaryFolder
+    let path: String
+
+    /// - Parameter make: writes the film to a path
+    init(_ name: String, _ make: (String) throws -> Void) throws {
+        folder = try TemporaryFolder("film")
+        path = folder.file(name)
+        try make(path)
+    }
+
+    /// Opens the film and calls `body`.
+    func open<Value>(
+        limits: VideoLimits = VideoLimits(),
+        isThorough: Bool = false,
+        _ body: (borrowing VideoFile) throws -> Value
+    ) throws -> Value {
+        let handle = try FileHandle(forReadingFrom: URL(fileURLWithPath: path))
+        defer { try? handle.close() }
+        let size = Int64(try handle.seekToEnd())
+        let file = try VideoFile(
+            descriptor: handle.fileDescriptor,
+            range: 0..<size,
+            limits: limits,
+            isThorough: isThorough
+        )
+        return try body(file)
+    }
+
+    func info() throws -> VideoInfo { try open(isThorough: true) { $0.info } }
+
+    /// Returns a frame at its full size, and its time.
+    func frame(_ position: FramePosition) throws -> (pixels: [UInt8], time: Int64) {
+        try open { file in try Self.frame(position, file) }
+    }
+
+    static func frame(
+        _ position: FramePosition,
+        _ file: borrowing VideoFile,
+        width: Int? = nil,
+        height: Int? = nil
+    ) throws -> (pixels: [UInt8], time: Int64) {
+        let (width, height) = (width ?? file.storedWidth, height ?? file.storedHeight)
+        let frame = try file.frame(position, width: width, height: height)
+        let time = frame.time
+        let pixels = frame.withPixels { Array(UnsafeRawBufferPointer(start: $0, count: 3 * width * height)) }
+        return (pixels, time)
+    }
+
+    /// Returns the peak signal-to-noise ratio of two images in dB; 99 if they are equal.
+    static func psnr(_ one: some Collection<UInt8>, _ other: some Collection<UInt8>) -> Double {
+        guard one.count == other.count, !one.isEmpty else { return 0 }
+        let squares = zip(one, other).reduce(0.0) { sum, pair in
+            let difference = Double(pair.0) - Double(pair.1)
+            return sum + difference * difference
+        }
+        return squares == 0 ? 99 : 10 * log10(255 * 255 * Double(one.count) / squares)
+    }
+}

@@ -1,0 +1,228 @@
+import Foundation
+import TestSupport
+import Testing
+import Video
+
+/// Frames beside those that the ffmpeg program decodes.
+@Suite(.timeLimit(.minutes(5)))
+struct VideoFrameTests {
+    /// Containers with codecs: the ending, and the encoders' options.
+    static let films: [(name: String, options: [String])] = [
+        ("h264.mp4", ["-c:v", "libx264", "-pix_fmt", "yuv420p", "-g", "12", "-c:a", "aac"]),
+        ("h264.mov", ["-c:v", "libx264", "-pix_fmt", "yuv422p", "-g", "12", "-c:a", "pcm_s16le"]),
+        ("hevc.mp4", ["-c:v", "libx265", "-x265-params", "log-level=none", "-pix_fmt", "yuv420p", "-c:a", "aac"]),
+        ("h264.m4v", ["-c:v", "libx264", "-pix_fmt", "yuv420p", "-c:a", "aac"]),
+        ("h263.3gp", ["-c:v", "h263", "-s", "352x288", "-c:a", "aac"]),
+        ("mpeg4.avi", ["-c:v", "mpeg4", "-q:v", "3", "-c:a", "mp3"]),
+        ("mjpeg.avi", ["-c:v", "mjpeg", "-q:v", "3", "-c:a", "pcm_s16le"]),
+        ("h264.mkv", ["-c:v", "libx264", "-pix_fmt", "yuv420p", "-c:a", "flac"]),
+        ("vp8.webm", ["-c:v", "libvpx", "-b:v", "1M", "-deadline", "realtime", "-c:a", "libopus"]),
+        ("vp9.webm", ["-c:v", "libvpx-vp9", "-b:v", "1M", "-deadline", "realtime", "-c:a", "libopus"]),
+        ("av1.mp4", ["-c:v", "libaom-av1", "-cpu-used", "8", "-usage", "realtime", "-c:a", "aac"]),
+        ("mpeg2.mpg", ["-c:v", "mpeg2video", "-q:v", "3", "-c:a", "mp2"]),
+        ("mpeg2.ts", ["-c:v", "mpeg2video", "-q:v", "3", "-c:a", "mp2"]),
+        ("h264.m2ts", ["-c:v", "libx264", "-pix_fmt", "yuv420p", "-c:a", "ac3", "-mpegts_m2ts_mode", "1"]),
+        ("prores.mov", ["-c:v", "prores_ks", "-c:a", "pcm_s16le"]),
+        ("dv.avi", ["-c:v", "dvvideo", "-s", "720x576", "-pix_fmt", "yuv420p", "-c:a", "pcm_s16le", "-ar", "48000"]),
+    ]
+
+    @Test(arguments: films.map(\.name))
+    func `frames of each container and codec are those of ffmpeg, at any time`(_ name: String) throws {
+        let options = try #require(Self.films.first { $0.name == name }).options
+        let film = try FilmFixture(name) { path in try TestFilms.make(path, seconds: 1.6, options) }
+        try film.open { file in
+            // Forwards in one pass, and back.
+            for seconds in [0, 0.4, 0.48, 1.2, 0.2] {
+                let (pixels, time) = try FilmFixture.frame(.at(Int64(seconds * 1_000_000), tolerance: 0), file)
+                let size = "\(file.storedWidth):\(file.storedHeight)"
+                let expected = try TestFilms.frame(
+                    of: film.path,
+                    at: max(0, seconds - 0.001),
+                    filter: "scale=\(size):flags=bicubic+accurate_rnd+full_chroma_int+full_chroma_inp"
+                )
+                let psnr = FilmFixture.psnr(pixels, expected)
+                #expect(psnr > 35, "\(name) at \(seconds) s: \(psnr) dB")
+                #expect(abs(Double(time) / 1_000_000 - seconds) < 0.041, "\(name) at \(seconds) s: \(time)")
+            }
+        }
+    }
+
+    @Test func `the first frame at or after the time is exact, and beyond the last frame it is the last`() throws {
+        let film = try FilmFixture("f.mp4") { path in
+            try TestFilms.make(path, seconds: 2, ["-c:v", "libx264", "-pix_fmt", "yuv420p", "-g", "25", "-bf", "3"])
+        }
+        try film.open { file in
+            for (wanted, expected) in [
+                (0, 0), (1, 40_000), (40_000, 40_000), (40_001, 80_000), (960_000, 960_000), (999_999, 1_000_000),
+                (1_000_000, 1_000_000), (1_920_000, 1_920_000),
+            ] {
+                let (_, time) = try FilmFixture.frame(.at(Int64(wanted), tolerance: 0), file)
+                #expect(time == expected, "\(wanted)")
+            }
+            #expect(try FilmFixture.frame(.at(5_000_000, tolerance: 0), file).time >= 1_840_000)
+            // The key frames are at 0 and 1 second.
+            #expect(try FilmFixture.frame(.at(1_700_000, tolerance: .max), file).time == 1_000_000)
+            #expect(try FilmFixture.frame(.at(1_700_000, tolerance: 600_000), file).time == 1_720_000)
+            #expect(try FilmFixture.frame(.at(900_000, tolerance: 950_000), file).time == 0)
+        }
+    }
+
+    @Test func `without a time it is the first frame of three seconds that is not nearly one colour`() throws {
+        func film(black seconds: Double) throws -> FilmFixture {
+            try FilmFixture("fade.mp4") { path in
+                try TestFilms.ffmpeg([
+                    "-f", "lavfi", "-i", "color=black:size=160x120:rate=25:duration=\(seconds)", "-f", "lavfi", "-i",
+                    "testsrc2=size=160x120:rate=25:duration=1", "-filter_complex", "[0][1]concat=n=2", "-c:v",
+                    "libx264",
+                    "-pix_fmt", "yuv420p", path,
+                ])
+            }
+        }
+        #expect(try film(black: 0.04).frame(.automatic).time == 40_000)
+        #expect(try film(black: 2).frame(.automatic).time == 2_000_000)
+        #expect(try film(black: 4).frame(.automatic).time == 0)
+        let plain = try FilmFixture("plain.mp4") { path in
+            try TestFilms.make(path, ["-c:v", "libx264", "-pix_fmt", "yuv420p"])
+        }
+        #expect(try plain.frame(.automatic).time == 0)
+    }
+
+    @Test(arguments: [
+        ("bt709", "tv"), ("bt709", "pc"), ("smpte170m", "tv"), ("smpte170m", "pc"), ("bt2020nc", "tv"),
+    ])
+    func `matrix and range are those of the file`(_ matrix: String, _ range: String) throws {
+        let filtered = matrix == "bt2020nc" ? "bt2020" : matrix
+        let film = try FilmFixture("c.mp4") { path in
+            try TestFilms.make(
+                path,
+                size: "320x240",
+                seconds: 0.2,
+                [
+                    "-vf", "format=rgb24,scale=out_color_matrix=\(filtered):out_range=\(range)",
+                    "-c:v", "libx264", "-qp", "4", "-pix_fmt", "yuv444p", "-colorspace", matrix, "-color_range", range,
+                ]
+            )
+        }
+        let info = try film.info()
+        #expect((info.matrix, info.range) == (matrix, range))
+        let source = try FilmFixture("s.avi") { path in
+            try TestFilms.make(
+                path,
+                size: "320x240",
+                seconds: 0.2,
+                audio: false,
+                ["-c:v", "rawvideo", "-pix_fmt", "bgr24"]
+            )
+        }
+        let expected = try TestFilms.frame(of: source.path, at: 0)
+        // A wrong matrix gives about 25 dB, a wrong range less.
+        #expect(FilmFixture.psnr(try film.frame(.at(0, tolerance: 0)).pixels, expected) > 38)
+    }
+
+    @Test func `untagged films have the matrix of their size, as players assume it`() throws {
+        for (size, matrix) in [("320x240", "smpte170m"), ("1280x720", "bt709")] {
+            let film = try FilmFixture("u.mp4") { path in
+                try TestFilms.make(
+                    path,
+                    size: size,
+                    seconds: 0.1,
+                    audio: false,
+                    [
+                        "-vf", "format=rgb24,scale=out_color_matrix=\(matrix)", "-c:v", "libx264", "-qp", "4",
+                        "-pix_fmt", "yuv444p",
+                    ]
+                )
+            }
+            let source = try FilmFixture("s.avi") { path in
+                try TestFilms.make(
+                    path,
+                    size: size,
+                    seconds: 0.1,
+                    audio: false,
+                    ["-c:v", "rawvideo", "-pix_fmt", "bgr24"]
+                )
+            }
+            let expected = try TestFilms.frame(of: source.path, at: 0)
+            #expect(FilmFixture.psnr(try film.frame(.at(0, tolerance: 0)).pixels, expected) > 38, "\(size)")
+        }
+    }
+
+    @Test func `the sample aspect ratio and the rotation are applied to the size`() throws {
+        let film = try FilmFixture("wide.mp4") { path in
+            try TestFilms.make(
+                path,
+                size: "360x288",
+                ["-vf", "setsar=16/15", "-c:v", "libx264", "-pix_fmt", "yuv420p"]
+            )
+        }
+        #expect(try film.open { ($0.storedWidth, $0.storedHeight) } == (384, 288))
+        for (degrees, orientation, rotation) in [(90, 6, 90.0), (180, 3, 180), (270, 8, 270)] {
+            let turned = try FilmFixture("turned.mp4") { path in
+                try TestFilms.ffmpeg([
+                    "-i", film.path, "-c", "copy", "-metadata:s:v:0", "rotate=\(360 - degrees)", path,
+                ])
+            }
+            let info = try turned.info()
+            #expect((info.orientation, info.rotation) == (orientation, rotation), "\(degrees)")
+            let expected = degrees == 180 ? (384, 288) : (288, 384)
+            #expect((info.pixelWidth, info.pixelHeight) == expected)
+        }
+    }
+
+    @Test func `frames may be scaled, also to odd sizes`() throws {
+        let film = try FilmFixture("f.mp4") { path in
+            try TestFilms.make(path, size: "640x480", seconds: 0.2, ["-c:v", "libx264", "-pix_fmt", "yuv420p"])
+        }
+        for (width, height) in [(1, 1), (37, 21), (320, 240), (333, 250)] {
+            let pixels = try film.open { try FilmFixture.frame(.automatic, $0, width: width, height: height).pixels }
+            #expect(pixels.count == 3 * width * height)
+            guard width > 36 else { continue }
+            let expected = try TestFilms.frame(
+                of: film.path,
+                at: 0,
+                filter: "scale=\(width):\(height):flags=bicubic+accurate_rnd+full_chroma_int+full_chroma_inp"
+            )
+            #expect(FilmFixture.psnr(pixels, expected) > 35, "\(width)x\(height)")
+        }
+    }
+
+    @Test func `limits of pixels, packets and bytes, and codecs that are not decoded, are named`() throws {
+        let film = try FilmFixture("f.mp4") { path in
+            try TestFilms.make(path, seconds: 2, ["-c:v", "libx264", "-pix_fmt", "yuv420p", "-g", "1000"])
+        }
+        var limits = VideoLimits()
+        limits.pixels = 1000
+        #expect(throws: VideoError.tooLarge(limit: 1000)) { try film.open(limits: limits) { _ in } }
+        limits = VideoLimits()
+        limits.packets = 10
+        #expect(throws: VideoError.tooMuchWork) {
+            try film.open(limits: limits) { _ = try FilmFixture.frame(.at(1_500_000, tolerance: 0), $0) }
+        }
+        limits = VideoLimits()
+        limits.bytes = 1000
+        #expect(throws: VideoError.tooMuchWork) { try film.open(limits: limits) { _ in } }
+        let picture = try FilmFixture("a.mkv") { path in
+            try TestFilms.make(path, audio: false, ["-c:v", "snow", "-strict", "-2"])
+        }
+        #expect(throws: VideoError.unsupportedCodec("snow")) { try picture.frame(.automatic) }
+    }
+
+    @Test func `sound without pictures, images and cut files are refused by name`() throws {
+        let sound = try FilmFixture("s.mp4") { path in
+            try TestFilms.ffmpeg(["-f", "lavfi", "-i", "sine=duration=1", "-c:a", "aac", path])
+        }
+        #expect(throws: VideoError.noVideo) { try sound.open { _ in } }
+        let image = try FilmFixture("i.jpg") { path in
+            try Data(TestImages.jpeg()).write(to: URL(fileURLWithPath: path))
+        }
+        #expect(throws: VideoError.self) { try image.open { _ in } }
+        let film = try FilmFixture("f.mp4") { path in
+            try TestFilms.make(path, ["-c:v", "libx264", "-pix_fmt", "yuv420p"])
+        }
+        let whole = try Data(contentsOf: URL(fileURLWithPath: film.path))
+        let cut = try FilmFixture("c.mp4") { path in
+            try whole.prefix(whole.count / 2).write(to: URL(fileURLWithPath: path))
+        }
+        #expect(throws: VideoError.unreadable) { try cut.open { _ in } }
+    }
+}

@@ -1,0 +1,48 @@
+import Foundation
+import JSONValue
+import TestSupport
+import Testing
+import Video
+
+/// What a file says, beside ffprobe.
+@Suite(.timeLimit(.minutes(5)))
+struct VideoInfoTests {
+    @Test(arguments: VideoFrameTests.films.map(\.name))
+    func `size, duration, frame rate and tracks are those of ffprobe`(_ name: String) throws {
+        let options = try #require(VideoFrameTests.films.first { $0.name == name }).options
+        let film = try FilmFixture(name) { path in try TestFilms.make(path, seconds: 1, options) }
+        let info = try film.info()
+        let probe = try JSON(parsing: try TestFilms.probe(film.path))
+        let streams = probe["streams"]?.arrayValue ?? []
+        try #require(streams.count == info.tracks.count)
+        for (stream, track) in zip(streams, info.tracks) {
+            #expect(stream["codec_name"]?.stringValue == track.codec)
+            #expect(stream["codec_type"]?.stringValue == track.kind.rawValue)
+            #expect(Int(stream["width"]?.intValue ?? 0) == track.pixelWidth)
+            if track.kind == .audio {
+                #expect(stream["sample_rate"]?.stringValue == "\(track.sampleRate)")
+                #expect(Int(stream["channels"]?.intValue ?? 0) == track.channels)
+            }
+        }
+        let seconds = try #require(probe["format"]?["duration"]?.stringValue.flatMap { Double($0) })
+        #expect(abs(Double(info.duration) / 1_000_000 - seconds) < 0.001, "\(info.duration) \(seconds)")
+        let rate = try #require(streams[info.shownTrack]["avg_frame_rate"]?.stringValue?.split(separator: "/"))
+        #expect(abs(info.frameRate - (Double(rate[0]) ?? 0) / (Double(rate[1]) ?? 1)) < 0.001)
+    }
+
+    @Test func `a cover is not the film`() throws {
+        let film = try FilmFixture("cover.mp4") { path in
+            try TestFilms.ffmpeg([
+                "-f", "lavfi", "-i", "testsrc2=size=64x64:duration=0.04", "-frames:v", "1", path + ".png",
+            ])
+            try TestFilms.ffmpeg([
+                "-f", "lavfi", "-i", "testsrc2=size=320x240:rate=25:duration=1", "-i", path + ".png", "-map", "0:v",
+                "-map", "1:v", "-c:v:0", "libx264", "-pix_fmt:v:0", "yuv420p", "-c:v:1", "png", "-disposition:v:1",
+                "attached_pic", path,
+            ])
+        }
+        let info = try film.info()
+        #expect((info.pixelWidth, info.pixelHeight) == (320, 240))
+        #expect(info.tracks.filter(\.isPicture).count == 1)
+    }
+}

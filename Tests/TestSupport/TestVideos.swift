@@ -7,6 +7,7 @@ public enum TestVideos {
     ///   - duration: milliseconds
     ///   - isTurned: true to rotate the track by 90 degrees with its matrix
     ///   - created: seconds since 1970; nil for a clock that was never set
+    ///   - captureRate: the number of `com.android.capture.fps` in four bytes; nil to leave it out
     ///   - values: Apple's metadata values, by the key without `com.apple.quicktime.`
     ///   - frameRate: frames per second in the table of sample times; 0 omits the table
     ///   - padding: bytes of content before the `moov` box
@@ -17,6 +18,7 @@ public enum TestVideos {
         duration: Int = 2500,
         isTurned: Bool = false,
         created: Int? = nil,
+        captureRate: [UInt8]? = nil,
         values: [(String, String)] = [],
         frameRate: Int = 0,
         padding: Int = 64
@@ -48,6 +50,11 @@ public enum TestVideos {
             }
             let kind = box("hdlr", none + none + Array("mdta".utf8) + zeros(13))
             moov += box("meta", kind + box("keys", none + number(values.count) + keys) + box("ilst", items))
+        }
+        if let captureRate {
+            let data = box("data", number(23) + none + captureRate)
+            let keys = box("keys", none + number(1) + box("mdta", Array("com.android.capture.fps".utf8)))
+            moov += box("meta", keys + box("ilst", number(data.count + 8) + number(1) + data))
         }
         let start = box("ftyp", Array(brand.utf8) + none + Array(brand.utf8))
         return start + box("mdat", [UInt8](repeating: 7, count: padding)) + box("moov", moov)

@@ -1,10 +1,12 @@
 import Basics
 import Glibc
 import Hosting
+import ImageFormats
 import JSONValue
 import Metadata
 import PhotoModel
 import Storage
+import Video
 
 /// Extracts the metadata of stored files, in worker processes.
 struct MetadataExtractor: Sendable {
@@ -87,12 +89,21 @@ struct MetadataExtractor: Sendable {
         }
         let size = max(0, Int(lseek(file, 0, SEEK_END)))
         WorkerProcess.enter(.reading)
-        do {
-            return try MetadataReader.video(size: size) { offset, count in
-                [UInt8](unsafeUninitializedCapacity: count) { buffer, used in
-                    used = max(0, pread(file, buffer.baseAddress, count, off_t(offset)))
-                }
+        func read(_ offset: Int, _ count: Int) -> [UInt8] {
+            [UInt8](unsafeUninitializedCapacity: count) { buffer, used in
+                used = max(0, pread(file, buffer.baseAddress, count, off_t(offset)))
             }
+        }
+        do {
+            guard let type = VideoFileType.sniff(read(0, VideoFileType.sniffedBytes)) else { return nil }
+            // The own reader knows the metadata of these containers better, FFmpeg all the others.
+            guard type.structure == .isoMedia else {
+                let video = try VideoFile(descriptor: file, range: 0..<Int64(size), isThorough: true)
+                return MetadataReader.video(video.info.header)
+            }
+            return try MetadataReader.video(size: size, read: read)
+        } catch let error as VideoError {
+            throw WorkerJobError(name: error.name, message: error.message)
         } catch let error as MetadataError {
             throw WorkerJobError(name: error.name, message: error.message)
         } catch {

@@ -7,7 +7,7 @@ enum ImageFileNames {
         "jpg", "jpeg", "jpe", "jfif", "png", "gif", "tif", "tiff", "heic", "heif", "hif", "avif", "webp", "bmp", "jp2",
         "jxl", "dng", "cr2", "cr3", "nef", "nrw", "arw", "sr2", "srf", "raf", "orf", "rw2", "pef", "srw", "3fr", "iiq",
         "erf", "psd", "psb", "tga", "ico", "pnm", "pbm", "pgm", "ppm", "pam", "mov", "mp4",
-        "m4v", "3gp", "qt",
+        "m4v", "3gp", "3g2", "qt", "mkv", "webm", "avi", "mts", "m2ts", "mpg", "mpeg",
     ]
 
     private static let others: Set<String> = [

@@ -1,4 +1,5 @@
-import ImageFormats
+public import ImageFormats
+import PhotoModel
 
 extension MetadataReader {
     /// The frame rate, in frames per second, from which a video counts as slow motion (S-34).
@@ -6,8 +7,7 @@ extension MetadataReader {
 
     /// Reads the metadata of a video from its container.
     ///
-    /// The date is QuickTime's `creationdate`, which has an offset, or else that of `mvhd`, which is UTC. The location
-    /// is `location.ISO6709`.
+    /// Files of the structure of QuickTime and MPEG-4 only; for other containers see ``video(_:)``.
     ///
     /// - Parameters:
     ///   - size: the size of the file in bytes
@@ -25,14 +25,28 @@ extension MetadataReader {
             throw MetadataError.truncated
         }
         guard movie.pixelWidth > 0 else { throw MetadataError.invalid("the file has no video track") }
+        return video(movie)
+    }
+
+    /// Returns the metadata of a video from its header.
+    ///
+    /// The date is QuickTime's `creationdate`, which has an offset, or else that of the header, which is UTC. The location
+    /// is `location.ISO6709`. XMP adds what these do not say.
+    public static func video(_ movie: MovieHeader) -> PhotoMetadata {
         var facts = PhotoMetadata(
-            contentType: contentType,
+            contentType: movie.contentType,
             pixelWidth: movie.pixelWidth,
             pixelHeight: movie.pixelHeight
         )
         facts.isVideo = true
         facts.duration = movie.duration
-        if movie.frameRate >= slowMotion { facts.mediaSubtypes |= PhotoMetadata.Subtype.highFrameRate }
+        if max(movie.frameRate, movie.captureRate ?? 0) >= slowMotion {
+            facts.mediaSubtypes |= PhotoMetadata.Subtype.highFrameRate
+        }
+        // A camera that records far fewer frames than are played makes a time lapse.
+        if let rate = movie.captureRate, rate > 0, 2 * rate < movie.frameRate {
+            facts.mediaSubtypes |= PhotoMetadata.Subtype.timelapse
+        }
         facts.location = movie.values["location.ISO6709"].flatMap(place)
         if let time = CaptureTime(xmp: movie.values["creationdate"]) {
             facts.captureOffset = time.offset ?? time.offset(at: facts.location)
@@ -45,10 +59,19 @@ extension MetadataReader {
         }
         facts.cameraMake = movie.values["make"]
         facts.cameraModel = movie.values["model"]
-        facts.caption = movie.values["description"]
+        facts.caption = movie.values["description"] ?? movie.values["comment"]
+        facts.keywords = keywords(movie.values["keywords"])
         facts.metadata = AssetMetadataReader.read(movie.values)
         facts.contentIdentifier = movie.values["content.identifier"]
+        if let xmp = movie.xmp.flatMap({ try? SidecarMetadata(xmp: $0) }) { facts.add(xmp) }
         return facts
+    }
+
+    /// Returns the words of a list that is separated by commas or semicolons.
+    private static func keywords(_ text: String?) -> [String] {
+        var seen: Set<String> = []
+        return (text ?? "").split { $0 == "," || $0 == ";" }.map { String($0.trimmingSpaces.prefix(256)) }
+            .filter { !$0.isEmpty && seen.insert($0).inserted }
     }
 
     /// Parses "+52.5000+013.4000+034.5/": degrees north, degrees east and metres, each with its sign.
@@ -88,5 +111,30 @@ extension MetadataReader {
             facts.metadata = AssetMetadataReader.read(block, PersonReader.Frame(orientation: 1))
         }
         return facts
+    }
+}
+
+extension PhotoMetadata {
+    /// Adds what XMP says and the container does not.
+    fileprivate mutating func add(_ xmp: SidecarMetadata) {
+        if rating == 0 { rating = xmp.rating ?? 0 }
+        if keywords.isEmpty { keywords = xmp.keywords ?? [] }
+        caption = caption ?? xmp.caption
+        location = location ?? xmp.location
+        if captureDate == nil, let date = xmp.captureDate {
+            captureDate = date
+            captureOffset = xmp.captureOffset
+            isOffsetDerived = xmp.isOffsetDerived
+        }
+        if let more = xmp.metadata { metadata = metadata.map { more.replacing(with: $0) } ?? more }
+    }
+}
+
+extension Substring {
+    /// The text without white space at its ends.
+    fileprivate var trimmingSpaces: Substring {
+        var text = drop { $0.isWhitespace }
+        while text.last?.isWhitespace == true { text.removeLast() }
+        return text
     }
 }

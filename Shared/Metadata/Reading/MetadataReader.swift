@@ -71,10 +71,13 @@ public enum MetadataReader {
     ///   - rawEnding: the ending of its name where a raw file is taken too; else nil.
     /// - Throws: ``MetadataError/unsupported(found:supported:)`` where it is neither.
     public static func isFilm(_ beginning: [UInt8], rawEnding: String?) throws(MetadataError) -> Bool {
-        if MovieHeader.sniff(beginning.prefix(16)) != nil { return true }
+        if VideoFileType.sniff(beginning) != nil { return true }
         if let rawEnding, RawFileType.sniff(beginning, ending: rawEnding) != nil { return false }
         guard ImageFileType.sniff(beginning) != nil else {
-            throw .unsupported(found: ImageFileType.describe(beginning), supported: ImageFileType.supportedNames)
+            throw .unsupported(
+                found: ImageFileType.describe(beginning),
+                supported: ImageFileType.supportedNames + VideoFileType.supportedNames
+            )
         }
         return false
     }

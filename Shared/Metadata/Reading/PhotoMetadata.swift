@@ -91,6 +91,7 @@ public struct PhotoMetadata: Sendable, Hashable {
         public static let depthEffect = 16
         public static let animation = 64
         public static let highFrameRate = 1 << 17
+        public static let timelapse = 1 << 18
     }
 }
 

@@ -62,6 +62,13 @@ else
     photos="$demo/photos"
     safelight sample-photos "$photos"
     head -c 4000 "$photos/01-sunrise.jpg" | tail -c 3000 >"$photos/13-broken.jpg"
+    if command -v ffmpeg >/dev/null; then
+        # It fades in from black; its image is the first frame with something to see.
+        ffmpeg -loglevel error -nostdin -loop 1 -framerate 25 -t 3 -i "$photos/01-sunrise.jpg" \
+            -vf "crop=iw*0.8:ih*0.8:x='(iw-ow)*t/3':y=(ih-oh)/2,scale=640:360,fade=in:0:12" \
+            -c:v libx264 -preset veryfast -pix_fmt yuv420p -metadata creation_time=2024-07-01T18:00:00Z \
+            -metadata location=+53.5511+009.9937/ "$photos/14-film.mp4"
+    fi
 fi
 
 say "Importing $photos"

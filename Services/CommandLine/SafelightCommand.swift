@@ -32,7 +32,7 @@ struct SafelightCommand: AsyncParsableCommand {
                 name: "Images and edits",
                 subcommands: [
                     ThumbCommand.self, SheetCommand.self, WarmCommand.self, EditCommand.self, RevertCommand.self,
-                    PresetCommand.self, HistoryCommand.self, CompareCommand.self,
+                    PresetCommand.self, HistoryCommand.self, CompareCommand.self, VideoCommand.self, PlayCommand.self,
                 ]
             ),
             CommandGroup(

@@ -8,6 +8,7 @@ struct ThumbnailerHandler: RequestHandler {
     let images: ImageRequestService
     let data: ImageDataService
     let sheets: ContactSheetService
+    let videos: VideoService
     let caches: CachingManagers
     let state: ServiceState
 
@@ -20,6 +21,9 @@ struct ThumbnailerHandler: RequestHandler {
         case .image(let image): return try await images.image(image, context)
         case .data(let image): return try await data.data(image, context)
         case .sheet(let sheet): return try await sheets.sheet(sheet)
+        case .frames(let frames): return try await videos.frames(frames)
+        case .playback(let video): return Reply(try await videos.playback(video).json)
+        case .readVideo(let range): return try await videos.read(range, context)
         case .openCache(let cache): return Reply(try caches.open(cache, owner: owner).json)
         case .configureCache(let cache): try caches.configure(cache, owner: owner)
         case .startCaching(let images): try caches.start(images, owner: owner)

@@ -91,6 +91,12 @@ struct ThumbnailerService: RunnableService {
                 renditions: renditions,
                 largestAttachment: limits.maxAttachmentBytes
             ),
+            videos: VideoService(
+                source: source,
+                renditions: renditions,
+                streams: VideoStreams(renderer: renderer),
+                blockingIO: blockingIO
+            ),
             caches: caches,
             state: ServiceState(
                 Self.name,

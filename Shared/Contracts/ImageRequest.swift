@@ -35,6 +35,9 @@ public struct ImageRequest: Request {
     public var allowsSecondaryDegradedImage = false
     /// Id of the caching manager that may have prepared the image; nil for none.
     public var cache: String?
+    /// Of a video: microseconds; the first frame at or after it is shown. Nil for the first frame of the first three
+    /// seconds that is not nearly one colour.
+    public var frameTime: Int64?
     /// The service responds once it has reached this token; nil to respond at once.
     public var atLeast: ChangeToken?
 
@@ -121,6 +124,13 @@ public struct ImageRequest: Request {
                 "Whether a second, larger degraded image may be sent.",
                 default: false
             ),
+            .optional(
+                "frameTime",
+                \.frameTime,
+                .integer(0...Int64.max),
+                "Of a video: microseconds; the first frame at or after it. Absent: the first frame of the first three "
+                    + "seconds that is not nearly one colour."
+            ),
             .optional("cache", \.cache, .text(maxBytes: 64), "Id of a caching manager that may have prepared it."),
             .atLeast(\.atLeast),
         ]
@@ -155,6 +165,8 @@ public struct ImageRequest: Request {
         public var cacheReason: CacheReason = .rendered
         /// Size of the image in bytes, over all attachments or chunks.
         public var size: Int64 = 0
+        /// Of a video: the time of the frame in microseconds.
+        public var frameTime: Int64?
 
         public init(
             asset: ObjectID,
@@ -226,6 +238,12 @@ public struct ImageRequest: Request {
                     isWritten: true
                 ),
                 .defaulted("size", \.size, .integer(0...Int64.max), "Size in bytes.", default: 0, isWritten: true),
+                .optional(
+                    "frameTime",
+                    \.frameTime,
+                    .integer(0...Int64.max),
+                    "Of a video: the time of the frame in microseconds."
+                ),
             ]
         )
     }

@@ -6,6 +6,9 @@ public enum ThumbnailerRequest: ServiceRequest {
     case image(ImageRequest)
     case data(ImageData)
     case sheet(ImageSheet)
+    case frames(ImageFrames)
+    case playback(VideoPlayback)
+    case readVideo(ReadVideo)
     case openCache(OpenCache)
     case configureCache(ConfigureCache)
     case startCaching(StartCaching)
@@ -26,6 +29,13 @@ public enum ThumbnailerRequest: ServiceRequest {
         ),
         .method(data, attachments: "As image.request.", notifications: [.imageChunk]),
         .method(sheet, attachments: "Response: the image."),
+        .method(frames, attachments: "Response: the frames, one each, in order; those with an error have none."),
+        .method(playback),
+        .method(
+            readVideo,
+            attachments: "Response, resource.chunk: the bytes.",
+            notifications: [.resourceChunk]
+        ),
         .method(openCache),
         .method(configureCache),
         .method(startCaching),

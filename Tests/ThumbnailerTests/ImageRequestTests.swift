@@ -164,7 +164,7 @@ extension ThumbnailerWorkerTests {
                 }
                 #expect(await fixture.rpcError(request(text, 9, 9))?.errorCode == .unsupportedFormat)
                 #expect(await fixture.rpcError(request(cut, 9, 9))?.errorCode == .invalidResource)
-                #expect(await fixture.rpcError(request(video, 9, 9))?.errorCode == .missingResource)
+                #expect(await fixture.rpcError(request(video, 9, 9))?.errorCode == .unsupportedFormat)
                 #expect(await fixture.rpcError(request(gone, 9, 9))?.errorCode == .missingResource)
                 #expect(
                     await fixture.rpcError(ImageRequest(asset: .none, targetSize: .maximum))?.errorCode

@@ -49,9 +49,24 @@ struct RenditionPlanTests {
 
     @Test func `an asset without an image fails with its own error`() {
         let error = #expect(throws: RPCError.self) {
-            try RenditionPlan(request(), of: asset(resource(.video, "a"), kind: .video))
+            try RenditionPlan(request(), of: asset(resource(.audio, "a"), kind: .audio))
         }
         #expect(error?.errorCode == .missingResource)
+    }
+
+    @Test func `a video's plan names the frame, and a time after its end or of a photo is refused`() throws {
+        var film = resource(.video, "a")
+        film.duration = 2_000_000
+        let video = asset(film, kind: .video)
+        var timed = request()
+        #expect(try RenditionPlan(timed, of: video).frame == VideoFrameChoice())
+        #expect(try RenditionPlan(timed, of: asset(resource(.photo, "a"))).frame == nil)
+        timed.frameTime = 2_000_000
+        #expect(try RenditionPlan(timed, of: video).frame?.time == 2_000_000)
+        #expect(throws: RPCError.self) { try RenditionPlan(timed, of: asset(resource(.photo, "a"))) }
+        timed.frameTime = 2_000_001
+        let error = #expect(throws: RPCError.self) { try RenditionPlan(timed, of: video) }
+        #expect(error?.errorCode == .invalidOptions)
     }
 
     @Test(arguments: [(0, 1), (1, 0), (-5, 10), (0, 0)])

@@ -30,6 +30,9 @@ struct ThumbCommand: LibraryCommand {
     @Flag(help: "Use the original, without edits.")
     var original = false
 
+    @Option(help: ArgumentHelp("Of a video: the frame at this time.", valueName: "seconds"))
+    var at: Double?
+
     @Option(help: "Image format: jpeg, webp, png or avif.")
     var format = DeliveredFormat.jpeg
 
@@ -42,6 +45,7 @@ struct ThumbCommand: LibraryCommand {
 
     func validate() throws {
         guard (1...100).contains(quality) else { throw ValidationError("--quality must be a number from 1 to 100") }
+        guard at.map({ (0...1e9).contains($0) }) ?? true else { throw ValidationError("--at is a number of seconds") }
     }
 
     func check() throws { _ = try request() }
@@ -60,7 +64,7 @@ struct ThumbCommand: LibraryCommand {
     }
 
     func request() throws -> ImageRequest {
-        ImageRequest(
+        var request = ImageRequest(
             asset: try Identifiers.one(id),
             targetSize: try Self.size(size),
             contentMode: fill ? .aspectFill : .aspectFit,
@@ -70,6 +74,8 @@ struct ThumbCommand: LibraryCommand {
             format: format,
             quality: quality
         )
+        request.frameTime = at.map { Int64(($0 * 1_000_000).rounded()) }
+        return request
     }
 
     /// Parses `640x480`, `512` for a square, or `max`.

@@ -33,7 +33,7 @@ struct ProgramChecks {
                 .problem("workers", "no worker can be started", "run `thumbnailer --check` for the reason")
             ]
         }
-        var findings = ["imagemagick", "libheif"].map { name in
+        var findings = ["imagemagick", "libheif", "libavformat"].map { name in
             LibraryVersions.judge(name, json[name]?.stringValue ?? "")
         }
         let open = json["open"]?.arrayValue?.compactMap(\.stringValue) ?? []

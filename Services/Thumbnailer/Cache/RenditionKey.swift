@@ -57,6 +57,7 @@ extension RenditionPlan: JSONTabled {
             .optional("crop", \.crop, .object(UnitRect.self), "Part of the displayed image."),
             .required("format", \.format, .name(DeliveredFormat.self), "Format of the bytes."),
             .required("quality", \.quality, .count(0...100), "Quality of lossy formats."),
+            .optional("frame", \.frame, .object(VideoFrameChoice.self), "Of a video: which frame."),
         ]
     )
 

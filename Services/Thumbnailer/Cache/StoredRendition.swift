@@ -9,6 +9,8 @@ struct StoredRendition: Sendable, Equatable {
     var pixelWidth: Int
     var pixelHeight: Int
     var isUpscaled: Bool
+    /// Of a video: the time of the frame in microseconds.
+    var frameTime: Int64?
 
     /// The approximate memory it takes, in bytes.
     var cost: Int64 { Int64(bytes.count) + 256 }
@@ -26,6 +28,7 @@ extension StoredRendition: JSONTabled {
             .required("pixelWidth", \.pixelWidth, .count(1...1_000_000), "Width of the image."),
             .required("pixelHeight", \.pixelHeight, .count(1...1_000_000), "Height of the image."),
             .required("isUpscaled", \.isUpscaled, .flag, "Larger than the source."),
+            .optional("frameTime", \.frameTime, .integer(0...Int64.max), "Time of a video's frame."),
         ]
     )
 }

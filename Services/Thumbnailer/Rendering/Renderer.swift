@@ -20,7 +20,11 @@ struct Renderer: Sendable {
     func renditions(_ plans: [RenditionPlan]) async -> [Result<StoredRendition, RPCError>] {
         do throws(WorkerFailure) {
             let result = try await rendered(plans)
-            do throws(RPCError) { return try result.get() } catch { return plans.map { _ in .failure(error) } }
+            do throws(RPCError) {
+                return await completed(try result.get(), plans)
+            } catch {
+                return plans.map { _ in .failure(error) }
+            }
         } catch {
             guard error.isOfRequest, plans.count > 1 else { return plans.map { _ in .failure(error.rpcError) } }
             var outcomes: [Result<StoredRendition, RPCError>] = []
@@ -29,9 +33,23 @@ struct Renderer: Sendable {
         }
     }
 
+    /// Renders what a job left to another one, because it took too long.
+    private func completed(
+        _ outcomes: [Result<StoredRendition, RPCError>?],
+        _ plans: [RenditionPlan]
+    ) async -> [Result<StoredRendition, RPCError>] {
+        let left = outcomes.indices.filter { outcomes[$0] == nil }
+        guard !left.isEmpty, left.count < plans.count else {
+            let none = ErrorCode.limitExceeded.error("the images take more time than a job may; request fewer")
+            return outcomes.map { $0 ?? .failure(none) }
+        }
+        var rest = await renditions(left.map { plans[$0] }).makeIterator()
+        return outcomes.compactMap { $0 ?? rest.next() }
+    }
+
     private func rendered(
         _ plans: [RenditionPlan]
-    ) async throws(WorkerFailure) -> Result<[Result<StoredRendition, RPCError>], RPCError> {
+    ) async throws(WorkerFailure) -> Result<[Result<StoredRendition, RPCError>?], RPCError> {
         guard let digest = plans.first?.digest else { return .success([]) }
         let file: ResourceFile
         do throws(RPCError) { file = try resources.open(digest) } catch { return .failure(error) }
@@ -77,6 +95,17 @@ struct Renderer: Sendable {
         return facts
     }
 
+    /// Describes a video, with its moved index if it has to be moved.
+    func describe(video digest: String) async throws(RPCError) -> (description: VideoDescription, index: Bytes?) {
+        let file = try resources.open(digest)
+        let job = WorkerJob(method: VideoWorker.describeMethod, files: [file.descriptor])
+        let result = try await run(job, over: digest, on: fastWorkers)
+        guard let description = withExtendedLifetime(file, { try? VideoDescription(json: result.result) }) else {
+            throw ErrorCode.internalError.error("a worker's result does not describe the video")
+        }
+        return (description, result.attachments.first)
+    }
+
     func sheet(_ plan: ContactSheetPlan, _ bytes: Bytes) async throws(RPCError) -> StoredRendition {
         let job = WorkerJob(method: ThumbnailWorker.sheetMethod, params: plan.json, attachments: [bytes])
         let result: WorkerResult
@@ -106,19 +135,22 @@ struct Renderer: Sendable {
         }
     }
 
-    /// Reads a worker's result: an object for each image, and the bytes of those that could be made.
+    /// Reads a worker's result: an object for each image, and the bytes of those that could be made. Nil for those that it
+    /// did not begin.
     private static func outcomes(
         _ result: WorkerResult,
         count: Int
-    ) throws(RPCError) -> [Result<StoredRendition, RPCError>] {
+    ) throws(RPCError) -> [Result<StoredRendition, RPCError>?] {
         let entries = result.result["pictures"]?.arrayValue ?? []
         guard entries.count == count else {
             throw ErrorCode.internalError.error("a worker returned \(entries.count) images instead of \(count)")
         }
         var next = result.attachments.makeIterator()
-        var outcomes: [Result<StoredRendition, RPCError>] = []
+        var outcomes: [Result<StoredRendition, RPCError>?] = []
         for entry in entries {
-            if let name = entry["error"]?["name"]?.stringValue {
+            if entry["error"]?["name"]?.stringValue == VideoWorker.deferredName {
+                outcomes.append(.none)
+            } else if let name = entry["error"]?["name"]?.stringValue {
                 let message = entry["error"]?["message"]?.stringValue ?? ""
                 outcomes.append(.failure(WorkerFailure.refused(name: name, message: message).rpcError))
             } else {

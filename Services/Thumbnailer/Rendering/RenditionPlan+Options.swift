@@ -55,13 +55,16 @@ struct RenditionBatch: Sendable, JSONTabled {
 
 extension StoredRendition {
     /// Describes a rendered image, without its bytes.
-    init(_ image: RenderedImage) {
+    ///
+    /// - Parameter frameTime: of a video, the time of the frame in microseconds
+    init(_ image: RenderedImage, frameTime: Int64? = nil) {
         self.init(
             bytes: [],
             mimeType: image.format.mimeType,
             pixelWidth: image.pixelWidth,
             pixelHeight: image.pixelHeight,
-            isUpscaled: image.isUpscaled
+            isUpscaled: image.isUpscaled,
+            frameTime: frameTime
         )
     }
 }

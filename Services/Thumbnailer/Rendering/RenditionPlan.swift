@@ -16,6 +16,8 @@ struct RenditionPlan: Sendable, Hashable {
     var format: DeliveredFormat
     /// 1...100; 0 for lossless formats.
     var quality: Int
+    /// Of a video: which frame is shown.
+    var frame: VideoFrameChoice?
 
     /// - Throws: `invalid_options` for options that contradict each other, `missing_resource` for an asset without an
     ///   image
@@ -25,6 +27,7 @@ struct RenditionPlan: Sendable, Hashable {
         self.digest = resource.digest
         self.format = request.format
         self.quality = request.format == .png ? 0 : request.quality
+        frame = try VideoFrameChoice(request.frameTime, of: resource)
         if request.targetSize == .maximum || request.resizeMode == .none {
             targetSize = .maximum
             contentMode = .aspectFit
@@ -66,11 +69,12 @@ struct RenditionPlan: Sendable, Hashable {
         let photo = asset.resource(.photo)
         let alternate = asset.resource(.alternatePhoto)
         let pair = [photo, alternate].compactMap { $0 }
+        let film = asset.resource(.video)
         let chosen: AssetResource? =
             switch version {
-            case .current: asset.resource(.fullSizePhoto) ?? photo
-            case .unadjusted: pair.first { !$0.isRaw } ?? photo
-            case .original: pair.first(where: \.isRaw) ?? photo
+            case .current: asset.resource(.fullSizePhoto) ?? photo ?? asset.resource(.fullSizeVideo) ?? film
+            case .unadjusted: pair.first { !$0.isRaw } ?? photo ?? film
+            case .original: pair.first(where: \.isRaw) ?? photo ?? film
             }
         guard let chosen else {
             throw ErrorCode.missingResource.error(
@@ -83,6 +87,8 @@ struct RenditionPlan: Sendable, Hashable {
 }
 
 extension AssetResource {
+    /// True for a film.
+    var isVideo: Bool { type == .video || type == .fullSizeVideo }
     /// True for camera raw data: all its type identifiers end this way.
     var isRaw: Bool { contentType.hasSuffix("raw-image") }
 }

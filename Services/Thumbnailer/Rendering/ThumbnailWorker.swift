@@ -4,6 +4,7 @@ import Imaging
 import JSONValue
 import PhotoModel
 import Storage
+import Video
 
 /// The work of a thumbnailer's worker process: the only code that opens the bytes of images.
 enum ThumbnailWorker {
@@ -26,6 +27,7 @@ enum ThumbnailWorker {
         case quickMethod: try quick(job)
         case inspectMethod: try inspect(job)
         case sheetMethod: try sheet(job)
+        case VideoWorker.describeMethod: try VideoWorker.describe(job)
         case aboutMethod: about()
         default: throw WorkerJobError(name: "invalid_request", message: "unknown worker job \(job.method)")
         }
@@ -35,6 +37,7 @@ enum ThumbnailWorker {
     /// does not make the others fail.
     private static func renditions(_ job: WorkerJob) throws(WorkerJobError) -> WorkerResult {
         let plans = try decoded(RenditionBatch.self, job.params).plans
+        if plans.contains(where: { $0.frame != nil }) { return try VideoWorker.renditions(plans, job) }
         guard let digest = plans.first?.digest, plans.allSatisfy({ $0.digest == digest }) else {
             throw WorkerJobError(name: "invalid_request", message: "the images of a job must come from one file")
         }
@@ -75,6 +78,7 @@ enum ThumbnailWorker {
 
     private static func preview(_ job: WorkerJob) throws(WorkerJobError) -> WorkerResult {
         let plan = try decoded(RenditionPlan.self, job.params)
+        if plan.frame != nil { return try VideoWorker.preview(plan, job) }
         // A camera's JPEG has its preview at the beginning: the rest need not be read for it.
         let head = try job.contents(ofFile: 0, limit: largestSource, first: previewHead)
         if ImageFormat.sniff(head) == .jpeg {
@@ -90,6 +94,7 @@ enum ThumbnailWorker {
 
     private static func quick(_ job: WorkerJob) throws(WorkerJobError) -> WorkerResult {
         let plan = try decoded(RenditionPlan.self, job.params)
+        guard plan.frame == nil else { return WorkerResult() }
         return try degraded(job) { bytes throws(ImagingError) in try Preview.quick(bytes, try plan.options) }
     }
 
@@ -135,6 +140,7 @@ enum ThumbnailWorker {
     private static func about() -> WorkerResult {
         let policy = ImagingLibrary.policyInForce
         var json: JSONObject = ["largestSide": JSON(policy.largestSide), "open": JSON(policy.open)]
+        json["libavformat"] = .string(VideoFile.versions)
         for (name, version) in ImagingLibrary.versions { json[name] = .string(version) }
         return WorkerResult(result: .object(json))
     }

@@ -18,6 +18,12 @@ struct ImageDataService: Sendable {
         let answer = try await source.assets([request.asset], atLeast: request.atLeast)
         let asset = try ImageRequestService.asset(request.asset, of: answer)
         let resource = try RenditionPlan.resource(of: asset, version: request.version)
+        guard !resource.isVideo else {
+            throw ErrorCode.missingResource.error(
+                "\(asset.id) is a video; request a frame with image.request, or its bytes with resource.read",
+                ["asset": .string(asset.id.text), "mediaType": .string(asset.mediaType.rawValue)]
+            )
+        }
         let facts = try await facts(of: resource)
         let file = try renditions.open(resource.digest)
         let result = ImageData.Result(

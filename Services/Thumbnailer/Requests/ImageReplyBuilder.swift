@@ -61,6 +61,7 @@ struct ImageReplyBuilder: Sendable {
         result.index = index
         result.size = Int64(rendition.bytes.count)
         result.cacheReason = reason(delivery)
+        result.frameTime = rendition.frameTime
         return result
     }
 

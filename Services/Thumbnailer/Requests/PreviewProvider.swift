@@ -48,8 +48,10 @@ final class PreviewProvider: Sendable {
 
     func run() async { await work.run() }
 
-    /// Returns the preview embedded in the file in the plan's form, never enlarged.
+    /// Returns the preview embedded in the file in the plan's form, never enlarged. Of a video it is the key frame before
+    /// the requested one; nil for the automatic frame, which is one of the first.
     func embedded(_ plan: RenditionPlan) async -> StoredRendition? {
+        if let frame = plan.frame, frame.time ?? 0 == 0 { return nil }
         guard state.withLock({ !$0.without.contains(plan.digest) }) else { return nil }
         return await degraded(PreviewRequest(plan: plan, isFast: false))
     }
@@ -70,7 +72,7 @@ final class PreviewProvider: Sendable {
         guard case .success(let answer)? = await outcome(of: wanted) else { return nil }
         if let answer {
             memory.insert(answer, wanted)
-        } else if !wanted.isFast {
+        } else if !wanted.isFast, wanted.plan.frame == nil {
             _ = state.withLock { $0.without.insert(wanted.plan.digest, cost: 1) }
         }
         return answer
@@ -87,6 +89,7 @@ final class PreviewProvider: Sendable {
         guard plan.isWhole else { return }
         var shape = plan
         shape.digest = ""
+        shape.frame = nil
         state.withLock { state in
             if state.recentPlans.first == shape { return }
             state.recentPlans.removeAll { $0 == shape }
@@ -104,6 +107,7 @@ final class PreviewProvider: Sendable {
             .map { shape in
                 var smaller = shape
                 smaller.digest = plan.digest
+                smaller.frame = plan.frame
                 return smaller
             }
     }

@@ -54,12 +54,21 @@ public enum Rendition {
             }
             let wand = try source.part(plan, index)
             if index == step, isOfStep.contains(true) { larger = CloneMagickWand(wand.pointer) }
-            let (width, height) = plan.output
-            let centre = (x: (wand.width - width) / 2, y: (wand.height - height) / 2)
-            try wand.crop(PixelRect(x: centre.x, y: centre.y, width: width, height: height))
-            images[index] = try finished(wand, plan, options)
+            images[index] = try cut(wand, plan, options)
         }
         return images.compactMap { $0 }
+    }
+
+    /// Cuts out the centre that a plan shows, and encodes it.
+    static func cut(
+        _ wand: borrowing Wand,
+        _ plan: RenditionGeometry,
+        _ options: RenditionOptions
+    ) throws(ImagingError) -> RenderedImage {
+        let (width, height) = plan.output
+        let centre = (x: (wand.width - width) / 2, y: (wand.height - height) / 2)
+        try wand.crop(PixelRect(x: centre.x, y: centre.y, width: width, height: height))
+        return try finished(wand, plan, options)
     }
 
     private static func finished(

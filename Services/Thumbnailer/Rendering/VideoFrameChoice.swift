@@ -1,0 +1,50 @@
+import Contracts
+import JSONValue
+import PhotoModel
+import Video
+
+/// Which frame of a video a rendition shows.
+struct VideoFrameChoice: Sendable, Hashable, JSONTabled {
+    /// Microseconds; nil for the first frame that is not nearly one colour.
+    var time: Int64?
+    /// How many microseconds before the time a key frame is shown instead.
+    var tolerance: Int64 = 0
+
+    static let table = JSONTable(
+        "VideoFrameChoice",
+        "Which frame of a video is shown.",
+        unknown: .refused,
+        blank: VideoFrameChoice(),
+        [
+            .optional("time", \.time, .integer(0...Int64.max), "Microseconds."),
+            .defaulted("tolerance", \.tolerance, .integer(0...Int64.max), "Microseconds.", default: 0),
+        ]
+    )
+
+    init() {}
+
+    /// Returns nil for a photo.
+    ///
+    /// - Throws: `invalid_options` for a time after the end, or of a photo
+    init?(_ time: Int64?, tolerance: Int64 = 0, of resource: AssetResource) throws(RPCError) {
+        guard resource.isVideo else {
+            guard time == nil else {
+                throw ErrorCode.invalidOptions.error(
+                    "frameTime is for videos, and the image is made from a photo; leave it out",
+                    ["parameter": "frameTime"]
+                )
+            }
+            return nil
+        }
+        if let time, let duration = resource.duration, duration > 0, time > duration {
+            throw ErrorCode.invalidOptions.error(
+                "frameTime is \(time), but the video lasts \(duration) microseconds",
+                ["parameter": "frameTime", "duration": .int(duration)]
+            )
+        }
+        self.time = time
+        self.tolerance = tolerance
+    }
+
+    var position: FramePosition { time.map { .at($0, tolerance: tolerance) } ?? .automatic }
+}

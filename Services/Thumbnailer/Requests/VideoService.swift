@@ -1,0 +1,246 @@
+import Basics
+import Contracts
+import Hosting
+import JSONValue
+import Messaging
+import PhotoModel
+import Storage
+
+/// Handles requests for frames and streams of videos.
+struct VideoService: Sendable {
+    let source: AssetResolver
+    let renditions: RenditionProvider
+    let streams: VideoStreams
+    let blockingIO: BlockingIOExecutor
+
+    // MARK: Frames
+
+    /// Handles `image.frames`. The frames are prepared together, so that one pass over the file serves several of them.
+    func frames(_ request: ImageFrames) async throws(RPCError) -> Reply {
+        let answer = try await source.assets([request.asset], atLeast: request.atLeast)
+        let asset = try ImageRequestService.asset(request.asset, of: answer)
+        let image = ImageRequest(
+            asset: request.asset,
+            targetSize: request.targetSize,
+            contentMode: request.contentMode,
+            resizeMode: request.resizeMode,
+            version: request.version,
+            format: request.format,
+            quality: request.quality
+        )
+        let resource = try RenditionPlan.resource(of: asset, version: request.version)
+        guard resource.isVideo else { throw Self.noVideo(asset) }
+        let (times, tolerance) = try Self.times(request, duration: resource.duration ?? 0)
+        let first = try RenditionPlan(image, of: asset)
+        if let refusal = answer.rpcError(of: first, asset) { throw refusal }
+        var plans: [RenditionPlan] = []
+        for time in times {
+            var plan = first
+            plan.frame = try VideoFrameChoice(time, tolerance: tolerance, of: resource)
+            plans.append(plan)
+        }
+        var (frames, attachments, total): ([ImageFrames.Frame], [Bytes], Int) = ([], [], 0)
+        var mimeType = ""
+        for (time, outcome) in zip(times, await outcomes(plans)) {
+            var frame = ImageFrames.Frame(time: time)
+            switch outcome {
+            case .success(let delivery):
+                frame.frameTime = delivery.rendition.frameTime
+                frame.pixelWidth = delivery.rendition.pixelWidth
+                frame.pixelHeight = delivery.rendition.pixelHeight
+                frame.size = delivery.rendition.bytes.count
+                frame.isCacheHit = delivery.isCacheHit
+                mimeType = delivery.rendition.mimeType
+                total += frame.size
+                attachments.append(delivery.rendition.bytes)
+            case .failure(let error):
+                if error.concernsService { throw error }
+                frame.error = ["name": .string(error.name), "message": .string(error.message)]
+            }
+            frames.append(frame)
+        }
+        guard total <= ImageDelivery.inReply, attachments.allSatisfy({ $0.count <= ReadResource.maxReplyBytes }) else {
+            throw ErrorCode.limitExceeded.error(
+                "the frames have \(total) bytes and a response carries \(ImageDelivery.inReply); request fewer or "
+                    + "smaller frames",
+                ["limit": JSON(ImageDelivery.inReply), "bytes": JSON(total)]
+            )
+        }
+        let result = ImageFrames.Result(
+            asset: asset.id,
+            contentRevision: asset.contentRevision,
+            sequence: answer.sequence,
+            mimeType: mimeType,
+            frames: frames
+        )
+        return Reply(result.json, attachments: attachments)
+    }
+
+    private func outcomes(_ plans: [RenditionPlan]) async -> [Result<RenditionProvider.Delivery, RPCError>] {
+        typealias Outcome = (index: Int, result: Result<RenditionProvider.Delivery, RPCError>)
+        return await withTaskGroup(of: Outcome.self) { group in
+            for (index, plan) in plans.enumerated() {
+                group.addTask {
+                    do throws(RPCError) {
+                        return (index, .success(try await renditions.rendition(plan)))
+                    } catch {
+                        return (index, .failure(error))
+                    }
+                }
+            }
+            var outcomes = [Result<RenditionProvider.Delivery, RPCError>?](repeating: nil, count: plans.count)
+            for await outcome in group { outcomes[outcome.index] = outcome.result }
+            return outcomes.compactMap { $0 }
+        }
+    }
+
+    /// Returns the times of a request and the tolerance.
+    private static func times(
+        _ request: ImageFrames,
+        duration: Int64
+    ) throws(RPCError) -> (times: [Int64], tolerance: Int64) {
+        guard (request.count == nil) != request.times.isEmpty else {
+            throw ErrorCode.invalidOptions.error(
+                "give either times or count",
+                ["parameter": .string(request.count == nil ? "times" : "count")]
+            )
+        }
+        guard let count = request.count else { return (request.times, request.tolerance ?? 0) }
+        let part = max(0, duration) / Int64(count)
+        return ((0..<Int64(count)).map { $0 * part + part / 2 }, request.tolerance ?? part / 2)
+    }
+
+    // MARK: Streams
+
+    /// Handles `video.playback`.
+    func playback(_ request: VideoPlayback) async throws(RPCError) -> VideoPlayback.Result {
+        let answer = try await source.assets([request.asset], atLeast: request.atLeast)
+        let asset = try ImageRequestService.asset(request.asset, of: answer)
+        let resource = try Self.resource(of: asset, version: request.version)
+        if let entry = answer.quarantined.first(where: { $0.digest == resource.digest }) {
+            throw entry.rpcError(of: asset.filename ?? asset.id.text)
+        }
+        let layout = try await streams.layout(resource.digest, size: resource.size)
+        let description = layout.description
+        var result = VideoPlayback.Result(asset: asset.id, resource: resource)
+        result.contentRevision = asset.contentRevision
+        result.sequence = answer.sequence
+        result.stream = resource.digest
+        result.size = resource.size
+        result.isFastStart = description.isFastStart
+        result.isReordered = layout.index != nil
+        result.mimeType = description.mimeType
+        result.duration = description.duration
+        result.pixelWidth = description.pixelWidth
+        result.pixelHeight = description.pixelHeight
+        result.rotation = description.rotation
+        result.frameRate = description.frameRate
+        result.isHDR = description.isHDR
+        result.primaries = description.primaries
+        result.transfer = description.transfer
+        result.matrix = description.matrix
+        result.tracks = description.tracks
+        return result
+    }
+
+    /// Handles `video.read`.
+    func read(_ request: ReadVideo, _ context: RequestContext) async throws(RPCError) -> Reply {
+        let answer = try await source.assets([request.asset], atLeast: nil)
+        let asset = try ImageRequestService.asset(request.asset, of: answer)
+        guard let resource = asset.resources.first(where: { $0.digest == request.stream && $0.isFilm }) else {
+            throw ErrorCode.missingResource.error(
+                "\(asset.id) has no stream of this name; ask video.playback again",
+                ["asset": .string(asset.id.text)]
+            )
+        }
+        let size = resource.size
+        guard request.offset <= size else {
+            throw ErrorCode.rangeError.error(
+                "the stream has \(size) bytes, so it cannot be read from offset \(request.offset)",
+                ["size": .int(size)]
+            )
+        }
+        let length = min(request.length ?? .max, size - request.offset)
+        let isStreamed = context.acceptsNotifications && context.credit != nil
+        guard isStreamed || length <= Int64(ReadResource.maxReplyBytes) else { throw Self.tooLong(length, size) }
+        let layout = try await streams.layout(resource.digest, size: size)
+        let file = try streams.open(resource.digest)
+        guard file.size == size else { throw Self.changed }
+        let client = BlockingIOExecutor.Source.connection(context.connection)
+        var (sent, attachments): (Int64, [Bytes]) = (0, [])
+        repeat {
+            let (position, rest) = (request.offset + sent, length - sent)
+            let count = Int(isStreamed ? min(rest, Int64(ReadResource.chunkBytes)) : rest)
+            let bytes = try await bytes(layout, file, position, count, client)
+            guard bytes.count == count else { throw Self.changed }
+            if isStreamed {
+                try await context.notifier.notify(
+                    ReadResource.notification,
+                    ["offset": .int(position)],
+                    attachments: [bytes]
+                )
+            } else {
+                attachments = [bytes]
+            }
+            sent += Int64(count)
+        } while sent < length
+        let result = ReadVideo.Result(offset: request.offset, length: sent, size: size)
+        return Reply(result.json, attachments: attachments)
+    }
+
+    private func bytes(
+        _ layout: VideoStreams.Layout,
+        _ file: ResourceFile,
+        _ offset: Int64,
+        _ count: Int,
+        _ client: BlockingIOExecutor.Source
+    ) async throws(RPCError) -> Bytes {
+        do {
+            return try await blockingIO.run(for: client) {
+                try VideoStreams.read(layout, file, offset: offset, count: count)
+            }
+        } catch let error as RPCError {
+            throw error
+        } catch let error as StorageError {
+            throw ErrorCode.missingResource.error("the stored bytes cannot be read (\(error.name))")
+        } catch {
+            throw ErrorCode.userCancelled.error("the request was cancelled")
+        }
+    }
+
+    /// Returns the film of a version: a video, or that of a Live Photo.
+    static func resource(of asset: AssetSummary, version: VideoVersion) throws(RPCError) -> AssetResource {
+        let original = asset.resource(.video) ?? asset.resource(.pairedVideo)
+        let current = asset.resource(.fullSizeVideo) ?? asset.resource(.fullSizePairedVideo) ?? original
+        guard let chosen = version == .current ? current : original else { throw noVideo(asset) }
+        return chosen
+    }
+
+    private static func noVideo(_ asset: AssetSummary) -> RPCError {
+        ErrorCode.missingResource.error(
+            "\(asset.id) is of type \(asset.mediaType.rawValue) and has no video",
+            ["asset": .string(asset.id.text), "mediaType": .string(asset.mediaType.rawValue)]
+        )
+    }
+
+    private static let changed = ErrorCode.resourceChanged.error(
+        "the stored bytes are damaged; restore the file from a backup"
+    )
+
+    private static func tooLong(_ length: Int64, _ size: Int64) -> RPCError {
+        let limit = ReadResource.maxReplyBytes
+        return ErrorCode.limitExceeded.error(
+            "\(length) bytes were requested, and a response carries \(limit); read ranges of at most \(limit) bytes with "
+                + "offset and length, or give credit on a DEALER socket to receive resource.chunk notifications",
+            ["limit": JSON(limit), "bytes": .int(length), "size": .int(size)]
+        )
+    }
+}
+
+extension AssetResource {
+    /// True for a resource that can be played.
+    fileprivate var isFilm: Bool {
+        isVideo
+            || [.pairedVideo, .fullSizePairedVideo, .adjustmentBaseVideo, .adjustmentBasePairedVideo].contains(type)
+    }
+}

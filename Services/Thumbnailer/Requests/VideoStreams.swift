@@ -1,0 +1,102 @@
+import Basics
+import Contracts
+import Hosting
+import JSONValue
+import Storage
+import Synchronization
+
+/// Videos as streams that players can begin to play at once, with the moved indexes of those whose own is at their end.
+final class VideoStreams: Sendable {
+    /// The bytes of a stream: parts of the file, and the moved index between them.
+    struct Layout: Sendable {
+        let description: VideoDescription
+        let index: Bytes?
+
+        /// Returns the part of the stream's bytes that begins at an offset, at most `count` bytes long.
+        fileprivate func piece(at offset: Int64, count: Int64) -> Piece {
+            guard let index, let to = description.movedTo, let from = description.movedFrom else {
+                return .file(offset, count)
+            }
+            let (start, end, length) = (Int64(to), Int64(from), Int64(index.count))
+            if offset < start { return .file(offset, min(count, start - offset)) }
+            if offset < start + length {
+                let first = Int(offset - start)
+                return .index(first..<min(index.count, first + Int(clamping: count)))
+            }
+            if offset < end + length { return .file(offset - length, min(count, end + length - offset)) }
+            return .file(offset, count)
+        }
+    }
+
+    fileprivate enum Piece {
+        case file(Int64, Int64)
+        case index(Range<Int>)
+    }
+
+    private let renderer: Renderer
+    private let state: Mutex<State>
+
+    private struct State {
+        var order = LRUIndex<String>(budget: VideoStreams.budget)
+        var layouts: [String: Layout] = [:]
+    }
+
+    /// The most bytes of indexes in memory.
+    private static let budget: Int64 = 64 << 20
+
+    init(renderer: Renderer) {
+        self.renderer = renderer
+        state = Mutex(State())
+    }
+
+    /// Returns the layout of a video's stream, examining the file if it is not in memory.
+    func layout(_ digest: String, size: Int64) async throws(RPCError) -> Layout {
+        let held = state.withLock { state -> Layout? in
+            guard let layout = state.layouts[digest] else { return nil }
+            state.order.touch(digest)
+            return layout
+        }
+        if let held { return held }
+        var (description, index) = try await renderer.describe(video: digest)
+        // The worker opened untrusted bytes, so what it says is checked.
+        if let bytes = index, let to = description.movedTo, let from = description.movedFrom, to < from,
+            from <= Int(size) - bytes.count
+        {
+            index = bytes
+        } else {
+            index = nil
+            (description.movedTo, description.movedFrom) = (nil, nil)
+        }
+        let layout = Layout(description: description, index: index)
+        let cost = Int64(index?.count ?? 0) + 1024
+        state.withLock { state in
+            state.layouts[digest] = layout
+            for gone in state.order.insert(digest, cost: cost) { state.layouts[gone] = nil }
+        }
+        return layout
+    }
+
+    /// Opens the stored bytes.
+    func open(_ digest: String) throws(RPCError) -> ResourceFile { try renderer.resources.open(digest) }
+
+    /// Reads bytes of a stream; blocks. Fewer than `count` are returned only at the end.
+    static func read(
+        _ layout: Layout,
+        _ file: ResourceFile,
+        offset: Int64,
+        count: Int
+    ) throws(StorageError) -> Bytes {
+        var bytes: Bytes = []
+        bytes.reserveCapacity(count)
+        while bytes.count < count, offset + Int64(bytes.count) < file.size {
+            switch layout.piece(at: offset + Int64(bytes.count), count: Int64(count - bytes.count)) {
+            case .index(let range): bytes += layout.index?[range] ?? []
+            case .file(let start, let length):
+                let part = try file.read(offset: start, count: Int(length))
+                guard !part.isEmpty else { return bytes }
+                bytes += part
+            }
+        }
+        return bytes
+    }
+}

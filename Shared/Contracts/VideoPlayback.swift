@@ -1,0 +1,205 @@
+public import JSONValue
+public import PhotoModel
+
+/// `video.playback`: what is needed to play a video, `requestPlayerItemForVideo` (S-59, S-62).
+///
+/// The bytes are read in ranges with `video.read` and the `stream` of the response, or with `resource.read` of the catalog.
+/// With `isFastStart` the stream begins with the file's index, so that a player can begin before it has all bytes: a
+/// QuickTime or MPEG-4 file whose index is at its end is delivered in that order, without being copied.
+public struct VideoPlayback: Request {
+    public static let method = "video.playback"
+    /// The video, or a Live Photo, whose film is played.
+    public var asset: ObjectID
+    /// The video with or without edits.
+    public var version: VideoVersion
+    /// Of a video on this machine, every mode delivers high quality.
+    public var deliveryMode: VideoDeliveryMode
+    /// True if the original may be downloaded from remote storage.
+    public var isNetworkAccessAllowed = false
+    /// The service responds once it has reached this token; nil to respond at once.
+    public var atLeast: ChangeToken?
+
+    public init(
+        asset: ObjectID,
+        version: VideoVersion = .current,
+        deliveryMode: VideoDeliveryMode = .automatic,
+        atLeast: ChangeToken? = nil
+    ) {
+        self.asset = asset
+        self.version = version
+        self.deliveryMode = deliveryMode
+        self.atLeast = atLeast
+    }
+
+    public static let table = parameters(
+        "What is needed to play a video.",
+        blank: VideoPlayback(asset: .none),
+        [
+            .asset(\.asset),
+            .defaulted(
+                "version",
+                \.version,
+                .name(VideoVersion.self),
+                "The video with or without edits.",
+                default: .current
+            ),
+            .defaulted(
+                "deliveryMode",
+                \.deliveryMode,
+                .name(VideoDeliveryMode.self),
+                "A video that is on this machine is delivered in high quality by each mode.",
+                default: .automatic
+            ),
+            .defaulted(
+                "networkAccessAllowed",
+                \.isNetworkAccessAllowed,
+                .flag,
+                "Whether the original may be downloaded from remote storage.",
+                default: false
+            ),
+            .atLeast(\.atLeast),
+        ]
+    )
+
+    /// A track of the file.
+    public struct Track: JSONTabled {
+        /// `video`, `audio`, `text` or `other`.
+        public var kind = ""
+        /// FFmpeg's name of the codec, for example "h264".
+        public var codec = ""
+        public var profile: String?
+        /// The codec's four characters in the container.
+        public var tag: String?
+        public var isPicture = false
+        public var bitRate: Int64 = 0
+        public var pixelWidth = 0
+        public var pixelHeight = 0
+        public var bitDepth = 0
+        public var frameRate = 0.0
+        public var sampleRate = 0
+        public var channels = 0
+        public var language: String?
+
+        public init() {}
+
+        public static let table = JSONTable(
+            "VideoTrack",
+            "A track of a video file; 0 for unknown numbers.",
+            unknown: .ignored,
+            blank: Track(),
+            [
+                .required("kind", \.kind, .text(maxBytes: 16), "video, audio, text or other."),
+                .required("codec", \.codec, .text(maxBytes: 64), "FFmpeg's name, for example h264 or aac."),
+                .optional("profile", \.profile, .text(maxBytes: 128), "The codec's profile."),
+                .optional("tag", \.tag, .text(maxBytes: 8), "The codec's four characters in the container."),
+                .defaulted("isPicture", \.isPicture, .flag, "A still such as a cover.", default: false),
+                .defaulted("bitRate", \.bitRate, .integer(0...Int64.max), "Bits per second.", default: 0),
+                .defaulted("pixelWidth", \.pixelWidth, .count(0...1_000_000), "Pixels as stored.", default: 0),
+                .defaulted("pixelHeight", \.pixelHeight, .count(0...1_000_000), "Pixels as stored.", default: 0),
+                .defaulted("bitDepth", \.bitDepth, .count(0...64), "Bits of a sample.", default: 0),
+                .defaulted("frameRate", \.frameRate, .number(0...1e9), "Frames per second.", default: 0),
+                .defaulted("sampleRate", \.sampleRate, .count(0...1_000_000_000), "Samples per second.", default: 0),
+                .defaulted("channels", \.channels, .count(0...1024), "Channels of sound.", default: 0),
+                .optional("language", \.language, .text(maxBytes: 64), "ISO 639 code."),
+            ]
+        )
+    }
+
+    public struct Result: JSONTabled {
+        /// The asset.
+        public var asset: ObjectID
+        /// Content revision of the video.
+        public var contentRevision = Revision(0)
+        /// Sequence of the transaction at which it was read.
+        public var sequence: Int64 = 0
+        /// The resource with the video's bytes.
+        public var resource: AssetResource
+        /// The name of the stream for `video.read`.
+        public var stream = ""
+        /// The size of the stream in bytes.
+        public var size: Int64 = 0
+        /// True if a player can begin before it has all bytes.
+        public var isFastStart = false
+        /// True if the file's own index is at its end, so that the stream differs from the file in its order.
+        public var isReordered = false
+        /// Media type.
+        public var mimeType = ""
+        /// Microseconds.
+        public var duration: Int64 = 0
+        /// Pixels as displayed.
+        public var pixelWidth = 0
+        public var pixelHeight = 0
+        /// Degrees clockwise by which players turn the stored frames.
+        public var rotation = 0.0
+        public var frameRate = 0.0
+        /// True for high dynamic range.
+        public var isHDR = false
+        /// FFmpeg's names; "unknown" if the file says nothing.
+        public var primaries = ""
+        public var transfer = ""
+        public var matrix = ""
+        public var tracks: [Track] = []
+        /// True if the original is in remote storage and network access was not allowed.
+        public var isInCloud = false
+
+        public init(asset: ObjectID, resource: AssetResource) {
+            self.asset = asset
+            self.resource = resource
+        }
+
+        public static let table = JSONTable(
+            "VideoPlayback",
+            "What is needed to play a video.",
+            unknown: .ignored,
+            blank: Result(asset: .none, resource: AssetResource(type: .video, digest: "", size: 0, contentType: "")),
+            [
+                .asset(\.asset),
+                .required("contentRevision", \.contentRevision, .revision, "Content revision of the video."),
+                .sequence(\.sequence),
+                .required("resource", \.resource, .object(AssetResource.self), "The resource with its bytes."),
+                .required("stream", \.stream, .text(maxBytes: 128), "Name of the stream for video.read."),
+                .required("size", \.size, .integer(0...Int64.max), "Size of the stream in bytes."),
+                .required("isFastStart", \.isFastStart, .flag, "Whether a player can begin before it has all bytes."),
+                .required(
+                    "isReordered",
+                    \.isReordered,
+                    .flag,
+                    "Whether the stream has the index moved to its beginning."
+                ),
+                .required("mimeType", \.mimeType, .text(maxBytes: 64), "Media type."),
+                .required("duration", \.duration, .integer(0...Int64.max), "Microseconds."),
+                .required("pixelWidth", \.pixelWidth, .count(0...1_000_000), "Pixels as displayed."),
+                .required("pixelHeight", \.pixelHeight, .count(0...1_000_000), "Pixels as displayed."),
+                .required("rotation", \.rotation, .number(0...360), "Degrees clockwise by which players turn frames."),
+                .required("frameRate", \.frameRate, .number(0...1e9), "Frames per second; 0 if unknown."),
+                .required("isHDR", \.isHDR, .flag, "High dynamic range: PQ or HLG."),
+                .required("primaries", \.primaries, .text(maxBytes: 64), "FFmpeg's name; unknown if not said."),
+                .required("transfer", \.transfer, .text(maxBytes: 64), "FFmpeg's name; unknown if not said."),
+                .required("matrix", \.matrix, .text(maxBytes: 64), "FFmpeg's name; unknown if not said."),
+                .required("tracks", \.tracks, .list(of: .object(Track.self), limit: 64), "The tracks."),
+                .defaulted("isInCloud", \.isInCloud, .flag, "It is elsewhere.", default: false, isWritten: true),
+            ]
+        )
+    }
+}
+
+/// `PHVideoRequestOptionsDeliveryMode` (S-62)
+public enum VideoDeliveryMode: String, NumberedName {
+    case automatic, highQualityFormat, mediumQualityFormat, fastFormat
+
+    public var number: Int {
+        switch self {
+        case .automatic: 0
+        case .highQualityFormat: 1
+        case .mediumQualityFormat: 2
+        case .fastFormat: 3
+        }
+    }
+}
+
+/// `PHVideoRequestOptionsVersion` (S-62)
+public enum VideoVersion: String, NumberedName {
+    case current, original
+
+    public var number: Int { self == .current ? 0 : 1 }
+}

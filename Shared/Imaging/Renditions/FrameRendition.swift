@@ -1,0 +1,60 @@
+import CMagickWand
+import ImageFormats
+
+/// Renders images from a frame that another module decodes at the size that they need.
+public struct FrameRendition {
+    private let header: ImageHeader
+    private let options: [RenditionOptions]
+    private let plans: [RenditionGeometry]
+    /// The size at which the frame has to be decoded, before rotation.
+    public let decodedWidth: Int
+    public let decodedHeight: Int
+
+    /// - Parameters:
+    ///   - width: pixels of the frame before rotation, as displayed
+    ///   - orientation: the EXIF orientation 1...8 of the frame
+    ///   - options: one for each image
+    public init(
+        width: Int,
+        height: Int,
+        orientation: Int,
+        _ options: [RenditionOptions],
+        limits: PixelLimits = PixelLimits()
+    ) throws(ImagingError) {
+        // The kind decides about limits and about the decode at a fraction, of which there is none here.
+        var header = ImageHeader(kind: .pnm, storedWidth: width, storedHeight: height)
+        header.orientation = orientation
+        try limits.check(header)
+        var plans: [RenditionGeometry] = []
+        for options in options {
+            let plan = try RenditionGeometry(options, for: header)
+            try RenditionCost.check(plan, options.format, seconds: limits.seconds)
+            plans.append(plan)
+        }
+        let scale = min(1, plans.map(\.scale).max() ?? 1)
+        decodedWidth = min(width, max(1, Int((Double(width) * scale).rounded(.up))))
+        decodedHeight = min(height, max(1, Int((Double(height) * scale).rounded(.up))))
+        self.header = header
+        self.options = options
+        self.plans = plans
+    }
+
+    /// Renders the images, in the order of the options.
+    ///
+    /// - Parameter pixels: rows of red, green and blue in sRGB, a byte each, at the decoded size
+    public func render(_ pixels: UnsafeRawPointer) throws(ImagingError) -> [RenderedImage] {
+        ImagingLibrary.enter(.working)
+        let wand = try Wand()
+        try wand.constitute(pixels, width: decodedWidth, height: decodedHeight)
+        try wand.apply(orientation: header.orientation)
+        var images: [RenderedImage] = []
+        for (plan, options) in zip(plans, options) {
+            let (rect, size) = plan.part(of: wand.width, wand.height)
+            let part = try wand.copy()
+            try part.crop(rect)
+            try part.resize(size.width, size.height)
+            images.append(try Rendition.cut(part, plan, options))
+        }
+        return images
+    }
+}

@@ -11,8 +11,21 @@ extension Sequence<UInt8> {
     }
 
     /// The ASCII digit of a number from 0 to 15.
-    private static func digit(_ value: UInt8) -> UInt8 {
+    fileprivate static func digit(_ value: UInt8) -> UInt8 {
         value < 10 ? UInt8(ascii: "0") + value : UInt8(ascii: "a") + value - 10
+    }
+}
+
+extension UnsafeRawBufferPointer {
+    /// The bytes as lower-case hexadecimal text, without a sequence of bytes in between.
+    public var hexadecimal: String {
+        String(unsafeUninitializedCapacity: 2 * count) { text in
+            for (position, byte) in enumerated() {
+                text[2 * position] = Self.digit(byte >> 4)
+                text[2 * position + 1] = Self.digit(byte & 15)
+            }
+            return 2 * count
+        }
     }
 }
 

@@ -35,9 +35,13 @@ extension JSON {
     /// Parses one JSON text (RFC 8259, UTF-8). Refuses the cases that the RFC leaves open: duplicate names, unpaired
     /// surrogates, and numbers beyond a finite `Double`.
     public init(parsing bytes: some Collection<UInt8>, limits: JSONLimits = JSONLimits()) throws(JSONError) {
-        let contiguous = ContiguousArray(bytes)
+        try self.init(parsing: Array(bytes), limits: limits)
+    }
+
+    /// Parses the text in an array, without a copy of it.
+    public init(parsing bytes: [UInt8], limits: JSONLimits = JSONLimits()) throws(JSONError) {
         var result: Result<JSON, JSONError> = .success(.null)
-        contiguous.withUnsafeBufferPointer { buffer in
+        bytes.withUnsafeBufferPointer { buffer in
             var reader = JSONReader(bytes: buffer, limits: limits)
             do throws(JSONError) { result = .success(try reader.document()) } catch { result = .failure(error) }
         }

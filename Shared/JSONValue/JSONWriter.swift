@@ -33,21 +33,32 @@ extension JSON {
     }
 }
 
-private struct JSONWriter {
-    var output: [UInt8] = []
-    var isPretty = false
+/// Writes JSON text into one buffer: whole values, or the parts of an object one after the other without a value for
+/// each.
+///
+/// The functions for parts write what they are given and check no grammar. Tests compare the text of every type that
+/// is written this way with that of its ``JSONTable``.
+public struct JSONWriter: Sendable {
+    /// The text written so far.
+    public private(set) var output: [UInt8] = []
+    private var isPretty = false
     private var depth = 0
 
-    init(isPretty: Bool = false) {
+    /// - Parameter capacity: the expected bytes of the text
+    public init(capacity: Int = 256) { output.reserveCapacity(capacity) }
+
+    fileprivate init(isPretty: Bool) {
+        self.init()
         self.isPretty = isPretty
-        output.reserveCapacity(256)
     }
 
-    mutating func write(_ value: JSON) {
+    // MARK: Values
+
+    public mutating func write(_ value: JSON) {
         switch value {
         case .null: append("null")
-        case .bool(let flag): append(flag ? "true" : "false")
-        case .int(let number): append(String(number))
+        case .bool(let flag): write(flag)
+        case .int(let number): write(number)
         case .double(let number): write(number)
         case .string(let text): write(text)
         case .array(let elements):
@@ -69,9 +80,95 @@ private struct JSONWriter {
         }
     }
 
-    private mutating func append(_ text: String) { output.append(contentsOf: text.utf8) }
+    public mutating func write(_ flag: Bool) { append(flag ? "true" : "false") }
 
-    private mutating func open(_ bracket: String) {
+    public mutating func write(_ number: Int) { write(Int64(number)) }
+
+    public mutating func write(_ number: Int64) {
+        withUnsafeTemporaryAllocation(of: UInt8.self, capacity: 20) { digits in
+            var position = digits.count
+            var magnitude = number.magnitude
+            repeat {
+                let (quotient, digit) = magnitude.quotientAndRemainder(dividingBy: 10)
+                position -= 1
+                digits[position] = UInt8(ascii: "0") + UInt8(truncatingIfNeeded: digit)
+                magnitude = quotient
+            } while magnitude > 0
+            if number < 0 {
+                position -= 1
+                digits[position] = UInt8(ascii: "-")
+            }
+            output.append(contentsOf: UnsafeBufferPointer(rebasing: digits[position...]))
+        }
+    }
+
+    /// JSON has neither infinity nor NaN: both are written as null, which every decoder refuses for a number.
+    public mutating func write(_ number: Double) {
+        guard number.isFinite else { return append("null") }
+        if number == number.rounded(), abs(number) < 1e15 {
+            write(Int64(number))
+            append(".0")
+        } else {
+            output.append(contentsOf: number.description.utf8)
+        }
+    }
+
+    public mutating func write(_ text: String) {
+        var text = text
+        text.withUTF8 { write(text: $0) }
+    }
+
+    /// Writes a string, from its UTF-8 bytes.
+    public mutating func write(text: UnsafeBufferPointer<UInt8>) {
+        output.append(UInt8(ascii: "\""))
+        if Self.isPlain(text) { output.append(contentsOf: text) } else { escape(text) }
+        output.append(UInt8(ascii: "\""))
+    }
+
+    // MARK: Parts
+
+    /// Appends a part of the text as it is, such as `,"name":`.
+    public mutating func append(_ part: StaticString) {
+        output.append(contentsOf: UnsafeBufferPointer(start: part.utf8Start, count: part.utf8CodeUnitCount))
+    }
+
+    /// Appends the text of a value, or a part of it, that is already encoded.
+    public mutating func append(encoded value: [UInt8]) { output.append(contentsOf: value) }
+
+    /// Appends the text of a value, or a part of it, that is already encoded.
+    public mutating func append(encoded value: ArraySlice<UInt8>) { output.append(contentsOf: value) }
+
+    /// Writes a member, without the comma before it.
+    public mutating func writeMember(_ name: String, _ value: JSON) {
+        write(name)
+        append(":")
+        write(value)
+    }
+
+    /// Writes an object whose members are written by a closure, each with a comma before it: the first comma becomes
+    /// the brace.
+    public mutating func writeObject<Failure>(
+        _ members: (inout JSONWriter) throws(Failure) -> Void
+    ) throws(Failure) {
+        let start = output.count
+        try members(&self)
+        if output.count == start { output.append(UInt8(ascii: "{")) } else { output[start] = UInt8(ascii: "{") }
+        output.append(UInt8(ascii: "}"))
+    }
+
+    /// Writes a list with a closure for each element.
+    public mutating func writeList<Element>(_ elements: [Element], _ write: (inout JSONWriter, Element) -> Void) {
+        output.append(UInt8(ascii: "["))
+        for index in elements.indices {
+            if index > 0 { output.append(UInt8(ascii: ",")) }
+            write(&self, elements[index])
+        }
+        output.append(UInt8(ascii: "]"))
+    }
+
+    // MARK: Layout
+
+    private mutating func open(_ bracket: StaticString) {
         append(bracket)
         depth += 1
     }
@@ -81,7 +178,7 @@ private struct JSONWriter {
         newLine()
     }
 
-    private mutating func close(_ bracket: String, isEmpty: Bool) {
+    private mutating func close(_ bracket: StaticString, isEmpty: Bool) {
         depth -= 1
         if !isEmpty { newLine() }
         append(bracket)
@@ -93,33 +190,34 @@ private struct JSONWriter {
         output.append(contentsOf: repeatElement(0x20, count: depth * 2))
     }
 
-    /// JSON has neither infinity nor NaN: both are written as null, which every decoder refuses for a number.
-    private mutating func write(_ number: Double) {
-        guard number.isFinite else { return append("null") }
-        if number == number.rounded(), abs(number) < 1e15 {
-            append(String(Int64(number)))
-            append(".0")
-        } else {
-            append(String(describing: number))
+    // MARK: Strings
+
+    /// Returns true if a text needs no escapes, as nearly every one does: looks at eight bytes at a time.
+    private static func isPlain(_ text: UnsafeBufferPointer<UInt8>) -> Bool {
+        let (ones, highs): (UInt64, UInt64) = (0x0101_0101_0101_0101, 0x8080_8080_8080_8080)
+        let raw = UnsafeRawBufferPointer(text)
+        var offset = 0
+        while offset + 8 <= raw.count {
+            let word = raw.loadUnaligned(fromByteOffset: offset, as: UInt64.self)
+            let quotes = word ^ (ones &* 0x22)
+            let slashes = word ^ (ones &* 0x5C)
+            // The high bit of a byte is set by subtraction if the byte is below the subtrahend, or if a byte below it
+            // borrowed, which happens only beside one that is itself below.
+            let found =
+                ((word &- ones &* 0x20) & ~word) | ((quotes &- ones) & ~quotes) | ((slashes &- ones) & ~slashes)
+            if found & highs != 0 { return false }
+            offset += 8
         }
+        while offset < raw.count {
+            let byte = raw[offset]
+            if byte < 0x20 || byte == UInt8(ascii: "\"") || byte == UInt8(ascii: "\\") { return false }
+            offset += 1
+        }
+        return true
     }
 
-    private mutating func write(_ text: String) {
-        output.append(UInt8(ascii: "\""))
-        // Nearly every text needs no escapes.
-        let isPlain = text.utf8.withContiguousStorageIfAvailable { bytes in
-            guard bytes.allSatisfy({ $0 >= 0x20 && $0 != UInt8(ascii: "\"") && $0 != UInt8(ascii: "\\") }) else {
-                return false
-            }
-            output.append(contentsOf: bytes)
-            return true
-        }
-        if isPlain != true { escape(text) }
-        output.append(UInt8(ascii: "\""))
-    }
-
-    private mutating func escape(_ text: String) {
-        for byte in text.utf8 {
+    private mutating func escape(_ text: UnsafeBufferPointer<UInt8>) {
+        for byte in text {
             switch byte {
             case UInt8(ascii: "\""), UInt8(ascii: "\\"):
                 output.append(UInt8(ascii: "\\"))
@@ -127,7 +225,10 @@ private struct JSONWriter {
             case 0x0A: append("\\n")
             case 0x0D: append("\\r")
             case 0x09: append("\\t")
-            case 0..<0x20: append("\\u00" + (byte < 0x10 ? "0" : "1") + String(byte & 0xF, radix: 16))
+            case 0..<0x20:
+                append(byte < 0x10 ? "\\u000" : "\\u001")
+                let digit = byte & 0xF
+                output.append(digit < 10 ? UInt8(ascii: "0") + digit : UInt8(ascii: "a") + digit - 10)
             default: output.append(byte)
             }
         }

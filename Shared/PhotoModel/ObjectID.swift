@@ -31,12 +31,25 @@ public struct ObjectID: Sendable, Hashable, Comparable, CustomStringConvertible 
 
     /// Parses an identifier; `nil` if the text cannot be one.
     public init?(_ text: String) {
-        let bytes = text.utf8
-        guard bytes.count == Self.length, let first = text.first,
-            ObjectKind.allCases.contains(where: { $0.letter == first }),
-            bytes.dropFirst().allSatisfy(Self.alphabet.contains)
-        else { return nil }
+        var text = text
+        guard text.withUTF8(Self.isIdentifier) else { return nil }
         self.text = text
+    }
+
+    /// Returns true if bytes are the text of an identifier.
+    private static func isIdentifier(_ bytes: UnsafeBufferPointer<UInt8>) -> Bool {
+        guard bytes.count == length else { return false }
+        switch bytes[0] {
+        case UInt8(ascii: "a"), UInt8(ascii: "c"), UInt8(ascii: "l"): break
+        default: return false
+        }
+        return bytes.dropFirst().allSatisfy { byte in
+            switch byte {
+            case UInt8(ascii: "i"), UInt8(ascii: "l"), UInt8(ascii: "o"), UInt8(ascii: "u"): false
+            case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "a")...UInt8(ascii: "z"): true
+            default: false
+            }
+        }
     }
 
     /// Generates an identifier.

@@ -39,9 +39,26 @@ public enum Timestamp {
         let (year, month, day) = date(daysSince1970: days)
         let seconds = time / 1_000_000
         let fraction = time % 1_000_000
-        return padded(year, 4) + "-" + padded(month, 2) + "-" + padded(day, 2) + "T" + padded(seconds / 3600, 2) + ":"
-            + padded(seconds / 60 % 60, 2) + ":" + padded(seconds % 60, 2)
-            + (fraction == 0 ? "" : "." + padded(fraction, 6)) + "Z"
+        return String(unsafeUninitializedCapacity: 27) { text in
+            var end = 0
+            func write(_ number: Int64, _ width: Int, _ separator: Unicode.Scalar) {
+                var number = number
+                for position in (end..<end + width).reversed() {
+                    text[position] = UInt8(ascii: "0") + UInt8(truncatingIfNeeded: number % 10)
+                    number /= 10
+                }
+                text[end + width] = UInt8(ascii: separator)
+                end += width + 1
+            }
+            write(year, 4, "-")
+            write(month, 2, "-")
+            write(day, 2, "T")
+            write(seconds / 3600, 2, ":")
+            write(seconds / 60 % 60, 2, ":")
+            write(seconds % 60, 2, fraction == 0 ? "Z" : ".")
+            if fraction != 0 { write(fraction, 6, "Z") }
+            return end
+        }
     }
 
     static func padded(_ number: Int64, _ width: Int) -> String {

@@ -1,0 +1,214 @@
+public import JSONValue
+
+// The JSON text of an asset, written member by member: a page has a thousand assets and a record two of each, and a tree
+// of values costs many times as much as the text. A test compares it with that of ``Asset/table``.
+
+extension Asset {
+    /// Writes the asset as JSON.
+    public func write(to writer: inout JSONWriter, _ form: AssetTextForm = .full) {
+        writer.writeObject { writer in
+            writeFacts(to: &writer, form)
+            writeTexts(to: &writer, form)
+        }
+    }
+
+    private func writeFacts(to writer: inout JSONWriter, _ form: AssetTextForm) {
+        if form.has(.id) { writer.member(",\"id\":", id.text) }
+        if form.has(.revision) { writer.member(",\"revision\":", revision) }
+        if form.has(.contentRevision) { writer.member(",\"contentRevision\":", contentRevision) }
+        if form.has(.mediaType) { writer.member(",\"mediaType\":", mediaType.rawValue) }
+        if form.has(.mediaSubtypes) { writer.member(",\"mediaSubtypes\":", mediaSubtypes) }
+        if form.has(.playbackStyle) { writer.member(",\"playbackStyle\":", playbackStyle.rawValue) }
+        if form.has(.playbackVariation), playbackVariation != .none {
+            writer.member(",\"playbackVariation\":", playbackVariation.rawValue)
+        }
+        if form.has(.sourceType) { writer.member(",\"sourceType\":", sourceType.rawValue) }
+        if form.has(.contentType) { writer.member(",\"contentType\":", contentType) }
+        if form.has(.pixelWidth) { writer.member(",\"pixelWidth\":", pixelWidth) }
+        if form.has(.pixelHeight) { writer.member(",\"pixelHeight\":", pixelHeight) }
+        if form.has(.duration) { writer.member(",\"duration\":", duration) }
+        if form.has(.creationDate), let creationDate { writer.member(",\"creationDate\":", date: creationDate, form) }
+        if form.has(.creationOffset), let creationOffset { writer.member(",\"creationOffset\":", creationOffset) }
+        if form.has(.hasOnlyModificationDate), hasOnlyModificationDate {
+            writer.member(",\"hasOnlyModificationDate\":", true)
+        }
+        if form.has(.isCreationOffsetDerived), isCreationOffsetDerived {
+            writer.member(",\"isCreationOffsetDerived\":", true)
+        }
+        if form.has(.modificationDate) { writer.member(",\"modificationDate\":", date: modificationDate, form) }
+        if form.has(.contentModificationDate) {
+            writer.member(",\"contentModificationDate\":", date: contentModificationDate, form)
+        }
+        if form.has(.addedDate) { writer.member(",\"addedDate\":", date: addedDate, form) }
+        if form.has(.isRecentlyAdded), isRecentlyAdded { writer.member(",\"isRecentlyAdded\":", true) }
+        if form.has(.trashedDate), let trashedDate { writer.member(",\"trashedDate\":", date: trashedDate, form) }
+        if form.has(.location), let location {
+            writer.append(",\"location\":")
+            location.write(to: &writer)
+        }
+        if form.has(.isFavorite) { writer.member(",\"isFavorite\":", isFavorite) }
+        if form.has(.isHidden) { writer.member(",\"isHidden\":", isHidden) }
+    }
+
+    private func writeTexts(to writer: inout JSONWriter, _ form: AssetTextForm) {
+        if form.has(.burstIdentifier), let burstIdentifier { writer.member(",\"burstIdentifier\":", burstIdentifier) }
+        if form.has(.representsBurst), representsBurst { writer.member(",\"representsBurst\":", true) }
+        if form.has(.burstSelectionTypes), burstSelectionTypes != [] {
+            writer.member(",\"burstSelectionTypes\":", burstSelectionTypes)
+        }
+        if form.has(.sharpness), let sharpness { writer.member(",\"sharpness\":", sharpness) }
+        if form.has(.rating), rating != 0 { writer.member(",\"rating\":", rating) }
+        if form.has(.caption), let caption { writer.member(",\"caption\":", caption) }
+        if form.has(.keywords), !keywords.isEmpty { writer.member(",\"keywords\":", keywords) }
+        if form.has(.originalFilename), let originalFilename {
+            writer.member(",\"originalFilename\":", originalFilename)
+        }
+        if form.has(.cameraMake), let cameraMake { writer.member(",\"cameraMake\":", cameraMake) }
+        if form.has(.cameraModel), let cameraModel { writer.member(",\"cameraModel\":", cameraModel) }
+        if form.has(.lensModel), let lensModel { writer.member(",\"lensModel\":", lensModel) }
+        if form.has(.metadata), let metadata {
+            writer.append(",\"metadata\":")
+            metadata.write(to: &writer)
+        }
+        if form.has(.adjustmentFormatIdentifier), let adjustmentFormatIdentifier {
+            writer.member(",\"adjustmentFormatIdentifier\":", adjustmentFormatIdentifier)
+        }
+        if form.has(.adjustmentFormatVersion), let adjustmentFormatVersion {
+            writer.member(",\"adjustmentFormatVersion\":", adjustmentFormatVersion)
+        }
+        if form.has(.adjustmentDate), let adjustmentDate {
+            writer.member(",\"adjustmentDate\":", date: adjustmentDate, form)
+        }
+        if form.has(.adjustmentsState), hasAdjustments {
+            writer.member(",\"adjustmentsState\":", adjustmentsState.rawValue)
+        }
+        if form.has(.originalResourceChoice), let choice = originalResourceChoice {
+            writer.member(",\"originalResourceChoice\":", choice.rawValue)
+        }
+        if form.has(.resources) {
+            writer.append(",\"resources\":")
+            writer.writeList(resources) { $1.write(to: &$0) }
+        }
+        if form.has(.memberships), !memberships.isEmpty {
+            writer.append(",\"memberships\":")
+            writer.writeList(memberships) { $1.write(to: &$0) }
+        }
+    }
+}
+
+extension AssetResource {
+    /// Writes the resource as JSON.
+    public func write(to writer: inout JSONWriter) {
+        writer.writeObject { writer in
+            writer.member(",\"type\":", type.rawValue)
+            writer.member(",\"digest\":", digest)
+            writer.member(",\"size\":", size)
+            writer.member(",\"contentType\":", contentType)
+            if let originalFilename { writer.member(",\"originalFilename\":", originalFilename) }
+            writer.member(",\"pixelWidth\":", pixelWidth)
+            writer.member(",\"pixelHeight\":", pixelHeight)
+            if let duration { writer.member(",\"duration\":", duration) }
+            if let damage { writer.member(",\"damage\":", damage) }
+        }
+    }
+}
+
+extension Membership {
+    /// Writes the membership as JSON.
+    public func write(to writer: inout JSONWriter) {
+        writer.writeObject { writer in
+            writer.member(",\"collection\":", collection.text)
+            writer.member(",\"key\":", key.text)
+        }
+    }
+}
+
+extension Location {
+    /// Writes the place as JSON.
+    public func write(to writer: inout JSONWriter) {
+        writer.writeObject { writer in
+            writer.member(",\"latitude\":", latitude)
+            writer.member(",\"longitude\":", longitude)
+            if let altitude { writer.member(",\"altitude\":", altitude) }
+        }
+    }
+}
+
+extension AssetMetadata {
+    /// Writes the metadata as JSON.
+    public func write(to writer: inout JSONWriter) {
+        writer.writeObject { writer in
+            if let aperture { writer.member(",\"aperture\":", aperture) }
+            if let exposureTime { writer.member(",\"exposureTime\":", exposureTime) }
+            if let iso { writer.member(",\"iso\":", iso) }
+            if let focalLength { writer.member(",\"focalLength\":", focalLength) }
+            if let focalLengthIn35mm { writer.member(",\"focalLengthIn35mm\":", focalLengthIn35mm) }
+            if let flash { writer.member(",\"flash\":", flash.rawValue) }
+            if let imageDirection { writer.member(",\"imageDirection\":", imageDirection) }
+            if let title { writer.member(",\"title\":", title) }
+            if let headline { writer.member(",\"headline\":", headline) }
+            if let copyright { writer.member(",\"copyright\":", copyright) }
+            if let creator { writer.member(",\"creator\":", creator) }
+            if let credit { writer.member(",\"credit\":", credit) }
+            if let city { writer.member(",\"city\":", city) }
+            if let state { writer.member(",\"state\":", state) }
+            if let country { writer.member(",\"country\":", country) }
+            if let label { writer.member(",\"label\":", label) }
+            if let software { writer.member(",\"software\":", software) }
+            if !hierarchicalKeywords.isEmpty { writer.member(",\"hierarchicalKeywords\":", hierarchicalKeywords) }
+            guard !persons.isEmpty else { return }
+            writer.append(",\"persons\":")
+            writer.writeList(persons) { $0.write($1.json) }
+        }
+    }
+}
+
+extension JSONWriter {
+    fileprivate mutating func member(_ name: StaticString, _ value: String) {
+        append(name)
+        write(value)
+    }
+
+    fileprivate mutating func member(_ name: StaticString, _ value: Int) {
+        append(name)
+        write(value)
+    }
+
+    fileprivate mutating func member(_ name: StaticString, _ value: Int64) {
+        append(name)
+        write(value)
+    }
+
+    fileprivate mutating func member(_ name: StaticString, _ value: Double) {
+        append(name)
+        write(value)
+    }
+
+    fileprivate mutating func member(_ name: StaticString, _ value: Bool) {
+        append(name)
+        write(value)
+    }
+
+    fileprivate mutating func member(_ name: StaticString, _ texts: [String]) {
+        append(name)
+        writeList(texts) { $0.write($1) }
+    }
+
+    fileprivate mutating func member(_ name: StaticString, _ revision: Revision) {
+        append(name)
+        append("\"r")
+        write(revision.sequence)
+        append("\"")
+    }
+
+    fileprivate mutating func member(_ name: StaticString, _ bits: some NamedBits) {
+        append(name)
+        // Nearly always empty.
+        if bits.rawValue == 0 { append("[]") } else { writeList(bits.names) { $0.write($1) } }
+    }
+
+    fileprivate mutating func member(_ name: StaticString, date: Int64, _ form: AssetTextForm) {
+        append(name)
+        if form.datesAreText { write(Timestamp.text(date)) } else { write(date) }
+    }
+}

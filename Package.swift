@@ -18,7 +18,7 @@ let packages: [String: (url: String, version: Version, products: [String])] = [
     ),
     "swift-subprocess": ("https://github.com/swiftlang/swift-subprocess", "1.0.2", ["Subprocess"]),
     "swift-system": ("https://github.com/apple/swift-system", "1.8.1", ["SystemPackage"]),
-    "GRDB.swift": ("https://github.com/groue/GRDB.swift", "7.10.0", ["GRDB"]),
+    "GRDB.swift": ("https://github.com/groue/GRDB.swift", "7.10.0", ["GRDB", "GRDBSQLite"]),
 ]
 
 // MARK: - Modules
@@ -129,7 +129,9 @@ let modules: [Module] = [
         layer: 5,
         name: "Catalog",
         kind: .program(name: "catalog", isLinked: true),
-        dependencies: serviceModules + ["Storage", "Metadata", "Video", "ImageFormats", "GRDB", "DequeModule"]
+        dependencies: serviceModules + [
+            "Storage", "Metadata", "Video", "ImageFormats", "GRDB", "GRDBSQLite", "DequeModule",
+        ]
     ),
     Module(
         layer: 5,

@@ -50,8 +50,7 @@ struct CatalogHandler: RequestHandler {
             return Reply(fetch.form.applied(to: try await fetches.lists(fetch, owner: identity).json))
         case .counts(let counts): return Reply(try await fetches.counts(counts, owner: identity).json)
         case .find(let find): return Reply(try await fetches.find(find, owner: identity).json)
-        case .objects(let objects):
-            return Reply(objects.form.applied(to: try await fetches.objects(objects, owner: identity).json))
+        case .objects(let objects): return try await fetches.objects(objects, owner: identity)
         case .keyAssets(let covers):
             let form = ObjectForm(dates: covers.dates)
             return Reply(form.applied(to: try await fetches.keyAssets(covers, owner: identity).json))

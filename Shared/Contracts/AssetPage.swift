@@ -35,6 +35,29 @@ public struct AssetPage: ResultPage {
         quarantined.first { $0.digest == digest }
     }
 
+    /// Returns the JSON text of the page in pieces.
+    ///
+    /// - Parameters:
+    ///   - form: the form of the objects besides the assets
+    ///   - assets: the text of the assets, separated by commas, which take the place of ``assets``
+    public func encoded(_ form: ObjectForm, assets: [UInt8]) -> [[UInt8]] {
+        var (head, tail) = (JSONWriter(), JSONWriter())
+        var isBefore = true
+        for (name, value) in form.applied(to: json).objectValue?.members ?? [] {
+            if name == "assets" {
+                isBefore = false
+            } else if isBefore {
+                head.append(head.output.isEmpty ? "{" : ",")
+                head.writeMember(name, value)
+            } else {
+                tail.append(",")
+                tail.writeMember(name, value)
+            }
+        }
+        head.append(",\"assets\":[")
+        return [head.output, assets, Array("]".utf8) + tail.output + Array("}".utf8)]
+    }
+
     public static let method = "fetch.assets"
     public static let request = FetchAssets.parameters(
         "A page of the assets of a fetch result.",

@@ -1,5 +1,5 @@
 public import JSONValue
-import PhotoModel
+public import PhotoModel
 
 /// The form in which dates are written in a reply.
 public enum DateForm: String, Sendable, CaseIterable {
@@ -22,6 +22,9 @@ public struct ObjectForm: Sendable, Hashable {
 
     /// True if the objects have no other member than their identifier, so that they need not be read.
     public var isIDsOnly: Bool { members.map { Set($0) == ["id"] } ?? false }
+
+    /// The same form, for the text of assets.
+    public var assetText: AssetTextForm { AssetTextForm(members: members, datesAreText: dates == .rfc3339) }
 
     /// The members of a reply that hold objects.
     private static let lists: Set<String> = ["assets", "collections", "lists"]

@@ -44,6 +44,38 @@ struct FetchServiceTests {
         }
     }
 
+    @Test(.spec("S-03", "S-25")) func `a page written from its rows is that of its tables, in every form`() async throws
+    {
+        try await CatalogFixture.with(folder) { catalog in
+            _ = try await catalog.importImages((1...5).map { image($0) })
+            let ids = try await catalog.assets().map(\.id)
+            try await catalog.perform([
+                .updateAsset(.init(id: .id(ids[1]), set: AssetPatch(caption: "\"\n", keywords: ["b", "a"]))),
+                .createCollection(.init(ref: "c", title: "A", add: ids.prefix(3).map { .id($0) })),
+                .createCollection(.init(ref: "d", title: "B", add: [.id(ids[0])])),
+            ])
+            let missing = try #require(ObjectID("a" + String(repeating: "1", count: 26)))
+            let requests = [
+                FetchAssets(fetch: FetchDescription(.assets)),
+                FetchAssets(fetch: FetchDescription(ids: ids + [missing])),
+                FetchAssets(fetch: FetchDescription(.assets), from: 2, count: 2),
+                FetchAssets(fetch: FetchDescription(.assets), count: 0),
+            ]
+            for request in requests {
+                let tree = try await catalog.call(request).json
+                for form in [
+                    ObjectForm(), ObjectForm(dates: .rfc3339), ObjectForm(members: ["creationDate", "addedDate"]),
+                    ObjectForm(members: ["keywords", "memberships", "resources", "id"], dates: .rfc3339),
+                ] {
+                    var request = request
+                    request.form = form
+                    let sent = try await catalog.client.call(FetchAssets.method, request.json).result
+                    #expect(sent.text == form.applied(to: tree).text)
+                }
+            }
+        }
+    }
+
     @Test(.spec("S-23", "S-36", "D7")) func `hidden assets are left out unless a fetch includes them`() async throws {
         try await CatalogFixture.with(folder) { catalog in
             let ids = try await catalog.importImages([image(1), image(2)])

@@ -56,41 +56,83 @@ final class FetchEngine: Sendable {
     /// Returns a page in the form that the request names.
     func assetPage(_ request: FetchAssets, owner: String) async throws -> Reply {
         if request.form.isIDsOnly { return Reply(encoded: try await identifiers(request, owner: owner)) }
-        return Reply(request.form.applied(to: try await assets(request, owner: owner).json))
+        let fetch = try resolvedAssets(request, owner)
+        return try await store.read { reader in
+            try self.text(of: try self.selection(request, fetch, owner, reader), request.form)
+        }
     }
 
+    /// Returns the asset values of a page, for callers in this process.
     func assets(_ request: FetchAssets, owner: String = "") async throws -> FetchAssets.Result {
         let fetch = try resolvedAssets(request, owner)
-        return try await store.read { [cache, quarantine] reader in
-            let (head, token) = try Self.moment(request.token, reader)
-            let rows = ResultRows(reader: reader, head: head, cache: cache)
-            let fetch = try self.expanded(fetch, owner: owner, rows, at: token.sequence)
-            let window = FetchStore.Window(from: request.from, count: request.count)
-            let isNear = request.from < Self.deepPage && fetch.offset < Self.deepPage
-            var result: FetchAssets.Result
-            if token.sequence == head.sequence, isNear, fetch.kind.isDecidedByEntity {
-                guard let page = try reader.fetches.assetRows(fetch, window) else {
-                    throw CatalogError.notFound(fetch)
-                }
-                result = FetchAssets.Result(
-                    token: token,
-                    count: try Self.count(fetch, head, reader, cache),
-                    assets: try rows.assets(page, at: token.sequence)
-                )
-            } else {
-                let array = try rows.window(of: fetch, at: token.sequence)
-                let from = min(window.from, array.count)
-                let page = array.dropFirst(from).prefix(request.count)
-                result = FetchAssets.Result(
-                    token: token,
-                    count: array.count,
-                    assets: try rows.assets(Array(page), at: token.sequence)
-                )
-            }
-            try Self.addAbsent(to: &result, request, fetch, head, reader)
-            result.quarantined = quarantine.entries(of: result.assets)
-            return result
+        return try await store.read { reader in
+            try self.page(of: try self.selection(request, fetch, owner, reader))
         }
+    }
+
+    /// A page before its assets are read.
+    struct Selection {
+        /// The page without its assets.
+        var page: FetchAssets.Result
+        let rows: ArraySlice<Int64>
+        let results: ResultRows
+    }
+
+    /// Returns a page as text: the assets go from their rows into it one by one.
+    func text(of selection: Selection, _ form: ObjectForm) throws -> Reply {
+        let wanted = form.assetText
+        // The digests of all resources are needed if any bytes are in quarantine, which is rare.
+        let isWatched = quarantine.count > 0
+        var suspects: [Asset] = []
+        var writer = JSONWriter(capacity: selection.rows.count * 1024)
+        var isFirst = true
+        try selection.results.each(
+            selection.rows,
+            at: selection.page.sequence,
+            form: isWatched ? .full : wanted
+        ) { asset in
+            if !isFirst { writer.append(",") }
+            isFirst = false
+            asset.write(to: &writer, wanted)
+            if isWatched { suspects.append(asset) }
+        }
+        var page = selection.page
+        page.quarantined = quarantine.entries(of: suspects)
+        return Reply(encoded: page.encoded(form, assets: writer.output))
+    }
+
+    private func page(of selection: Selection) throws -> FetchAssets.Result {
+        var page = selection.page
+        page.assets = try selection.results.assets(Array(selection.rows), at: page.sequence)
+        page.quarantined = quarantine.entries(of: page.assets)
+        return page
+    }
+
+    private func selection(
+        _ request: FetchAssets,
+        _ fetch: Fetch,
+        _ owner: String,
+        _ reader: LibraryReader
+    ) throws -> Selection {
+        let (head, token) = try Self.moment(request.token, reader)
+        let results = ResultRows(reader: reader, head: head, cache: cache)
+        let fetch = try expanded(fetch, owner: owner, results, at: token.sequence)
+        let isNear = request.from < Self.deepPage && fetch.offset < Self.deepPage
+        let rows: ArraySlice<Int64>
+        let count: Int
+        if token.sequence == head.sequence, isNear, fetch.kind.isDecidedByEntity {
+            let window = FetchStore.Window(from: request.from, count: request.count)
+            guard let page = try reader.fetches.assetRows(fetch, window) else { throw CatalogError.notFound(fetch) }
+            rows = page[...]
+            count = try Self.count(fetch, head, reader, cache)
+        } else {
+            let array = try results.window(of: fetch, at: token.sequence)
+            rows = array.dropFirst(min(request.from, array.count)).prefix(request.count)
+            count = array.count
+        }
+        var page = FetchAssets.Result(token: token, count: count, assets: [])
+        try Self.addAbsent(to: &page, request, fetch, head, reader)
+        return Selection(page: page, rows: rows, results: results)
     }
 
     private func resolvedAssets(_ request: FetchAssets, _ owner: String) throws -> Fetch {
@@ -133,7 +175,8 @@ final class FetchEngine: Sendable {
         if !fetch.inTrash { page.trashed = try trashed(list, page.sequence, head, reader) }
     }
 
-    func objects(_ request: FetchObjects, owner: String = "") async throws -> FetchAssets.Result {
+    /// Returns the objects at some positions of a result.
+    func objects(_ request: FetchObjects, owner: String = "") async throws -> Reply {
         let fetch = try resolved(request.fetch, owner: owner)
         guard fetch.kind.entityClass == .asset else {
             throw FetchError.wrongKind(method: "fetch.objects", accepted: "kind assets")
@@ -143,17 +186,14 @@ final class FetchEngine: Sendable {
             let rows = ResultRows(reader: reader, head: head, cache: cache)
             let fetch = try self.expanded(fetch, owner: owner, rows, at: token.sequence)
             let array = try rows.window(of: fetch, at: token.sequence)
-            let page = try Set(request.at).sorted().map { index in
+            let selected = try Set(request.at).sorted().map { index in
                 guard index < array.count else {
                     throw FetchError.indexOutOfRange(index, count: array.count)
                 }
                 return array[array.startIndex + index]
             }
-            return FetchAssets.Result(
-                token: token,
-                count: array.count,
-                assets: try rows.assets(page, at: token.sequence)
-            )
+            let page = FetchAssets.Result(token: token, count: array.count, assets: [])
+            return try self.text(of: Selection(page: page, rows: selected[...], results: rows), request.form)
         }
     }
 

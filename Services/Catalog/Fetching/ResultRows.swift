@@ -74,14 +74,32 @@ struct ResultRows {
 
     /// Returns the assets of some rows as they were at a sequence, in the order of the rows.
     func assets(_ rows: [Int64], at moment: Int64) throws -> [Asset] {
+        var assets: [Asset] = []
+        assets.reserveCapacity(rows.count)
+        try each(rows, at: moment) { assets.append($0) }
+        return assets
+    }
+
+    /// Calls a closure with the assets of some rows as they were at a sequence, in the order of the rows.
+    ///
+    /// - Parameter form: the members that are wanted; others may be missing
+    func each(
+        _ rows: some Collection<Int64>,
+        at moment: Int64,
+        form: AssetTextForm = .full,
+        _ visit: (Asset) throws -> Void
+    ) throws {
+        guard moment < head.sequence else {
+            return try reader.assetReader(form).each(rows) { try visit($1) }
+        }
+        let rows = Array(rows)
         let present = try reader.assets.assets(rows)
-        guard moment < head.sequence else { return rows.compactMap { present[$0] } }
         let past = HistoricalState(reader: reader, moment: moment, head: head)
-        return try rows.map { row in
+        for row in rows {
             guard let id = try present[row]?.id ?? reader.assets.departed(row),
                 let asset = try past.earlier(id) ?? present[row]
             else { throw DamagedRow("row \(row) is in no record") }
-            return asset
+            try visit(asset)
         }
     }
 }

@@ -63,46 +63,46 @@ enum AssetRowMapping {
     /// Reads an asset without the parts that other tables hold: resources, keywords, memberships and metadata.
     ///
     /// - Throws: ``DamagedRow`` if a stored value is not valid
-    static func asset(_ row: Row) throws -> Asset {
+    static func asset(_ row: StatementColumns) throws -> Asset {
         var asset = Asset(
-            id: try identifier(row[1]),
-            revision: Revision(row[3]),
-            contentRevision: Revision(row[4])
+            id: try identifier(row.text(1)),
+            revision: Revision(row.int64(3)),
+            contentRevision: Revision(row.int64(4))
         )
-        asset.mediaType = try named(row[5])
-        asset.mediaSubtypes = MediaSubtypes(rawValue: row[6])
-        asset.playbackStyle = try named(row[7])
-        asset.playbackVariation = PlaybackVariation(rawValue: row[8]) ?? .none
-        asset.sourceType = try named(row[9])
-        asset.contentType = row[10]
-        asset.pixelWidth = row[11]
-        asset.pixelHeight = row[12]
-        asset.duration = row[13]
-        asset.creationDate = row[14]
-        asset.creationOffset = row[15]
-        asset.modificationDate = row[16]
-        asset.contentModificationDate = row[17]
-        asset.addedDate = row[18]
-        asset.trashedDate = row[19]
-        if let latitude: Double = row[20], let longitude: Double = row[21] {
-            asset.location = Location(latitude: latitude, longitude: longitude, altitude: row[22])
+        asset.mediaType = try mediaType(row.int(5))
+        asset.mediaSubtypes = MediaSubtypes(rawValue: row.int(6))
+        asset.playbackStyle = try playbackStyle(row.int(7))
+        asset.playbackVariation = PlaybackVariation(rawValue: row.text(8)) ?? .none
+        asset.sourceType = try sourceType(row.int(9))
+        asset.contentType = row.text(10)
+        asset.pixelWidth = row.int(11)
+        asset.pixelHeight = row.int(12)
+        asset.duration = row.int64(13)
+        asset.creationDate = row.optionalInt64(14)
+        asset.creationOffset = row.optionalInt(15)
+        asset.modificationDate = row.int64(16)
+        asset.contentModificationDate = row.int64(17)
+        asset.addedDate = row.int64(18)
+        asset.trashedDate = row.optionalInt64(19)
+        if let latitude = row.optionalDouble(20), let longitude = row.optionalDouble(21) {
+            asset.location = Location(latitude: latitude, longitude: longitude, altitude: row.optionalDouble(22))
         }
-        asset.isFavorite = row[23]
-        asset.isHidden = row[24]
-        asset.burstIdentifier = row[25]
-        asset.representsBurst = row[26]
-        asset.burstSelectionTypes = BurstSelectionTypes(rawValue: row[27])
-        asset.rating = row[28]
-        asset.caption = row[29]
-        asset.originalFilename = row[31]
-        asset.cameraMake = row[33]
-        asset.cameraModel = row[35]
-        asset.lensModel = row[37]
-        asset.adjustmentFormatIdentifier = row[39]
-        asset.adjustmentFormatVersion = row[40]
-        asset.adjustmentDate = row[41]
-        asset.sharpness = row[44]
-        asset.isRecentlyAdded = (row[42] as Int) & SmartAlbum.recentlyAdded.bit != 0
+        asset.isFavorite = row.flag(23)
+        asset.isHidden = row.flag(24)
+        asset.burstIdentifier = row.optionalText(25)
+        asset.representsBurst = row.flag(26)
+        asset.burstSelectionTypes = BurstSelectionTypes(rawValue: row.int(27))
+        asset.rating = row.int(28)
+        asset.caption = row.optionalText(29)
+        asset.originalFilename = row.optionalText(31)
+        asset.cameraMake = row.optionalText(33)
+        asset.cameraModel = row.optionalText(35)
+        asset.lensModel = row.optionalText(37)
+        asset.adjustmentFormatIdentifier = row.optionalText(39)
+        asset.adjustmentFormatVersion = row.optionalText(40)
+        asset.adjustmentDate = row.optionalInt64(41)
+        asset.sharpness = row.optionalDouble(44)
+        asset.isRecentlyAdded = row.int(42) & SmartAlbum.recentlyAdded.bit != 0
         let marks = marks(row)
         asset.hasOnlyModificationDate = marks.contains(.hasOnlyModificationDate)
         asset.isCreationOffsetDerived = marks.contains(.isCreationOffsetDerived)
@@ -122,7 +122,7 @@ enum AssetRowMapping {
         var condition: String { "((a.marks & \(rawValue)) <> 0)" }
     }
 
-    static func marks(_ row: Row) -> Marks { Marks(rawValue: row[45]) }
+    static func marks(_ row: StatementColumns) -> Marks { Marks(rawValue: row.int(45)) }
 
     static func identifier(_ text: String) throws -> ObjectID {
         guard let id = ObjectID(text) else { throw DamagedRow("\(text.prefix(64)) is not an identifier") }
@@ -134,9 +134,31 @@ enum AssetRowMapping {
         return name
     }
 
+    private static let mediaType = NumberedNames<MediaType>()
+    private static let playbackStyle = NumberedNames<PlaybackStyle>()
+    private static let sourceType = NumberedNames<SourceType>()
+    static let resourceType = NumberedNames<ResourceType>()
+
     static func orderKey(_ text: String) throws -> OrderKey {
         guard let key = OrderKey(text) else { throw DamagedRow("\(text.prefix(64)) is not an order key") }
         return key
+    }
+}
+
+/// The cases of an enumeration by their numbers, for columns that every asset has.
+struct NumberedNames<Name: NumberedName> {
+    private let names: [Name?]
+
+    init() {
+        let numbers = Name.allCases.map(\.number)
+        names = (0...(numbers.max() ?? 0)).map { Name(number: $0) }
+    }
+
+    func callAsFunction(_ number: Int) throws -> Name {
+        guard names.indices.contains(number), let name = names[number] else {
+            throw DamagedRow("\(number) is not a \(Name.self)")
+        }
+        return name
     }
 }
 

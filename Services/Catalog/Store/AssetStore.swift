@@ -16,17 +16,8 @@ struct AssetStore {
     // MARK: Reading
 
     func asset(_ id: ObjectID) throws -> Asset? {
-        let statement = try database.cachedStatement(
-            sql: "SELECT \(AssetRowMapping.selection) FROM asset a WHERE a.id = ?"
-        )
-        guard let row = try Row.fetchOne(statement, arguments: [id.text]) else { return nil }
-        let number: Int64 = row[0]
-        var assets = [number: try AssetRowMapping.asset(row)]
-        try addParts(to: &assets, "= ?", [number])
-        if AssetRowMapping.marks(row).contains(.hasMetadata) {
-            try MetadataStore(database: database).add(to: &assets, [number])
-        }
-        return assets[number]
+        guard let row = try rowNumber(of: id) else { return nil }
+        return try assets([row])[row]
     }
 
     func rowNumber(of id: ObjectID) throws -> Int64? {
@@ -36,62 +27,10 @@ struct AssetStore {
 
     /// Returns whole assets by row number; row numbers that do not exist are left out.
     func assets(_ rows: [Int64]) throws -> [Int64: Asset] {
-        // A JSON list is one bound value, so that the same prepared statement serves any number of rows.
-        let list = "[" + rows.map(String.init).joined(separator: ",") + "]"
         var assets: [Int64: Asset] = [:]
         assets.reserveCapacity(rows.count)
-        var described: [Int64] = []
-        try each(
-            "SELECT \(AssetRowMapping.selection) FROM asset a WHERE a.row IN (SELECT value FROM json_each(?))",
-            [list]
-        ) { row in
-            assets[row[0]] = try AssetRowMapping.asset(row)
-            if AssetRowMapping.marks(row).contains(.hasMetadata) { described.append(row[0]) }
-        }
-        try addParts(to: &assets, "IN (SELECT value FROM json_each(?))", [list])
-        try MetadataStore(database: database).add(to: &assets, described)
+        try AssetReader(database: database).each(rows) { row, asset in assets[row] = asset }
         return assets
-    }
-
-    /// Adds resources, keywords and memberships, which other tables hold, for the rows that `among` selects.
-    private func addParts(to assets: inout [Int64: Asset], _ among: String, _ list: StatementArguments) throws {
-        try each(
-            """
-            SELECT asset, type, digest, size, content_type, original_filename, pixel_width, pixel_height, damage,
-                duration
-            FROM resource WHERE asset \(among) ORDER BY asset, position
-            """,
-            list
-        ) { row in
-            let resource = AssetResource(
-                type: try AssetRowMapping.named(row[1]),
-                digest: (row[2] as Data).hexadecimal,
-                size: row[3],
-                contentType: row[4],
-                originalFilename: row[5],
-                pixelWidth: row[6],
-                pixelHeight: row[7],
-                duration: row[9],
-                damage: row[8]
-            )
-            assets[row[0]]?.resources.append(resource)
-        }
-        try each("SELECT asset, text FROM keyword WHERE asset \(among) ORDER BY asset, position", list) { row in
-            assets[row[0]]?.keywords.append(row[1])
-        }
-        try each(
-            """
-            SELECT m.asset, c.id, m.order_key FROM membership m JOIN collection c ON c.row = m.collection
-            WHERE m.asset \(among) ORDER BY m.asset, m.collection
-            """,
-            list
-        ) { row in
-            let membership = Membership(
-                collection: try AssetRowMapping.identifier(row[1]),
-                key: try AssetRowMapping.orderKey(row[2])
-            )
-            assets[row[0]]?.memberships.append(membership)
-        }
     }
 
     private func each(_ sql: String, _ list: StatementArguments, _ visit: (Row) throws -> Void) throws {

@@ -47,6 +47,8 @@ struct FetchKeyStore {
         return keys
     }
 
+    private static let sortable = AssetTextForm(members: ["metadata"])
+
     private func keys(of rows: [Int64], _ fetch: Fetch, _ source: FetchKind.AssetSource) throws -> [Int64: ResultKey] {
         let list = "[" + rows.map(String.init).joined(separator: ",") + "]"
         let among = "IN (SELECT value FROM json_each(?))"
@@ -66,9 +68,12 @@ struct FetchKeyStore {
                 """
             return try keys(sql, [collection, list], fetch)
         default:
-            // A text column may not return its text unchanged, so these keys come from whole entities.
-            let assets = try AssetStore(database: database).assets(rows)
-            return assets.mapValues { fetch.resultKey(of: $0) }
+            // A text column may not return its text unchanged, so these keys come from the assets; nothing is sorted by
+            // files, keywords or albums.
+            var keys: [Int64: ResultKey] = [:]
+            keys.reserveCapacity(rows.count)
+            try AssetReader(database: database, form: Self.sortable).each(rows) { keys[$0] = fetch.resultKey(of: $1) }
+            return keys
         }
     }
 

@@ -14,6 +14,11 @@ struct LibraryReader {
     var fetchKeys: FetchKeyStore { FetchKeyStore(database: database) }
     var history: HistoryStore { HistoryStore(database: database) }
     var assets: AssetStore { AssetStore(database: database) }
+    /// Returns the reader of many assets.
+    ///
+    /// - Parameter form: the members that are wanted
+    func assetReader(_ form: AssetTextForm) -> AssetReader { AssetReader(database: database, form: form) }
+
     var metadata: MetadataStore { MetadataStore(database: database) }
     var collections: CollectionStore { CollectionStore(database: database) }
     var edits: EditStore { EditStore(database: database) }

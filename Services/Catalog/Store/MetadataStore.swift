@@ -55,36 +55,37 @@ struct MetadataStore {
 
     private static let selection = "SELECT asset, " + columns.map(\.name).joined(separator: ", ") + " FROM metadata "
 
-    /// Adds the metadata of assets, of which each has some.
-    func add(to assets: inout [Int64: Asset], _ rows: [Int64]) throws {
-        guard !rows.isEmpty else { return }
-        let list = "[" + rows.map(String.init).joined(separator: ",") + "]"
-        let sql = Self.selection + "WHERE asset IN (SELECT value FROM json_each(?))"
-        let found = try Row.fetchCursor(try database.cachedStatement(sql: sql), arguments: [list])
-        while let row = try found.next() { assets[row[0]]?.metadata = try Self.metadata(row) }
+    /// Returns the metadata of a row; nil if it has none.
+    func metadata(of row: Int64) throws -> AssetMetadata? {
+        let cursor = try StatementCursor(
+            try database.cachedStatement(sql: Self.selection + "WHERE asset = ?"),
+            [row]
+        )
+        return try cursor.next() ? try Self.metadata(cursor.columns) : nil
     }
 
-    private static func metadata(_ row: Row) throws -> AssetMetadata {
+    private static func metadata(_ row: StatementColumns) throws -> AssetMetadata {
         var metadata = AssetMetadata()
-        metadata.aperture = row[1]
-        metadata.exposureTime = row[2]
-        metadata.iso = row[3]
-        metadata.focalLength = row[4]
-        metadata.focalLengthIn35mm = row[5]
-        metadata.flash = try (row[6] as Int?).map(AssetRowMapping.named)
-        metadata.imageDirection = row[7]
-        metadata.title = row[8]
-        metadata.headline = row[9]
-        metadata.copyright = row[10]
-        metadata.creator = row[11]
-        metadata.credit = row[12]
-        metadata.city = row[13]
-        metadata.state = row[14]
-        metadata.country = row[15]
-        metadata.label = row[16]
-        metadata.software = row[17]
-        metadata.hierarchicalKeywords = try json(row[18])?.arrayValue?.compactMap(\.stringValue) ?? []
-        metadata.persons = try (json(row[19])?.arrayValue ?? []).map { try Person(json: $0) }
+        metadata.aperture = row.optionalDouble(1)
+        metadata.exposureTime = row.optionalDouble(2)
+        metadata.iso = row.optionalInt(3)
+        metadata.focalLength = row.optionalDouble(4)
+        metadata.focalLengthIn35mm = row.optionalInt(5)
+        metadata.flash = try row.optionalInt(6).map(AssetRowMapping.named)
+        metadata.imageDirection = row.optionalDouble(7)
+        metadata.title = row.optionalText(8)
+        metadata.headline = row.optionalText(9)
+        metadata.copyright = row.optionalText(10)
+        metadata.creator = row.optionalText(11)
+        metadata.credit = row.optionalText(12)
+        metadata.city = row.optionalText(13)
+        metadata.state = row.optionalText(14)
+        metadata.country = row.optionalText(15)
+        metadata.label = row.optionalText(16)
+        metadata.software = row.optionalText(17)
+        metadata.hierarchicalKeywords =
+            try json(row.optionalText(18))?.arrayValue?.compactMap(\.stringValue) ?? []
+        metadata.persons = try (json(row.optionalText(19))?.arrayValue ?? []).map { try Person(json: $0) }
         return metadata
     }
 

@@ -1,0 +1,115 @@
+import GRDB
+import PhotoModel
+
+/// Reads many assets at once, in a given order, within one read of the database.
+///
+/// An asset is a row of `asset` and rows of three other tables. A cursor on each table walks over the same list of row
+/// numbers, and the four meet at each position of the list; nothing is collected on the way.
+struct AssetReader {
+    let database: Database
+    /// The members that are wanted; tables that none of them needs are not read.
+    var form = AssetTextForm.full
+
+    private static let (assetRows, resourceRows, keywordRows, membershipRows) = (
+        """
+        SELECT \(AssetRowMapping.selection), e.key FROM json_each(?) e CROSS JOIN asset a ON a.row = e.value
+        """,
+        """
+        SELECT e.key, r.type, r.digest, r.size, r.content_type, r.original_filename, r.pixel_width, r.pixel_height,
+            r.damage, r.duration
+        FROM json_each(?) e CROSS JOIN resource r ON r.asset = e.value
+        """,
+        "SELECT e.key, k.text FROM json_each(?) e CROSS JOIN keyword k ON k.asset = e.value",
+        """
+        SELECT e.key, c.id, m.order_key
+        FROM json_each(?) e CROSS JOIN membership m INDEXED BY membership_asset ON m.asset = e.value
+            CROSS JOIN collection c ON c.row = m.collection
+        """
+    )
+    private static let keyColumn = Int32(AssetRowMapping.columns.count + 1)
+
+    /// Calls a closure with each asset in the order of the row numbers; those that do not exist are left out.
+    func each(_ rows: some Collection<Int64>, _ visit: (Int64, Asset) throws -> Void) throws {
+        let list = Self.list(rows)
+        let assets = try cursor(Self.assetRows, list)
+        var resources = try form.hasResources ? Parts(cursor(Self.resourceRows, list)) : nil
+        var keywords = try form.hasKeywords ? Parts(cursor(Self.keywordRows, list)) : nil
+        var memberships = try form.hasMemberships ? Parts(cursor(Self.membershipRows, list)) : nil
+        while try assets.next() {
+            var asset = try AssetRowMapping.asset(assets.columns)
+            let position = assets.columns.int64(Self.keyColumn)
+            try resources?.each(at: position) { asset.resources.append(try Self.resource($0)) }
+            try keywords?.each(at: position) { asset.keywords.append($0.text(1)) }
+            try memberships?.each(at: position) { asset.memberships.append(try Self.membership($0)) }
+            let row = assets.columns.int64(0)
+            if form.hasMetadata, AssetRowMapping.marks(assets.columns).contains(.hasMetadata) {
+                asset.metadata = try MetadataStore(database: database).metadata(of: row)
+            }
+            try visit(row, asset)
+        }
+        guard resources?.isAtEnd != false, keywords?.isAtEnd != false, memberships?.isAtEnd != false else {
+            throw DamagedRow("a resource, a keyword or a membership has no asset")
+        }
+    }
+
+    /// Returns a JSON list, which is one bound value: the same prepared statement serves any number of rows.
+    private static func list(_ rows: some Collection<Int64>) -> String {
+        var list = "["
+        list.reserveCapacity(rows.count * 8 + 2)
+        for row in rows {
+            if list.utf8.count > 1 { list += "," }
+            list += String(row)
+        }
+        return list + "]"
+    }
+
+    private func cursor(_ sql: String, _ list: String) throws -> StatementCursor {
+        try StatementCursor(try database.cachedStatement(sql: sql), [list])
+    }
+
+    private static func resource(_ row: StatementColumns) throws -> AssetResource {
+        AssetResource(
+            type: try AssetRowMapping.resourceType(row.int(1)),
+            digest: row.hexadecimal(2),
+            size: row.int64(3),
+            contentType: row.text(4),
+            originalFilename: row.optionalText(5),
+            pixelWidth: row.int(6),
+            pixelHeight: row.int(7),
+            duration: row.optionalInt64(9),
+            damage: row.optionalText(8)
+        )
+    }
+
+    private static func membership(_ row: StatementColumns) throws -> Membership {
+        Membership(
+            collection: try AssetRowMapping.identifier(row.text(1)),
+            key: try AssetRowMapping.orderKey(row.text(2))
+        )
+    }
+}
+
+/// The rows of another table that belong to the assets, in the order of the assets: the first column is the position of
+/// the asset.
+private struct Parts {
+    private let cursor: StatementCursor
+    /// The position of the current row; nil at the end.
+    private var position: Int64?
+
+    init(_ cursor: StatementCursor) throws {
+        self.cursor = cursor
+        try advance()
+    }
+
+    var isAtEnd: Bool { position == nil }
+
+    private mutating func advance() throws { position = try cursor.next() ? cursor.columns.int64(0) : nil }
+
+    /// Calls a closure with each row of the asset at a position.
+    mutating func each(at wanted: Int64, _ visit: (StatementColumns) throws -> Void) throws {
+        while position == wanted {
+            try visit(cursor.columns)
+            try advance()
+        }
+    }
+}

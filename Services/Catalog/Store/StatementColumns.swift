@@ -1,0 +1,61 @@
+import Basics
+import GRDB
+import GRDBSQLite
+
+/// The columns of a statement's current row, by index from 0, read straight from SQLite: a page reads fifty columns of
+/// each of a thousand rows, and a value in between costs more than the column.
+///
+/// The types are those of the schema, whose tables are STRICT: a column holds its own type or NULL.
+struct StatementColumns {
+    private let statement: OpaquePointer
+
+    /// - Parameter statement: executed by the caller's cursor, which stands on a row whenever a column is read
+    init(_ statement: Statement) { self.statement = statement.sqliteStatement }
+
+    func isNull(_ index: Int32) -> Bool { sqlite3_column_type(statement, index) == SQLITE_NULL }
+
+    /// 0 for NULL.
+    func int64(_ index: Int32) -> Int64 { sqlite3_column_int64(statement, index) }
+
+    func int(_ index: Int32) -> Int { Int(truncatingIfNeeded: int64(index)) }
+
+    func flag(_ index: Int32) -> Bool { int64(index) != 0 }
+
+    /// The empty text for NULL.
+    func text(_ index: Int32) -> String {
+        guard let start = sqlite3_column_text(statement, index) else { return "" }
+        let count = Int(sqlite3_column_bytes(statement, index))
+        return String(decoding: UnsafeBufferPointer(start: start, count: count), as: UTF8.self)
+    }
+
+    /// The bytes of a BLOB as hexadecimal text.
+    func hexadecimal(_ index: Int32) -> String {
+        guard let start = sqlite3_column_blob(statement, index) else { return "" }
+        let bytes = UnsafeRawBufferPointer(start: start, count: Int(sqlite3_column_bytes(statement, index)))
+        return bytes.hexadecimal
+    }
+
+    func optionalInt64(_ index: Int32) -> Int64? { isNull(index) ? nil : int64(index) }
+
+    func optionalInt(_ index: Int32) -> Int? { isNull(index) ? nil : int(index) }
+
+    func optionalDouble(_ index: Int32) -> Double? {
+        isNull(index) ? nil : sqlite3_column_double(statement, index)
+    }
+
+    func optionalText(_ index: Int32) -> String? { isNull(index) ? nil : text(index) }
+}
+
+/// A statement that is being executed, and the columns of its current row.
+struct StatementCursor {
+    let columns: StatementColumns
+    private let rows: RowCursor
+
+    init(_ statement: Statement, _ arguments: StatementArguments) throws {
+        rows = try Row.fetchCursor(statement, arguments: arguments)
+        columns = StatementColumns(statement)
+    }
+
+    /// Moves to the next row; false at the end.
+    func next() throws -> Bool { try rows.next() != nil }
+}

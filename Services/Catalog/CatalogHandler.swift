@@ -36,6 +36,11 @@ struct CatalogHandler: RequestHandler {
         }
     }
 
+    /// Answers `health` at once.
+    func replyAtOnce(to request: IncomingRequest, _ context: RequestContext) -> Reply? {
+        state.replyAtOnce(to: request)
+    }
+
     private func answer(
         _ request: CatalogRequest,
         _ context: RequestContext

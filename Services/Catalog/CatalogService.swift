@@ -161,9 +161,12 @@ struct CatalogService: RunnableService {
                 now: environment.now
             ),
             collector: collector,
-            state: ServiceState(Self.name, methods: CatalogRequest.methods, metrics: metrics) {
-                ([writer.problem].compactMap { $0 }, tail.head)
-            },
+            state: ServiceState(
+                Self.name,
+                methods: CatalogRequest.methods,
+                metrics: metrics,
+                conditionNow: { ([writer.problem].compactMap { $0 }, tail.head) }
+            ),
             logger: logger
         )
         let thread = try PollThread(name: "catalog")

@@ -1,5 +1,6 @@
 public import Contracts
 public import JSONValue
+public import Messaging
 
 /// The results of a service's `rpc.discover`, `health` and `metrics`.
 public struct ServiceState: Sendable {
@@ -11,6 +12,8 @@ public struct ServiceState: Sendable {
     private let name: ServiceName
     private let metrics: Metrics
     private let condition: @Sendable () async -> Condition
+    /// The condition without waiting; nil if it has to be asked for elsewhere.
+    private let conditionNow: (@Sendable () -> Condition)?
 
     /// - Parameters:
     ///   - methods: descriptions of the service's methods
@@ -25,18 +28,44 @@ public struct ServiceState: Sendable {
         self.name = name
         self.metrics = metrics
         self.condition = condition
+        conditionNow = nil
+        document = openRPCDocument(service: name.rawValue, version: ServiceVersion.current, methods: methods)
+    }
+
+    /// Makes the state of a service whose condition is known without waiting.
+    ///
+    /// - Parameter conditionNow: called for each `health` request, on the poll thread; it must not block
+    public init(
+        _ name: ServiceName,
+        methods: [MethodDescription],
+        metrics: Metrics,
+        conditionNow: @escaping @Sendable () -> Condition
+    ) {
+        self.name = name
+        self.metrics = metrics
+        self.condition = conditionNow
+        self.conditionNow = conditionNow
         document = openRPCDocument(service: name.rawValue, version: ServiceVersion.current, methods: methods)
     }
 
     /// Returns the health of the service: it is healthy if it has no problems.
-    public func health() async -> Health.Result {
-        let (problems, sequence) = await condition()
-        return Health.Result(
+    public func health() async -> Health.Result { health(await condition()) }
+
+    /// Returns the reply to a `health` request that needs no waiting; nil for all others.
+    public func replyAtOnce(to request: IncomingRequest) -> Reply? {
+        guard request.method == Health.method, request.params.objectValue?.isEmpty == true,
+            let conditionNow
+        else { return nil }
+        return Reply(health(conditionNow()).json)
+    }
+
+    private func health(_ condition: Condition) -> Health.Result {
+        Health.Result(
             service: name.rawValue,
             version: ServiceVersion.current,
-            isHealthy: problems.isEmpty,
-            problems: problems,
-            sequence: sequence
+            isHealthy: condition.problems.isEmpty,
+            problems: condition.problems,
+            sequence: condition.sequence
         )
     }
 

@@ -36,7 +36,7 @@ private struct PollClient: Sendable {
     let wakeup: PollWakeup
     let handles: PollHandles
     /// Polls the owner once, on the thread; `nil` if the owner was deallocated.
-    let poll: @Sendable () -> PollInterest?
+    let poll: @Sendable (_ hasEvents: Bool) -> PollInterest?
     /// Asks the owner to close, when the thread closes everything.
     let close: @Sendable () -> Void
     /// Closes the sockets after the owner was removed; runs on the poll thread, regardless of which thread released the
@@ -130,7 +130,9 @@ final class PollLoop: Sendable {
         let client = PollClient(
             wakeup: wakeup,
             handles: holder.handles,
-            poll: { [weak owner] in owner.map { owner in owner.assumeIsolated { $0.poll() } } },
+            poll: { [weak owner] hasEvents in
+                owner.map { owner in owner.assumeIsolated { $0.poll(hasEvents: hasEvents) } }
+            },
             close: { [weak owner] in owner?.assumeIsolated { $0.closeNow() } },
             closeSocket: { holder.close() }
         )
@@ -170,24 +172,32 @@ final class PollLoop: Sendable {
         var interest = PollInterest()
         var wakeAt: Int64?
         var isReady = false
+        /// True if the monitor has events, or was never read: libzmq signals nothing before the first read.
+        var hasEvents = true
+        /// True if the socket was used since it was last asked whether it is ready.
+        var wasUsed = true
     }
 
     private func run() {
         thread.store(pthread_self(), ordering: .relaxed)
         var registrations: [Registration] = []
-        var items: [zmq_pollitem_t] = []
+        var descriptors: [pollfd] = []
         while true {
-            runJobs()
+            // Actors may use their sockets in jobs.
+            if runJobs() { for index in registrations.indices { registrations[index].wasUsed = true } }
             guard register(&registrations) else { return }
-            wait(&registrations, &items)
+            wait(&registrations, &descriptors)
             let now = MonotonicClock.system.nowMicroseconds()
             for index in registrations.indices {
                 let isDue = registrations[index].wakeAt.map { $0 <= now } ?? false
                 let wasSignaled = registrations[index].client.wakeup.clear()
                 guard registrations[index].isReady || registrations[index].interest.hasMoreWork || isDue || wasSignaled
                 else { continue }
-                if let interest = registrations[index].client.poll() {
+                registrations[index].wasUsed = true
+                if let interest = registrations[index].client.poll(registrations[index].hasEvents) {
                     registrations[index].interest = interest
+                    // An owner that does not receive yet has not read them.
+                    if interest.wantsInput { registrations[index].hasEvents = false }
                     registrations[index].wakeAt = interest.wakeAfter.map { now.addingClamped(max($0, 0)) }
                 } else {
                     registrations[index].interest = PollInterest(wantsInput: false)
@@ -197,14 +207,16 @@ final class PollLoop: Sendable {
         }
     }
 
-    private func runJobs() {
+    /// - Returns: true if there were any
+    private func runJobs() -> Bool {
         let (jobs, executor) = shared.withLock { shared in
-            defer { shared.jobs.removeAll(keepingCapacity: true) }
+            defer { if !shared.jobs.isEmpty { shared.jobs = [] } }
             return (shared.jobs, shared.executor)
         }
         // A job retains its actor, and the actor its executor.
-        guard let executor else { return }
+        guard !jobs.isEmpty, let executor else { return false }
         for job in jobs { job.runSynchronously(on: executor.asUnownedSerialExecutor()) }
+        return true
     }
 
     /// Applies registrations and removals; returns `false` if the thread must end.
@@ -235,41 +247,49 @@ final class PollLoop: Sendable {
         return !isStopped
     }
 
-    private func wait(_ registrations: inout [Registration], _ items: inout [zmq_pollitem_t]) {
-        items.removeAll(keepingCapacity: true)
-        items.append(zmq_pollitem_t(socket: nil, fd: wakeup.descriptor, events: Int16(ZMQ_POLLIN), revents: 0))
-        var nearest: Int64 = 1_000_000
+    private func wait(_ registrations: inout [Registration], _ descriptors: inout [pollfd]) {
+        func item(_ descriptor: Int32) -> pollfd { pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0) }
+        descriptors.removeAll(keepingCapacity: true)
+        descriptors.append(item(wakeup.descriptor))
+        var nearest = Self.longestWait
         let now = MonotonicClock.system.nowMicroseconds()
-        for registration in registrations {
-            let events =
-                (registration.interest.wantsInput ? ZMQ_POLLIN : 0)
-                | (registration.interest.wantsOutput ? ZMQ_POLLOUT : 0)
-            items.append(
-                zmq_pollitem_t(socket: registration.client.handles.socket, fd: 0, events: Int16(events), revents: 0)
-            )
-            if let monitor = registration.client.handles.monitor {
-                items.append(zmq_pollitem_t(socket: monitor, fd: 0, events: Int16(ZMQ_POLLIN), revents: 0))
+        for index in registrations.indices {
+            let client = registrations[index].client
+            if registrations[index].wasUsed {
+                registrations[index].wasUsed = false
+                registrations[index].isReady = client.handles.isReady(for: registrations[index].interest)
             }
-            if let wakeAt = registration.wakeAt { nearest = min(nearest, max(0, wakeAt - now)) }
-            if registration.interest.hasMoreWork { nearest = 0 }
+            descriptors.append(item(client.handles.descriptor))
+            descriptors.append(item(client.handles.monitorDescriptor))
+            if registrations[index].isReady || registrations[index].interest.hasMoreWork { nearest = 0 }
+            if let wakeAt = registrations[index].wakeAt { nearest = min(nearest, max(0, wakeAt - now)) }
         }
         isAwake.store(false, ordering: .sequentiallyConsistent)
         let isBusy = shared.withLock(\.isBusy)
         let isSignaled = registrations.contains { $0.client.wakeup.isSignaled.load(ordering: .sequentiallyConsistent) }
         if isBusy || isSignaled { nearest = 0 }
-        // Wait at most a second: libzmq does some of its own work only when an idle socket is used (#4286).
-        let milliseconds = nearest == 0 ? 0 : Int((nearest + 999) / 1000)
-        let count = zmq_poll(&items, Int32(items.count), milliseconds)
+        let count = poll(&descriptors, nfds_t(descriptors.count), Int32((nearest + 999) / 1000))
         isAwake.store(true, ordering: .sequentiallyConsistent)
-        if items[0].revents != 0 { wakeup.clear() }
-        var position = 1
+        // After a wait without events every socket is used once: see longestWait.
+        guard count > 0 else {
+            if nearest > 0 { for index in registrations.indices { registrations[index].wasUsed = true } }
+            return
+        }
+        if descriptors[0].revents != 0 { wakeup.clear() }
         for index in registrations.indices {
-            registrations[index].isReady = count > 0 && items[position].revents != 0
-            position += 1
-            if registrations[index].client.handles.monitor != nil {
-                if count > 0, items[position].revents != 0 { registrations[index].isReady = true }
-                position += 1
+            if descriptors[2 * index + 1].revents != 0 {
+                // A socket whose owner waits for neither is asked before the next wait, which resets its descriptor.
+                registrations[index].wasUsed = true
+                let interest = registrations[index].interest
+                if interest.wantsInput || interest.wantsOutput { registrations[index].isReady = true }
+            }
+            if descriptors[2 * index + 2].revents != 0 {
+                registrations[index].hasEvents = true
+                registrations[index].isReady = true
             }
         }
     }
+
+    /// The longest wait in microseconds: libzmq does some of its own work only when an idle socket is used (#4286).
+    private static let longestWait: Int64 = 1_000_000
 }

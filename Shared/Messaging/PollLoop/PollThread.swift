@@ -2,7 +2,7 @@ import Glibc
 
 /// A thread that owns ZeroMQ sockets, and the executor of the actors that use them.
 ///
-/// It waits in `zmq_poll` for all its sockets and one eventfd; jobs of its actors, messages to send and timers wake it.
+/// It waits in `poll` for the descriptors of all its sockets and one eventfd; jobs of its actors, messages to send and timers wake it.
 /// Code on it must not block. It lives as long as this object and the actors on it.
 public final class PollThread: SerialExecutor, Sendable {
     let loop: PollLoop

@@ -132,11 +132,11 @@ public actor Publisher: SocketOwner {
         queue.close()
     }
 
-    func poll() -> PollInterest {
+    func poll(hasEvents: Bool) -> PollInterest {
         guard socketBox.socket != nil else { return PollInterest(wantsInput: false) }
         if queue.consumeRestart() { disconnectAll() }
         if isAway { isAway = socketBox.socket?.socket.rebind(boundAddress) != true }
-        readEvents()
+        if hasEvents { readEvents() }
         let isWaiting = !sendLeaving()
         var wakeAfter = isAway ? Self.rebindPause : nil
         if isWaiting { wakeAfter = Self.fullPause }
@@ -221,7 +221,7 @@ public actor Publisher: SocketOwner {
 
     /// Reads subscriptions in every pass: an XPUB that is not read queues what peers send without a limit.
     private func readSubscriptions() -> Bool {
-        for _ in 0..<limits.receiveBudget {
+        for index in 0..<limits.receiveBudget {
             guard
                 let message = socketBox.socket?.socket.receive(
                     maxFrames: 1,
@@ -229,6 +229,8 @@ public actor Publisher: SocketOwner {
                     wantsPeer: true
                 )
             else { return false }
+            // So that the topics of a descriptor's new owner are never attributed to its previous one.
+            if index == 0 { readEvents() }
             guard message.violation == nil, let frame = message.frames.first, let kind = frame.first, kind <= 1 else {
                 counts.unrecognized += 1
                 continue

@@ -128,9 +128,9 @@ public actor Subscriber: SocketOwner {
         eventSink.finish()
     }
 
-    func poll() -> PollInterest {
+    func poll(hasEvents: Bool) -> PollInterest {
         guard socketBox.socket != nil else { return PollInterest(wantsInput: false) }
-        for event in socketBox.socket?.events() ?? [] {
+        for event in hasEvents ? socketBox.socket?.events() ?? [] : [] {
             switch event {
             case .ready:
                 counts.connections += 1

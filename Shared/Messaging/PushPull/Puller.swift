@@ -80,7 +80,7 @@ public actor Puller: SocketOwner {
         return curveIdentity.map { thread.context.authenticator.isAdmitted($0, to: domain) } ?? false
     }
 
-    func poll() -> PollInterest {
+    func poll(hasEvents: Bool) -> PollInterest {
         guard socketBox.socket != nil else { return PollInterest(wantsInput: false) }
         for _ in 0..<limits.receiveBudget {
             guard !inbox.isFull() else { return PollInterest(wantsInput: false) }

@@ -104,7 +104,7 @@ public actor Pusher: SocketOwner {
         return false
     }
 
-    func poll() -> PollInterest {
+    func poll(hasEvents: Bool) -> PollInterest {
         guard socketBox.socket != nil else { return PollInterest(wantsInput: false) }
         sendArriving()
         return PollInterest(wantsOutput: flush())

@@ -14,9 +14,9 @@ extension RequestClient {
         for call in ended { call.inbox.finish(.connectionLost("the client was closed")) }
     }
 
-    func poll() -> PollInterest {
+    func poll(hasEvents: Bool) -> PollInterest {
         guard socketBox.socket != nil else { return PollInterest(wantsInput: false) }
-        for event in socketBox.socket?.events() ?? [] { handle(event) }
+        if hasEvents { for event in socketBox.socket?.events() ?? [] { handle(event) } }
         for command in outbox.drain() { handle(command) }
         let hasMoreWork = receive(budget: limits.receiveBudget)
         expire()

@@ -6,7 +6,7 @@ extension RequestServer {
     /// Receives and handles messages, up to the budget.
     ///
     /// - Returns: whether there may be more.
-    func receive() -> Bool {
+    func receive(hasEvents: Bool) -> Bool {
         guard socketBox.socket != nil else { return false }
         var batch: [IncomingMessage] = []
         var bytes = 0
@@ -15,7 +15,8 @@ extension RequestServer {
                 maxFrames: limits.maxFrames + 2,
                 maxBytes: limits.maxMessageBytes + 512,
                 leadingFrames: 1,
-                wantsPeer: true
+                wantsPeer: true,
+                knowsPeer: { state.connections.byRouting[$0]?.descriptor == $1 }
             )
         {
             bytes += message.totalBytes
@@ -23,7 +24,7 @@ extension RequestServer {
         }
         // Events are read after the messages, so that messages of a descriptor's new owner are never attributed to its
         // previous one.
-        for event in socketBox.socket?.events() ?? [] { handle(event) }
+        if hasEvents || !batch.isEmpty { for event in socketBox.socket?.events() ?? [] { handle(event) } }
         state.metrics.bytesIn += bytes
         for message in batch { handle(message) }
         return batch.count == limits.receiveBudget || bytes >= limits.receiveBudgetBytes
@@ -83,8 +84,7 @@ extension RequestServer {
                 return
             }
             let semaphores = [request.recipient.connection.outboxSemaphore, outboxSemaphore]
-            let open = state.open(request, semaphores: semaphores)
-            work.append(RequestExecution(request: open, handler: handler, outbox: outbox))
+            start(state.open(request, semaphores: semaphores))
         }
     }
 

@@ -25,14 +25,15 @@ public actor RequestServer: SocketOwner {
 
     let socketBox: SocketBox<MonitoredSocket>
     var state: RequestServerStateMachine
+    /// Messages of this pass. They are passed to libzmq together, so that its I/O thread is woken once for all of them
+    /// and writes those to one peer with one system call.
+    private var leaving: [(message: OutgoingMessage, connection: Connection)] = []
     /// Connections with messages that libzmq did not accept, and when to retry.
     var blocked: Set<ConnectionID> = []
     var blockedPause: Int64 = 0
     var blockedUntil: Int64 = 0
     /// The tasks of the running requests.
     var tasks: [ObjectIdentifier: Task<Void, Never>] = [:]
-    /// Requests accepted but not yet started.
-    var work: [RequestExecution] = []
     var workWaiter: CheckedContinuation<Void, Never>?
 
     /// The bound address, with the actual port if the given one left it open.
@@ -114,15 +115,17 @@ public actor RequestServer: SocketOwner {
     }
 
     /// Runs one pass of the poll loop.
-    func poll() -> PollInterest {
+    func poll(hasEvents: Bool) -> PollInterest {
         var poll = PollInterest()
         for event in outbox.drain() { perform(event) }
         openWaiting()
-        if isReceiving { poll.hasMoreWork = receive() }
+        if isReceiving { poll.hasMoreWork = receive(hasEvents: hasEvents) }
+        sendLeaving()
         retryBlocked()
         checkTime()
+        sendLeaving()
         if state.mayOpenWaiting { poll.hasMoreWork = true }
-        startNextRequests()
+        resumeServing()
         poll.wantsInput = isReceiving
         poll.wakeAfter = nextWake()
         return poll
@@ -138,10 +141,11 @@ public actor RequestServer: SocketOwner {
     /// Closes the socket and ends every request; called last, or when the poll thread ends.
     func closeNow() {
         guard state.stage != .closed else { return }
+        sendLeaving()
         for connection in state.close() { end(connection, .stopping) }
         thread.loop.remove(wakeup)
         socketBox.close()
-        startNextRequests()
+        resumeServing()
     }
 }
 
@@ -161,39 +165,29 @@ extension RequestServer {
     }
 
     private func serve() async {
-        while let batch = await nextBatch() {
-            for execution in batch {
-                let task = Task { @concurrent in await execution.run() }
-                tasks[ObjectIdentifier(execution.request)] = task
-                execution.request.signal.attach(task)
-            }
-        }
+        while state.expectsWork { await waitForWork() }
         for task in tasks.values { await task.value }
         guard state.flush(at: clock.nowMicroseconds()) else { return }
         wakeup.signal()
         while case .flushing = state.stage { await waitForWork() }
     }
 
-    /// Returns the next requests to execute; `nil` if there will be no more.
-    private func nextBatch() async -> [RequestExecution]? {
-        while true {
-            if !work.isEmpty {
-                defer { work = [] }
-                return work
-            }
-            guard state.expectsWork else { return nil }
-            await waitForWork()
-        }
-    }
-
     private func waitForWork() async {
         await withCheckedContinuation { workWaiter = $0 }
     }
 
-    /// Resumes the serving task if there is work for it or there will be none any more.
-    func startNextRequests() {
+    /// Runs an open request's handler in a task.
+    func start(_ request: OpenRequest) {
+        let execution = RequestExecution(request: request, handler: handler, outbox: outbox)
+        let task = Task { @concurrent in await execution.run() }
+        tasks[ObjectIdentifier(request)] = task
+        request.signal.attach(task)
+    }
+
+    /// Resumes the serving task if there will be no more requests.
+    func resumeServing() {
         let isFlushing = if case .flushing = state.stage { true } else { false }
-        guard !work.isEmpty || !(state.expectsWork || isFlushing), let waiter = workWaiter else { return }
+        guard !(state.expectsWork || isFlushing), let waiter = workWaiter else { return }
         workWaiter = nil
         waiter.resume()
     }
@@ -225,7 +219,6 @@ extension RequestServer {
             request.credit?.close()
             guard let connection = state.finished(request, failure: failure) else { return }
             transmit(message, to: connection)
-            state.forgetIfIdle(connection)
         case .parsed(let id, let envelope, let message, let prefix):
             resume(id, envelope, message, prefix)
         case .revoked(let keys):
@@ -251,7 +244,6 @@ extension RequestServer {
         state.metrics.answersAtOnce += 1
         let reservation = ByteReservation(bytes: bytes, semaphores: [connection.outboxSemaphore, outboxSemaphore])
         transmit(OutgoingMessage(request.recipient.prefix + frames, reservation: reservation), to: connection)
-        state.forgetIfIdle(connection)
         return true
     }
 
@@ -277,8 +269,27 @@ extension RequestServer {
         transmit(OutgoingMessage(prefix + [frame], reservation: reservation), to: connection)
     }
 
-    /// Sends a message now, or queues it until libzmq accepts it.
+    /// Sends a message at the end of the pass, or once a few wait for it.
     func transmit(_ message: OutgoingMessage, to connection: Connection) {
+        leaving.append((message, connection))
+        if leaving.count >= Self.mostLeaving { sendLeaving() }
+    }
+
+    /// Messages that are sent together: more would delay the first of them.
+    private static let mostLeaving = 32
+
+    private func sendLeaving() {
+        guard !leaving.isEmpty else { return }
+        let messages = leaving
+        leaving.removeAll(keepingCapacity: true)
+        for (message, connection) in messages {
+            send(message, to: connection)
+            state.forgetIfIdle(connection)
+        }
+    }
+
+    /// Sends a message now, or queues it until libzmq accepts it.
+    private func send(_ message: OutgoingMessage, to connection: Connection) {
         if connection.queue.isEmpty, attempt(message, connection) { return }
         guard state.connections[connection.id] != nil else { return }
         guard connection.queue.count < limits.outboxMessagesPerConnection else {

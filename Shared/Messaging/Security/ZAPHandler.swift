@@ -41,7 +41,7 @@ actor ZAPHandler: SocketOwner {
         socketBox.close()
     }
 
-    func poll() -> PollInterest {
+    func poll(hasEvents: Bool) -> PollInterest {
         guard socketBox.socket != nil else { return PollInterest(wantsInput: false) }
         var poll = PollInterest()
         poll.hasMoreWork = answerRequests()

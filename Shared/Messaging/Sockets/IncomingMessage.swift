@@ -12,7 +12,7 @@ struct IncomingMessage: Sendable {
     var violation: Violation?
     /// The descriptor of the connection; nil over inproc.
     var descriptor: Int32?
-    /// libzmq's `Peer-Address`: `localhost:uid:gid:pid` over ipc, an IP address over tcp.
+    /// libzmq's `Peer-Address`: `localhost:uid:gid:pid` over ipc, an IP address over tcp. Nil if the peer is known.
     var peerAddress: String?
     /// The peer's key; nil without CURVE.
     var curveIdentity: CurveIdentity?

@@ -47,7 +47,7 @@ struct CatalogConfiguration: Sendable {
     var clockInterval: Int64 = 3_600_000_000
     /// The number of reading database connections.
     var readers = 4
-    /// The seconds spent on checking the database at the start; 0 skips the check.
+    /// The seconds spent on checking the database after the start; 0 skips the check.
     var checkSeconds = 2.0
     var uploads = UploadRegistry.Limits()
     /// The most files per second that are read again after an upgrade.

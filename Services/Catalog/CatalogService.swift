@@ -1,3 +1,4 @@
+import Basics
 import Contracts
 import Glibc
 import Hosting
@@ -236,21 +237,44 @@ struct CatalogService: RunnableService {
     ) throws -> LibraryStore {
         var options = LibraryStore.Options()
         options.readers = configuration.readers
-        options.checkSeconds = configuration.checkSeconds
-        let store = try LibraryStore(
+        // The rest of the time is spent while the service answers.
+        options.checkSeconds = min(configuration.checkSeconds, Self.checkSecondsAtStart)
+        return try LibraryStore(
             folder: configuration.library,
             options: options,
             now: environment.now(),
             newHistory: environment.makeName(),
             logger: logger
         )
+    }
+
+    /// The time for checking the database before the service answers, in seconds: enough for ten thousand assets.
+    private static let checkSecondsAtStart = 0.05
+
+    /// Checks a database that the check at the start did not finish, while the service answers; then waits for the end
+    /// of the service.
+    ///
+    /// - Throws: the damage, which ends the service
+    private static func checkDatabase(
+        of store: LibraryStore,
+        _ configuration: CatalogConfiguration,
+        _ logger: Logger
+    ) async throws {
         if store.isCheckUnfinished {
-            logger.notice(
-                "the database check at start did not finish; run catalog --check for a complete one",
-                metadata: ["seconds": "\(configuration.checkSeconds)"]
-            )
+            do throws(StorageError) {
+                let check = try await DatabaseCheck.quick(path: store.path, seconds: configuration.checkSeconds)
+                if check == .unfinished, !Task.isCancelled {
+                    logger.notice(
+                        "the database check at start did not finish; run catalog --check for a complete one",
+                        metadata: ["seconds": "\(configuration.checkSeconds)"]
+                    )
+                }
+            } catch {
+                logger.critical("the database is damaged", metadata: ["error": "\(error.message)"])
+                throw error
+            }
         }
-        return store
+        await Promise<Void>().value(ifCancelled: ())
     }
 
     /// Registers the sections of the method `figures`.
@@ -286,11 +310,13 @@ struct CatalogService: RunnableService {
     /// The components in the order of their dependencies; they stop last to first.
     var parts: [any Service] {
         let (store, thread, tail, writer, lock) = (store, thread, tail, writer, lock)
+        let (configuration, logger) = (configuration, logger)
         return [
             ClosingComponent("lock") { lock.release() },
             ClosingComponent("database") { try store.close() },
             ClosingComponent("trimming") { writer.stopTrimming() },
             ClosingComponent("poll thread") { await thread.shutdown() },
+            LoopComponent("database check") { try await Self.checkDatabase(of: store, configuration, logger) },
             WorkerPoolComponent(workers),
             examiner,
             rereader,

@@ -62,7 +62,7 @@ struct ServeCommand: AsyncParsableCommand {
     var readers: Int?
 
     @Option(
-        help: "The seconds for checking the database at the start; 0: no check. (SAFELIGHT_CHECK_SECONDS, else 2)"
+        help: "The seconds for checking the database after the start; 0: no check. (SAFELIGHT_CHECK_SECONDS, else 2)"
     )
     var checkSeconds: Double?
 

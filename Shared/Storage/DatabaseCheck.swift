@@ -18,7 +18,7 @@ public enum DatabaseCheck: Sendable, Equatable {
     /// Runs `PRAGMA quick_check` and interrupts it after a time limit, however large the database is.
     ///
     /// - Throws: ``StorageError/corrupt(_:)`` with what is wrong and what to do.
-    static func quick(_ pool: DatabasePool, path: String, seconds: Double) throws -> DatabaseCheck {
+    static func quick(_ writer: some DatabaseWriter, path: String, seconds: Double) throws -> DatabaseCheck {
         guard seconds > 0 else { return .skipped }
         let box = Running()
         // A queue of its own: threads of the global queues may all be busy.
@@ -27,7 +27,7 @@ public enum DatabaseCheck: Sendable, Equatable {
         timer.schedule(deadline: .now() + seconds, repeating: .milliseconds(20))
         timer.setEventHandler {
             // Interrupts only the check: statements that run after it must not be interrupted.
-            box.whileRunning { pool.interrupt() }
+            box.whileRunning { writer.interrupt() }
         }
         timer.resume()
         defer {
@@ -35,11 +35,42 @@ public enum DatabaseCheck: Sendable, Equatable {
             box.end()
         }
         do {
-            try pool.writeWithoutTransaction { try require("quick_check", $0, path: path) }
+            try writer.writeWithoutTransaction { try require("quick_check", $0, path: path) }
             return .sound
         } catch let error as DatabaseError where error.resultCode == .SQLITE_INTERRUPT {
             return .unfinished
         }
+    }
+
+    /// Runs the same check on a connection of its own, which only reads, while the database is in use. It ends early if
+    /// the task is cancelled.
+    ///
+    /// - Throws: ``StorageError/corrupt(_:)`` with what is wrong and what to do.
+    public static func quick(path: String, seconds: Double) async throws(StorageError) -> DatabaseCheck {
+        do {
+            let queue = try DatabaseQueue(path: path, configuration: reading)
+            let check = try await withTaskCancellationHandler {
+                try await withCheckedThrowingContinuation { continuation in
+                    DispatchQueue(label: "database-check-run").async {
+                        continuation.resume(with: Result { try quick(queue, path: path, seconds: seconds) })
+                    }
+                }
+            } onCancel: {
+                queue.interrupt()
+            }
+            try queue.close()
+            return check
+        } catch {
+            throw StorageError(database: error, path: path)
+        }
+    }
+
+    /// The configuration of a connection that only reads.
+    private static var reading: Configuration {
+        var configuration = Configuration()
+        configuration.readonly = true
+        configuration.busyMode = .timeout(5)
+        return configuration
     }
 
     /// Runs every check that SQLite has: structure, indexes, constraints and foreign keys.
@@ -49,10 +80,7 @@ public enum DatabaseCheck: Sendable, Equatable {
     /// - Throws: ``StorageError/corrupt(_:)`` with what is wrong and what to do.
     public static func full(path: String) throws(StorageError) {
         do {
-            var configuration = Configuration()
-            configuration.readonly = true
-            configuration.busyMode = .timeout(5)
-            let queue = try DatabaseQueue(path: path, configuration: configuration)
+            let queue = try DatabaseQueue(path: path, configuration: reading)
             try queue.read { database in
                 try require("integrity_check", database, path: path)
                 let orphans = try Row.fetchAll(database, sql: "PRAGMA foreign_key_check").count

@@ -181,6 +181,28 @@ struct DatabaseCheckTests {
         #expect(try open(path, seconds: 0).check == .skipped)
     }
 
+    @Test func `a database in use is checked on another connection, and its damage is found`() async throws {
+        let path = folder.path + "/db"
+        let file = try open(path, seconds: 0)
+        try await file.pool.write { database in
+            for _ in 0..<200 { try database.execute(sql: "INSERT INTO note VALUES (hex(randomblob(500)))") }
+        }
+        #expect(try await DatabaseCheck.quick(path: path, seconds: 60) == .sound)
+        let cancelled = Task { try await DatabaseCheck.quick(path: path, seconds: 60) }
+        cancelled.cancel()
+        let outcome = try await cancelled.value
+        #expect(outcome == .sound || outcome == .unfinished)
+        try file.close()
+        let again = try open(path, seconds: 0)
+        let bytes = [UInt8](repeating: 0x5A, count: 4096)
+        let raw = Glibc.open(path, O_WRONLY)
+        pwrite(raw, bytes, bytes.count, 4 * 4096)
+        close(raw)
+        let damage = await #expect(throws: StorageError.self) { try await DatabaseCheck.quick(path: path, seconds: 60) }
+        #expect(damage?.name == "corrupt")
+        try? again.close()
+    }
+
     @Test func `a copy is a snapshot in a single file while others write`() async throws {
         let file = try open(folder.path + "/db", seconds: 0)
         let writing = Task {

@@ -29,9 +29,11 @@ private let groups: [(name: String, measure: @Sendable (BenchmarkContext) async 
     ("latency", LatencyBenchmarks.run),
     ("live", LiveFetchBenchmarks.run),
     ("fetch", FetchBenchmarks.run),
+    ("pages", PageBenchmarks.run),
     ("scale", ScaleBenchmarks.run),
     ("import", ImportBenchmarks.run),
     ("memory", MemoryBenchmarks.run),
+    ("idle", IdleBenchmarks.run),
 ]
 
 struct MeasureCommand: AsyncParsableCommand {

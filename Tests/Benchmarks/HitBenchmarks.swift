@@ -14,8 +14,8 @@ enum HitBenchmarks {
         let album = try await PhotoSet(bench, count: 6)
         let awake = AwakeCores()
         defer { awake.stop() }
-        try await hits(bench, album, name: "hits.memory", options: [], aim: 2, where: "memory")
-        try await hits(bench, album, name: "hits.disk", options: ["--memory-mib", "0"], aim: 3, where: "the disk")
+        try await hits(bench, album, name: "hits.memory", options: [], aim: 1.2, where: "memory")
+        try await hits(bench, album, name: "hits.disk", options: ["--memory-mib", "0"], aim: 2, where: "the disk")
         try await degraded(bench, album)
     }
 
@@ -74,7 +74,7 @@ enum HitBenchmarks {
                     peer: "the thumbnailer's `health`, which asks the catalog",
                     unit: "µs",
                     smallerIsBetter: true,
-                    aim: .figure(5000)
+                    aim: .figure(4000)
                 )
             ],
             ours: {

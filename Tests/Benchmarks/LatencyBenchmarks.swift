@@ -32,7 +32,7 @@ enum LatencyBenchmarks {
                         peer: bare,
                         unit: "µs",
                         smallerIsBetter: true,
-                        aim: .figure(2000)
+                        aim: .figure(subscribers == 10 ? 500 : 1500)
                     ),
                     Comparison(
                         name: "latency.\(subscribers).p99",
@@ -40,7 +40,7 @@ enum LatencyBenchmarks {
                         peer: bare,
                         unit: "µs",
                         smallerIsBetter: true,
-                        aim: .figure(8000)
+                        aim: .figure(6000)
                     ),
                 ],
                 ours: {
@@ -59,8 +59,48 @@ enum LatencyBenchmarks {
                     ]
                 }
             )
+            try await besideNATS(bench, ours, favourites, subscribers, count, frame(bytes: bytes))
         }
         await services.stop()
+    }
+
+    /// Measures the same beside NATS without a durable stream, which publishes as many bytes to as many subscribers.
+    private static func besideNATS(
+        _ bench: BenchmarkContext,
+        _ ours: Subscribers,
+        _ favourites: FavoriteToggler,
+        _ subscribers: Int,
+        _ count: Int,
+        _ frame: [UInt8]
+    ) async throws {
+        let name = "latency.\(subscribers).nats"
+        guard bench.wants(name) else { return }
+        guard let program = WireBroker.program(.nats) else { return bench.gap(name, WireBroker.missing(.nats)) }
+        let broker = try await WireBroker(.nats, program: program, in: bench.place.folder("nats-rate-\(subscribers)"))
+        let endpoint = broker.endpoint
+        let theirs = try await Subscribers(broker, subscribers)
+        try await bench.compare(
+            ["p50", "p99"].map { part in
+                Comparison(
+                    name: "\(name).\(part)",
+                    ours: "catalog and change-broker, \(subscribers) subscribers, \(perSecond) commits/s",
+                    peer: "NATS, nothing stored, at \(perSecond)/s, \(frame.count) bytes, as many subscribers, tcp",
+                    unit: "µs",
+                    smallerIsBetter: true
+                )
+            },
+            pairs: min(5, bench.pairs),
+            ours: {
+                let batch = try await ours.batch(count) { _ = try await pace(favourites, count) }
+                return [batch.median, batch.nearlySlowest]
+            },
+            peer: {
+                let batch = try await theirs.batch(count) {
+                    try await blocking { try WireBroker.pace(count, perSecond: perSecond, frame, to: .nats, endpoint) }
+                }
+                return [batch.median, batch.nearlySlowest]
+            }
+        )
     }
 
     /// Sends changes at a fixed rate, whether or not earlier ones were answered.

@@ -66,10 +66,7 @@ final class WireBroker {
             for number in 1...window {
                 sequence += 1
                 LiveFrame.write(sequence, to: LiveFrame.sequence, in: &frame)
-                switch server {
-                case .redis: bytes += WireSocket.command([Array("PUBLISH".utf8), Array("changes".utf8), frame])
-                case .nats: bytes += Array("PUB changes \(frame.count)\r\n".utf8) + frame + [0x0D, 0x0A]
-                }
+                bytes += message(frame, to: server)
                 guard bytes.count > 64 << 10 || number == window else { continue }
                 try socket.send(bytes)
                 bytes.removeAll(keepingCapacity: true)
@@ -79,6 +76,36 @@ final class WireBroker {
             case .redis: for _ in 0..<window { try socket.wait { _ in } }
             case .nats: try greet(socket)
             }
+        }
+    }
+
+    /// Publishes messages at a fixed rate, each with the time at which it is sent.
+    static func pace(
+        _ count: Int,
+        perSecond: Int,
+        _ frame: [UInt8],
+        to server: WireServer,
+        _ endpoint: String
+    ) throws {
+        var frame = frame
+        let socket = try WireSocket(server, endpoint)
+        var sequence = frame.withUnsafeBytes { LiveFrame.number(LiveFrame.sequence, in: $0) } ?? 0
+        let start = Clocks.microseconds()
+        for number in 0..<count {
+            Peer.pause(until: start + Int64(number) * 1_000_000 / Int64(perSecond))
+            sequence += 1
+            LiveFrame.write(sequence, to: LiveFrame.sequence, in: &frame)
+            LiveFrame.write(Clocks.wallMicroseconds(), to: LiveFrame.date, in: &frame)
+            try socket.send(message(frame, to: server))
+        }
+        if server == .nats { try greet(socket) }
+    }
+
+    /// Returns the bytes that publish a message.
+    private static func message(_ frame: [UInt8], to server: WireServer) -> [UInt8] {
+        switch server {
+        case .redis: WireSocket.command([Array("PUBLISH".utf8), Array("changes".utf8), frame])
+        case .nats: Array("PUB changes \(frame.count)\r\n".utf8) + frame + [0x0D, 0x0A]
         }
     }
 

@@ -1,0 +1,80 @@
+import CZeroMQ
+import Foundation
+import Messaging
+import PhotoClient
+import TestSupport
+
+/// What the services cost while nobody uses them, and how soon a started catalog answers. `--large` uses a library of
+/// 1,000,000 assets.
+enum IdleBenchmarks {
+    static func run(_ bench: BenchmarkContext) async throws {
+        guard bench.wants(group: "idle") else { return }
+        let assets = bench.isLarge ? 1_000_000 : 10_000
+        let library = try await bench.libraries.folder(assets: assets, for: "idle")
+        try await start(bench, library, assets)
+        try await rest(bench, library, assets)
+    }
+
+    /// Measures the time from the start of the process until it answers `health`, with the files in the system's cache.
+    private static func start(_ bench: BenchmarkContext, _ library: String, _ assets: Int) async throws {
+        guard bench.wants("idle.start") else { return }
+        var times: [Double] = []
+        for _ in 0..<bench.amount(5, quick: 1) + 1 {
+            let services = try ServicesFixture(bench.place, "idle-start", library: library)
+            times.append(try await seconds { try await services.start("catalog") } * 1000)
+            await services.stop()
+        }
+        bench.remark(
+            ReportNote(
+                name: "idle.start",
+                text: "the catalog of \(NumberFormat.text(Double(assets))) assets, from its start to its answer to "
+                    + "health, median after one start that is not counted; aim: at most 150",
+                value: SampleSummary(Array(times.dropFirst())).median,
+                unit: "ms"
+            )
+        )
+    }
+
+    /// Measures four services with ten subscribers that receive nothing but heads.
+    private static func rest(_ bench: BenchmarkContext, _ library: String, _ assets: Int) async throws {
+        guard bench.wants("idle.processor", "idle.memory") else { return }
+        let services = try ServicesFixture(bench.place, "idle", library: library)
+        try await services.start("up")
+        let subscribers = try await Subscribers(services.client.endpoints.feed.description, 10)
+        let up = services.process("up")
+        // What services do in the background after their start is not idling.
+        try await Task.sleep(for: .seconds(bench.amount(20, quick: 2)))
+        let members = ProcessTable.children(of: up)
+        let duration = bench.amount(30, quick: 3)
+        bench.log("measuring \(duration) s without requests")
+        func spent() -> [Double] {
+            members.map { service in
+                ProcessTable.family(of: service).reduce(0) { $0 + ProcessTable.threadSeconds($1) }
+            }
+        }
+        let before = spent()
+        let time = try await seconds { try await Task.sleep(for: .seconds(duration)) }
+        let shares = zip(spent(), before).map { 100 * ($0 - $1) / time }
+        let bytes = ProcessTable.family(of: up).reduce(0) { $0 + ProcessTable.proportionalBytes($1) }
+        let each = zip(members, shares).map { "\(ProcessTable.name($0)) \(NumberFormat.text($1))" }.sorted()
+        bench.remark(
+            ReportNote(
+                name: "idle.processor",
+                text: "\(each.joined(separator: ", ")) % of one core, \(NumberFormat.text(Double(assets))) assets, ten "
+                    + "subscribers, no requests; aim: at most 0.5 together",
+                value: shares.reduce(0, +),
+                unit: "%"
+            )
+        )
+        bench.remark(
+            ReportNote(
+                name: "idle.memory",
+                text: "PSS of the four services with their workers and of safelight up; aim: at most 120",
+                value: Double(bytes) / 1_048_576,
+                unit: "MiB"
+            )
+        )
+        withExtendedLifetime(subscribers) {}
+        await services.stop()
+    }
+}

@@ -112,7 +112,23 @@ public enum SmartAlbum: Int, Sendable, CaseIterable, Hashable {
 
     private static let frontCamera = TextMatch(.contains, "front camera")
 
-    private static func namesFrontCamera(_ lens: String) -> Bool { frontCamera.matches(folded: folded(lens)) }
+    private static func namesFrontCamera(_ lens: String) -> Bool {
+        // Evaluated with each change of an asset: ASCII, which nearly every lens has, is not folded into a copy.
+        var lens = lens
+        let isFound: Bool? = lens.withUTF8 { bytes in
+            guard bytes.allSatisfy({ $0 < 0x80 }) else { return nil }
+            let pattern: StaticString = "front camera"
+            guard bytes.count >= pattern.utf8CodeUnitCount else { return false }
+            return (0...bytes.count - pattern.utf8CodeUnitCount).contains { start in
+                (0..<pattern.utf8CodeUnitCount).allSatisfy { offset in
+                    let byte = bytes[start + offset]
+                    let lowered = (0x41...0x5A).contains(byte) ? byte | 0x20 : byte
+                    return lowered == pattern.utf8Start[offset]
+                }
+            }
+        }
+        return isFound ?? frontCamera.matches(folded: folded(lens))
+    }
 }
 
 extension AssetResource {

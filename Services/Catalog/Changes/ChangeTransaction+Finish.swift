@@ -37,16 +37,16 @@ extension ChangeTransaction {
         var result = TransactionResult()
         result.edits = edits
         result.editRows = editRows.values.sorted { $0.id < $1.id }
-        for (id, before, current) in assets.changes() {
+        for (id, before, current) in assets.changes {
             if let change = finished(id, before, current) { result.assets.append(change) }
         }
         let haveOtherMembers = try updateAlbums(result.assets)
         try updateMoments(result.assets)
-        for (_, before, current) in collections.changes() {
+        for (_, before, current) in collections.changes {
             let isTouched = (before ?? current).map { haveOtherMembers.contains($0.id) } ?? false
             if let change = finished(before, current, isTouched) { result.collections.append(change) }
         }
-        for (_, before, current) in lists.changes() {
+        for (_, before, current) in lists.changes {
             if let change = finished(before, current) { result.lists.append(change) }
         }
         return result
@@ -102,6 +102,7 @@ extension ChangeTransaction {
         var withOtherMembers: Set<ObjectID> = []
         for change in changes {
             let (before, after) = (change.before?.memberships ?? [], change.after?.memberships ?? [])
+            guard !before.isEmpty || !after.isEmpty else { continue }
             let wasInTrash = change.before?.trashedDate != nil
             let isInTrash = change.after?.trashedDate != nil
             for id in Set((before + after).map(\.collection)) {
@@ -113,6 +114,7 @@ extension ChangeTransaction {
                 if new == nil || isInTrash { leaving[id, default: []].insert(change.id) }
             }
         }
+        guard !steps.isEmpty else { return withOtherMembers }
         let touched = Set(changes.map(\.id))
         let present = changes.compactMap(\.after).filter { $0.trashedDate == nil }
         for (id, step) in steps.sorted(by: { $0.key < $1.key }) {

@@ -5,20 +5,17 @@ extension ChangeTransaction {
     /// deleted with its last one, in the same transaction.
     mutating func updateMoments(_ changes: [EntityChange<Asset>]) throws {
         var steps: [Moment: Int] = [:]
-        var members: [Moment: [Asset]] = [:]
         for change in changes {
             let (before, after) = (change.before?.moment, change.after?.moment)
-            if let before, before == after {
-                members[before, default: []].append(contentsOf: change.after.map { [$0] } ?? [])
-            }
             guard before != after || change.before?.creationDate != change.after?.creationDate else { continue }
             if let before { steps[before, default: 0] -= 1 }
-            if let after {
-                steps[after, default: 0] += 1
-                if before != after, let asset = change.after { members[after, default: []].append(asset) }
-            }
+            if let after { steps[after, default: 0] += 1 }
         }
         guard !steps.isEmpty else { return }
+        var members: [Moment: [Asset]] = [:]
+        for asset in changes.compactMap(\.after) {
+            if let moment = asset.moment { members[moment, default: []].append(asset) }
+        }
         let touched = Set(changes.map(\.id))
         var changed: [(before: AssetCollection?, after: AssetCollection?, moment: Moment)] = []
         for (moment, step) in steps.sorted(by: { $0.key < $1.key }) {

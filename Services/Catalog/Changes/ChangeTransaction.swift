@@ -62,6 +62,8 @@ struct ChangeTransaction<State: LibraryState> {
     ///
     /// - Throws: an error with the index of the request that failed
     mutating func apply(_ changes: [PreparedChange]) throws {
+        let named = changes.flatMap(\.request.assets)
+        if named.count > 1 { try state.prefetch(Array(named.prefix(limit))) }
         for (index, change) in changes.enumerated() {
             requestIndex = index
             do {

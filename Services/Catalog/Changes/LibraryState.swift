@@ -5,6 +5,8 @@ import PhotoModel
 /// The service implements it with the database, tests with dictionaries.
 protocol LibraryState {
     func asset(_ id: ObjectID) throws -> Asset?
+    /// Reads assets that will be asked for, all at once; identifiers without an asset are ignored.
+    func prefetch(_ ids: [ObjectID]) throws
     func collection(_ id: ObjectID) throws -> AssetCollection?
     func list(_ id: ObjectID) throws -> CollectionList?
     /// Returns the asset whose original has these bytes; if there are several, the one imported first of those that are
@@ -36,4 +38,9 @@ protocol LibraryState {
     func publishedEdit(_ id: String, of publisher: String) throws -> StoredEdit?
     /// Returns the number of published edits that are accepted and not finished.
     func pendingEdits() throws -> Int
+}
+
+extension LibraryState {
+    /// Does nothing.
+    func prefetch(_ ids: [ObjectID]) throws {}
 }

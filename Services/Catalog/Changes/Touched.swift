@@ -2,28 +2,32 @@ import PhotoModel
 
 /// The entities that a transaction has touched, in their states before and now.
 struct Touched<Entity> {
-    private(set) var order: [ObjectID] = []
-    private(set) var before: [ObjectID: Entity?] = [:]
-    private(set) var current: [ObjectID: Entity?] = [:]
+    typealias Change = (id: ObjectID, before: Entity?, current: Entity?)
 
-    var count: Int { order.count }
+    /// The states before and now, in the order in which the entities were first touched.
+    private(set) var changes: [Change] = []
+    private var positions: [ObjectID: Int] = [:]
+
+    var count: Int { changes.count }
+
+    /// The entities in the order in which they were first touched.
+    var order: [ObjectID] { changes.map(\.id) }
 
     /// Returns the current state of an entity; `nil` if it is untouched, `.some(nil)` if it was deleted.
-    func state(of id: ObjectID) -> Entity?? { current[id] }
+    func state(of id: ObjectID) -> Entity?? {
+        guard let position = positions[id] else { return nil }
+        return .some(changes[position].current)
+    }
 
     /// Sets the current state of an entity.
     ///
     /// - Parameter original: returns the state before the transaction; called at the first touch only
     mutating func set(_ id: ObjectID, to entity: Entity?, from original: (ObjectID) throws -> Entity?) rethrows {
-        if current[id] == nil {
-            before[id] = .some(try original(id))
-            order.append(id)
+        if let position = positions[id] {
+            changes[position].current = entity
+        } else {
+            changes.append((id, try original(id), entity))
+            positions[id] = changes.count - 1
         }
-        current[id] = .some(entity)
-    }
-
-    /// Returns the states before and now, in the order in which the entities were first touched.
-    func changes() -> [(id: ObjectID, before: Entity?, current: Entity?)] {
-        order.map { ($0, before[$0] ?? nil, current[$0] ?? nil) }
     }
 }

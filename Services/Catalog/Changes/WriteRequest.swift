@@ -75,3 +75,23 @@ extension ChangeRequest {
         }
     }
 }
+
+extension ChangeRequest {
+    /// The stored assets that the request names, except those of a list's edits.
+    var assets: [ObjectID] {
+        switch self {
+        case .updateAsset(let request): [request.id].compactMap(\.storedID)
+        case .deleteAssets(let request), .trashAssets(let request), .restoreAssets(let request): request.ids
+        case .createCollection(let request): request.add.compactMap(\.storedID)
+        case .updateCollection(let request): request.add.compactMap(\.storedID) + request.remove
+        default: []
+        }
+    }
+}
+
+extension ObjectReference {
+    fileprivate var storedID: ObjectID? {
+        guard case .id(let id) = self else { return nil }
+        return id
+    }
+}

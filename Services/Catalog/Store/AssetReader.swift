@@ -67,7 +67,7 @@ struct AssetReader {
         try StatementCursor(try database.cachedStatement(sql: sql), [list])
     }
 
-    private static func resource(_ row: StatementColumns) throws -> AssetResource {
+    static func resource(_ row: StatementColumns) throws -> AssetResource {
         AssetResource(
             type: try AssetRowMapping.resourceType(row.int(1)),
             digest: row.hexadecimal(2),
@@ -81,7 +81,7 @@ struct AssetReader {
         )
     }
 
-    private static func membership(_ row: StatementColumns) throws -> Membership {
+    static func membership(_ row: StatementColumns) throws -> Membership {
         Membership(
             collection: try AssetRowMapping.identifier(row.text(1)),
             key: try AssetRowMapping.orderKey(row.text(2))

@@ -3,61 +3,73 @@ import PhotoModel
 
 /// A mapping between ``Asset`` values and rows of the table `asset`.
 enum AssetRowMapping {
-    /// Every column except the row number, in the order used by ``values(of:)`` and ``asset(_:)``.
-    static let columns = [
-        "id", "visible", "revision", "content_revision", "media_type", "media_subtypes", "playback_style",
-        "playback_variation", "source_type", "content_type", "pixel_width", "pixel_height", "duration",
-        "creation_date", "creation_offset", "modification_date", "content_modification_date", "added_date",
-        "trashed_date", "latitude", "longitude", "altitude", "is_favorite", "is_hidden", "burst_identifier",
-        "represents_burst", "burst_selection_types", "rating", "caption", "caption_folded", "original_filename",
-        "original_filename_folded", "camera_make", "camera_make_folded", "camera_model", "camera_model_folded",
-        "lens_model", "lens_model_folded", "adjustment_format_identifier", "adjustment_format_version",
-        "adjustment_date", "smart", "moment", "sharpness", "marks",
+    /// Every column except the row number, in the order in which rows are read. A folded copy of a text follows it.
+    static let columns: [AssetColumn] = [
+        AssetColumn("id", text: { $0.id.text }),
+        AssetColumn("visible", flag: { $0.isVisible }),
+        AssetColumn("revision", integer: { $0.revision.sequence }),
+        AssetColumn("content_revision", integer: { $0.contentRevision.sequence }),
+        AssetColumn("media_type", integer: { Int64($0.mediaType.number) }),
+        AssetColumn("media_subtypes", integer: { Int64($0.mediaSubtypes.rawValue) }),
+        AssetColumn("playback_style", integer: { Int64($0.playbackStyle.number) }),
+        AssetColumn("playback_variation", text: { $0.playbackVariation.rawValue }),
+        AssetColumn("source_type", integer: { Int64($0.sourceType.number) }),
+        AssetColumn("content_type", text: { $0.contentType }),
+        AssetColumn("pixel_width", integer: { Int64($0.pixelWidth) }),
+        AssetColumn("pixel_height", integer: { Int64($0.pixelHeight) }),
+        AssetColumn("duration", integer: { $0.duration }),
+        AssetColumn("creation_date", integer: { $0.creationDate }),
+        AssetColumn("creation_offset", integer: { $0.creationOffset.map(Int64.init) }),
+        AssetColumn("modification_date", integer: { $0.modificationDate }),
+        AssetColumn("content_modification_date", integer: { $0.contentModificationDate }),
+        AssetColumn("added_date", integer: { $0.addedDate }),
+        AssetColumn("trashed_date", integer: { $0.trashedDate }),
+        AssetColumn("latitude", number: { $0.location?.latitude }),
+        AssetColumn("longitude", number: { $0.location?.longitude }),
+        AssetColumn("altitude", number: { $0.location?.altitude }),
+        AssetColumn("is_favorite", flag: { $0.isFavorite }),
+        AssetColumn("is_hidden", flag: { $0.isHidden }),
+        AssetColumn("burst_identifier", text: { $0.burstIdentifier }),
+        AssetColumn("represents_burst", flag: { $0.representsBurst }),
+        AssetColumn("burst_selection_types", integer: { Int64($0.burstSelectionTypes.rawValue) }),
+        AssetColumn("rating", integer: { Int64($0.rating) }),
+        AssetColumn("caption", text: { $0.caption }),
+        AssetColumn("caption_folded", folded: { $0.caption }),
+        AssetColumn("original_filename", text: { $0.originalFilename }),
+        AssetColumn("original_filename_folded", folded: { $0.originalFilename }),
+        AssetColumn("camera_make", text: { $0.cameraMake }),
+        AssetColumn("camera_make_folded", folded: { $0.cameraMake }),
+        AssetColumn("camera_model", text: { $0.cameraModel }),
+        AssetColumn("camera_model_folded", folded: { $0.cameraModel }),
+        AssetColumn("lens_model", text: { $0.lensModel }),
+        AssetColumn("lens_model_folded", folded: { $0.lensModel }),
+        AssetColumn("adjustment_format_identifier", text: { $0.adjustmentFormatIdentifier }),
+        AssetColumn("adjustment_format_version", text: { $0.adjustmentFormatVersion }),
+        AssetColumn("adjustment_date", integer: { $0.adjustmentDate }),
+        AssetColumn("smart", integer: { Int64(SmartAlbum.mask(of: $0)) }),
+        AssetColumn("moment", integer: { $0.moment?.key }),
+        AssetColumn("sharpness", number: { $0.sharpness }),
+        AssetColumn("marks", integer: { Int64(Marks($0).rawValue) }),
     ]
 
-    static let insertion =
-        "INSERT INTO asset (\(columns.joined(separator: ", "))) VALUES (\(columns.map { _ in "?" }.joined(separator: ", ")))"
+    static let insertion = """
+        INSERT INTO asset (\(columns.map(\.name).joined(separator: ", ")))
+        VALUES (\(columns.map { _ in "?" }.joined(separator: ", ")))
+        """
 
     /// The select list: the row number, then every column in the order of ``columns``.
-    static let selection = "a.row, " + columns.map { "a.\($0)" }.joined(separator: ", ")
+    static let selection = "a.row, " + columns.map { "a.\($0.name)" }.joined(separator: ", ")
 
-    /// Returns true if two assets are equal in every text that has a folded copy.
-    static func haveSameTexts(_ one: Asset, _ other: Asset) -> Bool {
-        one.caption == other.caption && one.originalFilename == other.originalFilename
-            && one.cameraMake == other.cameraMake && one.cameraModel == other.cameraModel
-            && one.lensModel == other.lensModel
-    }
-
-    /// Returns the column values of an asset, in the order of ``columns``.
-    ///
-    /// - Parameter foldsTexts: if false, the folded copies of texts are NULL
-    static func values(of asset: Asset, foldsTexts: Bool = true) -> [DatabaseValue] {
-        func folded(_ text: String?) -> DatabaseValue {
-            foldsTexts ? value(text.map(PhotoModel.folded)) : .null
+    /// Returns the statement that sets some columns, as bits by their positions in ``columns``, of the row with a
+    /// number.
+    static func update(of bits: UInt64) -> String {
+        var sql = "UPDATE asset SET "
+        for index in columns.indices where bits & (1 << UInt64(index)) != 0 {
+            sql += columns[index].name
+            sql += " = ?, "
         }
-        return [
-            asset.id.text.databaseValue, asset.isVisible.databaseValue, asset.revision.sequence.databaseValue,
-            asset.contentRevision.sequence.databaseValue, asset.mediaType.number.databaseValue,
-            asset.mediaSubtypes.rawValue.databaseValue, asset.playbackStyle.number.databaseValue,
-            asset.playbackVariation.rawValue.databaseValue, asset.sourceType.number.databaseValue,
-            asset.contentType.databaseValue, asset.pixelWidth.databaseValue, asset.pixelHeight.databaseValue,
-            asset.duration.databaseValue, value(asset.creationDate), value(asset.creationOffset),
-            asset.modificationDate.databaseValue, asset.contentModificationDate.databaseValue,
-            asset.addedDate.databaseValue, value(asset.trashedDate), value(asset.location?.latitude),
-            value(asset.location?.longitude), value(asset.location?.altitude), asset.isFavorite.databaseValue,
-            asset.isHidden.databaseValue, value(asset.burstIdentifier), asset.representsBurst.databaseValue,
-            asset.burstSelectionTypes.rawValue.databaseValue, asset.rating.databaseValue, value(asset.caption),
-            folded(asset.caption), value(asset.originalFilename), folded(asset.originalFilename),
-            value(asset.cameraMake), folded(asset.cameraMake), value(asset.cameraModel),
-            folded(asset.cameraModel), value(asset.lensModel), folded(asset.lensModel),
-            value(asset.adjustmentFormatIdentifier), value(asset.adjustmentFormatVersion),
-            value(asset.adjustmentDate), SmartAlbum.mask(of: asset).databaseValue, value(asset.moment?.key),
-            value(asset.sharpness), Marks(asset).rawValue.databaseValue,
-        ]
-    }
-
-    private static func value(_ value: (some DatabaseValueConvertible)?) -> DatabaseValue {
-        value?.databaseValue ?? .null
+        sql.removeLast(2)
+        return sql + " WHERE row = ?"
     }
 
     /// Reads an asset without the parts that other tables hold: resources, keywords, memberships and metadata.

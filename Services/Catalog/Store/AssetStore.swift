@@ -15,10 +15,7 @@ struct AssetStore {
 
     // MARK: Reading
 
-    func asset(_ id: ObjectID) throws -> Asset? {
-        guard let row = try rowNumber(of: id) else { return nil }
-        return try assets([row])[row]
-    }
+    func asset(_ id: ObjectID) throws -> Asset? { try stored(id)?.asset }
 
     func rowNumber(of id: ObjectID) throws -> Int64? {
         let statement = try database.cachedStatement(sql: "SELECT row FROM asset WHERE id = ?")
@@ -155,14 +152,21 @@ struct AssetStore {
 
     /// Writes a transaction's insertions, changes and deletions of assets.
     ///
-    /// - Parameter counters: collects the resulting differences in the library's counts
-    func save(_ changes: [EntityChange<Asset>], sequence: Int64, _ counters: inout CounterChanges) throws {
+    /// - Parameters:
+    ///   - rows: the row numbers of some of the assets, which are then not looked up
+    ///   - counters: collects the resulting differences in the library's counts
+    func save(
+        _ changes: [EntityChange<Asset>],
+        sequence: Int64,
+        rows: [ObjectID: Int64] = [:],
+        _ counters: inout CounterChanges
+    ) throws {
         try deleteMemberships(changes)
         for change in changes {
             counters.count(change)
             switch (change.before, change.after) {
             case (nil, let after?): try insert(after)
-            case (let before?, let after?): try update(before, after)
+            case (let before?, let after?): try update(before, after, rows[after.id] ?? rowNumber(of: after.id))
             case (let before?, nil):
                 try database.run(
                     "INSERT INTO departed SELECT row, id, ? FROM asset WHERE id = ?",
@@ -175,7 +179,9 @@ struct AssetStore {
     }
 
     private func insert(_ asset: Asset) throws {
-        try database.run(AssetRowMapping.insertion, StatementArguments(AssetRowMapping.values(of: asset)))
+        var statement = try SQLStatement(AssetRowMapping.insertion, database)
+        for column in AssetRowMapping.columns { column.bind(asset, to: &statement) }
+        try statement.run()
         let row = database.lastInsertedRowID
         try insertResources(of: asset, row)
         try insertKeywords(of: asset, row)
@@ -184,23 +190,22 @@ struct AssetStore {
     }
 
     /// Sets only the columns that differ, since SQLite writes an index only if one of its columns is set.
-    private func update(_ before: Asset, _ after: Asset) throws {
-        // Folding is expensive and needed only if a text is written.
-        let folds = !AssetRowMapping.haveSameTexts(before, after)
-        let (old, new) = (
-            AssetRowMapping.values(of: before, foldsTexts: folds), AssetRowMapping.values(of: after, foldsTexts: folds)
-        )
-        let changed = new.indices.filter { old[$0] != new[$0] }
-        if !changed.isEmpty {
-            let columns = changed.map { "\(AssetRowMapping.columns[$0]) = ?" }.joined(separator: ", ")
-            try database.run(
-                "UPDATE asset SET \(columns) WHERE id = ?",
-                StatementArguments(changed.map { new[$0] } + [after.id.text.databaseValue])
-            )
+    private func update(_ before: Asset, _ after: Asset, _ row: Int64?) throws {
+        guard let row else { throw DamagedRow("\(after.id) has no row in the database") }
+        var bits: UInt64 = 0
+        for (index, column) in AssetRowMapping.columns.enumerated() where column.differs(before, after) {
+            bits |= 1 << UInt64(index)
+        }
+        if bits != 0 {
+            var statement = try SQLStatement(AssetRowMapping.update(of: bits), database)
+            for (index, column) in AssetRowMapping.columns.enumerated() where bits & (1 << UInt64(index)) != 0 {
+                column.bind(after, to: &statement)
+            }
+            statement.bind(row)
+            try statement.run()
             guard database.changesCount == 1 else { throw DamagedRow("\(after.id) has no row in the database") }
         }
         guard isRecordedElsewhere(before, after) else { return }
-        guard let row = try rowNumber(of: after.id) else { throw DamagedRow("\(after.id) has no row in the database") }
         if before.resources != after.resources {
             try database.run("DELETE FROM resource WHERE asset = ?", [row])
             try insertResources(of: after, row)
@@ -277,15 +282,20 @@ struct AssetStore {
     }
 
     private func insertResources(of asset: Asset, _ row: Int64) throws {
+        var statement = try SQLStatement("INSERT INTO resource VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", database)
         for (position, resource) in asset.resources.enumerated() {
-            try database.run(
-                "INSERT INTO resource VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-                [
-                    row, position, resource.type.number, [UInt8](hexadecimal: resource.digest).map { Data($0) },
-                    resource.size, resource.contentType, resource.originalFilename, resource.pixelWidth,
-                    resource.pixelHeight, resource.damage, resource.duration,
-                ]
-            )
+            statement.bind(row)
+            statement.bind(position)
+            statement.bind(resource.type.number)
+            statement.bind([UInt8](hexadecimal: resource.digest))
+            statement.bind(resource.size)
+            statement.bind(resource.contentType)
+            statement.bind(resource.originalFilename)
+            statement.bind(resource.pixelWidth)
+            statement.bind(resource.pixelHeight)
+            statement.bind(resource.damage)
+            statement.bind(resource.duration)
+            try statement.run()
         }
     }
 

@@ -58,7 +58,7 @@ struct BatchStore {
     ) throws -> Committed {
         var outcomes: [Result<PerformedWrite, any Error>] = []
         var head = LibraryHead(library: "", sequence: 0, oldest: 0)
-        try database.inTransaction(.immediate) {
+        try database.inImmediateTransaction {
             let history = HistoryStore(database: database)
             guard let start = try history.head() else { throw DamagedRow("the database has no library row") }
             head = start
@@ -89,7 +89,6 @@ struct BatchStore {
                 // Before the commit: no client reads the new state while another process serves the old one.
                 try rules.lastChanges?.record(changed, head: head.sequence)
             }
-            return .commit
         }
         return (outcomes, head)
     }
@@ -181,7 +180,7 @@ struct BatchStore {
             record.collections = changes.collections
             record.lists = changes.lists
             record.edits = changes.edits
-            let bytes = record.json.bytes
+            let bytes = record.bytes
             guard bytes.count <= rules.maxRecordBytes else {
                 throw CatalogError.recordTooLarge(bytes: bytes.count, limit: rules.maxRecordBytes)
             }

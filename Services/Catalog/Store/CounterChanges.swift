@@ -5,28 +5,55 @@ import PhotoModel
 struct CounterChanges {
     private var changes: [String: Int] = [:]
 
-    /// Subtracts an asset's state before the change and adds its state after it. Keywords are skipped if they did not
-    /// change.
+    /// Subtracts an asset's state before the change and adds its state after it.
     mutating func count(_ change: EntityChange<Asset>) {
-        let (before, after) = (change.before, change.after)
-        let haveSameKeywords =
-            before?.isVisible ?? false == after?.isVisible ?? false
-            && (before?.keywords ?? []) == (after?.keywords ?? [])
-        for (asset, step) in [(before, -1), (after, 1)] {
-            guard let asset else { continue }
-            add(step, to: "assets")
-            if asset.isVisible {
-                add(step, to: "visible")
-                add(step, to: "visible.\(asset.mediaType.rawValue)")
-                if asset.isFavorite { add(step, to: "visible.favorite") }
-                if !haveSameKeywords { count(keywords: asset.keywords, by: step) }
-            }
-            if asset.isHidden { add(step, to: "hidden") }
-            if asset.trashedDate != nil { add(step, to: "trash") }
+        let (old, new) = (Counted(change.before), Counted(change.after))
+        add(new.exists, old.exists, to: "assets")
+        add(new.isVisible, old.isVisible, to: "visible")
+        if old.isVisible != new.isVisible || old.mediaType != new.mediaType {
+            if old.isVisible { add(-1, to: "visible.\(old.mediaType.rawValue)") }
+            if new.isVisible { add(1, to: "visible.\(new.mediaType.rawValue)") }
         }
-        let (old, new) = (before.map(Self.albums) ?? [], after.map(Self.albums) ?? [])
-        for album in old where !new.contains(album) { add(-1, to: Self.name(album)) }
-        for album in new where !old.contains(album) { add(1, to: Self.name(album)) }
+        add(new.isFavorite, old.isFavorite, to: "visible.favorite")
+        add(new.isHidden, old.isHidden, to: "hidden")
+        add(new.isInTrash, old.isInTrash, to: "trash")
+        let albums = old.albums ^ new.albums
+        if albums != 0 {
+            for album in SmartAlbum.albums(inMask: albums) {
+                add(new.albums & album.bit != 0 ? 1 : -1, to: Self.name(album))
+            }
+        }
+        let (before, after) = (change.before?.keywords ?? [], change.after?.keywords ?? [])
+        guard old.isVisible != new.isVisible || before != after else { return }
+        if old.isVisible { count(keywords: before, by: -1) }
+        if new.isVisible { count(keywords: after, by: 1) }
+    }
+
+    /// What the counters depend on, except for keywords, of one state of an asset.
+    private struct Counted {
+        var exists = false
+        var isVisible = false
+        var mediaType = MediaType.unknown
+        var isFavorite = false
+        var isHidden = false
+        var isInTrash = false
+        /// The bits of the smart albums whose fetch without options returns the asset.
+        var albums = 0
+
+        init(_ asset: Asset?) {
+            guard let asset else { return }
+            exists = true
+            isVisible = asset.isVisible
+            mediaType = asset.mediaType
+            isFavorite = isVisible && asset.isFavorite
+            isHidden = asset.isHidden
+            isInTrash = asset.trashedDate != nil
+            albums = CounterChanges.albumMask(of: asset)
+        }
+    }
+
+    private mutating func add(_ new: Bool, _ old: Bool, to name: String) {
+        if new != old { add(new ? 1 : -1, to: name) }
     }
 
     private mutating func count(keywords: [String], by step: Int) {
@@ -40,26 +67,38 @@ struct CounterChanges {
 
     /// Returns the counters of the smart albums that contain an asset; each counts the result of a fetch without
     /// options.
-    static func derivedNames(of asset: Asset) -> [String] { albums(of: asset).map(name) }
-
-    private static func albums(of asset: Asset) -> [SmartAlbum] {
-        let (isVisible, isInHidden) = (asset.isVisible, asset.isShownToHiddenFetch)
-        return SmartAlbum.albums(inMask: SmartAlbum.mask(of: asset))
-            .filter { $0 == .allHidden ? isInHidden : isVisible }
+    static func derivedNames(of asset: Asset) -> [String] {
+        SmartAlbum.albums(inMask: albumMask(of: asset)).map(name)
     }
 
-    static func name(_ album: SmartAlbum) -> String { "smart.\(album.rawValue)" }
+    private static func albumMask(of asset: Asset) -> Int {
+        let (isVisible, isInHidden) = (asset.isVisible, asset.isShownToHiddenFetch)
+        guard isVisible || isInHidden else { return 0 }
+        let mask = SmartAlbum.mask(of: asset)
+        let hidden = SmartAlbum.allHidden.bit
+        return (isVisible ? mask & ~hidden : 0) | (isInHidden ? mask & hidden : 0)
+    }
+
+    static func name(_ album: SmartAlbum) -> String { names[album] ?? "" }
+
+    private static let names = Dictionary(
+        uniqueKeysWithValues: SmartAlbum.allCases.map { ($0, "smart.\($0.rawValue)") }
+    )
 
     func save(_ database: Database) throws {
         for (name, change) in changes where change != 0 { try Self.add(change, to: name, database) }
     }
 
     static func add(_ change: Int, to name: String, _ database: Database) throws {
-        try database.run(
-            "INSERT INTO counter VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = value + ?",
-            [name, max(0, change), change]
-        )
+        var statement = try SQLStatement(addition, database)
+        statement.bind(name)
+        statement.bind(max(0, change))
+        statement.bind(change)
+        try statement.run()
     }
+
+    private static let addition =
+        "INSERT INTO counter VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = value + ?"
 
     static func set(_ value: Int64, as name: String, _ database: Database) throws {
         try database.run("INSERT OR REPLACE INTO counter VALUES (?, ?)", [name, value])

@@ -10,7 +10,7 @@ struct DatabaseLibrary: LibraryState {
     private let known = RowCache()
 
     private final class RowCache {
-        var assets: [ObjectID: Asset?] = [:]
+        var assets: [ObjectID: StoredAsset?] = [:]
     }
 
     init(_ database: Database) {
@@ -20,10 +20,14 @@ struct DatabaseLibrary: LibraryState {
     }
 
     func asset(_ id: ObjectID) throws -> Asset? {
-        if let asset = known.assets[id] { return asset }
-        let asset = try assets.asset(id)
-        known.assets[id] = .some(asset)
-        return asset
+        if let stored = known.assets[id] { return stored?.asset }
+        let stored = try assets.stored(id)
+        known.assets[id] = .some(stored)
+        return stored?.asset
+    }
+
+    func prefetch(_ ids: [ObjectID]) throws {
+        for stored in try assets.stored(ids) { known.assets[stored.asset.id] = .some(stored) }
     }
 
     func collection(_ id: ObjectID) throws -> AssetCollection? { try collections.collection(id) }
@@ -75,11 +79,12 @@ struct DatabaseLibrary: LibraryState {
     /// Writes the result of a transaction, except for the counters. Collections are inserted before their members and
     /// deleted after them.
     func save(_ result: TransactionResult, sequence: Int64, _ counters: inout CounterChanges) throws {
+        let rows = known.assets.compactMapValues { $0?.row }
         known.assets = [:]
         try collections.deleteMemberships(result.collections, result.lists)
         try collections.save(Self.parentsFirst(result.lists.filter { $0.after != nil }, \.after))
         try collections.save(result.collections.filter { $0.after != nil })
-        try assets.save(result.assets, sequence: sequence, &counters)
+        try assets.save(result.assets, sequence: sequence, rows: rows, &counters)
         try collections.save(result.collections.filter { $0.after == nil })
         try collections.save(Self.parentsFirst(result.lists.filter { $0.after == nil }, \.before).reversed())
         try edits.save(result.editRows)

@@ -28,8 +28,10 @@ struct HistoryStore {
     // MARK: Head
 
     func head() throws -> LibraryHead? {
-        let statement = try database.cachedStatement(sql: "SELECT history, head, oldest FROM library")
-        return try Row.fetchOne(statement).map { LibraryHead(library: $0[0], sequence: $0[1], oldest: $0[2]) }
+        let statement = try SQLStatement("SELECT history, head, oldest FROM library", database)
+        guard try statement.step() else { return nil }
+        let row = statement.columns
+        return LibraryHead(library: row.text(0), sequence: row.int64(1), oldest: row.int64(2))
     }
 
     /// Creates the library row, the root folder and the smart albums in a new database.
@@ -55,22 +57,32 @@ struct HistoryStore {
     }
 
     func setHead(_ sequence: Int64) throws {
-        try run("UPDATE library SET head = ?", [sequence])
+        var statement = try SQLStatement("UPDATE library SET head = ?", database)
+        statement.bind(sequence)
+        try statement.run()
     }
 
     // MARK: Records
 
     func append(_ record: ChangeRecord, bytes: [UInt8], _ counters: inout CounterChanges) throws {
-        try run(
-            "INSERT INTO change (sequence, date, library, size, record) VALUES (?, ?, ?, ?, ?)",
-            [record.sequence, record.date, record.library, bytes.count, Data(bytes)]
-        )
-        for topic in Set(record.topics) {
-            try run("INSERT INTO change_topic VALUES (?, ?)", [topic, record.sequence])
+        var statement = try SQLStatement(Self.recordInsertion, database)
+        statement.bind(record.sequence)
+        statement.bind(record.date)
+        statement.bind(record.library)
+        statement.bind(bytes.count)
+        try statement.run(binding: bytes)
+        var topics = try SQLStatement("INSERT OR IGNORE INTO change_topic VALUES (?, ?)", database)
+        for topic in record.topics {
+            topics.bind(topic)
+            topics.bind(record.sequence)
+            try topics.run()
         }
         try KeptAdjustmentStore(database: database).keep(record)
         counters.add(bytes.count, to: Self.bytesCounter)
     }
+
+    private static let recordInsertion =
+        "INSERT INTO change (sequence, date, library, size, record) VALUES (?, ?, ?, ?, ?)"
 
     /// Returns records after a sequence, oldest first, up to `count` records or `bytes` bytes; at least one if there is
     /// any.
@@ -153,22 +165,28 @@ struct HistoryStore {
 
     // MARK: Outcomes
 
+    private static let outcomeSelection =
+        #"SELECT digest, reply FROM outcome WHERE identity = ? AND client = ? AND "transaction" = ?"#
+
     func outcome(_ key: OutcomeKey) throws -> StoredOutcome? {
-        let statement = try database.cachedStatement(
-            sql: #"SELECT digest, reply FROM outcome WHERE identity = ? AND client = ? AND "transaction" = ?"#
-        )
-        return try Row.fetchOne(statement, arguments: [key.identity, key.client, key.transaction]).map {
-            StoredOutcome(digest: Array($0[0] as Data), reply: Array($0[1] as Data))
-        }
+        var statement = try SQLStatement(Self.outcomeSelection, database)
+        statement.bind(key.identity)
+        statement.bind(key.client)
+        statement.bind(key.transaction)
+        guard try statement.step() else { return nil }
+        return StoredOutcome(digest: statement.columns.bytes(0), reply: statement.columns.bytes(1))
     }
 
     func remember(_ outcome: StoredOutcome, for key: OutcomeKey, sequence: Int64, date: Int64) throws {
-        try run(
-            "INSERT INTO outcome VALUES (?, ?, ?, ?, ?, ?, ?)",
-            [
-                key.identity, key.client, key.transaction, Data(outcome.digest), Data(outcome.reply), sequence, date,
-            ]
-        )
+        var statement = try SQLStatement("INSERT INTO outcome VALUES (?, ?, ?, ?, ?, ?, ?)", database)
+        statement.bind(key.identity)
+        statement.bind(key.client)
+        statement.bind(key.transaction)
+        statement.bind(outcome.digest)
+        statement.bind(outcome.reply)
+        statement.bind(sequence)
+        statement.bind(date)
+        try statement.run()
     }
 
     // MARK: Retention

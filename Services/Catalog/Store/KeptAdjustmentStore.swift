@@ -29,7 +29,9 @@ struct KeptAdjustmentStore {
     /// only another program could render again.
     func keep(_ record: ChangeRecord) throws {
         for change in record.assets {
-            guard let before = change.before, let after = change.after else { continue }
+            guard let before = change.before, let after = change.after, before.resources != after.resources else {
+                continue
+            }
             try keep(before.keptForUndo(after: after), record.sequence)
         }
     }

@@ -35,6 +35,12 @@ struct StatementColumns {
         return bytes.hexadecimal
     }
 
+    /// The bytes of a BLOB.
+    func bytes(_ index: Int32) -> [UInt8] {
+        guard let start = sqlite3_column_blob(statement, index) else { return [] }
+        return Array(UnsafeRawBufferPointer(start: start, count: Int(sqlite3_column_bytes(statement, index))))
+    }
+
     func optionalInt64(_ index: Int32) -> Int64? { isNull(index) ? nil : int64(index) }
 
     func optionalInt(_ index: Int32) -> Int? { isNull(index) ? nil : int(index) }

@@ -1,0 +1,112 @@
+import GRDB
+import PhotoModel
+
+/// An asset and the number of its row.
+struct StoredAsset {
+    let row: Int64
+    var asset: Asset
+}
+
+extension AssetStore {
+    private static let selectionByID = "SELECT \(AssetRowMapping.selection) FROM asset a WHERE a.id = ?"
+    private static let selectionByIDs = """
+        SELECT \(AssetRowMapping.selection) FROM json_each(?) e JOIN asset a ON a.id = e.value
+        """
+
+    func stored(_ id: ObjectID) throws -> StoredAsset? {
+        var statement = try SQLStatement(Self.selectionByID, database)
+        statement.bind(id.text)
+        guard try statement.step() else { return nil }
+        let row = statement.columns.int64(0)
+        var asset = try AssetRowMapping.asset(statement.columns)
+        let hasMetadata = AssetRowMapping.marks(statement.columns).contains(.hasMetadata)
+        try addParts(.ofOne, bind: { $0.bind(row) }) { _, add in add(&asset) }
+        if hasMetadata { asset.metadata = try MetadataStore(database: database).metadata(of: row) }
+        return StoredAsset(row: row, asset: asset)
+    }
+
+    /// Returns assets by identifier, read together; identifiers without an asset are left out.
+    func stored(_ ids: [ObjectID]) throws -> [StoredAsset] {
+        var statement = try SQLStatement(Self.selectionByIDs, database)
+        statement.bind(Self.list(ids))
+        var assets: [StoredAsset] = []
+        assets.reserveCapacity(ids.count)
+        var positions: [Int64: Int] = [:]
+        positions.reserveCapacity(ids.count)
+        while try statement.step() {
+            let row = statement.columns.int64(0)
+            guard positions[row] == nil else { continue }
+            positions[row] = assets.count
+            var asset = try AssetRowMapping.asset(statement.columns)
+            if AssetRowMapping.marks(statement.columns).contains(.hasMetadata) {
+                asset.metadata = try MetadataStore(database: database).metadata(of: row)
+            }
+            assets.append(StoredAsset(row: row, asset: asset))
+        }
+        let rows = "[" + assets.map { String($0.row) }.joined(separator: ",") + "]"
+        try addParts(.ofMany, bind: { $0.bind(rows) }) { row, add in
+            if let position = positions[row] { add(&assets[position].asset) }
+        }
+        return assets
+    }
+
+    private static func list(_ ids: [ObjectID]) -> String {
+        var list = "["
+        list.reserveCapacity(ids.count * (ObjectID.length + 3) + 2)
+        for id in ids {
+            list += list.utf8.count > 1 ? ",\"" : "\""
+            list += id.text
+            list += "\""
+        }
+        return list + "]"
+    }
+
+    /// The statements that read resources, keywords and memberships, which other tables hold.
+    private struct PartStatements {
+        let resources: String
+        let keywords: String
+        let memberships: String
+
+        static let ofOne = PartStatements("= ?")
+        static let ofMany = PartStatements("IN (SELECT value FROM json_each(?))")
+
+        init(_ among: String) {
+            resources = """
+                SELECT asset, type, digest, size, content_type, original_filename, pixel_width, pixel_height, damage,
+                    duration
+                FROM resource WHERE asset \(among) ORDER BY asset, position
+                """
+            keywords = "SELECT asset, text FROM keyword WHERE asset \(among) ORDER BY asset, position"
+            memberships = """
+                SELECT m.asset, c.id, m.order_key FROM membership m JOIN collection c ON c.row = m.collection
+                WHERE m.asset \(among) ORDER BY m.asset, m.collection
+                """
+        }
+    }
+
+    /// Reads resources, keywords and memberships and passes them on by row number.
+    private func addParts(
+        _ statements: PartStatements,
+        bind: (inout SQLStatement) -> Void,
+        to add: (_ row: Int64, (inout Asset) -> Void) -> Void
+    ) throws {
+        var resources = try SQLStatement(statements.resources, database)
+        bind(&resources)
+        while try resources.step() {
+            let resource = try AssetReader.resource(resources.columns)
+            add(resources.columns.int64(0)) { $0.resources.append(resource) }
+        }
+        var keywords = try SQLStatement(statements.keywords, database)
+        bind(&keywords)
+        while try keywords.step() {
+            let keyword = keywords.columns.text(1)
+            add(keywords.columns.int64(0)) { $0.keywords.append(keyword) }
+        }
+        var memberships = try SQLStatement(statements.memberships, database)
+        bind(&memberships)
+        while try memberships.step() {
+            let membership = try AssetReader.membership(memberships.columns)
+            add(memberships.columns.int64(0)) { $0.memberships.append(membership) }
+        }
+    }
+}

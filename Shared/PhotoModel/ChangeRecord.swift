@@ -35,9 +35,6 @@ public struct ChangeRecord: Sendable, Hashable, JSONTabled {
     /// The token of the state after this record.
     public var token: ChangeToken { ChangeToken(library: library, sequence: sequence) }
 
-    /// The canonical JSON of the record.
-    public var bytes: [UInt8] { json.bytes }
-
     /// The feed topics that carry this record, besides `changes`.
     public var topics: [String] {
         assets.map { "asset.\($0.id)" } + collections.map { "collection.\($0.id)" } + lists.map { "list.\($0.id)" }

@@ -7,6 +7,7 @@ extension JSONType where Value == ChangeRequest {
             schema: ["oneOf": .array(ChangeRequest.kinds.map { $0.schema() })],
             decode: { (json: JSON) throws(JSONProblem) in
                 guard case .object(var object) = json else { throw JSONProblem("expected an object") }
+                if let update = ChangeRequest.UpdateAsset(usual: object) { return .updateAsset(update) }
                 guard let name = object["type"]?.stringValue,
                     let kind = ChangeRequest.kinds.first(where: { $0.name == name })
                 else {
@@ -101,5 +102,32 @@ extension ChangeRequest {
         var object: JSONObject = ["type": .string(name)]
         for (name, value) in body.members { object[name] = value }
         return .object(object)
+    }
+}
+
+extension ChangeRequest.UpdateAsset {
+    /// Reads an `asset.update` that marks or rates an asset, the usual change, without looking up each member that it
+    /// could have; nil if it has other members or a value is wrong, which the table then names.
+    fileprivate init?(usual object: JSONObject) {
+        var (id, patch): (ObjectID?, AssetPatch) = (nil, AssetPatch())
+        var isUpdate = false
+        for (name, value) in object.members {
+            switch (name, value) {
+            case ("type", .string("asset.update")): isUpdate = true
+            case ("id", .string(let text)): id = ObjectID(text)
+            case ("set", .object(let set)):
+                for (name, value) in set.members {
+                    switch (name, value) {
+                    case ("isFavorite", .bool(let flag)): patch.isFavorite = flag
+                    case ("isHidden", .bool(let flag)): patch.isHidden = flag
+                    case ("rating", .int(let stars)) where (0...5).contains(stars): patch.rating = Int(stars)
+                    default: return nil
+                    }
+                }
+            default: return nil
+            }
+        }
+        guard isUpdate, let id else { return nil }
+        self.init(id: .id(id), set: patch)
     }
 }

@@ -1,9 +1,11 @@
 import Basics
 import Contracts
 import Dispatch
+import GRDB
 import JSONValue
 import Messaging
 import PhotoModel
+import Storage
 import TestSupport
 import Testing
 
@@ -21,21 +23,48 @@ struct ChangeServiceTests {
 
     @Test func `the digest covers parameters and attachments, and a passed digest replaces both`() {
         let changes = PerformChanges(requests: [.createCollection(.init(title: "A"))], transaction: "t")
-        let digest = ChangeService.digest(of: changes, [[1], [2]])
+        let digest = RequestDigest.digest(of: changes, [[1], [2]])
         #expect(digest.count == 32)
-        #expect(ChangeService.digest(of: changes, [[1], [2]]) == digest)
-        #expect(ChangeService.digest(of: changes, [[1]]) != digest)
-        #expect(ChangeService.digest(of: changes, [[1, 2]]) != digest)
-        #expect(ChangeService.digest(of: changes, [[2], [1]]) != digest)
+        #expect(RequestDigest.digest(of: changes, [[1], [2]]) == digest)
+        #expect(RequestDigest.digest(of: changes, [[1]]) != digest)
+        #expect(RequestDigest.digest(of: changes, [[1, 2]]) != digest)
+        #expect(RequestDigest.digest(of: changes, [[2], [1]]) != digest)
         var others = changes
         others.requests = [.createCollection(.init(title: "B"))]
-        #expect(ChangeService.digest(of: others, [[1], [2]]) != digest)
+        #expect(RequestDigest.digest(of: others, [[1], [2]]) != digest)
 
         var (passed, same) = (changes, others)
         (passed.requestDigest, same.requestDigest) = ("d", "d")
-        #expect(ChangeService.digest(of: passed, [[1]]) == ChangeService.digest(of: same, []))
+        #expect(RequestDigest.digest(of: passed, [[1]]) == RequestDigest.digest(of: same, []))
         same.requestDigest = "e"
-        #expect(ChangeService.digest(of: passed, []) != ChangeService.digest(of: same, []))
+        #expect(RequestDigest.digest(of: passed, []) != RequestDigest.digest(of: same, []))
+    }
+
+    @Test func `the input of a digest is the request with the members of every object sorted`() throws {
+        var random = SeededRandom(named: "digests")
+        let id = ObjectID(.asset, milliseconds: 1, using: &random)
+        var requests: [ChangeRequest] = [
+            .updateAsset(.init(id: .placeholder("p"))), .updateAsset(.init(id: .id(id), addKeywords: ["b", "a"])),
+            .updateAsset(.init(id: .id(id), set: AssetPatch(creationDate: .some(nil), caption: "c", rating: 1))),
+            .trashAssets(.init(ids: [id])), .createCollection(.init(ref: "p", title: "A")),
+        ]
+        for isFavorite in [nil, true, false] {
+            for isHidden in [nil, true, false] {
+                for rating in [nil, 3] {
+                    let patch = AssetPatch(isFavorite: isFavorite, isHidden: isHidden, rating: rating)
+                    requests.append(.updateAsset(.init(id: .id(id), set: patch)))
+                    requests.append(.updateAsset(.init(id: .id(id), set: patch, ifRevision: Revision(7))))
+                }
+            }
+        }
+        for changes in [
+            PerformChanges(requests: requests), PerformChanges(requests: [], client: "a\"b", transaction: "t"),
+            PerformChanges(requests: requests, client: "c", transaction: "t", onBehalfOf: "uid:1"),
+        ] {
+            #expect(
+                String(decoding: RequestDigest.canonical(changes), as: UTF8.self) == changes.json.canonical.text
+            )
+        }
     }
 
     @Test func `a repeated transaction does not need its bytes again`() async throws {
@@ -95,7 +124,7 @@ struct ChangeServiceTests {
             try await catalog.perform([.trashAssets(.init(ids: [id]))])
             // Holds the writer, so that the deletion and the duplicate wait in its queue, in this order.
             let (writer, gate) = (catalog.service.writer, DispatchSemaphore(value: 0))
-            catalog.service.store.onWriter { _ in gate.wait() }
+            catalog.service.store.database.pool.asyncWriteWithoutTransaction { _ in gate.wait() }
             defer { gate.signal() }
             async let deletion = catalog.perform([.deleteAssets(.init(ids: [id]))])
             while writer.queueDepth < 1 { await TaskDelay.pollInterval(.milliseconds(5)) }
@@ -116,7 +145,7 @@ struct ChangeServiceTests {
     {
         try await CatalogFixture.with(folder) { catalog in
             let (writer, gate) = (catalog.service.writer, DispatchSemaphore(value: 0))
-            catalog.service.store.onWriter { _ in gate.wait() }
+            catalog.service.store.database.pool.asyncWriteWithoutTransaction { _ in gate.wait() }
             defer { gate.signal() }
             let before = writer.metrics
             var sizes = Array(repeating: 200, count: 6)

@@ -1,5 +1,6 @@
 import JSONValue
 import PhotoModel
+import TestSupport
 import Testing
 
 /// The bytes of change records never change, because change logs store them permanently.
@@ -26,6 +27,7 @@ struct ChangeRecordTests {
     @Test func `a full record is encoded as these bytes`() throws {
         let record = try Self.full()
         #expect(String(decoding: record.bytes, as: UTF8.self) == Self.fullText)
+        #expect(record.bytes == record.json.bytes)
         #expect(try ChangeRecord(json: JSON(parsing: Self.fullText)) == record)
         #expect(try ChangeRecord(json: JSON(parsing: Self.fullText)).bytes == Array(Self.fullText.utf8))
         #expect(
@@ -37,6 +39,30 @@ struct ChangeRecordTests {
         )
         #expect(record.assets[0].isContentChanged)
         #expect(record.token.description == "0123456789abcdef0123456789abcdef.9223372036854775807")
+    }
+
+    @Test func `the text that is written by parts is that of the table`() {
+        var random = SeededRandom(named: "record texts")
+        for number in 0..<TestEnvironment.rounds(300) {
+            var record = ChangeRecord(
+                sequence: Int64(number + 1),
+                library: "0123456789abcdef0123456789abcdef",
+                date: Int64(number) * 1_000_003,
+                origin: ChangeOrigin(identity: random.pick(RandomEntities.texts))
+            )
+            if random.one(in: 2) { record.origin.client = random.pick(RandomEntities.texts) }
+            if random.one(in: 2) { record.origin.transaction = "t-\(number)" }
+            if random.one(in: 2) { record.origin.onBehalfOf = "uid:\(number)" }
+            for _ in 0..<Int.random(in: 0...3, using: &random) {
+                let (before, after) = (
+                    RandomEntities.asset(number, using: &random), RandomEntities.asset(number, using: &random)
+                )
+                let isNew = random.one(in: 3)
+                let isDeleted = !isNew && random.one(in: 3)
+                record.assets.append(EntityChange(before: isNew ? nil : before, after: isDeleted ? nil : after))
+            }
+            #expect(record.bytes == record.json.bytes)
+        }
     }
 
     @Test func `members of a newer format are ignored, missing or wrong members are named`() throws {

@@ -1,4 +1,3 @@
-import Basics
 import Contracts
 import JSONValue
 import Messaging
@@ -24,7 +23,9 @@ struct ChangeService: Sendable {
         guard !changes.recall || changes.transaction != nil else {
             throw ChangeError.recallWithoutTransaction
         }
-        let digest = Self.digest(of: changes, context.attachments)
+        // Compared only if the request is repeated, which it cannot be without an id.
+        let digest =
+            changes.transaction == nil ? [] : RequestDigest.digest(of: changes, context.attachments)
         let key = changes.transaction.map {
             OutcomeKey(
                 identity: changes.onBehalfOf ?? context.identity,
@@ -53,8 +54,11 @@ struct ChangeService: Sendable {
                 write.source = WriteSource(connection: context.connection, client: changes.onBehalfOf)
                 return write
             }
-            await uploads.taken(taken.uploads, owner: context.identity)
-            await healing.healed(taken.healed)
+            // Most transactions have no bytes, and wait for no actor.
+            if !taken.isEmpty {
+                await uploads.taken(taken.uploads, owner: context.identity)
+                await healing.healed(taken.healed)
+            }
             // Up to here the stored bytes must not be collected.
             return Self.result(result, healed: taken.healed)
         } catch {
@@ -74,7 +78,7 @@ struct ChangeService: Sendable {
         var alwaysReads = false
         while true {
             var prepared = try await ingestor.prepare(changes.requests, context, taken, alwaysReads: alwaysReads)
-            for (index, request) in changes.requests.enumerated() {
+            for (index, request) in changes.requests.enumerated() where request.hasSnapshot {
                 do {
                     prepared[index].snapshot = try await fetches.snapshot(for: request, owner: context.identity)
                 } catch {
@@ -100,18 +104,5 @@ struct ChangeService: Sendable {
         guard !healed.isEmpty, case .object(var members) = result else { return result }
         members["healed"] = JSON(healed.map(\.text))
         return .object(members)
-    }
-
-    /// Returns a digest of the request, 32 bytes: of the digest that a service passes for its client's request or else
-    /// of the parameters in canonical form and every attachment. A request that recalls an outcome has the digest of the
-    /// request that it recalls.
-    static func digest(of changes: PerformChanges, _ attachments: [Bytes]) -> [UInt8] {
-        var changes = changes
-        changes.recall = false
-        if let asked = changes.requestDigest { return SHA256.hash(data: Array("request:\(asked)".utf8)).bytes }
-        var hash = SHA256()
-        hash.update(data: SHA256.hash(data: changes.json.canonical.bytes).bytes)
-        for attachment in attachments { hash.update(data: SHA256.hash(data: attachment).bytes) }
-        return hash.finalize().bytes
     }
 }

@@ -33,6 +33,7 @@ struct ResourceIngestor: Sendable {
         alwaysReads: Bool
     ) async throws -> [PreparedChange] {
         var prepared = requests.map { PreparedChange($0) }
+        guard requests.contains(where: \.hasBytes) else { return prepared }
         try await withThrowingTaskGroup(of: (Int, PreparedChange).self) { group in
             var next = requests.startIndex
             var running = 0

@@ -12,6 +12,9 @@ final class TakenResources: Sendable {
         if let upload { uploadNames.withLock { $0.append(upload) } }
     }
 
+    /// True if nothing was stored.
+    var isEmpty: Bool { stored.withLock { $0.isEmpty } && uploadNames.withLock { $0.isEmpty } }
+
     /// The uploads that delivered some of the bytes.
     var uploads: [String] { uploadNames.withLock { $0 } }
 

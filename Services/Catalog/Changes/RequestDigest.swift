@@ -1,0 +1,76 @@
+import Basics
+import Contracts
+import JSONValue
+import PhotoModel
+
+/// The digest of a transaction's request, by which a repeated request is recognized.
+///
+/// It is stored with the outcome, so its input must never change: the parameters with the members of every object
+/// sorted. The usual requests are written in that form directly; a test compares them with the sorted tree.
+enum RequestDigest {
+    /// Returns a digest, 32 bytes: of the digest that a service passes for its client's request or else of the
+    /// parameters in canonical form and every attachment. A request that recalls an outcome has the digest of the
+    /// request that it recalls.
+    static func digest(of changes: PerformChanges, _ attachments: [Bytes]) -> [UInt8] {
+        if let asked = changes.requestDigest { return SHA256.hash(data: Array("request:\(asked)".utf8)).bytes }
+        var changes = changes
+        changes.recall = false
+        var hash = SHA256()
+        hash.update(data: SHA256.hash(data: canonical(changes)).bytes)
+        for attachment in attachments { hash.update(data: SHA256.hash(data: attachment).bytes) }
+        return hash.finalize().bytes
+    }
+
+    /// Returns the canonical JSON of the parameters.
+    static func canonical(_ changes: PerformChanges) -> [UInt8] {
+        var rest = changes
+        rest.requests = []
+        var writer = JSONWriter(capacity: 256 + changes.requests.count * 96)
+        writer.writeObject { writer in
+            for (name, value) in rest.json.canonical.objectValue?.members ?? [] {
+                writer.append(",")
+                writer.write(name)
+                writer.append(":")
+                if name == "requests" {
+                    writer.writeList(changes.requests) { write($1, to: &$0) }
+                } else {
+                    writer.write(value)
+                }
+            }
+        }
+        return writer.output
+    }
+
+    private static func write(_ request: ChangeRequest, to writer: inout JSONWriter) {
+        guard case .updateAsset(let update) = request, case .id(let id) = update.id, update.addKeywords.isEmpty,
+            update.removeKeywords.isEmpty, update.set.isSimple
+        else { return writer.write(request.json.canonical) }
+        writer.append("{\"id\":")
+        writer.write(id.text)
+        if let revision = update.ifRevision {
+            writer.append(",\"ifRevision\":")
+            writer.write(revision.description)
+        }
+        writer.append(",\"set\":")
+        writer.writeObject { writer in
+            if let isFavorite = update.set.isFavorite {
+                writer.append(",\"isFavorite\":")
+                writer.write(isFavorite)
+            }
+            if let isHidden = update.set.isHidden {
+                writer.append(",\"isHidden\":")
+                writer.write(isHidden)
+            }
+            if let rating = update.set.rating {
+                writer.append(",\"rating\":")
+                writer.write(rating)
+            }
+        }
+        writer.append(",\"type\":\"asset.update\"}")
+    }
+}
+
+extension AssetPatch {
+    /// True if it sets nothing but a favourite, a hidden asset and a rating.
+    fileprivate var isSimple: Bool { self == AssetPatch(isFavorite: isFavorite, isHidden: isHidden, rating: rating) }
+}

@@ -24,6 +24,25 @@ struct CatalogHandler: RequestHandler {
 
     func limits(of method: String) -> MethodLimits { CatalogRequest.limits(of: method) }
 
+    /// Small changes without bytes run on the thread of the commits: they change threads once less on the way in and once
+    /// less on the way out, and those that arrive together are committed together.
+    func executor(for request: IncomingRequest) -> (any TaskExecutor)? {
+        guard request.method == PerformChanges.method, let requests = request.params["requests"]?.arrayValue,
+            requests.count <= Self.fewChanges, requests.allSatisfy(Self.isSmall)
+        else { return nil }
+        return changes.writer.queue
+    }
+
+    private static let fewChanges = 16
+
+    /// Returns true if a change names few objects and has neither bytes nor a list to compare with.
+    private static func isSmall(_ change: JSON) -> Bool {
+        (change.objectValue?.members ?? []).allSatisfy { name, value in
+            name != "resources" && name != "render" && name != "snapshot"
+                && value.arrayValue.map { $0.count <= fewChanges } ?? true
+        }
+    }
+
     @concurrent
     func handle(_ request: IncomingRequest, _ context: RequestContext) async throws(RPCError) -> Reply {
         do {

@@ -9,9 +9,10 @@ import Synchronization
 
 /// Commits transactions in groups: everything that waits is committed together, up to a limit.
 ///
-/// It runs on the thread of the only writing connection, and other writes run after each commit. Connections are served
-/// in turn: a client with many waiting transactions does not delay those of another one. An outcome is returned after
-/// the commit is durable and the head file has been written.
+/// It runs on a thread of its own, on which the tasks of small changes run too: all that have arrived add their
+/// transactions before the next commit begins. Connections are served in turn: a client with many waiting transactions
+/// does not delay those of another one. An outcome is returned after the commit is durable and the head file has been
+/// written.
 final class TransactionWriter: Sendable {
     /// Limits of the queue and of one commit.
     struct Limits: Sendable {
@@ -45,6 +46,8 @@ final class TransactionWriter: Sendable {
     private let limits: Limits
     private let logger: Logger
     private let clock: MonotonicClock
+    /// The thread of the commits.
+    let queue = WriterQueue()
     private let state = Mutex(State())
 
     init(
@@ -95,13 +98,22 @@ final class TransactionWriter: Sendable {
     /// Transactions are performed as before.
     func stopTrimming() { state.withLock { $0.isStopping = true } }
 
-    private func schedule() {
-        store.onWriter { [self] batches in
-            // Old records are deleted a few at a time, between commits and while nothing else is to be done.
-            if retention.isDue(clock.nowMicroseconds()), !state.withLock({ $0.isStopping }) { trim(batches) }
-            let batch = nextBatch()
-            if !batch.isEmpty { commit(batch, in: batches(rules)) }
-            // Queued after the other work that waits for the thread.
+    private func schedule() { queue.async { [self] in run() } }
+
+    private func run() {
+        let start = clock.nowMicroseconds()
+        // Old records are deleted a few at a time, between commits and while nothing else is to be done.
+        let trims = retention.isDue(start) && !state.withLock { $0.isStopping }
+        if trims || queueDepth > 0 {
+            store.withWriter { batches in
+                if trims { trim(batches) }
+                let batch = nextBatch()
+                if !batch.isEmpty { commit(batch, in: batches(rules)) }
+            }
+        }
+        // Queued after the tasks that continue now: their replies do not wait for the next commit, nor for the disk.
+        queue.async { [self] in
+            syncHead(at: start)
             if !stopsWhenIdle() { schedule() }
         }
     }
@@ -156,7 +168,6 @@ final class TransactionWriter: Sendable {
             }
             tail.append(records, head: head.sequence)
             for (waiting, answer) in zip(batch, answers) { waiting.continuation.resume(returning: answer) }
-            syncHead(at: start)
         } catch {
             let refusal = rpcError(forBatch: error)
             state.withLock { state in

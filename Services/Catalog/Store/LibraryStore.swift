@@ -164,9 +164,9 @@ final class LibraryStore: Sendable {
     /// Creates the store of one commit.
     typealias Batches = (BatchStore.WriteContext) -> BatchStore
 
-    /// Runs `work` on the thread of the writing connection, after everything that is already queued for it.
-    func onWriter(_ work: @escaping @Sendable (Batches) -> Void) {
-        database.pool.asyncWriteWithoutTransaction { database in
+    /// Calls `work` with the writing connection, on this thread, after the writes that wait for it. It blocks.
+    func withWriter(_ work: (Batches) -> Void) {
+        database.pool.writeWithoutTransaction { database in
             work { BatchStore(database: database, rules: $0) }
         }
     }

@@ -32,6 +32,9 @@ public protocol RequestHandler: Sendable {
     /// notifier sends nothing.
     func replyAtOnce(to request: IncomingRequest, _ context: RequestContext) -> Reply?
 
+    /// Returns the executor that a request's task runs on; nil for the pool. Called on the poll thread.
+    func executor(for request: IncomingRequest) -> (any TaskExecutor)?
+
     /// Returns the limits for requests of a method; they are checked on the poll thread before anything is parsed or
     /// run.
     func limits(of method: String) -> MethodLimits
@@ -46,6 +49,9 @@ extension RequestHandler {
 
     /// Does nothing.
     public func connectionEnded(_ connection: ConnectionID) {}
+
+    /// Returns nil.
+    public func executor(for request: IncomingRequest) -> (any TaskExecutor)? { nil }
 
     /// Returns nil.
     public func replyAtOnce(to request: IncomingRequest, _ context: RequestContext) -> Reply? { nil }

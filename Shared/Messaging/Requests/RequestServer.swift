@@ -179,7 +179,8 @@ extension RequestServer {
     /// Runs an open request's handler in a task.
     func start(_ request: OpenRequest) {
         let execution = RequestExecution(request: request, handler: handler, outbox: outbox)
-        let task = Task { @concurrent in await execution.run() }
+        let executor = handler.executor(for: request.incoming)
+        let task = Task(executorPreference: executor) { @concurrent in await execution.run() }
         tasks[ObjectIdentifier(request)] = task
         request.signal.attach(task)
     }

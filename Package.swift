@@ -79,6 +79,7 @@ let modules: [Module] = [
     Module(layer: 0, name: "CPixels", kind: .c),
     Module(layer: 0, name: "CProcess", kind: .c),
     Module(layer: 0, name: "CAcceptLimit", kind: .c),
+    Module(layer: 0, name: "CWriteAheadLog", kind: .c),
     Module(layer: 0, name: "JSONValue"),
     Module(layer: 0, name: "Basics", dependencies: ["CCrypto", "CLinux"]),
 
@@ -104,7 +105,7 @@ let modules: [Module] = [
         ]
     ),
     Module(layer: 2, name: "Video", dependencies: ["CVideo", "ImageFormats"]),
-    Module(layer: 2, name: "Storage", dependencies: ["GRDB", "Basics", "Logging", "CProcess"]),
+    Module(layer: 2, name: "Storage", dependencies: ["GRDB", "Basics", "Logging", "CProcess", "CWriteAheadLog"]),
 
     // Layer 3, protocol: every request, response, feed message and error, defined once
     Module(layer: 3, name: "Contracts", dependencies: ["Basics", "PhotoModel", "Messaging", "JSONValue"]),

@@ -1,3 +1,4 @@
+import CWriteAheadLog
 public import GRDB
 
 /// An SQLite database in WAL mode with exactly one connection that writes and checkpoints.
@@ -45,6 +46,7 @@ public final class DatabaseFile: Sendable {
     /// - Throws: ``StorageError``.
     public init(path: String, migrator: DatabaseMigrator, options: Options = Options()) throws(StorageError) {
         self.path = path
+        guard safelight_gather_log_writes() == 0 else { throw .io("SQLite accepts no VFS") }
         do {
             pool = try DatabasePool(path: path, configuration: Self.configuration(options))
             try pool.writeWithoutTransaction { database in

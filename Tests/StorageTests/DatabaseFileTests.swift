@@ -56,6 +56,52 @@ struct DatabaseFileTests {
         #expect(error?.message.contains("newer version") == true)
     }
 
+    @Test func `a commit of many pages is one write to the log, and readers see it`() async throws {
+        let file = try DatabaseFile(path: path, migrator: migrator())
+        /// Returns the system calls that wrote on this thread.
+        @Sendable func writes() throws -> Int {
+            let bytes = try Descriptor(opening: "/proc/thread-self/io", O_RDONLY).read(count: 4096, at: 0)
+            let text = String(decoding: bytes, as: UTF8.self)
+            let line = try #require(text.split(separator: "\n").first { $0.hasPrefix("syscw:") })
+            return try #require(Int(line.dropFirst(7)))
+        }
+        let counts = try await file.pool.writeWithoutTransaction { database in
+            try (1...20).map { _ in
+                let before = try writes()
+                try database.execute(sql: "BEGIN IMMEDIATE")
+                for _ in 0..<30 {
+                    try database.execute(sql: "INSERT INTO note (text) VALUES (hex(randomblob(1000)))")
+                }
+                try database.execute(sql: "COMMIT")
+                return try writes() - before
+            }
+        }
+        // Each commit has more than ten frames. The first one also writes the header of the log.
+        #expect(counts.dropFirst().allSatisfy { $0 <= 2 }, "\(counts)")
+        #expect(try await file.read { try Int.fetchOne($0, sql: "SELECT count(*) FROM note") } == 600)
+        // Another transaction of more frames than are gathered at once, read back before and after it is committed.
+        let seen = try await file.pool.writeWithoutTransaction { database in
+            var seen = 0
+            try database.inTransaction(.immediate) {
+                for _ in 0..<2000 {
+                    try database.execute(sql: "INSERT INTO note (text) VALUES (hex(randomblob(10000)))")
+                }
+                seen = try Int.fetchOne(database, sql: "SELECT count(*) FROM note WHERE length(text) > 1") ?? 0
+                return .commit
+            }
+            return seen
+        }
+        #expect(seen == 2600)
+        #expect(try await file.read { try Int.fetchOne($0, sql: "SELECT sum(length(text)) FROM note") } == 41_200_000)
+        try file.close()
+        var options = DatabaseFile.Options()
+        options.checkSeconds = 60
+        let again = try DatabaseFile(path: path, migrator: migrator(), options: options)
+        #expect(again.check == .sound)
+        #expect(try await again.read { try Int.fetchOne($0, sql: "SELECT count(*) FROM note") } == 2600)
+        try again.close()
+    }
+
     @Test func `a reader sees one snapshot while the writer continues`() async throws {
         let file = try DatabaseFile(path: path, migrator: migrator())
         let counts = try await file.read { database in

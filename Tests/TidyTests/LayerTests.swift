@@ -31,6 +31,7 @@ struct LayerTests {
         "CCrypto": ["Basics"],
         "CProcess": ["Hosting", "Storage"],
         "CAcceptLimit": ["Hosting"],
+        "CWriteAheadLog": ["Storage"],
     ]
 
     @Test func `the manifest is parsed`() throws {

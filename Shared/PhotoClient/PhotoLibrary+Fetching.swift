@@ -47,6 +47,27 @@ extension PhotoLibrary {
         AssetPages(library: self, fetch: fetch, pageSize: max(1, min(pageSize, FetchAssets.maxPage)))
     }
 
+    /// Returns the identifiers of all assets of a fetch result, at one token, without reading the assets.
+    ///
+    /// - Parameter deadline: for each page of ``ObjectForm/maxIDs`` identifiers
+    public func assetIDs(
+        _ fetch: FetchDescription,
+        deadline: Duration = .seconds(30)
+    ) async throws(RPCError) -> [ObjectID] {
+        var ids: [ObjectID] = []
+        var token: ChangeToken?
+        while true {
+            var request = FetchAssets(fetch: fetch, token: token, from: ids.count, count: ObjectForm.maxIDs)
+            request.form = ObjectForm(members: ["id"])
+            let page = try await withRetries(deadline) { [request] time throws(RPCError) in
+                try await self.catalog.identifiers(request, deadline: time)
+            }
+            ids += page.ids
+            guard !page.ids.isEmpty, ids.count < page.count else { return ids }
+            token = page.token
+        }
+    }
+
     /// Returns a page of the collections of a fetch result.
     public func collections(
         _ fetch: FetchDescription,

@@ -3,6 +3,7 @@ public import Contracts
 public import JSONValue
 public import Logging
 public import Messaging
+import PhotoModel
 
 /// The result of a request, with its attachments.
 public struct ServiceResponse<Result: Sendable>: Sendable {
@@ -60,6 +61,24 @@ public final class ServiceClient: Sendable {
             deadline: max(deadline, .milliseconds(1))
         )
         return ServiceResponse(result: try R.result(of: reply.result), attachments: reply.attachments)
+    }
+
+    /// Requests a page of identifiers: of assets without their other members.
+    ///
+    /// - Throws: as ``ask(_:attachments:deadline:)``
+    func identifiers(
+        _ request: FetchAssets,
+        deadline: Duration
+    ) async throws(RPCError) -> (ids: [ObjectID], token: ChangeToken, count: Int) {
+        let reply = try await requests.call(
+            FetchAssets.method,
+            request.json,
+            deadline: max(deadline, .milliseconds(1))
+        ).result
+        let ids = (reply["assets"]?.arrayValue ?? []).compactMap { $0["id"]?.stringValue.flatMap { ObjectID($0) } }
+        guard let token = reply["token"]?.stringValue.flatMap({ ChangeToken($0) }), let count = reply["count"]?.intValue
+        else { throw ErrorCode.internalError.error("the result of \(FetchAssets.method) has no token or no count") }
+        return (ids, token, Int(count))
     }
 
     /// Requests a page of the change log whose records stay encoded, for callers that forward them.

@@ -93,11 +93,11 @@ struct AlbumCommand: AsyncParsableCommand {
             abstract: "Append assets to an album; assets that are already in it keep their position."
         )
         @Argument(help: "Identifier or title of the album.") var album: String
-        @OptionGroup var assets: Identifiers
+        @OptionGroup var assets: AssetSelection
         @OptionGroup var client: ClientOptions
 
         func run(in library: PhotoLibrary, output: Output) async throws {
-            let ids = try assets.read()
+            let ids = try await assets.read(in: library)
             let album = try await AlbumLookup.find(album, in: library)
             try await Transactions.perform(ids, in: library, output, "added", besides: 1) { ids in
                 [.updateCollection(.init(id: .id(album.id), add: ids.map { .id($0) }))]
@@ -111,11 +111,11 @@ struct AlbumCommand: AsyncParsableCommand {
             abstract: "Remove assets from an album; they stay in the library."
         )
         @Argument(help: "Identifier or title of the album.") var album: String
-        @OptionGroup var assets: Identifiers
+        @OptionGroup var assets: AssetSelection
         @OptionGroup var client: ClientOptions
 
         func run(in library: PhotoLibrary, output: Output) async throws {
-            let ids = try assets.read()
+            let ids = try await assets.read(in: library)
             let album = try await AlbumLookup.find(album, in: library)
             try await Transactions.perform(ids, in: library, output, "removed", besides: 1) { ids in
                 [.updateCollection(.init(id: .id(album.id), remove: ids))]

@@ -9,7 +9,7 @@ struct FavoriteCommand: LibraryCommand {
         abstract: "Mark assets as favorites, or remove the mark."
     )
 
-    @OptionGroup var assets: Identifiers
+    @OptionGroup var assets: AssetSelection
 
     @Flag(help: "Remove the mark.")
     var off = false
@@ -19,7 +19,7 @@ struct FavoriteCommand: LibraryCommand {
     func run(in library: PhotoLibrary, output: Output) async throws {
         try await Transactions.set(
             AssetPatch(isFavorite: !off),
-            of: try assets.read(),
+            of: try await assets.read(in: library),
             in: library,
             output,
             off ? "no longer favorites" : "favorites"

@@ -9,7 +9,7 @@ struct HideCommand: LibraryCommand {
         abstract: "Hide assets from normal fetches, or show them again."
     )
 
-    @OptionGroup var assets: Identifiers
+    @OptionGroup var assets: AssetSelection
 
     @Flag(help: "Show them again.")
     var off = false
@@ -19,7 +19,7 @@ struct HideCommand: LibraryCommand {
     func run(in library: PhotoLibrary, output: Output) async throws {
         try await Transactions.set(
             AssetPatch(isHidden: !off),
-            of: try assets.read(),
+            of: try await assets.read(in: library),
             in: library,
             output,
             off ? "shown again" : "hidden"

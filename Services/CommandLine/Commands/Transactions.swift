@@ -5,7 +5,7 @@ import PhotoModel
 
 /// Changes to many assets, divided into as many transactions as necessary.
 enum Transactions {
-    /// Performs changes of assets and prints the result of each transaction.
+    /// Performs changes of assets and prints the result of each transaction, and between them the progress.
     ///
     /// - Parameters:
     ///   - words: the action in the printed result, for example "deleted"
@@ -20,8 +20,13 @@ enum Transactions {
     ) async throws {
         let pieces = split(ids, by: ChangeRecord.maxEntities - besides)
         if pieces.count > 1 { output.note("too many assets for one transaction: using \(pieces.count) transactions") }
+        var progress = ProgressReporter(output: output)
+        progress.begin(total: ids.count)
+        var done = 0
         for piece in pieces {
             let result = try await library.perform(requests(piece))
+            done += piece.count
+            progress.clear()
             var json = result.json.objectValue ?? [:]
             json["assets"] = JSON(piece.count)
             try output.result(.object(json)) {
@@ -29,6 +34,7 @@ enum Transactions {
                     ? ["\(QuantityFormatter.count(piece.count, "asset")) \(words), change #\(result.sequence)"]
                     : ["nothing to change"]
             }
+            if done < ids.count { progress.update(done) }
         }
     }
 

@@ -45,7 +45,7 @@ struct FetchOptions: ParsableArguments {
 
     /// True if none of the options is given.
     var isEmpty: Bool {
-        predicate == nil && sort.isEmpty && limit == 0 && offset == 0 && !hidden && album == nil
+        predicate == nil && sort.isEmpty && limit == 0 && offset == 0 && !hidden && !trash && album == nil
     }
 
     /// Returns the fetch in its wire form, after looking up the album's title in the library.

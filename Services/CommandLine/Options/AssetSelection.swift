@@ -1,0 +1,26 @@
+import ArgumentParser
+import PhotoClient
+import PhotoModel
+
+/// The assets that a command changes: identifiers, or all assets of a fetch.
+struct AssetSelection: ParsableArguments {
+    @Argument(
+        help: "Asset identifiers, or - to read them from standard input; none with --where and the other options."
+    )
+    var ids: [String] = []
+
+    @OptionGroup var fetch: FetchOptions
+
+    func validate() throws {
+        guard ids.isEmpty != fetch.isEmpty else {
+            throw ValidationError("give identifiers, or a fetch with --where, --album and the other options")
+        }
+        _ = try fetch.fetch(of: nil)
+    }
+
+    /// Returns the identifiers that were given, or those of the fetch, read before anything is changed.
+    func read(in library: PhotoLibrary) async throws -> [ObjectID] {
+        guard ids.isEmpty else { return try Identifiers.read(ids) }
+        return try await library.assetIDs(try await fetch.fetch(in: library))
+    }
+}

@@ -1,20 +1,30 @@
 import Synchronization
 
-/// Keeps the bytes of a digest in their ``ResourceStore`` as long as the lease exists.
+/// Keeps the bytes of a digest in their ``ResourceStore`` as long as the lease exists and is not ended.
 ///
 /// Bytes are stored before the transaction that refers to them is committed; until then only the lease prevents their
 /// removal. It is known to this process only, as are all removals.
 public final class ResourceLease: Sendable {
     /// The digest of the bytes.
     public let digest: ResourceDigest
-    private let table: ResourceLeases
+    /// The table that counts the lease; nil once it has ended.
+    private let table: Mutex<ResourceLeases?>
 
     fileprivate init(_ digest: ResourceDigest, _ table: ResourceLeases) {
         self.digest = digest
-        self.table = table
+        self.table = Mutex(table)
     }
 
-    deinit { table.release(digest) }
+    deinit { end() }
+
+    /// Ends the lease now. The thread that stored the bytes may own a copy for a moment after its caller has continued.
+    public func end() {
+        let ended = table.withLock { table in
+            defer { table = nil }
+            return table
+        }
+        ended?.release(digest)
+    }
 }
 
 /// The number of leases of each digest.

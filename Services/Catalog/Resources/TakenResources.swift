@@ -27,7 +27,10 @@ final class TakenResources: Sendable {
     func release() -> [ResourceDigest] {
         stored.withLock { stored in
             defer { stored = [] }
-            return stored.map(\.digest)
+            return stored.map {
+                $0.lease.end()
+                return $0.digest
+            }
         }
     }
 }

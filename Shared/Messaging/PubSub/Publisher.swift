@@ -221,7 +221,7 @@ public actor Publisher: SocketOwner {
 
     /// Reads subscriptions in every pass: an XPUB that is not read queues what peers send without a limit.
     private func readSubscriptions() -> Bool {
-        for index in 0..<limits.receiveBudget {
+        for _ in 0..<limits.receiveBudget {
             guard
                 let message = socketBox.socket?.socket.receive(
                     maxFrames: 1,
@@ -229,8 +229,9 @@ public actor Publisher: SocketOwner {
                     wantsPeer: true
                 )
             else { return false }
-            // So that the topics of a descriptor's new owner are never attributed to its previous one.
-            if index == 0 { readEvents() }
+            // libzmq reports the end of a connection and the next one with its descriptor before a message of that one:
+            // read in between, so that topics are never attributed to the descriptor's previous owner.
+            readEvents()
             guard message.violation == nil, let frame = message.frames.first, let kind = frame.first, kind <= 1 else {
                 counts.unrecognized += 1
                 continue

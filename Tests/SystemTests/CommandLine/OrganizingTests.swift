@@ -80,13 +80,14 @@ struct OrganizingTests {
         let refused = try services.safelight(["fetch", "--where", "shoeSize > 3"])
         #expect(refused.status != 0 && refused.errors.contains("shoeSize"))
 
-        _ = try line.text("favorite", "--where", "creationDate >= \"2024-01-01\"")
+        _ = try line.text("favorite", "--where", "creationDate >= \"2023-01-01\"")
         #expect(try Set(line.ids("--album", "Favorites")) == Set(ids))
         _ = try line.text("favorite", "--off", "--where", "isFavorite == YES", "--limit", "2")
         #expect(try line.ids("--album", "Favorites").count == 3)
         _ = try line.text("album", "create", "Chosen")
         _ = try line.text("album", "add", "Chosen", "--where", "isFavorite == YES")
         #expect(try line.ids("--album", "Chosen").count == 3)
+        _ = try line.text("album", "delete", "Chosen", "--yes")
         let neither = try services.safelight(["favorite"])
         #expect(neither.status != 0 && neither.errors.contains("--where"))
 

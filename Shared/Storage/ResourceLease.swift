@@ -10,12 +10,17 @@ public final class ResourceLease: Sendable {
     /// The table that counts the lease; nil once it has ended.
     private let table: Mutex<ResourceLeases?>
 
-    fileprivate init(_ digest: ResourceDigest, _ table: ResourceLeases) {
+    fileprivate init(_ digest: ResourceDigest, _ table: ResourceLeases?) {
         self.digest = digest
         self.table = Mutex(table)
     }
 
     deinit { end() }
+
+    /// Returns another lease of the same bytes. If this one has ended, the other one has, too.
+    func renewed() -> ResourceLease {
+        table.withLock { $0?.take(digest) ?? ResourceLease(digest, nil) }
+    }
 
     /// Ends the lease now. The thread that stored the bytes may own a copy for a moment after its caller has continued.
     public func end() {

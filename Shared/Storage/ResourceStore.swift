@@ -433,6 +433,11 @@ public struct StoredResource: Sendable {
     public let isHealed: Bool
     /// Keeps the bytes in the store until a transaction refers to them.
     public let lease: ResourceLease
+
+    /// Returns the same resource with a lease that ends on its own. The lease of this resource must not have ended.
+    public func leasedAgain() -> StoredResource {
+        StoredResource(digest: digest, size: size, wasPresent: wasPresent, isHealed: isHealed, lease: lease.renewed())
+    }
 }
 
 func microseconds(_ time: timespec) -> Int64 {

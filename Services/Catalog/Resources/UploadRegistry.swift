@@ -163,13 +163,14 @@ actor UploadRegistry {
         return EmptyResult()
     }
 
-    /// Returns the bytes of a finished upload, for a transaction.
+    /// Returns the bytes of a finished upload with a lease of the transaction's own: if the transaction is refused, the
+    /// upload keeps the bytes, and if the upload is cancelled meanwhile, the transaction does.
     func finished(_ name: String, owner: String) async throws -> StoredResource {
         let upload = try await open(name, owner)
         guard let finished = upload.finished else {
             throw ResourceError.uploadNotFinished(name)
         }
-        return finished
+        return finished.leasedAgain()
     }
 
     /// Stops counting uploads against their owner, because assets now have their bytes.
@@ -210,9 +211,10 @@ actor UploadRegistry {
         for name in names {
             guard let upload = uploads.removeValue(forKey: name) else { continue }
             upload.writer.cancel()
-            if let finished = upload.finished, !upload.isTaken { digests.append(finished.digest) }
+            guard let finished = upload.finished else { continue }
+            finished.lease.end()
+            if !upload.isTaken { digests.append(finished.digest) }
         }
-        // The store's leases on these bytes ended with the uploads.
         if !digests.isEmpty { await discard(digests) }
     }
 

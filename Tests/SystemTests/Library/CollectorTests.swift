@@ -91,6 +91,31 @@ struct CollectorTests {
         #expect(services.stop() == [])
     }
 
+    @Test func `an upload can be used again after a refused change, and a cancelled one leaves no bytes`() async throws
+    {
+        let services = try SafelightFixture("refused-upload")
+        try services.start([.catalog])
+        let library = try services.library()
+        let upload = try await library.upload(Self.picture(1))
+        let create = ChangeRequest.createAsset(.init(ref: "p", resources: [NewResource(source: .upload(upload))]))
+        let broken = ChangeRequest.createAsset(.init(ref: "b", resources: [NewResource(source: .attachment(0))]))
+        let error = await #expect(throws: RPCError.self) {
+            try await library.perform([create, broken], attachments: [Array(Self.picture(2).dropLast(200))])
+        }
+        #expect(error?.errorCode == .invalidResource)
+        #expect(try Self.stored(services).count == 1, "the upload keeps its bytes")
+        _ = try await library.perform([create])
+        #expect(try Self.stored(services) == (try await Self.named(library)))
+
+        for number in 10..<30 {
+            let cancelled = try await library.upload(Self.picture(number))
+            _ = try await library.catalog.ask(CancelUpload(upload: cancelled))
+        }
+        #expect(try Self.stored(services).count == 1, "cancelled uploads leave nothing")
+        await library.close()
+        #expect(services.stop() == [])
+    }
+
     @Test func `deleted assets, cancelled and unused uploads are removed; adjustments that can be undone stay`()
         async throws
     {

@@ -150,7 +150,7 @@ let modules: [Module] = [
         layer: 5,
         name: "Editor",
         kind: .program(name: "editor"),
-        dependencies: serviceModules + ["PhotoClient", "Storage", "Imaging", "Metadata"]
+        dependencies: serviceModules + ["PhotoClient", "Storage", "Imaging", "ImageFormats", "Metadata"]
     ),
     Module(
         layer: 5,

@@ -48,7 +48,7 @@ struct CatalogFollower: Sendable {
                 try await handle(notification)
             } catch {
                 logger.error("cannot parse a change record of the catalog", metadata: ["why": "\(error)"])
-                throw ErrorCode.internalError.error("a record of the catalog cannot be read: \(error)")
+                throw RPCError.unreadableRecord(error)
             }
         }
     }

@@ -65,20 +65,14 @@ struct ChangeBrokerHandler: RequestHandler {
         _ context: RequestContext
     ) async throws(RPCError) -> FollowEnd {
         guard context.acceptsNotifications, context.credit != nil else {
-            throw ErrorCode.invalidParams.error(
-                "feed.follow sends notifications: use a DEALER socket and send credit, the number of bytes that may be "
-                    + "in flight; on a REQ socket use feed.since",
-                ["parameter": "credit"]
-            )
+            throw .followNeedsCredit
         }
         return try await FollowSession(history: history, configuration: configuration, clock: clock)
             .run(request, context)
     }
 
     private func head() async throws(RPCError) -> FeedHead {
-        guard let head = await feed.head else {
-            throw ErrorCode.unavailable.error("the broker has not reached the catalog yet; try again")
-        }
+        guard let head = await feed.head else { throw .brokerNotReady }
         return head
     }
 }

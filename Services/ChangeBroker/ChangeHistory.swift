@@ -35,7 +35,7 @@ struct ChangeHistory: Sendable {
             let request = ChangesSince(token: token, limit: limit, topics: filter.topics.sorted())
             page = try await catalog.encodedPage(request, deadline: deadline)
         } catch  where error.isTransient && error.errorCode != .deadlineExceeded {
-            throw ErrorCode.unavailable.error("the catalog, which has the older history, is unreachable; try again")
+            throw .catalogUnreachable(has: "older history")
         }
         await feed.note(oldest: page.oldest)
         return page

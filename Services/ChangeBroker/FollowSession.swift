@@ -28,7 +28,7 @@ struct FollowSession: Sendable {
     ///   and unreachable; the reader opens the stream again with its last token
     func run(_ request: FeedFollow, _ context: RequestContext) async throws(RPCError) -> FollowEnd {
         let feed = history.feed
-        guard var cursor = await startToken(request) else { throw Self.notReady }
+        guard var cursor = await startToken(request) else { throw .brokerNotReady }
         let (id, signal) = try await feed.addFollower(context.identity, at: cursor)
         do throws(RPCError) {
             // A reader without a token starts at the head and must learn that position.
@@ -96,6 +96,4 @@ struct FollowSession: Sendable {
     }
 
     private func token(_ token: ChangeToken) -> JSON { .string(token.description) }
-
-    private static let notReady = ErrorCode.unavailable.error("the broker has not reached the catalog yet; try again")
 }

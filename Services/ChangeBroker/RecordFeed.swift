@@ -240,14 +240,11 @@ actor RecordFeed {
     ///
     /// - Throws: `token_expired` for a moment of another history
     func isBehind(_ token: ChangeToken, _ observation: String, _ fetch: Fetch?) throws(RPCError) -> Bool {
-        guard let ring else { throw ErrorCode.unavailable.error("the catalog has not been reached yet; ask again") }
+        guard let ring else { throw .brokerNotReady }
         guard token.library == ring.library else {
-            throw ErrorCode.tokenExpired.error(
-                "the token belongs to another history; fetch again",
-                [
-                    "head": .string(ring.token.description),
-                    "oldest": .string(ChangeToken(library: ring.library, sequence: oldest).description),
-                ]
+            throw .foreignToken(
+                head: ring.token,
+                oldest: ChangeToken(library: ring.library, sequence: oldest)
             )
         }
         return position(of: observation, fetch) ?? ring.head < token.sequence
@@ -284,12 +281,9 @@ actor RecordFeed {
         _ identity: String,
         at token: ChangeToken? = nil
     ) throws(RPCError) -> (id: UInt64, signal: AsyncStream<Void>) {
-        guard !isStopping else { throw ErrorCode.unavailable.error("the change-broker is stopping; try again") }
+        guard !isStopping else { throw .brokerIsStopping }
         guard followers.count < configuration.maxFollowers else {
-            throw ErrorCode.limitExceeded.error(
-                "the feed already has \(configuration.maxFollowers) followers; subscribe to the live feed",
-                ["limit": JSON(configuration.maxFollowers)]
-            )
+            throw .tooManyFollowers(limit: configuration.maxFollowers)
         }
         lastFollower += 1
         let (signal, sink) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))

@@ -44,7 +44,7 @@ struct CatalogConnection: Sendable {
         fetch.ids = [id]
         let page = try await library.catalog.ask(FetchAssets(fetch: fetch, count: 1, atLeast: token)).result
         guard let asset = page.assets.first else {
-            throw ErrorCode.identifierNotFound.error("there is no asset \(id)", ["id": .string(id.text)])
+            throw .assetNotFound(id)
         }
         return FetchedAsset(asset: asset, page: page)
     }

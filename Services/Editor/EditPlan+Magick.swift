@@ -25,19 +25,10 @@ extension EditPlan {
         let operations: [Adjustment]
         do throws(MagickOptionError) { operations = adjustments.operations + (try magick.operations(for: size)) } catch
         {
-            throw ErrorCode.invalidParams.error(
-                "magick: \(error.description)",
-                [
-                    "parameter": "magick", "word": .string(error.word), "character": JSON(error.position),
-                ]
-            )
+            throw .invalidOptions(ofMagick: error)
         }
         guard operations.count <= AdjustmentList.maximumCount else {
-            throw ErrorCode.limitExceeded.error(
-                "the adjustments and the options have \(operations.count) operations, and a list has at most "
-                    + "\(AdjustmentList.maximumCount)",
-                ["limit": JSON(AdjustmentList.maximumCount)]
-            )
+            throw .tooManyOperations(operations.count)
         }
         return operations
     }

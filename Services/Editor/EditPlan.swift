@@ -36,10 +36,10 @@ struct EditPlan: Sendable, Equatable {
         from base: (base: EditBase, source: AssetResource)? = nil
     ) throws(RPCError) {
         if let expected = edit.ifContentRevision, expected != asset.contentRevision {
-            throw Self.conflict(asset, expected: expected)
+            throw .conflict(asset, expected: expected)
         }
         if let expected = edit.ifRevision, expected != asset.revision {
-            throw Self.conflict(asset, expected: expected)
+            throw .conflict(asset, expected: expected)
         }
         ifRevision = edit.ifRevision
         contentRevision = asset.contentRevision
@@ -50,16 +50,12 @@ struct EditPlan: Sendable, Equatable {
             return
         }
         let present = try Self.presentList(of: asset, data: data)
-        // What is shown is the picture that the options are for, unless its size comes from a later stage than theirs.
+        // The options refer to the image that is shown, unless its size comes from a later stage than theirs.
         let isShown = !present.operations.contains { $0.kind.changesSize && !$0.kind.isGeometric && !$0.isNeutral }
         let shown = isShown ? asset.currentResource : nil
         let operations = present.operations + (try Self.operations(edit, onto: shown))
         guard operations.count <= AdjustmentList.maximumCount else {
-            throw ErrorCode.limitExceeded.error(
-                "\(asset.id) has \(present.operations.count) operations; with these it would have \(operations.count),"
-                    + " and the limit is \(AdjustmentList.maximumCount). Use mode \"replace\" with a shorter list",
-                ["limit": JSON(AdjustmentList.maximumCount), "present": JSON(present.operations.count)]
-            )
+            throw .tooManyOperations(operations.count, of: asset, present: present.operations.count)
         }
         adjustments = AdjustmentList(operations: operations)
         engine = engine ?? present.engine?.engine
@@ -68,10 +64,7 @@ struct EditPlan: Sendable, Equatable {
     /// Returns the imported image (S-85).
     static func original(of asset: Asset) throws(RPCError) -> AssetResource {
         guard asset.mediaType == .image, let photo = asset.resource(.photo) else {
-            throw ErrorCode.missingResource.error(
-                "\(asset.id) is of type \(asset.mediaType.rawValue) and has no image that can be edited",
-                ["asset": .string(asset.id.text), "mediaType": .string(asset.mediaType.rawValue)]
-            )
+            throw .noEditableImage(asset)
         }
         return photo
     }
@@ -87,37 +80,14 @@ struct EditPlan: Sendable, Equatable {
         return (input.base, input.resource)
     }
 
-    static func conflict(_ asset: Asset, expected: Revision) -> RPCError {
-        ErrorCode.conflict.error(
-            "\(asset.id) is at revision \(asset.revision) with the pixels of \(asset.contentRevision), not \(expected):"
-                + " fetch the asset and try again",
-            [
-                "asset": .string(asset.id.text), "expected": .string(expected.description),
-                "revision": .string(asset.revision.description),
-                "contentRevision": .string(asset.contentRevision.description),
-            ]
-        )
-    }
-
     static func presentList(of asset: Asset, data: Bytes?) throws(RPCError) -> AdjustmentList {
         let identifier = asset.adjustmentFormatIdentifier ?? ""
         let version = asset.adjustmentFormatVersion ?? ""
         guard identifier == AdjustmentList.formatIdentifier, version == AdjustmentList.formatVersion else {
-            throw ErrorCode.requestNotSupported.error(
-                "the last edit of \(asset.id) has the format \(identifier) \(version), which this editor cannot extend;"
-                    + " use mode \"replace\" to start from what it shows",
-                [
-                    "formatIdentifier": .string(identifier), "formatVersion": .string(version),
-                    "supported": .string("\(AdjustmentList.formatIdentifier) \(AdjustmentList.formatVersion)"),
-                ]
-            )
+            throw .foreignEdit(of: asset, format: identifier, version)
         }
         guard let data, let json = try? JSON(parsing: data), let list = try? AdjustmentList(json: json) else {
-            throw ErrorCode.invalidResource.error(
-                "the adjustment data of \(asset.id) has the format \(identifier) \(version) but is invalid;"
-                    + " use mode \"replace\"",
-                ["asset": .string(asset.id.text)]
-            )
+            throw .invalidAdjustmentData(of: asset, format: identifier, version)
         }
         return list
     }

@@ -17,7 +17,7 @@ extension EditProcessor {
                 begin.canHandle.contains { $0.includes(identifier, version) }
             })
         else {
-            throw ErrorCode.missingResource.error("\(asset.id) has no original", ["asset": .string(asset.id.text)])
+            throw .noOriginal(asset)
         }
         if let choice = begin.originalChoice { (base, resource, hasData) = try chosen(choice, asset) }
         var result = BeginEditing.Result(
@@ -95,10 +95,7 @@ extension EditProcessor {
         _ asset: Asset
     ) throws(RPCError) -> (EditBase, AssetResource, Bool) {
         guard let resource = asset.originalChoices[choice] else {
-            throw ErrorCode.invalidOptions.error(
-                "\(asset.id) does not have both a RAW and a compressed original: omit originalChoice",
-                ["asset": .string(asset.id.text)]
-            )
+            throw .noOriginalChoice(asset)
         }
         return (.original, resource, false)
     }
@@ -108,10 +105,7 @@ extension EditProcessor {
         do throws(StorageError) {
             return try file.readAll(limit: resource.size)
         } catch {
-            throw ErrorCode.resourceChanged.error(
-                "the \(resource.type.rawValue) of \(asset.id) cannot be read (\(error.name)); restore the file from a"
-                    + " backup"
-            )
+            throw .unreadable(resource, of: asset, error)
         }
     }
 

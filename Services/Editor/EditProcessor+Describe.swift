@@ -10,10 +10,7 @@ extension EditProcessor {
     /// Handles `edits.describe`.
     func describe(_ describe: DescribeEdit) async throws(RPCError) -> Reply {
         guard describe.asset != nil || describe.adjustments != nil && describe.form != .convert else {
-            throw ErrorCode.invalidParams.error(
-                "edits.describe: name an asset\(describe.form == .convert ? "" : ", or give adjustments")",
-                ["parameter": "asset"]
-            )
+            throw describe.form == .convert ? .describesNoAsset : .describesNothing
         }
         var digest = ""
         var list = describe.adjustments ?? AdjustmentList()
@@ -39,11 +36,7 @@ extension EditProcessor {
         }
         let bytes = withExtendedLifetime(files) { result.attachments.first ?? [] }
         guard bytes.count <= largestAttachment else {
-            throw ErrorCode.limitExceeded.error(
-                "the file has \(bytes.count) bytes and a response carries \(largestAttachment); grain and large masks take "
-                    + "the most: describe the list without them",
-                ["limit": JSON(largestAttachment), "bytes": JSON(bytes.count)]
-            )
+            throw .descriptionTooLarge(bytes.count, limit: largestAttachment)
         }
         return Reply(describe.form.result.json, attachments: [bytes])
     }

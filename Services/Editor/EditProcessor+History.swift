@@ -20,16 +20,13 @@ extension EditProcessor {
             ).result
             for json in page.records {
                 guard let record = try? ChangeRecord(json: json) else {
-                    throw ErrorCode.internalError.error("a change record of the history is invalid")
+                    throw .invalidRecord
                 }
                 guard let change = record.assets.first(where: { $0.id == asset.id }) else { continue }
                 if change.before == nil { isComplete = true }
                 guard change.isContentChanged, let after = change.after else { continue }
                 guard steps.count < EditHistory.Result.maxSteps else {
-                    throw ErrorCode.limitExceeded.error(
-                        "\(asset.id) has more than \(EditHistory.Result.maxSteps) edits",
-                        ["limit": JSON(EditHistory.Result.maxSteps)]
-                    )
+                    throw .tooManySteps(of: asset)
                 }
                 steps.append(step(steps.count + 1, record, after))
             }
@@ -83,7 +80,7 @@ extension EditProcessor {
         }
         let history = try await history(EditHistory(asset: undo.asset))
         if let expected = undo.ifContentRevision, expected != history.contentRevision {
-            throw EditPlan.conflict(try await catalog.asset(undo.asset).asset, expected: expected)
+            throw .conflict(try await catalog.asset(undo.asset).asset, expected: expected)
         }
         guard let step = try Self.step(undo.step ?? max(0, history.steps.count - 1), in: history) else {
             let revert = RevertEdit(asset: undo.asset, ifContentRevision: history.contentRevision)
@@ -111,7 +108,7 @@ extension EditProcessor {
         priority: WorkerPriority = .normal
     ) async throws(RPCError) -> PerformChanges.Result {
         let asset = try await catalog.asset(id).asset
-        if let expected, expected != asset.contentRevision { throw EditPlan.conflict(asset, expected: expected) }
+        if let expected, expected != asset.contentRevision { throw .conflict(asset, expected: expected) }
         if Self.isOwn(step), let base = step.base, asset.version(base) != nil {
             let edit = ApplyEdit(
                 asset: id,
@@ -132,11 +129,7 @@ extension EditProcessor {
 
     private func earlierVersion(_ step: EditStep, of asset: Asset) throws(RPCError) -> EarlierVersion {
         guard asset.mediaType == .image, let base = step.base else {
-            throw ErrorCode.requestNotSupported.error(
-                "step \(step.step) of \(asset.id) is another program's edit of a video: let that program make it again"
-                    + " or revert to step 0",
-                ["step": JSON(step.step), "formatIdentifier": .string(step.formatIdentifier ?? "")]
-            )
+            throw .foreignVideoStep(step, of: asset)
         }
         func bytes(_ digest: String?, _ name: String) throws(RPCError) -> Bytes {
             do {
@@ -144,10 +137,7 @@ extension EditProcessor {
                 let file = try resources.open(digest)
                 return try file.readAll(limit: file.size)
             } catch {
-                throw ErrorCode.missingResource.error(
-                    "the \(name) of step \(step.step) of \(asset.id) is no longer stored; restore another step",
-                    ["step": JSON(step.step)]
-                )
+                throw .collected(name, of: step, asset)
             }
         }
         let origin: EarlierVersion.Base
@@ -177,10 +167,7 @@ extension EditProcessor {
 
     private static func step(_ wanted: Int, in history: EditHistory.Result) throws(RPCError) -> EditStep? {
         guard wanted <= history.steps.count else {
-            throw ErrorCode.rangeError.error(
-                "\(history.asset) has \(history.steps.count) steps; there is no step \(wanted)",
-                ["steps": JSON(history.steps.count)]
-            )
+            throw .stepNotFound(wanted, in: history)
         }
         guard wanted > 0, history.steps[wanted - 1].kind == .edit else { return nil }
         return history.steps[wanted - 1]
@@ -188,17 +175,10 @@ extension EditProcessor {
 
     func list(of step: EditStep, _ id: ObjectID) throws(RPCError) -> AdjustmentList {
         guard Self.isOwn(step) else {
-            throw ErrorCode.requestNotSupported.error(
-                "step \(step.step) of \(id) was made by another program and has no operations to append or to enhance;"
-                    + " restore it as it is",
-                ["step": JSON(step.step), "formatIdentifier": .string(step.formatIdentifier ?? "")]
-            )
+            throw .foreignStep(step, of: id)
         }
         guard let json = step.adjustments, let list = try? AdjustmentList(json: json) else {
-            throw ErrorCode.missingResource.error(
-                "the adjustment data of step \(step.step) of \(id) is no longer kept",
-                ["step": JSON(step.step)]
-            )
+            throw .adjustmentDataCollected(step, of: id)
         }
         return list
     }

@@ -30,10 +30,7 @@ extension EditProcessor {
     /// Handles `edits.apply`. The response for one asset is an ``EditOutcome``, for several ``EditOutcomes``.
     func apply(_ edits: ApplyEdits, _ context: RequestContext) async throws(RPCError) -> JSON {
         guard [edits.asset != nil, !edits.assets.isEmpty, edits.fetch != nil].count(where: { $0 }) == 1 else {
-            throw ErrorCode.invalidParams.error(
-                "edits.apply: give exactly one of asset, assets and fetch",
-                ["parameter": "asset"]
-            )
+            throw .appliesToNothing
         }
         if let asset = edits.asset {
             let edit = try await edit(edits, asset)
@@ -41,7 +38,7 @@ extension EditProcessor {
             return try await apply(edit, for: context.identity, priority: edits.priority.ofWorkers).json
         }
         guard edits.ifRevision == nil, edits.ifContentRevision == nil else {
-            throw ErrorCode.invalidOptions.error("a revision applies to one asset: use it with asset only")
+            throw .revisionOfSeveral
         }
         let assets = try await assets(edits.assets, edits.fetch)
         return try await each(assets, dryRun: edits.dryRun, context.notifier) { asset throws(RPCError) in
@@ -54,7 +51,7 @@ extension EditProcessor {
     /// Handles `edits.copy`.
     func copy(_ copy: CopyEdits, _ context: RequestContext) async throws(RPCError) -> JSON {
         guard copy.to.isEmpty != (copy.fetch == nil) else {
-            throw ErrorCode.invalidParams.error("edits.copy: give either to or fetch", ["parameter": "to"])
+            throw .copiesToNothing
         }
         let assets = try await assets(copy.to, copy.fetch).filter { $0 != copy.from }
         let found: Result<AdjustmentList, RPCError>
@@ -153,7 +150,7 @@ extension EditProcessor {
             throw error.rpcError
         }
         guard let list = try? withExtendedLifetime(file, { try AdjustmentList(json: result.result) }) else {
-            throw ErrorCode.internalError.error("a worker's result is not a list of adjustments")
+            throw .invalidResult(expected: "a list of adjustments")
         }
         return list
     }
@@ -162,10 +159,7 @@ extension EditProcessor {
     func list(of id: ObjectID) async throws(RPCError) -> AdjustmentList {
         let asset = try await catalog.asset(id).asset
         guard asset.hasAdjustments else {
-            throw ErrorCode.requestNotSupported.error(
-                "\(id) has no edit to copy",
-                ["asset": .string(id.text)]
-            )
+            throw .nothingToCopy(from: id)
         }
         return try EditPlan.presentList(of: asset, data: adjustmentData(of: asset))
     }
@@ -176,10 +170,7 @@ extension EditProcessor {
         for try await asset in catalog.library.allAssets(fetch) {
             found.append(asset.id)
             guard found.count <= ApplyEdits.maxAssets else {
-                throw ErrorCode.limitExceeded.error(
-                    "the fetch has more than \(ApplyEdits.maxAssets) assets; use a limit and repeat",
-                    ["limit": JSON(ApplyEdits.maxAssets)]
-                )
+                throw .tooManyAssets()
             }
         }
         return found
@@ -228,10 +219,7 @@ extension EditProcessor {
             }
         }
         guard !Task.isCancelled else {
-            throw ErrorCode.userCancelled.error(
-                "cancelled after \(tally.done) of \(assets.count) assets; those are kept",
-                tally.progress
-            )
+            throw .cancelled(after: tally.done, of: assets.count, tally.progress)
         }
         return tally.outcomes(dryRun: dryRun).json
     }

@@ -103,11 +103,7 @@ struct EditProcessor: Sendable {
         try found.requireOpen(plan.digest)
         let render = try await render(plan, .high)
         guard render.bytes.count <= largestAttachment else {
-            throw ErrorCode.limitExceeded.error(
-                "the preview has \(render.bytes.count) bytes and a response carries \(largestAttachment); request a"
-                    + " smaller maximumSide",
-                ["limit": JSON(largestAttachment), "bytes": JSON(render.bytes.count)]
-            )
+            throw .previewTooLarge(render.bytes.count, limit: largestAttachment)
         }
         metrics.previews.add()
         let result = PreviewEdit.Result(
@@ -176,7 +172,7 @@ struct EditProcessor: Sendable {
         do throws(StorageError) {
             return try file.readAll(limit: Int64(AdjustmentData.maxBytes))
         } catch {
-            throw ErrorCode.invalidResource.error("the adjustment data of \(asset.id) cannot be read (\(error.name))")
+            throw .unreadableAdjustmentData(of: asset, error)
         }
     }
 
@@ -196,7 +192,7 @@ struct EditProcessor: Sendable {
             throw error.rpcError
         }
         guard var render = try? Render(json: result.result), let bytes = result.attachments.first else {
-            throw ErrorCode.internalError.error("a worker's result is not an image")
+            throw .invalidResult(expected: "an image")
         }
         render.bytes = bytes
         return render

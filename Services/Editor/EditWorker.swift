@@ -1,6 +1,7 @@
 import Contracts
 import Hosting
 import Imaging
+import ImageFormats
 import JSONValue
 import Metadata
 import PhotoModel
@@ -129,10 +130,7 @@ enum EditWorker {
     private static func source(of job: WorkerJob, _ plan: RenderPlan) throws(WorkerJobError) -> [UInt8] {
         let source = try job.contents(ofFile: 0, limit: largestSource)
         guard ResourceDigest(of: source).text == plan.digest else {
-            throw WorkerJobError(
-                name: ErrorCode.resourceChanged.rawValue,
-                message: "the stored bytes do not match \(plan.digest); restore the file from a backup"
-            )
+            throw .differentBytes(plan.digest)
         }
         return source
     }
@@ -187,7 +185,7 @@ enum EditWorker {
                 height: image.pixelHeight
             )
         } catch {
-            throw WorkerJobError(name: ErrorCode.invalidResource.rawValue, message: "\(error)")
+            throw .invalidRender(error)
         }
         return render
     }
@@ -206,7 +204,7 @@ enum EditWorker {
             throw WorkerJobError(name: "invalid_request", message: error.description)
         }
         do throws(AdjustmentError) { return (plan, try AdjustmentList(json: plan.adjustments)) } catch {
-            throw WorkerJobError(name: ErrorCode.invalidParams.rawValue, message: error.description)
+            throw .invalidAdjustments(error)
         }
     }
 }

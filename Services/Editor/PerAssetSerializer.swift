@@ -42,14 +42,11 @@ final class PerAssetSerializer: Sendable {
         }
         switch entering {
         case .full:
-            throw ErrorCode.busy.error(
-                "too many edits are running or waiting; try again later",
-                ["asset": .string(asset.text)]
-            )
+            throw .tooManyEdits(asset)
         case .mustWait:
             guard await entry.value(ifCancelled: false) else {
                 finish(waiter, asset)
-                throw ErrorCode.userCancelled.error("the request was cancelled while it waited; nothing was changed")
+                throw .cancelledWhileWaiting
             }
         case .mayStart:
             break

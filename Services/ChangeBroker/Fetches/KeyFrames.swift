@@ -19,14 +19,14 @@ struct KeyFrames: Sendable {
     mutating func add(_ frame: Bytes) throws(RPCError) {
         var position = 0
         while position < frame.count {
-            guard frame.count - position >= 4 else { throw Self.malformed }
+            guard frame.count - position >= 4 else { throw .malformedKeys }
             let size = frame[position..<position + 4].reduce(0) { $0 << 8 | Int($1) }
             position += 4
-            guard size >= ObjectID.length, size <= frame.count - position else { throw Self.malformed }
+            guard size >= ObjectID.length, size <= frame.count - position else { throw .malformedKeys }
             let key = frame[position..<position + size]
             if let last = ends.last {
                 let start = ends.count > 1 ? ends[ends.count - 2] : 0
-                guard bytes[start..<last].lexicographicallyPrecedes(key) else { throw Self.malformed }
+                guard bytes[start..<last].lexicographicallyPrecedes(key) else { throw .malformedKeys }
             }
             bytes.append(contentsOf: key)
             ends.append(bytes.count)
@@ -61,8 +61,4 @@ struct KeyFrames: Sendable {
         for index in next..<count { add(key(index), isAfter: true) }
         return changes
     }
-
-    private static let malformed = ErrorCode.internalError.error(
-        "the catalog's keys are malformed or not in order; catalog and change-broker must have the same version"
-    )
 }

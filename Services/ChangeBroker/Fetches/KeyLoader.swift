@@ -45,22 +45,16 @@ struct KeyLoader: Sendable {
                 case .notification(_, _, let attachments):
                     for frame in attachments { try keys.add(frame) }
                     guard keys.byteCount <= capacity.bytes else {
-                        throw ErrorCode.limitExceeded.error(
-                            "the observed results would take more than \(configuration.maxFetchBytes) bytes; "
-                                + "unobserve some, or observe less",
-                            ["limit": JSON(configuration.maxFetchBytes)]
-                        )
+                        throw RPCError.resultsTooLarge(limit: configuration.maxFetchBytes)
                     }
                 case .answer(let answer): end = answer.result
                 }
             }
         } catch  where error.isTransient && error.errorCode != .deadlineExceeded {
-            throw ErrorCode.unavailable.error("the catalog, which has the result, is unreachable; try again")
+            throw .catalogUnreachable(has: "result")
         }
         guard let end, end.count == keys.count, (end.scope != nil) == fetch.kind.needsScope else {
-            throw ErrorCode.internalError.error(
-                "the catalog sent an incomplete list of keys; catalog and change-broker must have the same version"
-            )
+            throw .incompleteKeys
         }
         return LoadedKeys(
             keys: keys,

@@ -29,7 +29,7 @@ struct ObservationService: Sendable {
         let fetch = try Self.observable(request.fetch)
         // The observation may end before its result is read; then it is loaded again.
         for _ in 0..<5 {
-            guard let library = await feed.token?.library else { throw Self.notReady }
+            guard let library = await feed.token?.library else { throw RPCError.brokerNotReady }
             let observation = Self.observation(of: fetch, library)
             if let token = request.token { try await catchUp(with: token, observation, fetch, context) }
             try await catchUpWithCatalog(observation, fetch, context)
@@ -54,14 +54,12 @@ struct ObservationService: Sendable {
                 instance: await feed.instance
             )
         }
-        throw ErrorCode.unavailable.error("the library changes too fast to load this result; try again")
+        throw RPCError.libraryChangesTooFast
     }
 
     func unobserve(_ request: FetchUnobserve, _ context: RequestContext) async throws(RPCError) -> EmptyResult {
         guard await feed.removeHolder(request.observation, by: context.holder) else {
-            throw ErrorCode.handleExpired.error(
-                "this connection does not observe \(request.observation.prefix(64)); there is nothing to end"
-            )
+            throw .notObserved(request.observation)
         }
         return EmptyResult()
     }
@@ -81,7 +79,7 @@ struct ObservationService: Sendable {
             )
             if let result { return result }
         }
-        throw Self.gone(request.observation)
+        throw RPCError.unknownObservation(request.observation)
     }
 
     // MARK: Helpers
@@ -90,7 +88,7 @@ struct ObservationService: Sendable {
     private static func observable(_ description: FetchDescription) throws(RPCError) -> Fetch {
         let fetch: Fetch
         do throws(PredicateError) { fetch = try Fetch(description) } catch { throw error.rpcError }
-        if let reason = fetch.notObservableReason { throw ErrorCode.notObservable.error(reason) }
+        if let reason = fetch.notObservableReason { throw .notObservable(reason) }
         return fetch
     }
 
@@ -125,10 +123,7 @@ struct ObservationService: Sendable {
         }
         await feed.removeFollower(id)
         guard !isReached else { return }
-        throw ErrorCode.behind.error(
-            "the feed has not reached \(token.sequence) yet; try again",
-            ["head": .string((await feed.token ?? token).description)]
-        )
+        throw .feedBehind(token, head: await feed.token ?? token)
     }
 
     /// Waits until the feed has come to what the catalog has committed by now. The result, which is read from memory,
@@ -147,7 +142,7 @@ struct ObservationService: Sendable {
         } catch {
             return
         }
-        guard await feed.token?.library == head.library else { throw Self.notReady }
+        guard await feed.token?.library == head.library else { throw RPCError.brokerNotReady }
         try await catchUp(with: head, observation, fetch, context)
     }
 
@@ -174,12 +169,12 @@ struct ObservationService: Sendable {
                 for _ in 0..<5 {
                     if try await loadOnce(fetch, capacity, since: token) { return }
                 }
-                throw ErrorCode.unavailable.error("the library changes too fast to load this result; try again")
+                throw RPCError.libraryChangesTooFast
             }
         } catch let error as RPCError {
             throw error
         } catch {
-            throw ErrorCode.unavailable.error("the observation ended while its result was loaded; try again")
+            throw .observationEnded
         }
     }
 
@@ -190,7 +185,7 @@ struct ObservationService: Sendable {
     ) async throws(RPCError) -> Bool {
         // Another client may have loaded it in the meantime.
         if await feed.isCurrent(fetch) { return true }
-        guard let number = await feed.beginLoading(fetch) else { throw Self.notReady }
+        guard let number = await feed.beginLoading(fetch) else { throw RPCError.brokerNotReady }
         let isLoaded: Bool
         do throws(RPCError) {
             let loader = KeyLoader(history: history, configuration: configuration)
@@ -261,7 +256,7 @@ struct ObservationService: Sendable {
             do throws(ChangeDetailsMismatch) {
                 result.rice = try details.rice()
             } catch {
-                throw ErrorCode.limitExceeded.error("\(error)")
+                throw .detailsTooLarge(error)
             }
         }
         return result
@@ -290,10 +285,10 @@ struct ObservationService: Sendable {
             let details = try await detailWork.withPermit(for: connection) { () async throws(RPCError) in
                 try await history.catalog.ask(request).result.details
             }
-            guard let details else { throw Self.cancelled }
+            guard let details else { throw RPCError.detailsCancelled }
             state.details = details
         } catch  where error.isTransient && error.errorCode != .deadlineExceeded {
-            throw ErrorCode.unavailable.error("the catalog, which has the older history, is unreachable; try again")
+            throw .catalogUnreachable(has: "older history")
         }
         if state.details?.hasIncrementalChanges == false, state.ids == nil {
             // Too many: the list as it is now, if that is still the same moment.
@@ -333,7 +328,7 @@ struct ObservationService: Sendable {
                     return .failure(error)
                 }
             }
-            guard let result else { throw Self.cancelled }
+            guard let result else { throw RPCError.detailsCancelled }
             let next = try result.get()
             guard next.token.sequence > earlier.token.sequence else { return false }
             earlier = next
@@ -365,22 +360,12 @@ struct ObservationService: Sendable {
                 guard let found else { return earlier }
                 earlier.add(found, at: sequence, bytes.count)
             } catch {
-                throw ErrorCode.internalError.error("cannot parse a change record: \(error)")
+                throw .unreadableRecord(error)
             }
         }
         // The rest of the page has no records.
         earlier.advance(to: min(page.token.sequence, end))
         return earlier
-    }
-
-    private static let cancelled = ErrorCode.userCancelled.error(
-        "the request was cancelled while its details were collected"
-    )
-
-    private static let notReady = ErrorCode.unavailable.error("the broker has not reached the catalog yet; try again")
-
-    private static func gone(_ observation: String) -> RPCError {
-        ErrorCode.handleExpired.error("there is no observation \(observation.prefix(64)); fetch and observe again")
     }
 }
 

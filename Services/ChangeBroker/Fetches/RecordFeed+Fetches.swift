@@ -150,10 +150,7 @@ extension RecordFeed {
         if known?.holders[holder] == nil, fetches.count(heldBy: identity) >= configuration.maxFetchesPerIdentity,
             known?.holders.keys.contains(where: { $0.identity == identity }) != true
         {
-            throw ErrorCode.limitExceeded.error(
-                "\(identity) already observes \(configuration.maxFetchesPerIdentity) fetches; unobserve some",
-                ["limit": JSON(configuration.maxFetchesPerIdentity)]
-            )
+            throw .tooManyFetches(of: identity, limit: configuration.maxFetchesPerIdentity)
         }
         if known == nil { _ = try fetchCapacity() }
         var live = known
@@ -170,10 +167,7 @@ extension RecordFeed {
     /// - Parameter loading: those under way that are not counted
     func fetchCapacity(besides loading: Int = 0) throws(RPCError) -> (rows: Int, bytes: Int) {
         guard fetches.count + self.loading.count - loading < configuration.maxFetches else {
-            throw ErrorCode.limitExceeded.error(
-                "\(configuration.maxFetches) fetches are already observed; try again later",
-                ["limit": JSON(configuration.maxFetches)]
-            )
+            throw .tooManyFetches(limit: configuration.maxFetches)
         }
         return (
             max(0, configuration.maxFetchRows - fetches.rows), max(0, configuration.maxFetchBytes - fetches.resultBytes)
@@ -220,7 +214,7 @@ extension RecordFeed {
         guard let ring, ring.library == token.library else { return false }
         let capacity = try fetchCapacity(besides: 1)
         guard tree.count <= capacity.rows, tree.bytes + tree.count * 6 <= capacity.bytes else {
-            throw ErrorCode.limitExceeded.error("all observed results together are too large; unobserve some")
+            throw .resultsTooLarge
         }
         do throws(ChangeDetailsError) {
             return try fetches.finishLoading(

@@ -14,7 +14,7 @@ enum BMFFStructure {
         var extent: Range<Int>?
     }
 
-    static func read(_ file: ByteReader, kind: ImageFileType) throws(ImageHeader.Failure) -> ImageHeader {
+    static func read(_ file: ByteReader, kind: ImageFormat) throws(ImageHeader.Failure) -> ImageHeader {
         let outer = boxes(file)
         guard let meta = outer.first(where: { $0.name == "meta" }) else { throw .truncated }
         guard meta.isWhole else { throw .truncated }

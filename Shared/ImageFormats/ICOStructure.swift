@@ -33,7 +33,7 @@ public struct ICOStructure: Sendable, Hashable {
         let image = ByteReader(bytes)
         isPNG = image.byte(0) == 0x89
         if isPNG {
-            guard ImageFileType.sniff(bytes.prefix(16)) == .png else { throw .invalid("an icon of unknown content") }
+            guard ImageFormat.sniff(bytes.prefix(16)) == .png else { throw .invalid("an icon of unknown content") }
             let inner = try PNGStructure.read(image)
             guard inner.isComplete else { throw .truncated }
             (width, height, depth) = (inner.storedWidth, inner.storedHeight, 32)

@@ -10,7 +10,7 @@ public enum ImageBounds {
     public static let frames = 1000
 
     /// Returns why an image is not shown; nil if it is within the bounds.
-    public static func problem(_ kind: ImageFileType, width: Int, height: Int, frames: Int = 1) -> String? {
+    public static func problem(_ kind: ImageFormat, width: Int, height: Int, frames: Int = 1) -> String? {
         let most = kind == .jpeg ? jpegPixels : pixels
         let (count, overflowed) = width.multipliedReportingOverflow(by: height)
         let reason: String? =

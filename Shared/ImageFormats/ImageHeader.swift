@@ -3,7 +3,7 @@
 /// Imaging uses them to refuse images that are too large before a decoder reads them, Metadata to get sizes that the
 /// metadata library reports wrongly or not at all.
 public struct ImageHeader: Sendable, Hashable {
-    public let kind: ImageFileType
+    public let kind: ImageFormat
     /// The width in pixels as stored, before the EXIF orientation.
     ///
     /// For HEIC, AVIF and JPEG XL it is the width after the file's own rotation and mirroring, because every decoder
@@ -34,7 +34,7 @@ public struct ImageHeader: Sendable, Hashable {
     public var texts = PNGTextChunks()
 
     /// Creates a header from values that were determined by other means than the file's structure.
-    public init(kind: ImageFileType, storedWidth: Int, storedHeight: Int) {
+    public init(kind: ImageFormat, storedWidth: Int, storedHeight: Int) {
         self.kind = kind
         self.storedWidth = storedWidth
         self.storedHeight = storedHeight
@@ -61,8 +61,8 @@ public struct ImageHeader: Sendable, Hashable {
 
     /// Parses the structure of an image file in at most one pass over its chunks.
     public static func read(_ bytes: [UInt8]) throws(Failure) -> ImageHeader {
-        guard let kind = ImageFileType.sniff(bytes) else {
-            throw .unsupported(found: ImageFileType.describe(bytes))
+        guard let kind = ImageFormat.sniff(bytes) else {
+            throw .unsupported(found: ImageFormat.describe(bytes))
         }
         let reader = ByteReader(bytes)
         var header =

@@ -18,7 +18,7 @@ public enum RawFileType {
             return "com.olympus.raw-image"
         }
         if head.starts(with: [0x49, 0x49, 0x55, 0x00]) { return "com.panasonic.rw2-raw-image" }
-        guard ImageFileType.sniff(head) == .tiff else { return nil }
+        guard ImageFormat.sniff(head) == .tiff else { return nil }
         return tiffKinds[ending?.lowercased() ?? ""]
     }
 
@@ -30,7 +30,7 @@ public enum RawFileType {
     /// - Parameter maker: EXIF Make
     static func contentType(ofMaker maker: String) -> String {
         let maker = maker.uppercased()
-        return makers.first { maker.hasPrefix($0.name) }?.contentType ?? ImageFileType.raw.contentType
+        return makers.first { maker.hasPrefix($0.name) }?.contentType ?? ImageFormat.raw.contentType
     }
 
     private static let makers: [(name: String, contentType: String)] = [

@@ -10,7 +10,7 @@ public enum ImagingError: Error, Sendable, Hashable, CustomStringConvertible {
     case tooLarge(width: Int, height: Int, limit: Int)
     /// The request takes more time or memory than there is.
     case tooMuchWork(String)
-    /// What was asked for cannot be done.
+    /// The request cannot be carried out.
     case invalidOptions(String)
     /// The encoder failed.
     case encodingFailed(String)

@@ -1,3 +1,5 @@
+import ImageFormats
+
 /// An estimate of the processor time that a rendition takes, made before anything is decoded.
 enum RenditionCost {
     /// Nanoseconds for each pixel that is encoded, on a processor of 2020.

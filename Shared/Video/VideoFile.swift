@@ -30,7 +30,7 @@ public struct VideoFile: ~Copyable {
         let head = Self.head(descriptor, range)
         guard let type = VideoFileType.sniff(head) else {
             throw .unsupportedFormat(
-                found: ImageFileType.describe(head),
+                found: ImageFormat.describe(head),
                 supported: VideoFileType.supportedNames
             )
         }

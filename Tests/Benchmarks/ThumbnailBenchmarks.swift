@@ -85,7 +85,6 @@ enum ThumbnailBenchmarks {
     private static let options = RenditionOptions(
         target: .size(width: 256, height: 256),
         resizeMode: .exact,
-        format: .jpeg,
         quality: 85
     )
 

@@ -5,6 +5,7 @@ import TestSupport
 import Testing
 
 @testable import Imaging
+import ImageFormats
 
 /// Compares each colour operation with its documented formula, implemented independently in plain Swift.
 @Suite(.timeLimit(.minutes(5)))

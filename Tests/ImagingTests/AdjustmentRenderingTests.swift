@@ -1,3 +1,4 @@
+import ImageFormats
 import Foundation
 @testable import Imaging
 import PhotoModel

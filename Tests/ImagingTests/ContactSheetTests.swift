@@ -1,4 +1,5 @@
 import Imaging
+import ImageFormats
 import TestSupport
 import Testing
 

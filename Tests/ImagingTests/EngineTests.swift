@@ -5,6 +5,7 @@ import TestSupport
 import Testing
 
 @testable import Imaging
+import ImageFormats
 
 /// Both engines have one meaning: what they make of the same list differs by less than one sees.
 @Suite(.serialized, .timeLimit(.minutes(10)))

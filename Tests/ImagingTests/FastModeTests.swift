@@ -1,5 +1,6 @@
 import Foundation
 @testable import Imaging
+import ImageFormats
 import TestSupport
 import Testing
 

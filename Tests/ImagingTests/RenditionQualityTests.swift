@@ -1,5 +1,6 @@
 import Foundation
 import Imaging
+import ImageFormats
 import TestSupport
 import Testing
 

@@ -1,3 +1,4 @@
+import ImageFormats
 import Foundation
 import Imaging
 import PhotoModel

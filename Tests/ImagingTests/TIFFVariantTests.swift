@@ -78,7 +78,7 @@ struct TIFFVariantTests {
 
     @Test func `BigTIFF is opened`() throws {
         let bytes = File(isBig: true).bytes(ramp(bits: 8, isInk: false))
-        #expect(ImageFileType.sniff(bytes) == .tiff)
+        #expect(ImageFormat.sniff(bytes) == .tiff)
         let (left, right) = try edges(bytes)
         #expect(left < 30 && right > 225, "\(left) to \(right)")
     }

@@ -2,6 +2,7 @@ import Basics
 import Contracts
 import Foundation
 import Hosting
+import ImageFormats
 import Imaging
 import JSONValue
 import PhotoClient

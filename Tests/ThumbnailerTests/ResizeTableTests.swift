@@ -1,3 +1,4 @@
+import ImageFormats
 import JSONValue
 import Basics
 import Contracts

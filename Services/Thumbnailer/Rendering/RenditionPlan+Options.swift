@@ -1,3 +1,4 @@
+import ImageFormats
 import Contracts
 import Imaging
 import JSONValue

@@ -2,7 +2,7 @@ import CMagickWand
 import CPixels
 import Foundation
 public import PhotoModel
-import ImageFormats
+public import ImageFormats
 
 /// Renders an adjustment list from the bytes of the original (S-85 to S-92).
 ///

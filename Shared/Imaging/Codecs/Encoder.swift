@@ -1,3 +1,4 @@
+import ImageFormats
 import CMagickWand
 import CPixels
 

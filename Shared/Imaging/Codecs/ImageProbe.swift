@@ -1,4 +1,4 @@
-import ImageFormats
+public import ImageFormats
 
 /// The properties of an image that can be determined without decoding it.
 public struct ImageInfo: Sendable, Hashable {
@@ -30,7 +30,7 @@ public enum ImageProbe {
     ) throws(ImagingError) -> ImageInfo {
         let header = try header(of: bytes, limits: limits)
         return ImageInfo(
-            format: ImageFormat(header.kind),
+            format: header.kind,
             pixelWidth: header.pixelWidth,
             pixelHeight: header.pixelHeight,
             orientation: header.orientation,

@@ -1,4 +1,4 @@
-import ImageFormats
+public import ImageFormats
 
 /// Limits on untrusted images, checked before a decoder reads any bytes.
 public struct PixelLimits: Sendable, Hashable {
@@ -25,7 +25,7 @@ public struct PixelLimits: Sendable, Hashable {
     func check(_ header: ImageHeader) throws(ImagingError) {
         let (width, height) = (header.pixelWidth, header.pixelHeight)
         guard width <= side, height <= side else { throw .tooLarge(width: width, height: height, limit: side) }
-        let most = maximumPixels(ImageFormat(header.kind))
+        let most = maximumPixels(header.kind)
         let (count, overflowed) = width.multipliedReportingOverflow(by: height)
         guard !overflowed, count <= most else { throw .tooLarge(width: width, height: height, limit: most) }
         guard header.frameCount <= frames else {

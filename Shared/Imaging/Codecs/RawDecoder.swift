@@ -8,7 +8,7 @@ enum RawDecoder {
     /// Returns true if the bytes may be a raw file and should be opened with LibRaw.
     static func isCandidate(_ bytes: [UInt8]) -> Bool {
         if RawFileType.sniff(bytes, ending: nil) != nil { return true }
-        return ImageFileType.sniff(bytes) == .tiff && TIFFStructure.isRaw(ByteReader(bytes))
+        return ImageFormat.sniff(bytes) == .tiff && TIFFStructure.isRaw(ByteReader(bytes))
     }
 
     /// Returns the header of a raw file; nil if LibRaw cannot open the bytes.

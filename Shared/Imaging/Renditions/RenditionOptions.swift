@@ -1,3 +1,4 @@
+public import ImageFormats
 public import PhotoModel
 
 /// The options of an image request (S-40 to S-44).

@@ -1,5 +1,5 @@
 import CMagickWand
-import ImageFormats
+public import ImageFormats
 
 /// Draws a contact sheet of many images.
 public enum ContactSheet {

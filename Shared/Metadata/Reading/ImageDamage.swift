@@ -14,7 +14,7 @@ extension MetadataReader {
     /// - Returns: `nil` if nothing is damaged, if it cannot be decided, or for another format
     public static func damage(of bytes: [UInt8]) -> String? {
         if let problem = (try? ImageHeader.read(bytes))?.problem { return problem }
-        guard ImageFileType.sniff(bytes) == .jpeg else { return nil }
+        guard ImageFormat.sniff(bytes) == .jpeg else { return nil }
         var report = safelight_jpeg_report()
         safelight_jpeg_check(bytes, bytes.count, damageLimits.milliseconds, damageLimits.memory, &report)
         let message = withUnsafeBytes(of: report.message) { String(decoding: $0.prefix { $0 != 0 }, as: UTF8.self) }

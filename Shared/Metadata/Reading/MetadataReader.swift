@@ -73,10 +73,10 @@ public enum MetadataReader {
     public static func isFilm(_ beginning: [UInt8], rawEnding: String?) throws(MetadataError) -> Bool {
         if VideoFileType.sniff(beginning) != nil { return true }
         if let rawEnding, RawFileType.sniff(beginning, ending: rawEnding) != nil { return false }
-        guard ImageFileType.sniff(beginning) != nil else {
+        guard ImageFormat.sniff(beginning) != nil else {
             throw .unsupported(
-                found: ImageFileType.describe(beginning),
-                supported: ImageFileType.supportedNames + VideoFileType.supportedNames
+                found: ImageFormat.describe(beginning),
+                supported: ImageFormat.supportedNames + VideoFileType.supportedNames
             )
         }
         return false
@@ -87,7 +87,7 @@ public enum MetadataReader {
             return try ImageHeader.read(bytes)
         } catch {
             switch error {
-            case .unsupported(let found): throw .unsupported(found: found, supported: ImageFileType.supportedNames)
+            case .unsupported(let found): throw .unsupported(found: found, supported: ImageFormat.supportedNames)
             case .truncated: throw .truncated
             case .invalid(let reason): throw .invalid(reason)
             }

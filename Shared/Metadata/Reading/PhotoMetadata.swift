@@ -55,7 +55,7 @@ public struct PhotoMetadata: Sendable, Hashable {
     public var rating = 0
     public var caption: String?
     public var keywords: [String] = []
-    /// What people search by besides; nil if the file says nothing of it.
+    /// Further facts that people search by; nil if the file has none.
     public var metadata: AssetMetadata?
     /// Apple's identifier shared by the still and the video of a Live Photo.
     public var contentIdentifier: String?
@@ -76,7 +76,7 @@ public struct PhotoMetadata: Sendable, Hashable {
 
     /// True if decoders apply the file's own orientation, in which case `orientation` is informational.
     public var turnsItself: Bool {
-        ImageFileType.allCases.contains { $0.contentType == contentType && $0.turnsItself }
+        ImageFormat.allCases.contains { $0.contentType == contentType && $0.turnsItself }
     }
 
     /// The possible values of `sharpness`.

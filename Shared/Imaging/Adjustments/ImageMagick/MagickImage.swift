@@ -3,7 +3,7 @@ import CMagickWand
 /// A picture that a plan needs besides the one that is edited: a table of colours or a mask.
 ///
 /// The numbers come from the same formulas as in the fused pass, applied to a ramp, a cube or an even grey in place of a
-/// photograph. What they do to the pixels of the photograph is ImageMagick's.
+/// photograph. ImageMagick applies the result to the photograph.
 enum MagickImage {
     /// One row: the values of each channel on its own.
     case ramp([AdjustmentColour.Step])

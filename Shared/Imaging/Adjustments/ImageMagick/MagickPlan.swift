@@ -129,7 +129,7 @@ enum MagickPlan {
     /// it again. Everything else becomes a cube.
     private static func colour(_ steps: [AdjustmentColour.Step], _ width: Int, _ height: Int) -> [MagickCall] {
         var calls: [MagickCall] = []
-        // What a pixel at full scale stands for.
+        // The value of a pixel at full scale.
         var scale = 1.0
         var rest = steps[...]
         while let next = rest.first {

@@ -1,3 +1,4 @@
+import ImageFormats
 import Foundation
 
 /// Writes plans as a shell script with one command of ImageMagick's program `convert`.

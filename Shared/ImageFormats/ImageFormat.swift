@@ -1,11 +1,11 @@
 /// The supported image formats. They are detected by their first bytes only, because file names can be wrong.
-public enum ImageFileType: String, Sendable, Hashable, CaseIterable {
+public enum ImageFormat: String, Sendable, Hashable, CaseIterable {
     case jpeg, png, gif, webp, tiff, bmp, heic, avif, jxl, psd, tga, ico, pnm
     /// A camera's raw file. Its first bytes cannot be distinguished from TIFF, so ``sniff(_:)`` never returns it.
     case raw
 
     /// Returns the format of these bytes, or `nil` if they begin no supported format.
-    public static func sniff(_ bytes: some Collection<UInt8>) -> ImageFileType? {
+    public static func sniff(_ bytes: some Collection<UInt8>) -> ImageFormat? {
         let head = Array(bytes.prefix(512))
         func has(_ text: StaticString, at offset: Int = 0) -> Bool {
             let wanted = UnsafeBufferPointer(start: text.utf8Start, count: text.utf8CodeUnitCount)
@@ -32,7 +32,7 @@ public enum ImageFileType: String, Sendable, Hashable, CaseIterable {
     ]
 
     /// Returns HEIC or AVIF by the major brand, then by the compatible brands.
-    private static func brand(_ head: [UInt8]) -> ImageFileType? {
+    private static func brand(_ head: [UInt8]) -> ImageFormat? {
         let reader = ByteReader(head)
         guard let size = reader.big32(0), size >= 16, size % 4 == 0 else { return nil }
         let offsets = [8] + Array(stride(from: 16, to: min(size, head.count - 3), by: 4))

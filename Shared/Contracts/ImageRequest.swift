@@ -149,7 +149,7 @@ public struct ImageRequest: Request {
         public var pixelWidth: Int
         /// Height of this image in pixels.
         public var pixelHeight: Int
-        /// True if the image is of lower quality than requested. Whether more messages follow is ``isFinal`` (P-09).
+        /// True if the image is of lower quality than requested. ``isFinal`` is true if no more messages follow (P-09).
         public var isDegraded: Bool
         /// True if this is the last message about the request.
         public var isFinal = true

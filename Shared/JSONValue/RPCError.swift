@@ -4,7 +4,7 @@ public struct RPCError: Error, Sendable, Equatable {
     public var code: Int
     /// The stable name that programs compare; sent as `data.name`.
     public var name: String
-    /// What happened and what to do about it, for people.
+    /// A description for people: the problem and its remedy.
     public var message: String
     /// The members of `data` other than `name`.
     public var data: JSONObject

@@ -20,7 +20,7 @@ public enum MessagingError: Error, Sendable, Equatable, CustomStringConvertible 
     /// A socket option was refused.
     case optionRefused(number: Int32, reason: String)
 
-    /// What happened and what to do about it, for people.
+    /// A description for people: the problem and its remedy.
     public var description: String {
         switch self {
         case .invalidAddress(let text, let reason):

@@ -86,7 +86,7 @@ public struct Asset: Sendable, Hashable, JSONTabled {
         self.contentRevision = contentRevision
     }
 
-    /// What the file says about how, where and by whom it was made; nil if it says nothing.
+    /// The facts in the file about how, where and by whom it was made; nil if it has none.
     public var metadata: AssetMetadata? {
         get { storedMetadata?.value }
         set { storedMetadata = newValue.flatMap { $0.isEmpty ? nil : Indirect($0) } }
@@ -95,7 +95,8 @@ public struct Asset: Sendable, Hashable, JSONTabled {
     /// True if the asset has been edited.
     public var hasAdjustments: Bool { adjustmentFormatIdentifier != nil }
 
-    /// Who adjusted the asset (T-11). No file tells that a camera did, so an edited asset is adjusted by a user.
+    /// The kind of adjustments (T-11). No file records that a camera adjusted it, so an edited asset counts as adjusted
+    /// by a user.
     public var adjustmentsState: AdjustmentsState { hasAdjustments ? .userAdjusted : .none }
 
     /// Returns the first resource of a type.

@@ -1,6 +1,6 @@
 public import JSONValue
 
-/// What a file says about how, where and by whom it was made, as far as people search by it.
+/// The facts in a file about how, where and by whom it was made, as far as people search by them.
 ///
 /// All members come from the file or its sidecar and are nil if they say nothing. `Shared/docs/metadata.md` lists the
 /// tags from which each is read.
@@ -111,7 +111,7 @@ public struct AssetMetadata: Sendable, Hashable, JSONTabled {
     )
 }
 
-/// Whether the flash fired.
+/// The state of the flash.
 public enum Flash: String, NumberedName {
     case notFired, fired
 

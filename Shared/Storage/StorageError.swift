@@ -43,7 +43,7 @@ public enum StorageError: Error, Sendable, Equatable {
         }
     }
 
-    /// What happened and what to do, for people; it contains paths of this machine.
+    /// A description for people: the problem and its remedy; it contains paths of this machine.
     public var message: String {
         switch self {
         case .notEnoughSpace(let message), .io(let message), .corrupt(let message), .notFound(let message),

@@ -4,7 +4,7 @@ import Messaging
 import PhotoClient
 import TestSupport
 
-/// What the services cost while nobody uses them, and how soon a started catalog answers. `--large` uses a library of
+/// The cost of services that nobody uses, and the time until a started catalog answers. `--large` uses a library of
 /// 1,000,000 assets.
 enum IdleBenchmarks {
     static func run(_ bench: BenchmarkContext) async throws {
@@ -42,7 +42,7 @@ enum IdleBenchmarks {
         try await services.start("up")
         let subscribers = try await Subscribers(services.client.endpoints.feed.description, 10)
         let up = services.process("up")
-        // What services do in the background after their start is not idling.
+        // Background work after the start does not count as idling.
         try await Task.sleep(for: .seconds(bench.amount(20, quick: 2)))
         let members = ProcessTable.children(of: up)
         let duration = bench.amount(30, quick: 3)

@@ -60,7 +60,7 @@ final class WireBroker {
         var sequence = frame.withUnsafeBytes { LiveFrame.number(LiveFrame.sequence, in: $0) } ?? 0
         var left = count
         while left > 0 {
-            // What the server has not read yet is bounded, like libzmq's queue.
+            // The requests that the server has not read yet are bounded, as libzmq's queue is.
             let window = min(left, 1000)
             var bytes: [UInt8] = []
             for number in 1...window {

@@ -174,7 +174,7 @@ struct ChangeRowTests {
                 }
             }
             #expect(outcomes.last == "made" && Set(outcomes).isSubset(of: ["made", "deadline_exceeded"]))
-            // Whatever the deadlines did: the write happened once, and a read after the reply sees it.
+            // In spite of the deadlines, the write happened once, and a read after the reply sees it.
             #expect(try await catalog.collections().map(\.title) == ["Once"])
             #expect(try await catalog.history().count == 1)
         }

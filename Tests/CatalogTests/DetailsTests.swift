@@ -100,7 +100,7 @@ struct DetailsTests {
             // An empty album has lost nothing but itself.
             let nothing = try await details(fetch(in: empty), from: whole)
             #expect(nothing.details == nil && nothing.objectWasDeleted)
-            // What existed at neither token is not found.
+            // An album that existed at neither token is not found.
             let now = try await token(catalog)
             let error = await rpcError { try await details(fetch(in: album), from: now) }
             #expect(error?.name == "identifier_not_found")

@@ -97,7 +97,7 @@ struct ObservationTests: ObservationSteps {
                     }
                     _ = try await fixture.library.changeBroker.ask(request)
                     #expect(await broker.feed.observations.count == 1, "the other connection held it, too")
-                    // What a connection held when it ended can be ended by the next one of its identity.
+                    // The observations of a closed connection can be ended by the next connection of its identity.
                     while true {
                         do throws(RPCError) {
                             _ = try await fixture.library.changeBroker.ask(request)

@@ -15,7 +15,7 @@ struct MagickOptionsTests {
     @Test(arguments: MagickFragments.accepted) func `options become operations`(text: String) throws {
         let operations = try Self.list(text)
         #expect(!operations.isEmpty || text.contains(">"), "\(text)")
-        // What is stored is a list as any other.
+        // The stored list has no trace of the options.
         let list = AdjustmentList(operations: operations)
         #expect(try AdjustmentList(json: JSON(parsing: list.json.bytes)) == list)
     }

@@ -27,7 +27,7 @@ enum Documentation {
     }
 }
 
-/// What the pages refer to exists.
+/// Files, tests and rows that the pages name exist.
 @Suite(.timeLimit(.minutes(5)))
 struct DocumentationTests {
     let tree: SourceTree

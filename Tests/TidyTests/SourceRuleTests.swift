@@ -43,6 +43,15 @@ struct SourceRuleTests {
         expectNone(/\b(TODO|FIXME|XXX|HACK)\b/, in: \.comments, of: files, "a note is left in the source")
     }
 
+    @Test func `no sentence of a comment opens with a relative clause`() throws {
+        expectNone(
+            /(^[\s\/*]*|\. )(What|Who|Whether|Whatever|Whoever|So many) [^?]*$/,
+            in: \.comments,
+            of: tree.files,
+            "name the subject: \"The facts of a file\" rather than \"What a file says\""
+        )
+    }
+
     @Test func `nothing traps where an error could be thrown`() throws {
         expectNone(/\btry!/, in: \.code, of: tree.files, "try! traps")
         expectNone(/\bas!/, in: \.code, of: tree.files, "as! traps")
@@ -57,6 +66,19 @@ struct SourceRuleTests {
             of: catalog.filter { !$0.name.hasPrefix("CatalogErrorMapping") },
             "an error on the wire is made outside of CatalogErrorMapping"
         )
+    }
+
+    @Test func `the other services name their refusals in one file each`() throws {
+        for service in ["ChangeBroker", "Editor"] {
+            let files = tree.files.filter { $0.path.hasPrefix("Services/\(service)/") }
+            #expect(!files.isEmpty)
+            expectNone(
+                /\bErrorCode\.\w+\.(error|rawValue)\b/,
+                in: \.code,
+                of: files.filter { $0.name != "RPCError+\(service).swift" },
+                "an error on the wire is made outside of RPCError+\(service).swift"
+            )
+        }
     }
 
     @Test func `nothing sleeps instead of waiting for an event`() throws {

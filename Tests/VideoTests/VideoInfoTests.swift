@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 import Video
 
-/// What a file says, beside ffprobe.
+/// The facts of video files, compared with ffprobe.
 @Suite(.timeLimit(.minutes(5)))
 struct VideoInfoTests {
     @Test(arguments: VideoFrameTests.films.map(\.name))

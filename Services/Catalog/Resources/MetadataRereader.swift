@@ -10,7 +10,7 @@ import Storage
 import Synchronization
 
 /// Reads the metadata of files again that were imported by a version that read less of them, one after the other, at the
-/// lowest priority. What it finds is added by transactions of origin `examiner`.
+/// lowest priority. Facts that it finds are added by transactions of origin `examiner`.
 ///
 /// The position is stored after each transaction, so a restart continues there. Nothing that a client can set is
 /// changed; a file that is missing or cannot be read is left out.
@@ -163,7 +163,7 @@ struct RereadMetadata: Sendable {
 }
 
 extension ChangeTransaction {
-    /// Adds metadata that the asset does not have. What a client can set, such as the date, is never changed.
+    /// Adds metadata that the asset does not have. Members that a client can set, such as the date, are never changed.
     mutating func add(_ found: RereadMetadata) throws {
         guard let before = try asset(found.asset), before.originalResource?.digest == found.digest else { return }
         var asset = before

@@ -29,7 +29,7 @@ struct CounterChanges {
         if new.isVisible { count(keywords: after, by: 1) }
     }
 
-    /// What the counters depend on, except for keywords, of one state of an asset.
+    /// The values of an asset that the counters depend on, except for keywords.
     private struct Counted {
         var exists = false
         var isVisible = false

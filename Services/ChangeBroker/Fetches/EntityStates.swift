@@ -16,7 +16,7 @@ struct EntityStates<Entity: Sendable>: Sendable {
         states = (before.map(State.init), after.map(State.init))
     }
 
-    /// Whether the transaction deleted the entity; false if it created it, nil if it was there before and after.
+    /// True if the transaction deleted the entity; false if it created it, nil if it was there before and after.
     var isDeleted: Bool? {
         if states.after == nil { return true }
         return states.before == nil ? false : nil

@@ -45,7 +45,7 @@ final class LiveResult {
     struct Circumstances {
         /// The scope after it; nil if it is the same.
         var scope: Set<ObjectID>?
-        /// Whether the object of the fetch is deleted; nil if that is as before.
+        /// True if the object of the fetch is deleted; nil if that is as before.
         var isDeleted: Bool?
     }
 

@@ -2,7 +2,7 @@ import Contracts
 import JSONValue
 import Video
 
-/// What a worker says about a video file.
+/// The facts of a video file, as a worker reports them.
 struct VideoDescription: Sendable, JSONTabled {
     var mimeType = ""
     var duration: Int64 = 0

@@ -16,7 +16,7 @@ enum VideoWorker {
         var next = order.startIndex
         let start = ContinuousClock.now
         while next < order.endIndex {
-            // What does not fit into this job's time is left to another one.
+            // Frames that do not fit into this job's time are left to another job.
             if next > order.startIndex, start.duration(to: .now) > .seconds(WorkerProcess.limits.wallSeconds) * 0.4 {
                 for index in order[next...] { made[index].entry = deferred }
                 break

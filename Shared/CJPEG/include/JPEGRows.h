@@ -24,8 +24,8 @@ const uint8_t *safelight_jpeg_profile(const safelight_jpeg_reader *reader, size_
 
 /* Starts decoding at eighths of the size, 1...8, and returns the decoded size. */
 int safelight_jpeg_begin(safelight_jpeg_reader *reader, unsigned eighths, size_t *width, size_t *height);
-/* Reads the next rows, three bytes per pixel, row_bytes apart. What is damaged is grey or distorted, as libjpeg decodes
-   it. */
+/* Reads the next rows, three bytes per pixel, row_bytes apart. Damaged parts are grey or distorted, as libjpeg
+   decodes them. */
 int safelight_jpeg_read(safelight_jpeg_reader *reader, uint8_t *rows, size_t row_bytes, size_t count);
 
 /* Starts an image. With profile_count 0 there is no profile. With is_halved 1 chroma has half the resolution. With

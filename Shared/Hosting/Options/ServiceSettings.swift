@@ -4,8 +4,8 @@ public import Messaging
 
 /// The settings in force as `--check` prints them, in the same form for every service.
 ///
-/// The form has the members `service`, `endpoints`, `library`, `limits`, `memory` and `confinement`, in this order. What a
-/// service does not have is null.
+/// The form has the members `service`, `endpoints`, `library`, `limits`, `memory` and `confinement`, in this order.
+/// A member that a service does not have is null.
 public struct ServiceSettings: Sendable {
     /// The worker processes of a service.
     public struct Workers: Sendable {

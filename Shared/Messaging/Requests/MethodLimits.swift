@@ -4,7 +4,7 @@ public struct MethodLimits: Sendable, Equatable {
     public var maxJSONBytes: Int
     /// True if frames may follow the JSON frame.
     public var takesAttachments: Bool
-    /// What to do instead of sending a larger message; part of the errors of requests beyond a limit.
+    /// The alternative to a larger message; part of the errors of requests beyond a limit.
     public var advice: String
 
     /// The limits of a method that declares none, and of a large request whose method cannot be read before parsing: 1

@@ -1,7 +1,7 @@
 public import JSONValue
 
 /// A request as passed to the handler: envelope and limits have been checked, `deadlineMs` and `credit` removed from
-/// params. What came with it is in ``RequestContext``.
+/// params. ``RequestContext`` has the rest: connection, deadline, credit.
 public struct IncomingRequest: Sendable {
     /// A string or an integer, unique among the connection's open requests.
     public let id: JSON

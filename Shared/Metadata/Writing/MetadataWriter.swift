@@ -5,8 +5,8 @@ public enum MetadataWriter {
     /// Adds to a render the metadata of its source that still applies.
     ///
     /// Kept: capture dates with offsets, location, camera, lens, caption, keywords, rating, and everything of
-    /// ``AssetMetadata`` except the areas of faces. What is only in fields that are dropped, such as those of IPTC, is
-    /// written to EXIF or XMP.
+    /// ``AssetMetadata`` except the areas of faces. Facts that are only in dropped fields, such as those of IPTC,
+    /// are written to EXIF or XMP.
     ///
     /// Set: Orientation 1, PixelXDimension and PixelYDimension, and ColorSpace sRGB if the render has no profile.
     ///

@@ -3,7 +3,7 @@ struct MagickOperand: Sendable {
     /// The option that the words belong to.
     let option: MagickWord
     let words: [MagickWord]
-    /// What is expected, for errors.
+    /// The expected form, for errors.
     let usage: String
 
     var word: MagickWord { words.first ?? option }

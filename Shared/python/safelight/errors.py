@@ -18,7 +18,7 @@ class SafelightError(Exception):
 
     @property
     def is_temporary(self):
-        """Whether the same request may succeed a little later."""
+        """True if the same request may succeed a little later."""
         return self.name in TEMPORARY_ERRORS
 
     @classmethod

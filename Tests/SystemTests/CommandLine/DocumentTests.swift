@@ -113,7 +113,7 @@ struct DocumentTests {
             isLeaf = subcommands.keys.filter { $0 != "help" }.isEmpty
         }
 
-        /// What is wrong with the words of a command line after the program's name; nil if nothing is.
+        /// The problem with the words of a command line after the program's name; nil if there is none.
         func problem(_ words: [String]) -> String? {
             if !isLeaf, let first = words.first, !first.hasPrefix("-"), let command = subcommands[first] {
                 return command.problem(Array(words.dropFirst()))

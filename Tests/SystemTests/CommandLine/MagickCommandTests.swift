@@ -75,7 +75,7 @@ struct MagickCommandTests {
             #expect(message.contains(refused.names), "\(refused.text.prefix(60)): \(message.prefix(300))")
         }
 
-        // What is stored is a list of operations, which copies and undo repeat.
+        // The stored edit is a list of operations, which copies and undo repeat.
         let edited = try services.safelight(["edit", id, "--magick", MagickFragments.accepted[0]])
         #expect(edited.status == 0, "\(edited.errors)")
         let history = try services.safelight(["history", id, "--json"]).output

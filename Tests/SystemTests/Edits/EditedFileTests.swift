@@ -7,7 +7,7 @@ import ImageFormats
 import TestSupport
 import Testing
 
-/// What exiftool reports of an edited file, and that the original stays byte for byte as imported.
+/// The metadata of an edited file by exiftool, and the original, which stays byte for byte as imported.
 @Suite(.serialized, .timeLimit(.minutes(3)))
 struct EditedFileTests {
     /// Metadata that an edit does not change, under exiftool's tag names without groups.

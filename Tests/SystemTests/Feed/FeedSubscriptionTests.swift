@@ -7,7 +7,7 @@ import PhotoModel
 import TestSupport
 import Testing
 
-/// What subscribers may ask of the real broker, and what becomes of those who ask for more.
+/// The limits on subscriptions at the real broker, and the treatment of subscribers beyond them.
 @Suite(.serialized, .timeLimit(.minutes(3)))
 struct FeedSubscriptionTests {
     private func metrics(_ library: PhotoLibrary) async throws -> JSON {

@@ -3,7 +3,7 @@ import JSONValue
 import TestSupport
 import Testing
 
-/// What a script sees of images and resources, by plain pyzmq against the real services.
+/// Images and resources as a script sees them, by plain pyzmq against the real services.
 @Suite(.serialized, .timeLimit(.minutes(3)))
 struct ImageScriptTests {
     /// Returns pixels that compress to about their own size.

@@ -3,8 +3,7 @@ import JSONValue
 import TestSupport
 import Testing
 
-/// What the rows about videos promise, as a script sees it: plain pyzmq against the real executables, with films that
-/// ffmpeg made.
+/// The rows about videos as a script sees them: plain pyzmq against the real executables, with films that ffmpeg made.
 @Suite(.serialized, .timeLimit(.minutes(5)))
 struct VideoRowsByScriptTests {
     @Test(.spec("S-34", "S-40", "S-52", "S-59", "S-61", "S-62"))

@@ -3,7 +3,7 @@ import JSONValue
 import TestSupport
 import Testing
 
-/// What rows of the specification promise, as a script sees it: plain pyzmq against the real executables. The services
+/// The rows of the specification as a script sees them: plain pyzmq against the real executables. The services
 /// are started once for each script of the folder Rows; each part of a script checks one point and reports it by name.
 @Suite(.serialized, .timeLimit(.minutes(5)))
 struct RowsByScriptTests {

@@ -38,7 +38,7 @@ def resource(id, type):
 
 
 def states(id):
-    """What section 9 names P, C and J: the bytes of the base, the current version and the adjustment data."""
+    """Returns the bytes of the base, the current version and the adjustment data: P, C and J of section 9."""
     base = resource(id, "adjustmentBasePhoto") or resource(id, "photo")
     return base, resource(id, "fullSizePhoto"), resource(id, "adjustmentData")
 
@@ -48,7 +48,7 @@ def apply(id, adjustments, **more):
 
 
 def rendered(name_or_bytes, adjustments):
-    """What a list makes of a file as an original."""
+    """Returns the render of a list on a file that is imported as an original."""
     content = file(name_or_bytes) if isinstance(name_or_bytes, str) else name_or_bytes
     request = {"type": "asset.create", "ref": "a", "resources": [{"attachment": 0}], "ifDuplicate": "create"}
     copy = perform(request, attachments=[content])["placeholders"]["a"]

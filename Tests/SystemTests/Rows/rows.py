@@ -1,4 +1,4 @@
-"""What the scripts of rows share: requests and subscriptions by plain pyzmq, and the report of each part.
+"""Code that the scripts of rows share: requests and subscriptions by plain pyzmq, and the report of each part.
 
 A script defines parts, functions that assert what the specification says, and passes them to `run`, which prints one
 line of JSON for each: its name and, if it failed, the problem.

@@ -3,7 +3,7 @@ import JSONValue
 import TestSupport
 import Testing
 
-/// What the author of a script meets on the wire, by plain pyzmq.
+/// The messages as the author of a script sees them, by plain pyzmq.
 @Suite(.serialized, .timeLimit(.minutes(5)))
 struct ScriptAPITests {
     /// Runs a script after ``prelude``; its assertions are the test.

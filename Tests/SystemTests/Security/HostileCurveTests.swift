@@ -112,7 +112,7 @@ struct HostileCurveTests {
             #expect(away < .seconds(2), "one second, and a margin for a loaded machine")
             #expect(up.errorText.contains("\(service) service terminated immediately"))
         }
-        // What was acknowledged is stored, and an edit is applied.
+        // The acknowledged change is stored, and an edit is applied.
         #expect(try await library.currentToken().token == created.token)
         let publisher = try EditPublisher(library: library)
         async let running: Void = publisher.run()

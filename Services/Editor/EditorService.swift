@@ -28,6 +28,8 @@ struct EditorService: RunnableService {
         let resources = ResourceFolder(library: configuration.library)
         let workers = WorkerPool(
             executable: configuration.executable,
+            // Threads of ImageMagick that wait for the next call leave the processor to other renders.
+            environment: ["OMP_WAIT_POLICY": "passive"],
             count: configuration.workers,
             limits: configuration.workerLimits,
             queueLimit: configuration.queue,

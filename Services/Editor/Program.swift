@@ -1,3 +1,4 @@
+import Foundation
 import Hosting
 import Imaging
 
@@ -6,7 +7,7 @@ import Imaging
 enum Program {
     static func main() {
         ServiceProgram.run(EditorCommand.self) {
-            ImagingLibrary.start()
+            ImagingLibrary.start(threads: min(4, ProcessInfo.processInfo.activeProcessorCount))
             ImagingLibrary.observeStages { WorkerProcess.enter($0 == .reading ? .reading : .working) }
             WorkerProcess.serve(EditWorker.handle)
         }

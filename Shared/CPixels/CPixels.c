@@ -328,6 +328,14 @@ WIDE void safelight_bytes_of_pixels(const uint16_t *restrict pixels, size_t coun
             bytes[3 * i + channel] = (uint8_t)((255u * pixels[4 * i + 2 - channel] + 32895) >> 16);
 }
 
+WIDE void safelight_pixels_of_bytes(const uint8_t *restrict bytes, size_t count, uint16_t *restrict pixels) {
+    for (size_t i = 0; i < count; i++) {
+        for (size_t channel = 0; channel < 3; channel++)
+            pixels[4 * i + 2 - channel] = (uint16_t)(257u * bytes[3 * i + channel]);
+        pixels[4 * i + 3] = 0;
+    }
+}
+
 void safelight_histogram(const uint16_t *pixels, size_t count, uint32_t *counters) {
     for (size_t i = 0; i < 4 * 256; i++) counters[i] = 0;
     for (size_t i = 0; i < count; i++) {

@@ -14,6 +14,7 @@ enum EditBenchmarks {
         }
         // Both sides may use every processor.
         unsetenv("VIPS_CONCURRENCY")
+        ImagingLibrary.start(threads: ProcessInfo.processInfo.activeProcessorCount)
         let folder = try bench.place.folder("edits")
         for (megapixels, width, height) in [(12, 4000, 3000), (24, 6000, 4000)] {
             let picture = [UInt8](
@@ -108,14 +109,29 @@ enum EditBenchmarks {
 
     /// The engine "imagemagick" beside the command for `convert` that does the same.
     private static func engine(_ bench: BenchmarkContext, _ job: Job) async throws {
-        let list = try list()
+        try await engine(bench, job, "imagemagick", "the same", try list())
+        let curves = AdjustmentList(operations: [.exposure(0.3), .contrast(0.2)])
+        try await engine(bench, job, "imagemagick-curves", "exposure and contrast", curves)
+        let cube = AdjustmentList(operations: [try step(.hsl, ["greenSaturation": 0.5, "blueHue": 0.2])])
+        try await engine(bench, job, "imagemagick-hald", "hsl, by a HALD CLUT,", cube)
+        let sharp = AdjustmentList(operations: [try step(.sharpen, ["amount": 1])])
+        try await engine(bench, job, "imagemagick-sharpen", "sharpening", sharp)
+    }
+
+    private static func engine(
+        _ bench: BenchmarkContext,
+        _ job: Job,
+        _ name: String,
+        _ what: String,
+        _ list: AdjustmentList
+    ) async throws {
         let script = "\(job.folder)/edit.sh"
         try Data(AdjustmentDescription.script(job.picture, list)).write(to: URL(fileURLWithPath: script))
         try await bench.compare(
             [
                 Comparison(
-                    name: "\(job.name).imagemagick",
-                    ours: "the same by the engine imagemagick, in process",
+                    name: "\(job.name).\(name)",
+                    ours: "\(what) by the engine imagemagick, in process",
                     peer: "its own command for convert",
                     unit: "pictures/s",
                     aim: .ratio(1.5)

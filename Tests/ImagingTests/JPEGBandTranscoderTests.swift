@@ -51,6 +51,38 @@ struct JPEGBandTranscoderTests {
         }
     }
 
+    /// Curves, a matrix, a cube and ImageMagick's own modulation; 600 rows are three bands.
+    @Test(arguments: [1, 6])
+    func `bands of the ImageMagick engine have the pixels of its whole pictures`(orientation: Int) throws {
+        let bytes = TestImages.jpeg(width: 300, height: 600, orientation: orientation)
+        let lists: [[Adjustment]] = [
+            [.exposure(0.4), .contrast(0.2)], [.saturation(0.4), .exposure(-0.3), .rotate(.quarter)],
+            [.vibrance(0.5), .crop(UnitRect(x: 0.05, y: 0.1, width: 0.7, height: 0.8))],
+            [try Adjustment(.modulate, ["brightness": 1.1, "saturation": 1.3, "hue": 20]), .flip(.vertical)],
+        ]
+        for operations in lists + [Self.lists[1], Self.lists[4]] {
+            let list = AdjustmentList(operations: operations)
+            let images = try [true, false].map { inBands in
+                try AdjustmentRendering.render(bytes, list, quality: 100, engine: .imagemagick, inBands: inBands).bytes
+            }
+            #expect(images[0] != images[1], "the bands were taken")
+            #expect(try TestPixels(images[0]).psnr(TestPixels(images[1])) == .infinity, "\(operations)")
+        }
+        let limits = { () -> PixelLimits in
+            var limits = PixelLimits()
+            limits.seconds = 0.0001
+            return limits
+        }()
+        #expect(throws: ImagingError.self) {
+            try AdjustmentRendering.render(
+                bytes,
+                AdjustmentList(operations: lists[2]),
+                limits: limits,
+                engine: .imagemagick
+            )
+        }
+    }
+
     @Test func `the result is the same every time, whatever the number of threads`() throws {
         let bytes = TestImages.jpeg(width: 700, height: 530)
         let list = AdjustmentList(operations: Self.lists[4])

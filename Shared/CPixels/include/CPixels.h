@@ -118,6 +118,9 @@ void safelight_round_to_bytes(uint16_t *pixels, size_t count);
 /* Converts pixels to three bytes, red, green and blue, without opacity. */
 void safelight_bytes_of_pixels(const uint16_t *pixels, size_t count, uint8_t *bytes);
 
+/* The reverse: opaque pixels of three bytes each. */
+void safelight_pixels_of_bytes(const uint8_t *bytes, size_t count, uint16_t *pixels);
+
 /* Counts the values of red, green, blue and brightness in 256 steps each: 4 times 256 counters. */
 void safelight_histogram(const uint16_t *pixels, size_t count, uint32_t *counters);
 

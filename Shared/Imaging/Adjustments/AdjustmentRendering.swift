@@ -79,7 +79,7 @@ public enum AdjustmentRendering {
         let eighths =
             isSmaller && header.kind == .jpeg && mayDecodeLess
             ? DecodeScale.eighthsOfPreview(ratio: 1 / scale) : DecodeScale.full
-        if inBands, engine == .fused, header.kind == .jpeg, format == .jpeg,
+        if inBands, engine == .fused || !isSmaller, header.kind == .jpeg, format == .jpeg,
             JPEGBandTranscoder.supports(list.operations, geometry)
         {
             guard header.isComplete else { throw .truncated }
@@ -90,7 +90,8 @@ public enum AdjustmentRendering {
                 eighths: eighths,
                 output: output,
                 isSmaller: isSmaller,
-                quality: quality
+                quality: quality,
+                engine: engine
             )
             if let image = try JPEGBandTranscoder.render(bytes, job, limits: limits) { return image }
         }

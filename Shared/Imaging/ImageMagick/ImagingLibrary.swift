@@ -1,10 +1,11 @@
 import CHeif
 import CMagickWand
 import Foundation
+import Synchronization
 
 /// The initialization and version of ImageMagick and the other codecs.
 public enum ImagingLibrary {
-    /// Starts ImageMagick once, with one thread and the project's security policy.
+    /// Starts ImageMagick once, with the project's security policy.
     ///
     /// Called by the first ``Wand``. A worker calls it at its start, before it receives any data.
     ///
@@ -12,10 +13,19 @@ public enum ImagingLibrary {
     /// the policies that were found, and Debian's stop at 16,000 pixels per side. If no file can be written (a worker
     /// without a temporary folder), the same policy is set at run time: coders are disabled as well, but Debian's lower
     /// limits stay.
-    public static func start() { _ = started }
+    ///
+    /// - Parameter threads: the threads of each of its calls; the number of the first start counts
+    public static func start(threads count: Int = 1) {
+        threads.withLock { $0 = max(1, count) }
+        _ = started
+    }
+
+    private static let threads = Mutex(1)
 
     private static let started: Void = {
-        let hasPolicy = withPolicyFolder { folder in
+        let count = threads.withLock { $0 }
+        let policy = Self.policy(threads: count)
+        let hasPolicy = withPolicyFolder(policy) { folder in
             setenv("MAGICK_CONFIGURE_PATH", folder, 1)
             MagickWandGenesis()
             unsetenv("MAGICK_CONFIGURE_PATH")
@@ -26,10 +36,10 @@ public enum ImagingLibrary {
             MagickSetSecurityPolicy(wand, policy)
             DestroyMagickWand(wand)
         }
-        MagickSetResourceLimit(ThreadResource, 1)
+        MagickSetResourceLimit(ThreadResource, UInt64(count))
     }()
 
-    private static func withPolicyFolder(_ body: (String) -> Void) -> Bool {
+    private static func withPolicyFolder(_ policy: String, _ body: (String) -> Void) -> Bool {
         // Writing beyond this limit would kill the process.
         var limit = rlimit()
         guard getrlimit(__rlimit_resource_t(RLIMIT_FSIZE.rawValue), &limit) == 0, limit.rlim_cur >= 16_384 else {
@@ -55,7 +65,8 @@ public enum ImagingLibrary {
     ///
     /// There is no time limit: ImageMagick measures it from its start, so a long-lived worker would refuse everything.
     /// The worker pool enforces time limits instead.
-    static let policy = """
+    private static func policy(threads: Int) -> String {
+        """
         <policymap>
           <policy domain="resource" name="memory" value="4GiB"/>
           <policy domain="resource" name="map" value="4GiB"/>
@@ -64,7 +75,7 @@ public enum ImagingLibrary {
           <policy domain="resource" name="width" value="65500"/>
           <policy domain="resource" name="height" value="65500"/>
           <policy domain="resource" name="list-length" value="64"/>
-          <policy domain="resource" name="thread" value="1"/>
+          <policy domain="resource" name="thread" value="\(threads)"/>
           <policy domain="delegate" rights="none" pattern="*"/>
           <policy domain="filter" rights="none" pattern="*"/>
           <policy domain="path" rights="none" pattern="@*"/>
@@ -72,6 +83,7 @@ public enum ImagingLibrary {
           <policy domain="coder" rights="read|write" pattern="{JPEG,PNG,GIF,WEBP,TIFF,BMP}"/>
         </policymap>
         """
+    }
 
     /// The versions of the decoding and encoding libraries by name.
     public static var versions: [String: String] {

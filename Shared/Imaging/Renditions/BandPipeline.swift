@@ -9,7 +9,7 @@ final class BandPipeline: @unchecked Sendable {
     // Unchecked because of `memory`: a band is accessed by one thread at a time, synchronized by the semaphores.
     typealias Rows = (band: Int, first: Int, count: Int, pixels: UnsafeMutablePointer<UInt8>)
 
-    static let rowsOfBand = 32
+    private let rowsOfBand: Int
     private static let slots = 4
 
     private let height: Int
@@ -28,22 +28,23 @@ final class BandPipeline: @unchecked Sendable {
     }
     private let state = Mutex(State())
 
-    init(height: Int, rowBytes: Int) {
+    init(height: Int, rowBytes: Int, rowsOfBand: Int = 32) {
         self.height = height
         self.rowBytes = rowBytes
-        memory = .allocate(capacity: Self.slots * Self.rowsOfBand * rowBytes)
+        self.rowsOfBand = rowsOfBand
+        memory = .allocate(capacity: Self.slots * rowsOfBand * rowBytes)
         for _ in 0..<Self.slots { free.signal() }
     }
 
     deinit { memory.deallocate() }
 
     private func rows(_ band: Int) -> Rows {
-        let first = band * Self.rowsOfBand
-        let place = memory + band % Self.slots * Self.rowsOfBand * rowBytes
-        return (band, first, min(Self.rowsOfBand, height - first), place)
+        let first = band * rowsOfBand
+        let place = memory + band % Self.slots * rowsOfBand * rowBytes
+        return (band, first, min(rowsOfBand, height - first), place)
     }
 
-    private var bands: Int { (height + Self.rowsOfBand - 1) / Self.rowsOfBand }
+    private var bands: Int { (height + rowsOfBand - 1) / rowsOfBand }
 
     /// Processes all bands and throws the first error of either thread.
     func run(

@@ -18,7 +18,12 @@ enum JPEGBandTranscoder {
         let output: (width: Int, height: Int)
         let isSmaller: Bool
         let quality: Int
+        let engine: RenderEngine
     }
+
+    /// Changes rows of three bytes a pixel: the first pixel, the bytes from row to row, the number of rows, and the index of
+    /// the first one in the result.
+    private typealias Change = @Sendable (UnsafeMutablePointer<UInt8>, Int, Int, Int) -> Void
 
     /// Returns true if every operation can be applied to bands independently.
     static func supports(_ operations: [Adjustment], _ geometry: AdjustmentGeometry) -> Bool {
@@ -39,14 +44,15 @@ enum JPEGBandTranscoder {
                 limit: limits.decodedPixels
             )
         }
-        return try render(bytes, job, width: width, height: height)
+        return try render(bytes, job, width: width, height: height, seconds: limits.seconds)
     }
 
     private static func render(
         _ bytes: [UInt8],
         _ job: Job,
         width: Int,
-        height: Int
+        height: Int,
+        seconds: Double
     ) throws(ImagingError) -> RenderedImage? {
         try bytes.withUnsafeBufferPointer { (bytes) throws(ImagingError) -> RenderedImage? in
             guard let reader = JPEGReader(bytes), reader.isPlain else { return nil }
@@ -68,16 +74,21 @@ enum JPEGBandTranscoder {
                 quality: job.quality,
                 profile: profile
             )
-            let colour = try AdjustmentColour(job.work)
+            var bands: MagickBands?
+            if job.engine == .imagemagick {
+                bands = try MagickBands(job.work, width: job.output.width, height: job.output.height, seconds: seconds)
+                guard bands != nil else { return nil }
+            }
+            let colour = try AdjustmentColour(bands == nil ? job.work : [])
             // The operations may have read a look-up table; from here on it is the photo again.
             ImagingLibrary.enter(.reading)
             let (across, down) = job.output
-            if !job.isSmaller, mapping.isStraight {
-                try colour.withPass(width: across, height: down) { (pass) throws(ImagingError) in
-                    try stream(reader, rowBytes: 3 * decoded.width, mapping, pass, writer, job.output)
-                }
-            } else {
+            func write(_ change: @escaping Change) throws(ImagingError) {
                 let rowBytes = 3 * decoded.width
+                if !job.isSmaller, mapping.isStraight {
+                    try stream(reader, rowBytes: rowBytes, mapping, change, writer, job)
+                    return
+                }
                 let source: Raster
                 let from: OrientationMapping
                 if job.isSmaller {
@@ -93,8 +104,17 @@ enum JPEGBandTranscoder {
                     source = try reader.raster(rowBytes: rowBytes, mapping.region)
                     from = mapping
                 }
+                try orient(source, from, change, writer, job)
+            }
+            if let bands {
+                try write { pixels, rowBytes, rows, _ in bands.change(pixels, rowBytes: rowBytes, rows: rows) }
+                try bands.check()
+            } else {
                 try colour.withPass(width: across, height: down) { (pass) throws(ImagingError) in
-                    try orient(source, from, pass, writer, job.output)
+                    try write { pixels, rowBytes, rows, first in
+                        if rowBytes == 3 * across { return pass(pixels, rows: rows, first: first) }
+                        for row in 0..<rows { pass(pixels + row * rowBytes, rows: 1, first: first + row) }
+                    }
                 }
             }
             let data = try writer.finish()
@@ -108,17 +128,23 @@ enum JPEGBandTranscoder {
         }
     }
 
+    private static func pipeline(_ job: Job, rowBytes: Int) -> BandPipeline {
+        job.engine == .imagemagick
+            ? BandPipeline(height: job.output.height, rowBytes: rowBytes, rowsOfBand: MagickBands.rowsOfBand)
+            : BandPipeline(height: job.output.height, rowBytes: rowBytes)
+    }
+
     /// Streams rows from the reader to the writer.
     private static func stream(
         _ reader: JPEGReader,
         rowBytes: Int,
         _ mapping: OrientationMapping,
-        _ pass: ColourPass,
+        _ change: @escaping Change,
         _ writer: JPEGWriter,
-        _ output: (width: Int, height: Int)
+        _ job: Job
     ) throws(ImagingError) {
         let region = mapping.region
-        let pipe = BandPipeline(height: output.height, rowBytes: rowBytes)
+        let pipe = pipeline(job, rowBytes: rowBytes)
         try pipe.run(
             fill: { (rows) throws(ImagingError) in
                 var above = rows.band == 0 ? region.y : 0
@@ -129,11 +155,7 @@ enum JPEGBandTranscoder {
                 }
                 try reader.read(rows.pixels, rowBytes: rowBytes, count: rows.count)
             },
-            change: { rows in
-                for row in 0..<rows.count {
-                    pass(rows.pixels + row * rowBytes + 3 * region.x, rows: 1, first: rows.first + row)
-                }
-            },
+            change: { rows in change(rows.pixels + 3 * region.x, rowBytes, rows.count, rows.first) },
             empty: { (rows) throws(ImagingError) in
                 try writer.write(rows.pixels + 3 * region.x, rowBytes: rowBytes, count: rows.count)
             }
@@ -144,12 +166,13 @@ enum JPEGBandTranscoder {
     private static func orient(
         _ raster: Raster,
         _ mapping: OrientationMapping,
-        _ pass: ColourPass,
+        _ change: @escaping Change,
         _ writer: JPEGWriter,
-        _ output: (width: Int, height: Int)
+        _ job: Job
     ) throws(ImagingError) {
+        let output = job.output
         let rowBytes = 3 * output.width
-        let pipe = BandPipeline(height: output.height, rowBytes: rowBytes)
+        let pipe = pipeline(job, rowBytes: rowBytes)
         let steps = mapping.steps(of: raster.width)
         try pipe.run(
             fill: { (rows) throws(ImagingError) in
@@ -165,7 +188,7 @@ enum JPEGBandTranscoder {
                     )
                 }
             },
-            change: { rows in pass(rows.pixels, rows: rows.count, first: rows.first) },
+            change: { rows in change(rows.pixels, rowBytes, rows.count, rows.first) },
             empty: { (rows) throws(ImagingError) in
                 try writer.write(rows.pixels, rowBytes: rowBytes, count: rows.count)
             }

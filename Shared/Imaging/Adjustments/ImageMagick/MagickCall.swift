@@ -29,10 +29,11 @@ indirect enum MagickCall {
     /// channel on its own, or in its cube.
     case clut
     case hald
-    /// A 3 by 3 matrix with rows red, green, blue; the result is clipped.
+    /// A matrix with rows red, green, blue: of three columns, or of six, whose last is added. The result is clipped.
     case matrix([Double])
-    /// The luma of Rec. 709.
-    case grey
+    case grey(Grey)
+    /// The hue, the saturation and the lightness of HSL in place of red, green and blue.
+    case hue
     /// To luma and colour differences of Rec. 709, or back to sRGB.
     case luma
     case colour
@@ -50,6 +51,9 @@ indirect enum MagickCall {
 
     /// Replaces the two pictures of the list, destination and source, by their composition.
     case composite(Composition)
+
+    /// A grey of the three channels: the luma of Rec. 709, the largest, or the mean of the largest and the smallest.
+    enum Grey: String { case luma = "Rec709Luma", brightness = "Brightness", lightness = "Lightness" }
 
     enum Filter: String { case lanczos = "Lanczos", triangle = "Triangle", box = "Box" }
 

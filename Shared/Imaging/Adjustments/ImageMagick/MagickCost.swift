@@ -7,15 +7,22 @@ enum MagickCost {
     ///
     /// - Parameters:
     ///   - pixels: the pixels of the larger one of the picture and its result
+    ///   - atATime: the pixels that are in memory at a time, if not all
     ///   - limit: the seconds that there are for it
     /// - Returns: the estimate in seconds
     /// - Throws: ``ImagingError/tooMuchWork(_:)``, naming what would be possible
     @discardableResult
-    static func check(_ calls: [MagickCall], pixels: Int, seconds limit: Double) throws(ImagingError) -> Double {
+    static func check(
+        _ calls: [MagickCall],
+        pixels: Int,
+        atATime: Int? = nil,
+        seconds limit: Double
+    ) throws(ImagingError) -> Double {
         let pictures = peak(calls)
-        guard pictures * 8 * pixels <= memory else {
+        let bytes = pictures * 8 * (atATime ?? pixels)
+        guard bytes <= memory else {
             throw .tooMuchWork(
-                "ImageMagick would need \(pictures * 8 * pixels >> 20) MiB for \(pixels / 1_000_000) megapixels, and there "
+                "ImageMagick would need \(bytes >> 20) MiB for \(pixels / 1_000_000) megapixels, and there "
                     + "are \(memory >> 20); scale down with resize, to at most \(memory / (pictures * 8) / 1_000_000) "
                     + "megapixels, or use the engine \"fused\""
             )
@@ -32,33 +39,38 @@ enum MagickCost {
 
     /// The most pictures of the full size that exist at a time, with the one that a call works into.
     static func peak(_ calls: [MagickCall]) -> Int {
-        var count = 1
+        var list = [true]
         var most = 2
-        peak(calls, &count, around: 0, &most)
+        peak(calls, &list, around: 0, &most)
         return most
     }
 
-    private static func peak(_ calls: [MagickCall], _ count: inout Int, around: Int, _ most: inout Int) {
+    /// - Parameters:
+    ///   - list: for each picture, whether it has pixels of its own; copies share theirs until they change
+    ///   - around: the pictures with pixels in the lists around this one
+    private static func peak(_ calls: [MagickCall], _ list: inout [Bool], around: Int, _ most: inout Int) {
         for call in calls {
             switch call {
             // Tables are small, masks are not; a noise is as large as the picture.
-            case .image: count += 1
-            case .copy(let indices): count += indices.count
-            case .delete(let indices): count -= indices.count
+            case .image: list.append(true)
+            case .copy(let indices): list += indices.map { _ in false }
+            case .delete(let indices): for index in indices.sorted(by: >) { list.remove(at: index) }
             case .group(let inner):
-                var group = 0
-                peak(inner, &group, around: around + count, &most)
-                count += group
-            case .clut, .hald, .composite: count -= 1
-            case .separate: count *= 3
-            case .combineLuma: count = 1
-            default: break
+                var group: [Bool] = []
+                peak(inner, &group, around: around + owned(list), &most)
+                list += group
+            case .clut, .hald, .composite: list = [true]
+            case .separate: list = Array(repeating: true, count: 3 * list.count)
+            case .combineLuma: list = [true]
+            default: list = list.map { _ in true }
             }
             var added = 1
             if case .effect(let effect) = call { added = effect.pictures }
-            most = max(most, around + count + added)
+            most = max(most, around + owned(list) + added)
         }
     }
+
+    private static func owned(_ list: [Bool]) -> Int { list.count { $0 } }
 
     /// Nanoseconds for each pixel, on a processor of 2020.
     static func nanoseconds(_ calls: [MagickCall]) -> Double {
@@ -73,7 +85,7 @@ enum MagickCost {
             case .project: sum + 400
             case .clut, .matrix, .grey: sum + 20
             case .hald: sum + 500
-            case .luma, .colour, .separate, .combineLuma: sum + 40
+            case .hue, .luma, .colour, .separate, .combineLuma: sum + 40
             case .convolve(let weights, _): sum + 20 + 12 * Double(weights.count)
             case .selectiveBlur: sum + 250
             case .composite: sum + 60

@@ -30,13 +30,13 @@ struct MagickDetail {
         guard radius >= 0.2 else { return [] }
         let kernel = AdjustmentDetail.gaussian(radius).map { Double($0) }
         var mask: [MagickCall] = [
-            .copy([0]), .grey,
+            .copy([0]), .grey(.luma),
             .group([.copy([0]), .convolve(kernel, isColumn: false), .convolve(kernel, isColumn: true)]),
             Self.difference,
         ]
         let threshold = operation.number("threshold")
         if threshold > 0 {
-            mask += [.image(.function { abs(2 * $0 - 1) >= threshold ? $0 : 0.5 }), .clut]
+            mask += [.image(.functions([{ abs(2 * $0 - 1) >= threshold ? $0 : 0.5 }])), .clut]
         }
         return [.group(mask), Self.add(operation.number("amount"))]
     }
@@ -45,9 +45,9 @@ struct MagickDetail {
         let radius = max(1, Int((Double(max(width, height)) / 100).rounded()))
         return [
             .group([
-                .copy([0]), .grey, .group([.copy([0])] + boxes(radius)),
+                .copy([0]), .grey(.luma), .group([.copy([0])] + boxes(radius)),
                 .group([.copy([0, 1]), Self.difference]),
-                .group([.copy([0]), .image(.function { 4 * $0 * (1 - $0) }), .clut]), .delete([0, 1]),
+                .group([.copy([0]), .image(.functions([{ 4 * $0 * (1 - $0) }])), .clut]), .delete([0, 1]),
                 .composite(.mathematics(1, -0.5, 0, 0.5)),
             ]), Self.add(value),
         ]

@@ -7,8 +7,8 @@ import CMagickWand
 enum MagickImage {
     /// One row: the values of each channel on its own.
     case ramp([AdjustmentColour.Step])
-    /// One row of a function.
-    case function(@Sendable (Double) -> Double)
+    /// One row of a function, or of one for each channel.
+    case functions([@Sendable (Double) -> Double])
     /// A HALD CLUT.
     case cube([AdjustmentColour.Step])
     /// The gains of a vignette, divided by the largest.
@@ -16,6 +16,8 @@ enum MagickImage {
     /// The noise of a grain, around middle grey.
     case noise(AdjustmentColour.Step, width: Int, height: Int)
     case mark(AdjustmentOverlay.Mark, opacity: Double)
+    /// A picture that was made beforehand.
+    case made(MagickTable)
 
     /// The values of a ramp. Values of eight bits fall on entries, because 255 divides the number less 1; Debian's policy
     /// for `convert` allows 16,000 pixels a side.
@@ -28,16 +30,19 @@ enum MagickImage {
 
     func wand() throws(ImagingError) -> Wand {
         switch self {
+        case .made(let table): return try table.wand.copy()
         case .ramp(let steps):
             return try Self.changed(steps, Self.rampCount, 1) { index in
                 let value = Self.spread(index, Self.rampCount)
                 return (value, value, value)
             }
-        case .function(let body):
+        case .functions(let bodies):
             return try Self.changed([], Self.rampCount, 1) { index in
-                let value = body(Double(index) / Double(Self.rampCount - 1))
-                let sample = UInt16((min(1, max(0, value)) * 65_535).rounded())
-                return (sample, sample, sample)
+                let samples = bodies.map { body in
+                    let value = body(Double(index) / Double(Self.rampCount - 1))
+                    return UInt16((min(1, max(0, value)) * 65_535).rounded())
+                }
+                return (samples[0], samples[samples.count / 2], samples[samples.count - 1])
             }
         case .cube(let steps):
             return try Self.cube(of: Self.level * Self.level, steps)

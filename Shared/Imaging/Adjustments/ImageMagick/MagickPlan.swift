@@ -126,7 +126,8 @@ enum MagickPlan {
     ///
     /// Steps that treat each channel on its own become one row of values, exactly. A mixture of light becomes a matrix;
     /// because ImageMagick clips, light is divided by the most that it can become, and the next row of values multiplies
-    /// it again. Everything else becomes a cube.
+    /// it again. Formulas of ``MagickFormula`` become a few calls each, exactly, and everything else a cube, with the formulas
+    /// beside it.
     private static func colour(_ steps: [AdjustmentColour.Step], _ width: Int, _ height: Int) -> [MagickCall] {
         var calls: [MagickCall] = []
         // The value of a pixel at full scale.
@@ -167,7 +168,12 @@ enum MagickPlan {
                 calls += [.image(.noise(next, width: width, height: height)), .composite(.mathematics(0, 1, 1, -0.5))]
             default:
                 let mixed = rest.prefix(while: isMixed)
-                calls += [.image(.cube(Array(mixed))), .hald]
+                let exact = mixed.map(MagickFormula.calls)
+                if exact.contains(where: \.isEmpty) {
+                    calls += [.image(.cube(Array(mixed))), .hald]
+                } else {
+                    calls += exact.flatMap(\.self)
+                }
                 rest = rest.dropFirst(mixed.count)
                 continue
             }

@@ -123,17 +123,19 @@ enum MagickRunner {
             MagickDeleteImageArtifact(pointer, "distort:viewport")
             MagickResetImagePage(pointer, "")
         case .matrix(let matrix):
-            try withKernel(MagickScript.kernel(matrix, columns: 3)) { kernel in
+            try withKernel(MagickScript.kernel(matrix, columns: matrix.count / 3)) { kernel in
                 MagickColorMatrixImage(pointer, kernel)
             }
         case .convolve(let weights, let isColumn):
             try withKernel(MagickScript.kernel(weights, columns: isColumn ? 1 : weights.count)) { kernel in
                 MagickMorphologyImage(pointer, ConvolveMorphology, 1, kernel)
             }
-        case .grey:
-            guard let image = GetImageFromMagickWand(pointer),
-                GrayscaleImage(image, Rec709LumaPixelIntensityMethod) == MagickTrue
+        case .grey(let grey):
+            guard let image = GetImageFromMagickWand(pointer), GrayscaleImage(image, grey.method) == MagickTrue
             else { throw wand.failure("preparing") }
+            try wand.attempt("preparing", MagickSetImageColorspace(pointer, sRGBColorspace))
+        case .hue:
+            try wand.attempt("preparing", MagickTransformImageColorspace(pointer, HSLColorspace))
             try wand.attempt("preparing", MagickSetImageColorspace(pointer, sRGBColorspace))
         case .luma:
             // A PNG of linear light sets another method, by which the three channels would be decoded when they are
@@ -157,6 +159,16 @@ enum MagickRunner {
         guard let kernel = AcquireKernelInfo(text) else { throw .invalidOptions("a kernel is not valid") }
         defer { DestroyKernelInfo(kernel) }
         guard body(kernel) == MagickTrue else { throw .undecodable(reason: "a convolution failed") }
+    }
+}
+
+extension MagickCall.Grey {
+    var method: PixelIntensityMethod {
+        switch self {
+        case .luma: Rec709LumaPixelIntensityMethod
+        case .brightness: BrightnessPixelIntensityMethod
+        case .lightness: LightnessPixelIntensityMethod
+        }
     }
 }
 

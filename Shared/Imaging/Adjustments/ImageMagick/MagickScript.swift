@@ -77,8 +77,9 @@ struct MagickScript {
                 ]
             case .clut: words.append("-clut")
             case .hald: words.append("-hald-clut")
-            case .matrix(let matrix): words += ["-color-matrix", kernel(matrix, columns: 3)]
-            case .grey: words += ["-grayscale", "Rec709Luma", "-set", "colorspace", "sRGB"]
+            case .matrix(let matrix): words += ["-color-matrix", kernel(matrix, columns: matrix.count / 3)]
+            case .grey(let grey): words += ["-grayscale", grey.rawValue, "-set", "colorspace", "sRGB"]
+            case .hue: words += ["-colorspace", "HSL", "-set", "colorspace", "sRGB"]
             case .luma: words += ["-intensity", "Rec709Luma", "-colorspace", "Rec709YCbCr"]
             case .colour: words += ["-colorspace", "sRGB"]
             case .separate: words.append("-separate")

@@ -41,7 +41,7 @@ extension MagickCall.Effect {
         switch self {
         case .modulate: 120
         case .unsharpMask(let radius, _, _): 100 + 80 * radius
-        case .sketch(let radius, _): 1000 + 600 * radius
+        case .sketch(let radius, _): 500 + 400 * radius
         case .wave: 200
         case .liquidRescale(let before, let after):
             // Each seam passes through the picture once.

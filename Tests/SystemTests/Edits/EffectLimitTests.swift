@@ -1,0 +1,103 @@
+import Contracts
+import Foundation
+import JSONValue
+import PhotoClient
+import PhotoModel
+import TestSupport
+import Testing
+
+/// Random lists with effects, over all values that the format allows: each is rendered within a worker's limits of memory
+/// and time, or refused by name. No worker crashes.
+///
+/// Six lists in the short form; `SAFELIGHT_SOAK=34` and more makes 200, of pictures up to 12 megapixels.
+@Suite(.serialized, .timeLimit(.minutes(90)))
+struct EffectLimitTests {
+    private static let lists = min(200, TestEnvironment.rounds(6))
+
+    /// Widths and heights: as photos of 0.3, 1, 3 and 12 megapixels.
+    private static let sizes = [(640, 480), (1200, 800), (2000, 1500), (4000, 3000)].prefix(lists > 6 ? 4 : 2)
+
+    private static func random(_ parameter: AdjustmentParameter, _ random: inout SeededRandom) -> JSON {
+        switch parameter.domain {
+        // One in four is the end of the range, which costs most.
+        case .number(let range):
+            .double(random.one(in: 4) ? range.upperBound : Double.random(in: range, using: &random))
+        case .whole(let range): JSON(random.one(in: 4) ? range.upperBound : Int.random(in: range, using: &random))
+        case .choice(let values): random.pick(values).json
+        default: parameter.byDefault.json
+        }
+    }
+
+    /// One to three operations of the stages effect and frame, and now and then one before and behind them.
+    private static func list(_ random: inout SeededRandom) throws -> AdjustmentList {
+        let effects = AdjustmentKind.all.filter { [.effect, .frame].contains($0.stage) }
+        var kinds = (0..<Int.random(in: 1...3, using: &random)).map { _ in random.pick(effects) }
+        if random.one(in: 3) { kinds.append(random.pick([.exposure, .saturation, .hsl, .clarity, .noiseReduction])) }
+        if random.one(in: 3) { kinds.append(random.pick([.vignette, .grain, .straighten])) }
+        return AdjustmentList(
+            operations: try kinds.map { kind in
+                var members: JSONObject = [:]
+                for parameter in kind.parameters { members[parameter.name] = Self.random(parameter, &random) }
+                return try Adjustment(kind, members)
+            }
+        )
+    }
+
+    @Test(.spec("S-88"))
+    func `lists with effects are rendered within the limits of a worker or refused by name`() async throws {
+        let vips = try Needed.program("vips")
+        var random = SeededRandom(named: "effect limits")
+        let services = try SafelightFixture("effects")
+        try services.start()
+        let library = try services.library()
+        var assets: [ObjectID] = []
+        for (width, height) in Self.sizes {
+            let file = services.folder.file("\(width).jpg")
+            let noise = services.folder.file("noise.v")
+            let size = ["\(width)", "\(height)"]
+            _ = try ExternalTool.run(vips, ["gaussnoise", noise] + size + ["--mean", "128", "--sigma", "30"])
+            _ = try ExternalTool.run(vips, ["jpegsave", noise, file])
+            let made = try await library.perform(
+                [.createAsset(.init(ref: "a", resources: [NewResource(source: .attachment(0))]))],
+                attachments: [[UInt8](try Data(contentsOf: URL(filePath: file)))]
+            )
+            assets.append(try #require(made.id("a")))
+        }
+        var (rendered, refused) = (0, 0)
+        var longest = 0.0
+        for round in 0..<Self.lists {
+            let list = try Self.list(&random)
+            let place = round % assets.count
+            let edit = ApplyEdit(
+                asset: assets[place],
+                adjustments: list,
+                engine: random.one(in: 2) ? .imagemagick : .fused
+            )
+            let start = Date()
+            do {
+                _ = try await library.editor.ask(edit, deadline: .seconds(120))
+                rendered += 1
+            } catch {
+                #expect(error.name == "limit_exceeded", "\(Self.sizes[place]) \(list.json.text): \(error)")
+                refused += 1
+            }
+            let seconds = Date().timeIntervalSince(start)
+            longest = max(longest, seconds)
+            if Self.lists > 6 {
+                print("effects: \(Self.sizes[place].0) \(list.operations.map(\.kind.rawValue)) \(seconds) s")
+            }
+        }
+        let workers = try await library.editor.metrics()["workers"]
+        let late = Int(workers?["timedOut"]?.intValue ?? 0)
+        #expect(workers?["crashed"] == 0, "\(workers?.text ?? "")")
+        // The estimate is of a machine that has time for it: beside other work a few renders reach the limit.
+        #expect(late <= Self.lists / 20, "\(workers?.text ?? "")")
+        TestPaths.report(
+            "\(Self.lists) lists with effects: \(rendered) rendered, \(refused) refused, \(late) of them late, "
+                + String(format: "the longest took %.1f s", longest)
+        )
+        #expect(rendered > 0)
+        await library.close()
+        #expect(services.stop() == [])
+    }
+}

@@ -17,8 +17,12 @@ struct CatalogConfiguration: Sendable {
     var listener: NetworkListener?
     /// The number of worker processes that read metadata.
     var workers = 2
-    /// The resource limits of each worker.
-    var workerLimits = WorkerLimits()
+    /// The resource limits of each worker. Reading metadata takes less time than starting a process for it.
+    var workerLimits: WorkerLimits = {
+        var limits = WorkerLimits()
+        limits.jobsPerWorker = 5000
+        return limits
+    }()
     /// The executable that workers are started from.
     var workerExecutable = WorkerPool.ownExecutable
     /// The folders that paths in requests may refer to; if empty, everything that the service's user can read is

@@ -119,6 +119,7 @@ struct CatalogService: RunnableService {
         await uploads.connect(discard: { await collector.discard($0) }, heal: { await healing.healed($0) })
         let ingestor = ResourceIngestor(
             resources: resources,
+            syncs: ResourceSyncQueue(resources),
             blockingIO: blockingIO,
             uploads: uploads,
             roots: try ImportRoots(configuration.importRoots),

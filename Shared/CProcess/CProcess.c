@@ -289,6 +289,8 @@ int safelight_rename_exclusively(const char *from, const char *to) {
     return unlink(from);
 }
 
+int safelight_sync_filesystem(int file) { return syncfs(file); }
+
 int safelight_file_birth(const char *path, uint64_t *inode, int64_t *birth, uint64_t *device, uint64_t *volume) {
     struct statx status;
     if (statx(AT_FDCWD, path, 0, STATX_INO | STATX_BTIME, &status) != 0) return -1;

@@ -140,6 +140,44 @@ extension BlockingIOExecutor {
         }
     }
 
+    /// Stages a copy of an open file; ``ResourceStore/makeDurable(_:)`` must follow.
+    ///
+    /// - Parameter check: called with the first bytes, on the same thread, before the others are read; it may refuse
+    ///   the file
+    /// - Throws: as ``copy(_:into:limit:verifies:for:)``; errors of the check
+    public func stage(
+        _ file: ResourceFile,
+        into store: ResourceStore,
+        limit: Int64,
+        verifies: Bool = false,
+        for source: Source = .service,
+        beginning: Int,
+        check: @escaping @Sendable (_ beginning: [UInt8]) throws -> Void
+    ) async throws -> StagedResource {
+        let start = { @Sendable in
+            try check(try file.read(offset: 0, count: beginning))
+            return try ResourceCopy(of: file, into: store, limit: limit)
+        }
+        return try await job(Self.lane(forBytes: file.size), for: source) { steps in
+            if file.size <= FileHash.stepBytes {
+                return try await steps.run {
+                    let copy = try start()
+                    defer { copy.cancel() }
+                    while try copy.next() {}
+                    return try copy.stage(verifies: verifies)
+                }
+            }
+            let copy = try await steps.run(start)
+            do {
+                while try await steps.run({ try copy.next() }) { try Task.checkCancellation() }
+                return try await steps.run { try copy.stage(verifies: verifies) }
+            } catch {
+                try await steps.run { copy.cancel() }
+                throw error
+            }
+        }
+    }
+
     /// Stores a reference to an open file instead of a copy of its bytes.
     ///
     /// - Throws: ``StorageError/tooLarge(_:)`` above the limit in bytes; ``StorageError/resourceChanged(_:)`` if the

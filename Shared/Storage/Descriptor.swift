@@ -103,6 +103,11 @@ struct Descriptor: ~Copyable {
         guard withRetries({ fsync(number) }) == 0 else { throw .system(errno, "fsync") }
     }
 
+    /// Syncs everything that was written to the file's filesystem, by this process and by others.
+    func syncFilesystem() throws(StorageError) {
+        guard withRetries({ safelight_sync_filesystem(number) }) == 0 else { throw .system(errno, "syncfs") }
+    }
+
     func syncData() throws(StorageError) {
         guard withRetries({ fdatasync(number) }) == 0 else { throw .system(errno, "fdatasync") }
     }

@@ -3,7 +3,7 @@ import Synchronization
 
 /// Copies an open file into a store in steps, so that other work can run between them.
 ///
-/// Releasing it without ``finish(verifies:)`` removes the copied bytes.
+/// Releasing it before ``finish(verifies:)`` or ``stage(verifies:)`` removes the copied bytes.
 public final class ResourceCopy: Sendable {
     private let file: ResourceFile
     private let writer: ResourceWriter
@@ -48,6 +48,11 @@ public final class ResourceCopy: Sendable {
         try writer.finish(verifies: verifies)
     }
 
-    /// Removes the copied bytes; does nothing after ``finish(verifies:)`` or an earlier call.
+    /// Names the copy by its digest without waiting for the disk; ``ResourceStore/makeDurable(_:)`` must follow.
+    public func stage(verifies: Bool = false) throws(StorageError) -> StagedResource {
+        try writer.stage(verifies: verifies)
+    }
+
+    /// Removes the copied bytes; does nothing after ``finish(verifies:)``, ``stage(verifies:)`` or an earlier call.
     public func cancel() { writer.cancel() }
 }

@@ -5,7 +5,7 @@ import Synchronization
 ///
 /// Paths are `<root>/ab/cd/<64 digits>`; files are never rewritten. Only one process writes (the catalog, which holds
 /// the lock); any number may read. Stored bytes are durable when the call returns: temporary file, fsync, rename, fsync
-/// of every changed folder.
+/// of every changed folder. Staged bytes become durable later, many at once (``makeDurable(_:)``).
 public final class ResourceStore: Sendable {
     /// The largest read in bytes: 64 MiB.
     public static let largestRead = 64 << 20
@@ -16,6 +16,7 @@ public final class ResourceStore: Sendable {
     /// throw to interrupt it.
     enum Step: Equatable {
         case write(String), syncFile(String), rename(String, String), syncFolder(String), remove(String)
+        case syncFilesystem(String)
     }
     typealias Watcher = @Sendable (Step) throws(StorageError) -> Void
 
@@ -25,14 +26,19 @@ public final class ResourceStore: Sendable {
     public let isReadOnly: Bool
 
     let watcher: Watcher?
+    /// The open folder; the system reports errors of writing to the filesystem since it was opened.
+    let folder: Descriptor
+    /// The number of failed syncs of the filesystem.
+    let failedSyncs = Atomic<Int>(0)
     private let nextIncoming = Atomic<UInt64>(0)
-    private let durableFolders = Mutex<Set<String>>([])
+    /// The folders whose own entries are durable.
+    let durableFolders = Mutex<Set<String>>([])
     private let stripes: [LockStripe]
     private let holds = Mutex(0)
     private let leases = ResourceLeases()
 
     // A digest always maps to the same stripe, so that publishing and removing it exclude each other.
-    private final class LockStripe: Sendable {
+    final class LockStripe: Sendable {
         /// The number of publications in this stripe since the store was opened.
         let mutex = Mutex(UInt64(0))
     }
@@ -59,9 +65,12 @@ public final class ResourceStore: Sendable {
                 throw .io("\(root) is not a folder")
             }
         } else {
-            try makeDurable(folder: trimmed, in: parent(of: trimmed))
-            try makeDurable(folder: incoming, in: trimmed)
+            _ = try DirectoryOperations.create(trimmed)
         }
+        folder = try Descriptor(opening: trimmed, O_RDONLY | O_DIRECTORY)
+        guard !isReadOnly else { return }
+        try makeDurable(folder: trimmed, in: Self.parent(of: trimmed))
+        try makeDurable(folder: incoming, in: trimmed)
     }
 
     var incoming: String { root + "/.incoming" }
@@ -174,7 +183,7 @@ public final class ResourceStore: Sendable {
     }
 
     /// The state of the file with a digest's name.
-    private enum Present: Equatable {
+    enum Present: Equatable {
         case missing
         case good(FileState)
         case damaged(FileState)
@@ -182,7 +191,7 @@ public final class ResourceStore: Sendable {
         var isGood: Bool { if case .good = self { true } else { false } }
     }
 
-    private func look(at digest: ResourceDigest, size: Int64, verifies: Bool) throws(StorageError) -> Present {
+    func look(at digest: ResourceDigest, size: Int64, verifies: Bool) throws(StorageError) -> Present {
         let target = path(of: digest)
         let status: stat
         do throws(StorageError) { status = try DirectoryOperations.status(target) } catch .notFound { return .missing }
@@ -407,7 +416,7 @@ public final class ResourceStore: Sendable {
 
     // MARK: Parts
 
-    private func stripe(of digest: ResourceDigest) -> LockStripe {
+    func stripe(of digest: ResourceDigest) -> LockStripe {
         stripes[Int(digest.text.utf8.reduce(UInt64(0)) { $0 &* 31 &+ UInt64($1) } % 64)]
     }
 
@@ -415,7 +424,7 @@ public final class ResourceStore: Sendable {
         guard !isReadOnly else { throw .readOnly("\(root) is open read-only; only the catalog stores resources") }
     }
 
-    private func parent(of path: String) -> String {
+    private static func parent(of path: String) -> String {
         guard let slash = path.lastIndex(of: "/") else { return "." }
         return slash == path.startIndex ? "/" : String(path[..<slash])
     }

@@ -10,6 +10,8 @@ public final class ResourceWriter: Sendable {
     public let limit: Int64
     let path: String
     private let store: ResourceStore
+    /// The store's failed syncs before the first byte was written.
+    private let failedSyncs: Int
     private let state: Mutex<State>
 
     private struct State: ~Copyable {
@@ -20,6 +22,7 @@ public final class ResourceWriter: Sendable {
 
     init(store: ResourceStore, path: String, limit: Int64) throws(StorageError) {
         self.store = store
+        failedSyncs = store.failedSyncs.load(ordering: .sequentiallyConsistent)
         self.path = path
         self.limit = limit
         let file = try Descriptor(opening: path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, mode: 0o600)
@@ -55,15 +58,35 @@ public final class ResourceWriter: Sendable {
     /// - Parameter verifies: if the bytes are already stored, reads them and compares them with the digest.
     public func finish(verifies: Bool = false) throws(StorageError) -> StoredResource {
         defer { cancel() }
-        let (digest, size) = try state.withLock { (state) throws(StorageError) in
-            guard state.file != nil else { throw .invalid("the upload has ended") }
-            try state.file?.setMode(0o444)
-            return (ResourceDigest(state.hash.finalize()), state.size)
-        }
+        let (digest, size) = try complete()
         let stored = try store.publish(path, as: digest, size: size, verifies: verifies)
         // The temporary file was renamed or removed; nothing is left for `cancel` to remove.
         state.withLock { $0.file = nil }
         return stored
+    }
+
+    /// Names the bytes by their digest without waiting for the disk; ``ResourceStore/makeDurable(_:)`` must follow.
+    /// Afterwards the writer has ended, even if this throws.
+    public func stage(verifies: Bool = false) throws(StorageError) -> StagedResource {
+        defer { cancel() }
+        let (digest, size) = try complete()
+        let staged = try store.stage(
+            path,
+            as: digest,
+            size: size,
+            failedSyncs: failedSyncs,
+            verifies: verifies
+        )
+        state.withLock { $0.file = nil }
+        return staged
+    }
+
+    private func complete() throws(StorageError) -> (ResourceDigest, Int64) {
+        try state.withLock { (state) throws(StorageError) in
+            guard state.file != nil else { throw .invalid("the upload has ended") }
+            try state.file?.setMode(0o444)
+            return (ResourceDigest(state.hash.finalize()), state.size)
+        }
     }
 
     /// Cancels the writer and removes the written bytes; does nothing after the end.

@@ -54,11 +54,9 @@ struct ChangeService: Sendable {
                 write.source = WriteSource(connection: context.connection, client: changes.onBehalfOf)
                 return write
             }
-            // Most transactions have no bytes, and wait for no actor.
-            if !taken.isEmpty {
-                await uploads.taken(taken.uploads, owner: context.identity)
-                await healing.healed(taken.healed)
-            }
+            // Most transactions wait for no actor.
+            if !taken.uploads.isEmpty { await uploads.taken(taken.uploads, owner: context.identity) }
+            if !taken.isEmpty { await healing.healed(taken.healed) }
             // Up to here the stored bytes must not be collected.
             return Self.result(result, healed: taken.healed)
         } catch {
@@ -85,6 +83,7 @@ struct ChangeService: Sendable {
                     throw CatalogErrorMapping.rpcError(error).about(request: index)
                 }
             }
+            try await ingestor.makeDurable(taken)
             do throws(WriteFailure) {
                 let result = try await writer.perform(request(prepared)).result
                 await ingestor.removeMoved(changes.requests, prepared, context)

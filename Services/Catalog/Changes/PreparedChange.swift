@@ -6,6 +6,8 @@ struct PreparedResource: Sendable {
     var type: ResourceType
     var digest: String
     var size: Int64
+    /// False if the bytes are new: no asset has them, unless its stored file was lost or is a reference.
+    var wasPresent = true
     var originalFilename: String?
     /// The path that the client sent, for error messages; nil if the bytes did not come from a path.
     var path: String?

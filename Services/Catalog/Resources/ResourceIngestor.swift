@@ -7,9 +7,11 @@ import PhotoModel
 import Storage
 
 /// The import of a transaction's bytes into the resource store, before the transaction commits: bytes that the database
-/// refers to are already durable on disk. Bytes that no transaction refers to in the end are removed.
+/// refers to are already durable on disk, after ``makeDurable(_:)``. Bytes that no transaction refers to in the end are
+/// removed.
 struct ResourceIngestor: Sendable {
     let resources: ResourceStore
+    let syncs: ResourceSyncQueue
     let blockingIO: BlockingIOExecutor
     let uploads: UploadRegistry
     let roots: ImportRoots
@@ -59,6 +61,9 @@ struct ResourceIngestor: Sendable {
         return prepared
     }
 
+    /// Makes everything durable that was stored for a transaction, together with what others store at the same time.
+    func makeDurable(_ taken: TakenResources) async throws { try await syncs.makeDurable(taken.staged()) }
+
     private func prepare(
         _ request: ChangeRequest,
         _ context: RequestContext,
@@ -73,7 +78,7 @@ struct ResourceIngestor: Sendable {
                 resources.append(try await ingest(resource, context, taken))
             }
             if !alwaysReads, create.ifDuplicate == .useExisting,
-                let original = resources.first(where: \.type.isOriginal)
+                let original = resources.first(where: \.type.isOriginal), original.wasPresent
             {
                 let digest = original.digest
                 let isKnown = try await store.read { try $0.assets.asset(withOriginal: digest) != nil }
@@ -187,7 +192,7 @@ struct ResourceIngestor: Sendable {
         _ taken: TakenResources
     ) async throws -> PreparedResource {
         let (resources, source) = (resources, BlockingIOExecutor.Source.connection(context.connection))
-        let stored: StoredResource
+        let staged: StagedResource
         var path: String?
         var identity: FileIdentity?
         guard !resource.isReferenced || resource.path != nil else {
@@ -200,9 +205,9 @@ struct ResourceIngestor: Sendable {
         case .attachment(let number):
             let bytes = try attachment(number, context)
             try check(bytes.prefix(MetadataReader.beginningBytes), Int64(bytes.count), resource, name ?? "the bytes")
-            stored = try await blockingIO.run(for: source) { try resources.put(bytes: bytes, verifies: verifies) }
+            staged = try await blockingIO.run(for: source) { try resources.stage(bytes: bytes, verifies: verifies) }
         case .upload(let upload):
-            stored = try await uploads.finished(upload, owner: context.identity)
+            staged = StagedResource(durable: try await uploads.finished(upload, owner: context.identity))
         case .path(let named):
             path = named
             let isReferenced = resource.isReferenced
@@ -210,33 +215,47 @@ struct ResourceIngestor: Sendable {
             let file = try roots.open(named, for: context.identity)
             if resource.isMoved { identity = try roots.requireMovable(file, named, for: context.identity) }
             name = name ?? ExtractedMetadata.text(named.split(separator: "/").last.map(String.init), 1024)
-            let beginning = try await blockingIO.run(for: source) {
-                try file.read(offset: 0, count: MetadataReader.beginningBytes)
+            let check = { @Sendable [self] (beginning: [UInt8]) in
+                try self.check(beginning[...], file.size, resource, named)
             }
-            try check(beginning[...], file.size, resource, named)
             do {
-                stored =
-                    isReferenced
-                    ? try await blockingIO.refer(
-                        to: file,
-                        at: named,
-                        in: resources,
+                if isReferenced {
+                    try await blockingIO.run(for: source) {
+                        try check(try file.read(offset: 0, count: MetadataReader.beginningBytes))
+                    }
+                    staged = StagedResource(
+                        durable: try await blockingIO.refer(
+                            to: file,
+                            at: named,
+                            in: resources,
+                            limit: maxBytes,
+                            verifies: verifies,
+                            for: source
+                        )
+                    )
+                } else {
+                    staged = try await blockingIO.stage(
+                        file,
+                        into: resources,
                         limit: maxBytes,
                         verifies: verifies,
-                        for: source
+                        for: source,
+                        beginning: MetadataReader.beginningBytes,
+                        check: check
                     )
-                    : try await blockingIO.copy(file, into: resources, limit: maxBytes, verifies: verifies, for: source)
+                }
             } catch StorageError.tooLarge(let reason) {
                 throw ResourceError.unreadable(file: named, reason: reason)
             }
         case nil:
             throw ResourceError.noSource
         }
-        taken.add(stored, upload: resource.upload)
+        taken.add(staged, upload: resource.upload)
         return PreparedResource(
             type: resource.type,
-            digest: stored.digest.text,
-            size: stored.size,
+            digest: staged.stored.digest.text,
+            size: staged.stored.size,
+            wasPresent: staged.stored.wasPresent,
             originalFilename: name,
             path: path,
             identity: identity
@@ -274,9 +293,11 @@ struct ResourceIngestor: Sendable {
             throw ResourceError.adjustmentDataTooLarge(bytes: bytes.count, limit: AdjustmentData.maxBytes)
         }
         let resources = resources
-        let stored = try await blockingIO.run(for: .connection(context.connection)) { try resources.put(bytes: bytes) }
-        taken.add(stored)
-        return PreparedResource(type: .adjustmentData, digest: stored.digest.text, size: stored.size)
+        let staged = try await blockingIO.run(for: .connection(context.connection)) {
+            try resources.stage(bytes: bytes)
+        }
+        taken.add(staged)
+        return PreparedResource(type: .adjustmentData, digest: staged.stored.digest.text, size: staged.stored.size)
     }
 
     private func attachment(_ number: Int, _ context: RequestContext) throws -> Bytes {

@@ -4,12 +4,22 @@ import Synchronization
 /// The bytes that were stored for one request. They are not collected as long as this object is alive.
 final class TakenResources: Sendable {
     private let stored = Mutex<[StoredResource]>([])
+    private let unsynced = Mutex<[StagedResource]>([])
     private let uploadNames = Mutex<[String]>([])
 
     /// - Parameter upload: the upload that delivered the bytes
-    func add(_ resource: StoredResource, upload: String? = nil) {
-        stored.withLock { $0.append(resource) }
+    func add(_ resource: StagedResource, upload: String? = nil) {
+        stored.withLock { $0.append(resource.stored) }
+        unsynced.withLock { $0.append(resource) }
         if let upload { uploadNames.withLock { $0.append(upload) } }
+    }
+
+    /// Returns the resources that were added since the last call; they may not be durable yet.
+    func staged() -> [StagedResource] {
+        unsynced.withLock { unsynced in
+            defer { unsynced = [] }
+            return unsynced
+        }
     }
 
     /// True if nothing was stored.

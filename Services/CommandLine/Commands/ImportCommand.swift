@@ -37,8 +37,8 @@ struct ImportCommand: LibraryCommand {
     @Option(help: ArgumentHelp("Also add the assets to this album; created if needed.", valueName: "title"))
     var album: String?
 
-    @Option(help: "Number of files imported at the same time, 1 to 64.")
-    var parallel = 16
+    @Option(help: "Number of files imported at the same time, 1 to 256.")
+    var parallel = 64
 
     @Flag(help: "Reference the files where they are instead of copying them.")
     var reference = false
@@ -56,7 +56,7 @@ struct ImportCommand: LibraryCommand {
 
     func validate() throws {
         guard !paths.isEmpty else { throw ValidationError("name the files or folders to import") }
-        guard (1...64).contains(parallel) else { throw ValidationError("--parallel must be a number from 1 to 64") }
+        guard (1...256).contains(parallel) else { throw ValidationError("--parallel must be a number from 1 to 256") }
     }
 
     mutating func run() async throws {

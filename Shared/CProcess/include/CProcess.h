@@ -79,6 +79,9 @@ int safelight_lock(const char *path, int32_t *holder);
 /// Renames without replacing; errno is EEXIST if the target exists.
 int safelight_rename_exclusively(const char *from, const char *to);
 
+/// Calls syncfs(2), which Swift's Glibc does not have.
+int safelight_sync_filesystem(int file);
+
 /// Returns the identity of a file, which differs from that of any other file with the same path: its inode, its birth
 /// time in nanoseconds since 1970 (0 if the filesystem has none), its device, and on Btrfs the subvolume, because
 /// snapshots repeat inodes and birth times (0 on other filesystems).

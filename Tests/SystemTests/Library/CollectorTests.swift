@@ -41,7 +41,7 @@ struct CollectorTests {
         }
         try services.start([.catalog])
         let library = try services.library()
-        let arguments = ["import", services.folder.file("photos"), "--parallel", "8"]
+        let arguments = ["import", services.folder.file("photos"), "--parallel", "64"]
         let client = try RunningProgram("safelight", arguments, environment: services.environment)
         // The catalog is killed during the import: files being copied then have no transaction.
         for share in [8, 4] {

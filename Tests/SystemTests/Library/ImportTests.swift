@@ -35,7 +35,7 @@ struct ImportTests {
         let digests = try Self.write(Self.count, services)
         try services.start([.catalog])
         let library = try services.library()
-        let arguments = ["import", services.folder.file("photos"), "--parallel", "8"]
+        let arguments = ["import", services.folder.file("photos"), "--parallel", "64"]
         // The client is killed twice, each time after some more files.
         var reached: Int64 = 0
         for share in [4, 2] {
@@ -67,6 +67,9 @@ struct ImportTests {
         #expect(found == digests)
         #expect(await Self.head(library) == Int64(Self.count))
 
+        // The kills hit groups of files that were stored but not yet synced, or synced but not yet committed.
+        let deep = try services.safelight(["doctor", "--deep"])
+        #expect(deep.output.contains("their content is unchanged"), "\(deep.output)")
         let again = try services.safelight(arguments)
         #expect(again.status == 0 && again.output.contains("\(Self.count) already there"), "\(again.output)")
         await library.close()

@@ -1,0 +1,134 @@
+import Glibc
+import Synchronization
+import Testing
+
+@testable import Storage
+
+/// Files that are stored many at a time, with one sync.
+@Suite(.timeLimit(.minutes(5)))
+struct StagingTests {
+    let folder = TemporaryFolder()
+
+    private final class Trace: Sendable {
+        let steps = Mutex<[ResourceStore.Step]>([])
+        /// Syncs of the filesystem that fail from now on.
+        let failures = Mutex(0)
+
+        func record(_ step: ResourceStore.Step) throws(StorageError) {
+            steps.withLock { $0.append(step) }
+            guard case .syncFilesystem = step else { return }
+            let fails = failures.withLock { failures in
+                defer { failures = max(0, failures - 1) }
+                return failures > 0
+            }
+            if fails { throw .io("test") }
+        }
+
+        func next() -> [ResourceStore.Step] {
+            steps.withLock { steps in
+                defer { steps = [] }
+                return steps
+            }
+        }
+    }
+
+    private func store(_ trace: Trace) throws -> ResourceStore {
+        try ResourceStore(root: folder.path + "/r", isReadOnly: false, watcher: trace.record)
+    }
+
+    private func isStamped(_ resource: StagedResource, _ store: ResourceStore) throws -> Bool {
+        let digest = resource.stored.digest
+        return PublicationStamp.isIntact(try DirectoryOperations.status(store.path(of: digest)), digest)
+    }
+
+    private func content(_ number: Int) -> [UInt8] { [1, 2, 3, UInt8(number)] }
+
+    @Test func `many staged files become durable with one sync`() throws {
+        let trace = Trace()
+        let store = try store(trace)
+        let staged = try (0..<20).map { try store.stage(bytes: content($0)) }
+        #expect(
+            trace.next().dropFirst(2).allSatisfy {
+                switch $0 {
+                case .write, .rename: true
+                default: false
+                }
+            }
+        )
+        #expect(try staged.allSatisfy { try !isStamped($0, store) && !$0.stored.wasPresent })
+        try store.makeDurable(staged)
+        #expect(trace.next() == [.syncFilesystem(store.root)])
+        #expect(try staged.allSatisfy { try isStamped($0, store) })
+        for number in 0..<20 {
+            #expect(try store.readAll(staged[number].stored.digest, limit: 10) == content(number))
+        }
+        #expect(try DirectoryOperations.names(in: store.incoming).isEmpty)
+        // Their folders are durable too: the next files in them sync none but the innermost.
+        let again = try store.put(bytes: content(0))
+        #expect(again.wasPresent)
+        #expect(trace.next().count { if case .syncFolder = $0 { true } else { false } } == 1)
+    }
+
+    @Test func `few staged files are synced one by one, with their folders`() throws {
+        let trace = Trace()
+        let store = try store(trace)
+        let staged = try store.stage(bytes: content(0))
+        _ = trace.next()
+        try store.makeDurable([staged])
+        let digest = staged.stored.digest
+        let first = "\(store.root)/\(digest.text.prefix(2))"
+        let second = "\(first)/\(digest.text.dropFirst(2).prefix(2))"
+        #expect(
+            trace.next() == [
+                .syncFile(store.path(of: digest)), .syncFolder(store.root), .syncFolder(first), .syncFolder(second),
+            ]
+        )
+        #expect(try isStamped(staged, store))
+        try store.makeDurable([])
+        #expect(trace.next() == [])
+    }
+
+    @Test func `a staged file whose bytes were lost with the power is replaced when they arrive again`() throws {
+        let staged = try store(Trace()).stage(bytes: content(0))
+        let store = try store(Trace())
+        let path = store.path(of: staged.stored.digest)
+        #expect(chmod(path, 0o644) == 0)
+        let file = open(path, O_WRONLY)
+        #expect(pwrite(file, [0, 0, 0, 0] as [UInt8], 4, 0) == 4)
+        close(file)
+        let again = try store.stage(bytes: content(0))
+        #expect(again.stored.isHealed)
+        try store.makeDurable([again])
+        #expect(try store.readAll(again.stored.digest, limit: 10) == content(0))
+    }
+
+    @Test func `bytes staged twice are stored once, whichever sync comes first`() throws {
+        let store = try store(Trace())
+        let first = try store.stage(bytes: content(0))
+        let second = try store.stage(bytes: content(0))
+        #expect(!first.stored.wasPresent && second.stored.wasPresent)
+        try store.makeDurable([second])
+        try store.makeDurable([first])
+        #expect(try store.readAll(first.stored.digest, limit: 10) == content(0))
+        #expect(try DirectoryOperations.names(in: store.incoming).isEmpty)
+    }
+
+    @Test func `a failed sync fails all that was written before it, and leaves nothing of it`() throws {
+        let trace = Trace()
+        let store = try store(trace)
+        let durable = try (0..<5).map { try store.stage(bytes: content($0)) }
+        try store.makeDurable(durable)
+        let staged = try (5..<10).map { try store.stage(bytes: content($0)) }
+        // Written before the failure, whose report is given to the others.
+        let waiting = try (10..<15).map { try store.stage(bytes: content($0)) }
+        let known = try store.stage(bytes: content(0))
+        trace.failures.withLock { $0 = 1 }
+        #expect(throws: StorageError.io("test")) { try store.makeDurable(staged + [known]) }
+        #expect(throws: StorageError.self) { try store.makeDurable(waiting) }
+        for resource in staged + waiting { #expect(!store.contains(resource.stored.digest)) }
+        for resource in durable { #expect(store.contains(resource.stored.digest)) }
+        let again = try (5..<15).map { try store.stage(bytes: content($0)) }
+        try store.makeDurable(again)
+        #expect(try again.allSatisfy { try isStamped($0, store) })
+    }
+}

@@ -80,6 +80,9 @@ struct MetadataBlock: ~Copyable {
         }
     }
 
+    /// Returns whether a field with this beginning of its name has a value.
+    func hasField(startingWith prefix: String) -> Bool { present.contains { $0.hasPrefix(prefix) } }
+
     /// Returns the raw text of a field without surrounding white space; `nil` if it is missing or empty.
     func text(_ tag: String) -> String? {
         guard present.contains(tag), let pointer = safelight_metadata_text(pointer, tag) else { return nil }
@@ -152,6 +155,15 @@ struct MetadataBlock: ~Copyable {
     /// are dropped.
     private static func clean(_ pointer: UnsafePointer<CChar>) -> String? {
         let bytes = UnsafeBufferPointer(start: pointer, count: min(strlen(pointer), 65_536))
+        if bytes.allSatisfy({ $0 >= 0x20 && $0 < 0x7F }) {
+            // Nearly all texts; no character of them needs to be looked at.
+            guard let first = bytes.firstIndex(where: { $0 != 0x20 }), let last = bytes.lastIndex(where: { $0 != 0x20 })
+            else { return nil }
+            return String(
+                decoding: UnsafeRawBufferPointer(UnsafeBufferPointer(rebasing: bytes[first...last])),
+                as: UTF8.self
+            )
+        }
         let raw = bytes.map(UInt8.init(bitPattern:))
         let text = String(validating: raw, as: UTF8.self) ?? String(raw.map { Character(Unicode.Scalar($0)) })
         let kept = text.unicodeScalars.filter { $0.value >= 0x20 || $0 == "\n" || $0 == "\t" }

@@ -28,6 +28,8 @@ enum PersonReader {
             ("Xmp.mwg-rs.Regions/mwg-rs:RegionList", "mwg-rs:Name", area),
             ("Xmp.MP.RegionInfo/MPRI:Regions", "MPReg:PersonDisplayName", rectangle),
         ] as [(String, String, (borrowing MetadataBlock, String, Frame) -> UnitRect?)] {
+            // Most images have no regions, and looking for each of them takes time.
+            guard block.hasField(startingWith: list) else { continue }
             let known = Set(persons.map(\.name))
             for index in 1...AssetMetadata.maxPersons {
                 let region = "\(list)[\(index)]/"

@@ -14,11 +14,13 @@ struct EditCommand: LibraryCommand {
             The operations apply in this order: rotate, flip, straighten, crop, exposure, temperature, contrast, \
             saturation, black-and-white, the look of --lut, then every --operation. For another order, use --list with an adjustment list: \
             {"version": 1, "operations": [{"operation": "exposure", "value": 0.5}, …]}.
+
+            With --where and the other options of fetch, all assets of the fetch are edited, 100 in one request. Each \
+            asset is a transaction of its own: those that were edited before an error stay edited.
             """
     )
 
-    @Argument(help: "Asset identifiers, or - to read them from standard input.")
-    var ids: [String]
+    @OptionGroup var assets: AssetSelection
 
     @OptionGroup var adjustments: AdjustmentOptions
 
@@ -55,21 +57,27 @@ struct EditCommand: LibraryCommand {
 
     @OptionGroup var client: ClientOptions
 
+    /// The number of assets that one request edits; more would exceed the deadline of a request.
+    private static let assetsPerRequest = 100
+    private static let deadline = Duration.seconds(600)
+
     var services: [ServiceName] { [.editor] }
 
     func check() throws {
-        for id in ids where id != "-" { _ = try Identifiers.one(id) }
+        for id in assets.ids where id != "-" { _ = try Identifiers.one(id) }
         // Standard input can be read only once.
         if adjustments.listFile != "-" { _ = try adjustments.list(mayBeEmpty: enhance || magick != nil) }
         _ = try magickOptions()
         guard EditPriority(rawValue: priority) != nil else {
             throw CommandFailure.usage("--priority must be high, normal or low")
         }
-        guard preview == nil || ids.count == 1 else { throw CommandFailure.usage("--preview takes exactly one asset") }
+        guard preview == nil || assets.ids.count == 1 else {
+            throw CommandFailure.usage("--preview takes exactly one asset")
+        }
     }
 
     func run(in library: PhotoLibrary, output: Output) async throws {
-        let ids = try Identifiers.read(ids)
+        let ids = try await assets.read(in: library)
         let list = try adjustments.list(mayBeEmpty: enhance || magick != nil)
         if let preview, let id = ids.first { return try await save(preview, id, list, library, output) }
         var request = ApplyEdits(
@@ -80,14 +88,52 @@ struct EditCommand: LibraryCommand {
             enhance: enhance,
             priority: EditPriority(rawValue: priority) ?? .normal,
             dryRun: dryRun,
-            client: library.client,
-            transaction: PhotoLibrary.randomTransaction()
+            client: library.client
         )
-        if ids.count == 1 { request.asset = ids.first } else { request.assets = ids }
         if let ifRevision { request.ifRevision = try revision(ifRevision) }
-        let outcome = try await library.editor.ask(request, deadline: .seconds(300 + 60 * ids.count)).result
+        guard !ids.isEmpty else { return output.note("the fetch has no assets") }
+        let pieces = Transactions.split(ids, by: Self.assetsPerRequest)
+        if pieces.count > 1 { output.note("too many assets for one request: using \(pieces.count) requests") }
+        var progress = ProgressReporter(output: output)
+        progress.begin(total: ids.count)
+        var (done, failed) = (0, 0)
+        for piece in pieces {
+            request.transaction = PhotoLibrary.randomTransaction()
+            if ids.count == 1 { request.asset = piece.first } else { request.assets = piece }
+            let outcome = try await send(request, in: library, after: done, &progress)
+            done += piece.count
+            failed += outcome.failed
+            progress.clear()
+            try report(outcome, of: piece.count, output)
+            if done < ids.count { progress.update(done) }
+        }
+        if failed > 0 { throw ExitCode(CommandFailure.Status.partly.rawValue) }
+    }
+
+    /// Sends one request and shows its progress.
+    private func send(
+        _ request: ApplyEdits,
+        in library: PhotoLibrary,
+        after done: Int,
+        _ progress: inout ProgressReporter
+    ) async throws -> EditOutcomes {
+        for try await event in library.editor.stream(request, credit: 1 << 16, deadline: Self.deadline) {
+            switch event {
+            case .notification(_, let params, _):
+                let finished = (params["done"]?.intValue ?? 0) + (params["failed"]?.intValue ?? 0)
+                progress.update(done + Int(clamping: finished))
+            case .answer(let reply): return reply.result
+            }
+        }
+        throw CommandFailure(
+            message: "the connection to the editor was lost; assets that were already edited stay edited",
+            name: ErrorCode.connectionLost.rawValue
+        )
+    }
+
+    private func report(_ outcome: EditOutcomes, of count: Int, _ output: Output) throws {
         try output.result(outcome.json) {
-            if dryRun { return ["\(QuantityFormatter.count(ids.count, "asset")) would be edited; nothing was changed"] }
+            if dryRun { return ["\(QuantityFormatter.count(count, "asset")) would be edited; nothing was changed"] }
             guard let id = outcome.asset else {
                 return [
                     "edited \(QuantityFormatter.count(outcome.done, "asset"))"
@@ -103,7 +149,6 @@ struct EditCommand: LibraryCommand {
                 outcome.isChanged ? "edited \(id), change #\(outcome.sequence ?? 0)" : "\(id) already has these edits"
             ]
         }
-        if outcome.failed > 0 { throw ExitCode(CommandFailure.Status.partly.rawValue) }
     }
 
     private func save(

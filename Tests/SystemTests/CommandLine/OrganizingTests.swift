@@ -107,4 +107,36 @@ struct OrganizingTests {
         #expect(try line.json("album", "list").isEmpty && line.ids().count == 5)
         #expect(services.stop() == [])
     }
+
+    @Test func `edit takes the assets of a fetch, as many requests as necessary`() throws {
+        let services = try SafelightFixture("edit-fetch")
+        let count = 103
+        for number in 0..<count {
+            let bytes = TestImages.jpeg(width: 32, height: 24, seed: UInt64(number))
+            try services.folder.write(bytes, to: "photos/\(number).jpg")
+        }
+        try services.start([.catalog, .changeBroker, .editor])
+        let line = Line(services: services)
+        _ = try line.text("import", services.folder.file("photos"))
+        let some = try line.ids("--limit", "2")
+        _ = try line.text("favorite", some[0], some[1])
+
+        let favorites = ["--where", "isFavorite == YES"]
+        let tried = try line.json("edit", "--where", "isFavorite == YES", "--exposure", "0.2", "--dry-run")
+        #expect(tried.count == 1 && tried[0]["done"] == 2)
+        let edited = try services.safelight(["edit"] + favorites + ["--exposure", "0.2"])
+        #expect(edited.status == 0 && edited.output == "edited 2 assets\n", "\(edited.output) \(edited.errors)")
+        #expect(try Set(line.ids("--where", "hasAdjustments == YES")) == Set(some))
+        let all = try line.json("edit", "--sort", "originalFilename", "--rotate", "90")
+        #expect(all.compactMap { $0["done"]?.intValue } == [100, 3])
+        #expect(try line.ids("--where", "hasAdjustments == YES").count == count)
+
+        let none = try services.safelight(["edit", "--where", "rating == 5", "--exposure", "0.2"])
+        #expect(none.status == 0 && none.output.isEmpty && none.errors.contains("no assets"), "\(none.errors)")
+        let neither = try services.safelight(["edit", "--exposure", "0.2"])
+        #expect(neither.status != 0 && neither.errors.contains("--where"))
+        let preview = try services.safelight(["edit"] + favorites + ["--exposure", "0.2", "--preview", "p.jpg"])
+        #expect(preview.status != 0 && preview.errors.contains("--preview"))
+        #expect(services.stop() == [])
+    }
 }

@@ -50,6 +50,22 @@ struct PhotoSet {
         self.phones = phones
     }
 
+    /// Returns copies of the photos with a preview of 160x120 pixels in their EXIF.
+    func withPreviews(_ bench: BenchmarkContext, _ exiftool: String) async throws -> [String] {
+        guard let vips = TestPaths.program("vipsthumbnail") else {
+            throw BenchmarkError("vipsthumbnail is not installed")
+        }
+        let target = try bench.place.folder("previewed")
+        var copies: [String] = []
+        for (index, photo) in photos.enumerated() {
+            let (preview, copy) = ("\(target)/preview-\(index).jpg", "\(target)/photo-\(index).jpg")
+            try await runProgram(vips, [photo, "--size", "160x120!", "-o", "\(preview)[Q=80,strip]"])
+            try await runProgram(exiftool, ["-q", "-ThumbnailImage<=\(preview)", "-o", copy, photo])
+            copies.append(copy)
+        }
+        return copies
+    }
+
     private static func files(_ folder: String, _ endings: [String], least: Int) -> [String] {
         let names = FileManager.default.subpaths(atPath: folder) ?? []
         return names.sorted().map { "\(folder)/\($0)" }.filter { path in

@@ -11,7 +11,7 @@ import TestSupport
 /// Latency of cache hits against a bare round trip of the same bytes, and of the first degraded image.
 enum HitBenchmarks {
     static func run(_ bench: BenchmarkContext) async throws {
-        guard bench.wants("hits") else { return }
+        guard bench.wants(group: "hits") else { return }
         let album = try await PhotoSet(bench, count: 6)
         let awake = AwakeCores()
         defer { awake.stop() }

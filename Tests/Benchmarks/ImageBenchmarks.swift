@@ -7,7 +7,7 @@ import PhotoModel
 /// Images end to end, from the request to the bytes in the client, against libvips on as many processors.
 enum ImageBenchmarks {
     static func run(_ bench: BenchmarkContext) async throws {
-        guard bench.wants("pictures") else { return }
+        guard bench.wants(group: "pictures") else { return }
         let album = try await PhotoSet(bench, count: bench.amount(12, quick: 3))
         let vips = try await VipsThreadPool(bench)
         let services = try await ImageServicesFixture(bench, album)

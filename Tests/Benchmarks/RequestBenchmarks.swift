@@ -7,7 +7,7 @@ import PhotoClient
 /// A request and its response over ipc: the project's protocol stack against a bare libzmq echo of the same bytes.
 enum RequestBenchmarks {
     static func run(_ bench: BenchmarkContext) async throws {
-        guard bench.wants("requests") else { return }
+        guard bench.wants(group: "requests") else { return }
         let services = try ServicesFixture(bench.place, "requests")
         try await services.start("catalog")
         let catalog = services.client.catalog

@@ -222,10 +222,13 @@ static int scale(const AVFrame *frame, uint8_t *pixels, enum AVPixelFormat outpu
 
 #define SAMPLE 32
 
-/* True if almost all of the frame has one colour, as before a fade. */
-static int is_even(const AVFrame *frame) {
+/* The standard deviation from which a frame is not nearly one colour. */
+#define CONTRAST 20
+
+/* Returns the largest standard deviation of red, green and blue. */
+static double contrast(const AVFrame *frame) {
     uint8_t pixels[SAMPLE * SAMPLE * 3 + 64];
-    if (scale(frame, pixels, AV_PIX_FMT_RGB24, SAMPLE, SAMPLE, SWS_BILINEAR) != 0) return 0;
+    if (scale(frame, pixels, AV_PIX_FMT_RGB24, SAMPLE, SAMPLE, SWS_BILINEAR) != 0) return CONTRAST;
     double most = 0;
     for (int c = 0; c < 3; c++) {
         double sum = 0, squares = 0;
@@ -237,31 +240,31 @@ static int is_even(const AVFrame *frame) {
         double mean = sum / (SAMPLE * SAMPLE);
         most = fmax(most, squares / (SAMPLE * SAMPLE) - mean * mean);
     }
-    return most < 8 * 8;
+    return sqrt(most);
 }
 
-/* Finds the first frame of the beginning that is not nearly one colour. */
+/* Finds the first frame of the beginning that is not nearly one colour, or the one with the most contrast. */
 static safelight_video_status find_first(safelight_video *video, int64_t search, AVFrame *kept, int64_t *stamp) {
     progress progress = {.wanted = AV_NOPTS_VALUE};
-    AVFrame *first = NULL;
+    double best = -1;
+    int is_fading = 0;
     safelight_video_status status;
     move_to(video, 0);
     while ((status = next(video, &progress)) == SAFELIGHT_VIDEO_OK) {
-        if (first && in_time(video, video->last) > search) break;
-        if (!is_even(video->frame)) {
-            av_frame_move_ref(kept, video->frame);
-            *stamp = video->last;
-            av_frame_free(&first);
-            return status;
-        }
-        if (first) continue;
+        if (best >= 0 && in_time(video, video->last) > search) break;
+        double found = contrast(video->frame);
+        /* Behind frames of one colour the film may fade in: then it is the frame at which the contrast stops growing. */
+        if (best >= CONTRAST && found < best * 1.03) break;
+        if (found < CONTRAST) is_fading = 1;
+        /* Noise of an even film does not choose the frame. */
+        if (found < best + 1) continue;
+        best = found;
         *stamp = video->last;
-        if (!(first = av_frame_clone(video->frame))) return SAFELIGHT_VIDEO_NO_MEMORY;
+        av_frame_unref(kept);
+        av_frame_move_ref(kept, video->frame);
+        if (found >= CONTRAST && !is_fading) break;
     }
-    if (!first) return status;
-    av_frame_move_ref(kept, first);
-    av_frame_free(&first);
-    return SAFELIGHT_VIDEO_OK;
+    return best >= 0 ? SAFELIGHT_VIDEO_OK : status;
 }
 
 static int primaries(const AVFrame *frame, int is_hdr) {

@@ -2,8 +2,8 @@ import CVideo
 
 /// Which frame of a video is shown.
 public enum FramePosition: Sendable, Hashable {
-    /// The first frame that is not nearly one colour, of those in the first ``searched`` microseconds; the first frame if
-    /// each of them is.
+    /// The first frame that is not nearly one colour, of those in the first ``searched`` microseconds; the one with the
+    /// most contrast if each of them is.
     case automatic
     /// The first frame at or after a time in microseconds; the last one if there is none. A key frame up to `tolerance`
     /// microseconds before the time is used instead, because it takes less time to decode.

@@ -81,6 +81,15 @@ struct VideoFrameTests {
         #expect(try film(black: 0.04).frame(.automatic).time == 40_000)
         #expect(try film(black: 2).frame(.automatic).time == 2_000_000)
         #expect(try film(black: 4).frame(.automatic).time == 0)
+        // The frames in which a fade begins are dark: it is one of those at its end.
+        let fading = try FilmFixture("fading.mp4") { path in
+            try TestFilms.ffmpeg([
+                "-f", "lavfi", "-i", "testsrc2=size=160x120:rate=25:duration=2", "-vf", "fade=in:0:12", "-c:v",
+                "libx264", "-pix_fmt", "yuv420p", path,
+            ])
+        }
+        let chosen = try fading.frame(.automatic)
+        #expect((400_000...640_000).contains(chosen.time), "\(chosen.time)")
         let plain = try FilmFixture("plain.mp4") { path in
             try TestFilms.make(path, ["-c:v", "libx264", "-pix_fmt", "yuv420p"])
         }

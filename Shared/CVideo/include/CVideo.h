@@ -87,7 +87,7 @@ typedef struct {
 
 /* Decodes the first frame at or after a time, or up to tolerance before it if that is a key frame; the last one if there is
    none after it. A negative time is the first frame that is not nearly one colour, of those in the first `search`
-   microseconds; the first of all if each is. The pixels are scaled to the size, before rotation, and must be freed with
+   microseconds; the one with the most contrast if each is. The pixels are scaled to the size, before rotation, and must be freed with
    safelight_video_free. */
 safelight_video_status safelight_video_decode(safelight_video *video, int64_t time, int64_t tolerance, int64_t search,
                                               int width, int height, safelight_video_frame *frame);

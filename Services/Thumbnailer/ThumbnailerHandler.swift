@@ -9,6 +9,7 @@ struct ThumbnailerHandler: RequestHandler {
     let data: ImageDataService
     let sheets: ContactSheetService
     let videos: VideoService
+    let livePhotos: LivePhotoService
     let caches: CachingManagers
     let state: ServiceState
 
@@ -22,6 +23,7 @@ struct ThumbnailerHandler: RequestHandler {
         case .data(let image): return try await data.data(image, context)
         case .sheet(let sheet): return try await sheets.sheet(sheet)
         case .frames(let frames): return try await videos.frames(frames)
+        case .livePhoto(let photo): return try await livePhotos.request(photo, context)
         case .playback(let video): return Reply(try await videos.playback(video).json)
         case .readVideo(let range): return try await videos.read(range, context)
         case .openCache(let cache): return Reply(try caches.open(cache, owner: owner).json)

@@ -83,20 +83,23 @@ struct ThumbnailerService: RunnableService {
             workers: configuration.workers,
             metrics: metrics
         )
+        let images = ImageRequestService(source: source, renditions: renditions, caches: caches)
+        let videos = VideoService(
+            source: source,
+            renditions: renditions,
+            streams: VideoStreams(renderer: renderer),
+            blockingIO: blockingIO
+        )
         let handler = ThumbnailerHandler(
-            images: ImageRequestService(source: source, renditions: renditions, caches: caches),
+            images: images,
             data: ImageDataService(source: source, renditions: renditions, blockingIO: blockingIO),
             sheets: ContactSheetService(
                 source: source,
                 renditions: renditions,
                 largestAttachment: limits.maxAttachmentBytes
             ),
-            videos: VideoService(
-                source: source,
-                renditions: renditions,
-                streams: VideoStreams(renderer: renderer),
-                blockingIO: blockingIO
-            ),
+            videos: videos,
+            livePhotos: LivePhotoService(images: images, videos: videos),
             caches: caches,
             state: ServiceState(
                 Self.name,

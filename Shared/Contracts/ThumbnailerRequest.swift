@@ -7,6 +7,7 @@ public enum ThumbnailerRequest: ServiceRequest {
     case data(ImageData)
     case sheet(ImageSheet)
     case frames(ImageFrames)
+    case livePhoto(LivePhotoRequest)
     case playback(VideoPlayback)
     case readVideo(ReadVideo)
     case openCache(OpenCache)
@@ -30,6 +31,11 @@ public enum ThumbnailerRequest: ServiceRequest {
         .method(data, attachments: "As image.request.", notifications: [.imageChunk]),
         .method(sheet, attachments: "Response: the image."),
         .method(frames, attachments: "Response: the frames, one each, in order; those with an error have none."),
+        .method(
+            livePhoto,
+            attachments: "Response, image.degraded: the still, as those of image.request.",
+            notifications: [.imageDegraded, .imageChunk]
+        ),
         .method(playback),
         .method(
             readVideo,

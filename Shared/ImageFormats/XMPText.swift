@@ -1,5 +1,9 @@
-/// Finds a value in an XMP packet without parsing it, which is enough for a single number.
-enum XMPText {
+/// Finds values in an XMP packet without parsing it, which is enough for single numbers and names.
+struct XMPText {
+    private let packet: ByteReader
+
+    init(_ packet: ArraySlice<UInt8>) { self.packet = ByteReader(packet) }
+
     /// Returns `tiff:Orientation`, written as an attribute or as an element.
     static func orientation(_ packet: ByteReader) -> Int? {
         guard let name = packet.find("tiff:Orientation") else { return nil }
@@ -10,5 +14,51 @@ enum XMPText {
         guard let digit = packet.byte(offset), (0x30...0x39).contains(digit) else { return nil }
         if let next = packet.byte(offset + 1), (0x30...0x39).contains(next) { return nil }
         return digit - 0x30
+    }
+
+    /// The longest value that is read, in bytes.
+    private static let longest = 64
+
+    /// Returns the value of a property, written as an attribute or as an element.
+    ///
+    /// - Parameter name: with the colon before it; prefixes of namespaces may differ
+    func value(_ name: StaticString) -> String? {
+        var start = 0
+        while let found = packet.find(name, from: start) {
+            start = found + name.utf8CodeUnitCount
+            var offset = start
+            while let byte = packet.byte(offset), [0x20, 0x3D, 0x0A, 0x0D, 0x09].contains(byte) { offset += 1 }
+            // A name that only begins like this one has another byte here.
+            guard let opening = packet.byte(offset), [0x22, 0x27, 0x3E].contains(opening) else { continue }
+            let closing = opening == 0x3E ? 0x3C : opening
+            var bytes: [UInt8] = []
+            offset += 1
+            while bytes.count <= Self.longest, let byte = packet.byte(offset), byte != closing {
+                bytes.append(UInt8(byte))
+                offset += 1
+            }
+            guard bytes.count <= Self.longest, !bytes.isEmpty else { continue }
+            return String(validating: bytes, as: UTF8.self)
+        }
+        return nil
+    }
+
+    /// Returns the value of a property that is a number, not negative.
+    func number(_ name: StaticString) -> Int? {
+        value(name).flatMap { Int($0) }.flatMap { (0...Int(Int32.max)).contains($0) ? $0 : nil }
+    }
+
+    /// Returns what begins with each occurrence of a text and ends before the next one.
+    func parts(_ name: StaticString, limit: Int) -> [XMPText] {
+        var starts: [Int] = []
+        var next = 0
+        while starts.count <= limit, let found = packet.find(name, from: next) {
+            starts.append(found)
+            next = found + name.utf8CodeUnitCount
+        }
+        let ends = starts.dropFirst() + [packet.count]
+        return zip(starts, ends).prefix(limit).compactMap { start, end in
+            packet.slice(start, end - start).map { XMPText($0) }
+        }
     }
 }

@@ -103,6 +103,7 @@ extension AssetResource {
             writer.member(",\"type\":", type.rawValue)
             writer.member(",\"digest\":", digest)
             writer.member(",\"size\":", size)
+            if let offset { writer.member(",\"offset\":", offset) }
             writer.member(",\"contentType\":", contentType)
             if let originalFilename { writer.member(",\"originalFilename\":", originalFilename) }
             writer.member(",\"pixelWidth\":", pixelWidth)

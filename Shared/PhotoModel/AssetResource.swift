@@ -4,10 +4,13 @@ public import JSONValue
 public struct AssetResource: Sendable, Hashable, JSONTabled {
     /// The role of the file in the asset.
     public var type: ResourceType
-    /// SHA-256 of the bytes, 64 lower-case hexadecimal digits.
+    /// SHA-256 of the bytes, 64 lower-case hexadecimal digits; of a part, that of the whole file.
     public var digest: String
     /// Bytes.
     public var size: Int64
+    /// The position of its first byte in the file with this digest, if it is a part of that file, as the film of a motion
+    /// photo is. Nil if it is the whole file.
+    public var offset: Int64?
     /// Uniform type identifier, for example `public.jpeg`.
     public var contentType: String
     /// The file name at import; nil if unknown.
@@ -28,6 +31,7 @@ public struct AssetResource: Sendable, Hashable, JSONTabled {
         type: ResourceType,
         digest: String,
         size: Int64,
+        offset: Int64? = nil,
         contentType: String,
         originalFilename: String? = nil,
         pixelWidth: Int = 0,
@@ -38,6 +42,7 @@ public struct AssetResource: Sendable, Hashable, JSONTabled {
         self.type = type
         self.digest = digest
         self.size = size
+        self.offset = offset
         self.contentType = contentType
         self.originalFilename = originalFilename
         self.pixelWidth = pixelWidth
@@ -53,8 +58,19 @@ public struct AssetResource: Sendable, Hashable, JSONTabled {
         blank: AssetResource(type: .photo, digest: "", size: 0, contentType: ""),
         [
             .required("type", \.type, .name(ResourceType.self), "The role of the file in the asset."),
-            .required("digest", \.digest, .text(maxBytes: 64), "SHA-256 of the bytes, in hexadecimal."),
+            .required(
+                "digest",
+                \.digest,
+                .text(maxBytes: 64),
+                "SHA-256 of the bytes, in hexadecimal; of a part, that of the whole file."
+            ),
             .required("size", \.size, .integer(0...Int64.max), "Bytes."),
+            .optional(
+                "offset",
+                \.offset,
+                .integer(0...Int64.max),
+                "Position of its first byte in the file with this digest, if it is a part of that file."
+            ),
             .required("contentType", \.contentType, .text(maxBytes: 128), "Uniform type identifier."),
             .optional("originalFilename", \.originalFilename, .text(maxBytes: 1024), "The file name at import."),
             .required("pixelWidth", \.pixelWidth, .count(0...1_000_000), "Pixels after orientation, 0 if no image."),

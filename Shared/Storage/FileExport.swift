@@ -15,6 +15,8 @@ public final class FileExport: Sendable {
     /// True if the file has no name yet.
     private let isNameless: Bool
     private let replaces: Bool
+    /// The bytes that are copied; nil for all. All are read, because only the whole file can be verified.
+    private let part: Range<Int64>?
     private let state: Mutex<State>
 
     private struct State: ~Copyable {
@@ -27,12 +29,19 @@ public final class FileExport: Sendable {
     ///
     /// - Parameters:
     ///   - file: a resource of a store.
+    ///   - part: the bytes that are copied; nil for all.
     ///   - path: the new file, an absolute path; its folder must exist.
     ///   - replaces: whether an existing file is replaced.
     /// - Throws: ``StorageError/invalid(_:)`` if the file exists and is not to be replaced, or is a folder;
     ///   ``StorageError`` if a system call fails.
-    public init(of file: ResourceFile, to path: String, replaces: Bool) throws(StorageError) {
+    public init(
+        of file: ResourceFile,
+        _ part: Range<Int64>? = nil,
+        to path: String,
+        replaces: Bool
+    ) throws(StorageError) {
         self.file = file
+        self.part = part
         self.path = path
         self.replaces = replaces
         try Self.check(path, replaces: replaces)
@@ -67,7 +76,11 @@ public final class FileExport: Sendable {
                     count: Int(min(end - state.offset, Int64(ResourceStore.stepBytes)))
                 )
                 guard !bytes.isEmpty else { return false }
-                try state.target?.write(bytes)
+                let copied = (part ?? 0..<file.size).clamped(to: state.offset..<state.offset + Int64(bytes.count))
+                if !copied.isEmpty {
+                    let start = Int(copied.lowerBound - state.offset)
+                    try state.target?.write(part == nil ? bytes : Array(bytes[start..<start + copied.count]))
+                }
                 state.hash.update(data: bytes)
                 state.offset += Int64(bytes.count)
             }

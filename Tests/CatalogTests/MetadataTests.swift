@@ -124,6 +124,35 @@ struct MetadataTests {
         }
     }
 
+    @Test(.spec("T-47"))
+    func `motion photos of an earlier version get their film, and clients hear of it`() async throws {
+        let film = TestVideos.video(brand: "mp42", duration: 2000)
+        let photo = TestMotionPhotos.jpeg(.container, film: film)
+        var id = ObjectID.none
+        try await CatalogFixture.with(folder) { catalog in id = try await catalog.importImages([photo.bytes])[0] }
+        let queue = try DatabaseQueue(path: folder.file("library/library.sqlite"))
+        try await queue.write { database in
+            try database.execute(
+                sql: """
+                    DELETE FROM resource WHERE type = 9;
+                    UPDATE asset SET media_subtypes = 0, playback_style = 1;
+                    ALTER TABLE resource DROP COLUMN file_offset;
+                    DELETE FROM counter WHERE name LIKE 'reread.%';
+                    DELETE FROM grdb_migrations WHERE identifier = '12 parts of files';
+                    """
+            )
+        }
+        try queue.close()
+        try await CatalogFixture.with(folder) { catalog in
+            _ = try await Self.waitUntilRead(catalog)
+            let asset = try await catalog.asset(id)
+            #expect(asset.playbackStyle == .livePhoto && asset.mediaSubtypes.contains(.photoLive))
+            let part = try #require(asset.resource(.pairedVideo))
+            #expect((part.offset, part.size) == (Int64(photo.range.lowerBound), Int64(film.count)))
+            #expect(part.digest == asset.resource(.photo)?.digest && part.duration == 2_000_000)
+        }
+    }
+
     @Test func `files of an earlier version are read again, and what clients set stays`() async throws {
         var made: [ObjectID] = []
         var before: [Asset] = []

@@ -40,6 +40,7 @@ struct SchemaTests {
         #expect(assets[3]?.resources.map(\.size) == [11_883_298])
         #expect(assets[3]?.resources.map(\.duration) == [5_000_000], "the duration that a revert restores")
         #expect(assets[1]?.resources.map(\.duration) == [nil])
+        #expect(assets.values.allSatisfy { $0.resources.allSatisfy { $0.offset == nil } }, "whole files")
         let counted = try await store.read { try $0.counter("visible") }
         #expect(counted == 3)
         let moments = Set(assets.values.compactMap(\.moment))

@@ -30,6 +30,7 @@ extension ChangeTransaction {
         asset.setMetadata(facts)
         asset.resources = resources.map(\.resource)
         asset.markLivePhoto()
+        asset.addFilm(facts.film)
         asset.isRecentlyAdded = recentSpan > 0
         if let burst = request.burst {
             asset.burstIdentifier = try storable(burst.identifier, "burst")
@@ -341,6 +342,26 @@ extension Asset {
         guard resource(.photo) != nil, resource(.pairedVideo) != nil else { return }
         mediaSubtypes.formUnion(.photoLive)
         playbackStyle = .livePhoto
+    }
+
+    /// Adds the film that a photo's file contains, if the asset has none.
+    mutating func addFilm(_ film: ExtractedMetadata.Film?) {
+        guard let film, let photo = resource(.photo), resource(.pairedVideo) == nil,
+            film.offset >= 0, film.size > 0, film.offset <= photo.size - film.size
+        else { return }
+        resources.append(
+            AssetResource(
+                type: .pairedVideo,
+                digest: photo.digest,
+                size: film.size,
+                offset: film.offset,
+                contentType: film.contentType,
+                pixelWidth: film.pixelWidth,
+                pixelHeight: film.pixelHeight,
+                duration: film.duration
+            )
+        )
+        markLivePhoto()
     }
 
     /// Sets the properties that were read from the file.

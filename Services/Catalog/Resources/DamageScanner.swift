@@ -217,7 +217,9 @@ extension ChangeTransaction {
         guard var asset = try asset(found.asset) else { return }
         var isNew = false
         for index in asset.resources.indices
-        where asset.resources[index].digest == found.digest && asset.resources[index].damage != found.damage {
+        where asset.resources[index].digest == found.digest && asset.resources[index].offset == nil
+            && asset.resources[index].damage != found.damage
+        {
             asset.resources[index].damage = found.damage
             isNew = true
         }

@@ -33,4 +33,18 @@ struct ExtractedMetadata: Sendable, Equatable {
     var metadata: AssetMetadata?
     /// The identifier that the photo and the video of a Live Photo share.
     var contentIdentifier: String?
+    /// The film in the file of a motion photo.
+    var film: Film?
+
+    /// A part of a photo's file that is a film.
+    struct Film: Sendable, Equatable {
+        /// Its bytes in the file.
+        let offset: Int64
+        let size: Int64
+        let contentType: String
+        let pixelWidth: Int
+        let pixelHeight: Int
+        /// Microseconds.
+        let duration: Int64
+    }
 }

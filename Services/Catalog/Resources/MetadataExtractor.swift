@@ -180,6 +180,16 @@ extension ExtractedMetadata {
         mediaType = facts.isVideo ? .video : .image
         duration = facts.duration
         contentIdentifier = facts.contentIdentifier
+        film = facts.film.map { film in
+            Film(
+                offset: film.offset,
+                size: film.size,
+                contentType: Self.text(film.contentType, 128) ?? "",
+                pixelWidth: film.pixelWidth,
+                pixelHeight: film.pixelHeight,
+                duration: film.duration
+            )
+        }
         burstIdentifier = facts.isVideo ? nil : Self.text(facts.burstIdentifier, 128)
         sharpness = facts.isVideo ? nil : facts.sharpness
         creationDate = facts.captureDate.flatMap { AssetPatch.dates.contains($0) ? $0 : nil }

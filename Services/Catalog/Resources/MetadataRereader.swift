@@ -33,7 +33,7 @@ final class MetadataRereader: Service, Sendable {
 
     /// Files that are read for one transaction.
     static let batch = 25
-    private static let position = "reread.position"
+    static let position = "reread.position"
     private static let logInterval = Duration.seconds(60)
 
     init(
@@ -176,6 +176,7 @@ extension ChangeTransaction {
             asset.hasOnlyModificationDate = found.facts.isModificationDate
             asset.isCreationOffsetDerived = found.facts.isOffsetDerived
         }
+        if asset.originalResource?.type == .photo { asset.addFilm(found.facts.film) }
         if asset != before { try set(asset) }
     }
 }

@@ -5,6 +5,17 @@ import Messaging
 import PhotoModel
 import Storage
 
+extension AssetResource {
+    /// True if the stored file has the size that the resource needs.
+    func fits(_ file: ResourceFile) -> Bool {
+        guard let offset else { return file.size == size }
+        return offset <= file.size - size
+    }
+
+    /// The bytes of the file that it consists of; nil for all of them.
+    var part: Range<Int64>? { offset.map { $0..<$0 + size } }
+}
+
 /// Implements `resource.read`: sends stored bytes in chunks with byte credits, or in a single response that is never cut.
 struct ResourceDelivery: Sendable {
     let store: LibraryStore
@@ -32,7 +43,7 @@ struct ResourceDelivery: Sendable {
         }
         let (resources, source) = (resources, BlockingIOExecutor.Source.connection(context.connection))
         let file = try await blockingIO.run(for: source) { try resources.open(digest) }
-        guard file.size == resource.size else {
+        guard resource.fits(file) else {
             throw ResourceError.damaged
         }
         if isStreamed {
@@ -50,11 +61,13 @@ struct ResourceDelivery: Sendable {
     ) async throws -> Reply {
         let count = Int(length)
         let isWhole = request.offset == 0 && Int64(count) == resource.size
+        let start = (resource.offset ?? 0) + request.offset
+        if isWhole, resource.offset != nil { try await blockingIO.verify(file, for: source) }
         let bytes = try await blockingIO.run(for: source) {
             // A read of the whole resource is verified against its digest.
-            isWhole
+            isWhole && resource.offset == nil
                 ? try file.readAll(limit: Int64(ReadResource.maxReplyBytes))
-                : try file.read(offset: request.offset, count: count)
+                : try file.read(offset: start, count: count)
         }
         guard bytes.count == count else { throw ResourceError.truncated }
         let result = ReadResource.Result(resource: resource, offset: request.offset, length: Int64(count))
@@ -73,7 +86,8 @@ struct ResourceDelivery: Sendable {
         var sent: Int64 = 0
         while sent < length {
             let (position, count) = (offset + sent, Int(min(length - sent, Int64(ReadResource.chunkBytes))))
-            let bytes = try await blockingIO.run(for: source) { try file.read(offset: position, count: count) }
+            let start = (resource.offset ?? 0) + position
+            let bytes = try await blockingIO.run(for: source) { try file.read(offset: start, count: count) }
             guard bytes.count == count else { throw ResourceError.truncated }
             try await notifier.notify(
                 ReadResource.notification,

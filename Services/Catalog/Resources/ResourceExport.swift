@@ -1,3 +1,4 @@
+import Basics
 import JSONValue
 import Contracts
 import Hosting
@@ -17,15 +18,24 @@ struct ResourceExport: Sendable {
         let source = BlockingIOExecutor.Source.connection(context.connection)
         let file = try await blockingIO.run(for: source) { [resources] in try resources.open(digest) }
         guard let path = request.path else {
-            guard file.size <= Int64(ReadResource.maxReplyBytes) else {
-                throw ResourceError.exportTooLarge(request.asset, resource.type, bytes: file.size)
+            guard resource.fits(file) else { throw ResourceError.damaged }
+            guard resource.size <= Int64(ReadResource.maxReplyBytes) else {
+                throw ResourceError.exportTooLarge(request.asset, resource.type, bytes: resource.size)
             }
             // Verified against its digest.
-            let bytes = try await blockingIO.run(for: source) { try file.readAll(limit: file.size) }
+            let bytes: Bytes
+            if let offset = resource.offset {
+                try await blockingIO.verify(file, for: source)
+                bytes = try await blockingIO.run(for: source) {
+                    try file.read(offset: offset, count: Int(resource.size))
+                }
+            } else {
+                bytes = try await blockingIO.run(for: source) { try file.readAll(limit: file.size) }
+            }
             return Reply(ExportResource.Result(resource: resource).json, attachments: [bytes])
         }
         do {
-            try await write(file, to: path, replaces: request.replaces, source)
+            try await write(file, resource.part, to: path, replaces: request.replaces, source)
         } catch let error as StorageError {
             throw ResourceError.exportFailed(error, path: path)
         }
@@ -56,12 +66,13 @@ struct ResourceExport: Sendable {
 
     private func write(
         _ file: ResourceFile,
+        _ part: Range<Int64>?,
         to path: String,
         replaces: Bool,
         _ source: BlockingIOExecutor.Source
     ) async throws {
         try await blockingIO.job(BlockingIOExecutor.lane(forBytes: file.size), for: source) { steps in
-            let export = try await steps.run { try FileExport(of: file, to: path, replaces: replaces) }
+            let export = try await steps.run { try FileExport(of: file, part, to: path, replaces: replaces) }
             do {
                 while try await steps.run({ try export.next() }) { try Task.checkCancellation() }
                 try await steps.run { try export.finish() }

@@ -16,7 +16,7 @@ struct AssetReader {
         """,
         """
         SELECT e.key, r.type, r.digest, r.size, r.content_type, r.original_filename, r.pixel_width, r.pixel_height,
-            r.damage, r.duration
+            r.damage, r.duration, r.file_offset
         FROM json_each(?) e CROSS JOIN resource r ON r.asset = e.value
         """,
         "SELECT e.key, k.text FROM json_each(?) e CROSS JOIN keyword k ON k.asset = e.value",
@@ -72,6 +72,7 @@ struct AssetReader {
             type: try AssetRowMapping.resourceType(row.int(1)),
             digest: row.hexadecimal(2),
             size: row.int64(3),
+            offset: row.optionalInt64(10),
             contentType: row.text(4),
             originalFilename: row.optionalText(5),
             pixelWidth: row.int(6),

@@ -73,7 +73,7 @@ extension AssetStore {
         init(_ among: String) {
             resources = """
                 SELECT asset, type, digest, size, content_type, original_filename, pixel_width, pixel_height, damage,
-                    duration
+                    duration, file_offset
                 FROM resource WHERE asset \(among) ORDER BY asset, position
                 """
             keywords = "SELECT asset, text FROM keyword WHERE asset \(among) ORDER BY asset, position"

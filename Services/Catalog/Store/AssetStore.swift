@@ -282,7 +282,7 @@ struct AssetStore {
     }
 
     private func insertResources(of asset: Asset, _ row: Int64) throws {
-        var statement = try SQLStatement("INSERT INTO resource VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", database)
+        var statement = try SQLStatement("INSERT INTO resource VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", database)
         for (position, resource) in asset.resources.enumerated() {
             statement.bind(row)
             statement.bind(position)
@@ -295,6 +295,7 @@ struct AssetStore {
             statement.bind(resource.pixelHeight)
             statement.bind(resource.damage)
             statement.bind(resource.duration)
+            statement.bind(resource.offset)
             try statement.run()
         }
     }

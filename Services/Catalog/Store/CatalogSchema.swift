@@ -58,6 +58,10 @@ enum CatalogSchema {
         migrator.registerMigration("11 metadata") { database in
             try database.execute(sql: MetadataStore.schema)
         }
+        migrator.registerMigration("12 parts of files") { database in
+            try database.execute(sql: "ALTER TABLE resource ADD COLUMN file_offset INTEGER CHECK (file_offset >= 0)")
+            try database.execute(sql: MetadataStore.rereadAll)
+        }
         return migrator
     }
 

@@ -34,6 +34,14 @@ struct MetadataStore {
             """
     }
 
+    /// Lets all files be read again.
+    static var rereadAll: String {
+        """
+        INSERT OR REPLACE INTO counter SELECT '\(rereadEnd)', coalesce(max(row), 0) FROM asset;
+        DELETE FROM counter WHERE name = '\(MetadataRereader.position)';
+        """
+    }
+
     /// Returns the SQL expression of a key for the asset `a`, NULL if it is missing; nil for other keys.
     static func column(_ key: PredicateKey) -> String? { expressions[key] }
 

@@ -13,7 +13,8 @@ struct ExportCommand: LibraryCommand {
         commandName: "export",
         abstract: "Save the files of assets to a folder, or images of them at a given size.",
         discussion: """
-            Exports the named assets, or all assets of a fetch if none is named. Files are verified by their SHA-256. \
+            Exports the named assets, or all assets of a fetch if none is named, with the films of Live Photos. Files are \
+            verified by their SHA-256. \
             With --size, images are rendered instead: with edits, or without them with --original.
             """
     )
@@ -132,7 +133,25 @@ struct ExportCommand: LibraryCommand {
             )
             return false
         }
-        let name = Self.fileName(asset, resource.originalFilename ?? asset.originalFilename)
+        var isComplete = try await write(resource, of: asset, from: library, &progress)
+        // A film that is a part of the photo's file is in it already.
+        if let film = isCurrent ? asset.currentFilm : asset.resource(.pairedVideo), film.offset == nil {
+            isComplete = try await write(film, of: asset, from: library, &progress) && isComplete
+        }
+        return isComplete
+    }
+
+    private func write(
+        _ resource: AssetResource,
+        of asset: Asset,
+        from library: PhotoLibrary,
+        _ progress: inout ProgressReporter
+    ) async throws -> Bool {
+        var name = Self.fileName(asset, resource.originalFilename ?? asset.originalFilename)
+        if resource.originalFilename == nil, resource.type != asset.originalResource?.type, resource.duration != nil {
+            // Beside its photo, whose name it would have.
+            name += resource.contentType == "com.apple.quicktime-movie" ? ".mov" : ".mp4"
+        }
         let writer = try OutputFileWriter(self.output + "/" + name)
         do throws(RPCError) {
             for try await chunk in library.resource(asset: asset.id, type: resource.type) {
@@ -145,7 +164,9 @@ struct ExportCommand: LibraryCommand {
         }
         try writer.finish()
         let path = output + "/" + name
-        if sidecar { try await writeSidecar(asset, beside: path, library) }
+        if sidecar, resource.type != .pairedVideo, resource.type != .fullSizePairedVideo {
+            try await writeSidecar(asset, beside: path, library)
+        }
         progress.write(
             [
                 "asset": .string(asset.id.text), "file": .string(path), "size": .int(resource.size),
@@ -176,4 +197,9 @@ struct ExportCommand: LibraryCommand {
         while name.utf8.count > 200 { name.removeFirst() }
         return "\(asset.id)-\(name)"
     }
+}
+
+extension Asset {
+    /// The film of a Live Photo as it is shown.
+    fileprivate var currentFilm: AssetResource? { resource(.fullSizePairedVideo) ?? resource(.pairedVideo) }
 }

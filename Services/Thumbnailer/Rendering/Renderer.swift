@@ -2,6 +2,7 @@ import Basics
 import Contracts
 import Hosting
 import JSONValue
+import PhotoModel
 import Storage
 
 /// Renders images of stored bytes in worker processes.
@@ -96,10 +97,14 @@ struct Renderer: Sendable {
     }
 
     /// Describes a video, with its moved index if it has to be moved.
-    func describe(video digest: String) async throws(RPCError) -> (description: VideoDescription, index: Bytes?) {
-        let file = try resources.open(digest)
-        let job = WorkerJob(method: VideoWorker.describeMethod, files: [file.descriptor])
-        let result = try await run(job, over: digest, on: fastWorkers)
+    func describe(video: AssetResource) async throws(RPCError) -> (description: VideoDescription, index: Bytes?) {
+        let file = try resources.open(video.digest)
+        let job = WorkerJob(
+            method: VideoWorker.describeMethod,
+            params: .object(video.partOfFile),
+            files: [file.descriptor]
+        )
+        let result = try await run(job, over: video.digest, on: fastWorkers)
         guard let description = withExtendedLifetime(file, { try? VideoDescription(json: result.result) }) else {
             throw ErrorCode.internalError.error("a worker's result does not describe the video")
         }

@@ -58,10 +58,11 @@ enum VideoWorker {
     static func describe(_ job: WorkerJob) throws(WorkerJobError) -> WorkerResult {
         var description = VideoDescription(try open(job, isThorough: true).info)
         guard let descriptor = job.files.first else { return WorkerResult() }
-        let size = Int(lseek(descriptor, 0, SEEK_END))
-        let order = FastStart(size: size) { offset, count in
-            [UInt8](unsafeUninitializedCapacity: count) { buffer, used in
-                used = max(0, pread(descriptor, buffer.baseAddress, count, off_t(offset)))
+        let part = part(job, descriptor)
+        let order = FastStart(size: part.count) { offset, count in
+            let count = max(0, min(count, part.count - offset))
+            return [UInt8](unsafeUninitializedCapacity: count) { buffer, used in
+                used = max(0, pread(descriptor, buffer.baseAddress, count, off_t(part.lowerBound) + off_t(offset)))
             }
         }
         description.isFastStart = order.isPossible
@@ -71,11 +72,19 @@ enum VideoWorker {
         return WorkerResult(result: description.json, attachments: [moved.index])
     }
 
+    /// Returns the bytes of the file that are the video: those that the job names, else all.
+    static func part(_ job: WorkerJob, _ descriptor: Int32) -> Range<Int64> {
+        let size = Int64(max(0, lseek(descriptor, 0, SEEK_END)))
+        guard let offset = job.params["offset"]?.intValue, let length = job.params["size"]?.intValue,
+            (0...size).contains(offset), (0...size - offset).contains(length)
+        else { return 0..<size }
+        return offset..<offset + length
+    }
+
     static func open(_ job: WorkerJob, isThorough: Bool = false) throws(WorkerJobError) -> VideoFile {
         guard let descriptor = job.files.first else {
             throw WorkerJobError(name: "invalid_request", message: "the job has no file")
         }
-        let size = Int64(lseek(descriptor, 0, SEEK_END))
         WorkerProcess.enter(.reading)
         var limits = VideoLimits()
         // Less than the job's limit: a long film is refused by name, and is not taken for one that hangs the worker.
@@ -84,7 +93,7 @@ enum VideoWorker {
         do throws(VideoError) {
             return try VideoFile(
                 descriptor: descriptor,
-                range: 0..<max(0, size),
+                range: part(job, descriptor),
                 limits: limits,
                 isThorough: isThorough
             )

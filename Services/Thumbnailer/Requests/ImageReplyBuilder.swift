@@ -12,15 +12,16 @@ struct ImageReplyBuilder: Sendable {
     /// The image's state in the caching manager that the request names.
     let preparationState: CachingManagerTable.PreparationState?
 
-    /// Sends the bytes and returns the response.
-    func send(
+    /// Returns the image of the response.
+    func delivered(
         _ delivery: RenditionProvider.Delivery,
-        index: Int,
-        isDegraded: Bool = false,
-        _ context: RequestContext
-    ) async throws(RPCError) -> Reply {
-        let result = result(delivery, index: index, isDegraded: isDegraded, isFinal: true)
-        return try await Self.send(result.json, delivery.rendition.bytes, context)
+        index: Int = 0,
+        isDegraded: Bool = false
+    ) -> ImageRequestService.Delivered {
+        ImageRequestService.Delivered(
+            description: result(delivery, index: index, isDegraded: isDegraded, isFinal: true),
+            bytes: delivery.rendition.bytes
+        )
     }
 
     /// Returns the response for bytes that fit in one attachment.

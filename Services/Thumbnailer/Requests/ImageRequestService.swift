@@ -1,5 +1,6 @@
-import ImageFormats
+import Basics
 import Contracts
+import ImageFormats
 import Imaging
 import JSONValue
 import Messaging
@@ -21,26 +22,40 @@ struct ImageRequestService: Sendable {
     ) async throws(RPCError) -> Reply {
         let cached = try preparationState(of: request, context)
         let answer = try await source.assets([request.asset], atLeast: request.atLeast)
+        let image = try await delivery(request, answer, context, preparationState: cached)
+        return try await ImageReplyBuilder.send(image.description.json, image.bytes, context)
+    }
+
+    /// An image that is ready to be sent.
+    struct Delivered: Sendable {
+        let description: ImageRequest.Result
+        let bytes: Bytes
+    }
+
+    /// Finds or makes an image, and sends degraded ones before it.
+    func delivery(
+        _ request: ImageRequest,
+        _ answer: AssetResolver.Answer,
+        _ context: RequestContext,
+        preparationState: CachingManagerTable.PreparationState? = nil
+    ) async throws(RPCError) -> Delivered {
         let asset = try Self.asset(request.asset, of: answer)
         let plan = try RenditionPlan(request, of: asset)
         renditions.previews.note(plan)
-        let reply = ImageReplyBuilder(asset: asset, sequence: answer.sequence, preparationState: cached)
-        if let held = renditions.cached(plan) {
-            return try await reply.send(held, index: 0, context)
-        }
+        let reply = ImageReplyBuilder(asset: asset, sequence: answer.sequence, preparationState: preparationState)
+        if let held = renditions.cached(plan) { return reply.delivered(held) }
         if let refusal = answer.rpcError(of: plan, asset) { throw refusal }
         let original = try RenditionPlan.resource(of: asset, version: request.version)
         switch request.effectiveDeliveryMode(acceptsNotifications: context.acceptsNotifications) {
-        case .highQualityFormat:
-            return try await reply.send(try await renditions.rendered(plan), index: 0, context)
+        case .highQualityFormat: return reply.delivered(try await renditions.rendered(plan))
         case .fastFormat:
             if let degraded = await renditions.degraded(plan, of: original) {
-                return try await reply.send(degraded, index: 0, isDegraded: true, context)
+                return reply.delivered(degraded, isDegraded: true)
             }
-            return try await reply.send(try await renditions.rendered(plan), index: 0, context)
+            return reply.delivered(try await renditions.rendered(plan))
         case .opportunistic:
             let (delivery, before) = try await opportunistic(request, plan, original, reply, context.notifier)
-            return try await reply.send(delivery, index: before, context)
+            return reply.delivered(delivery, index: before)
         }
     }
 

@@ -116,16 +116,24 @@ struct VideoService: Sendable {
     func playback(_ request: VideoPlayback) async throws(RPCError) -> VideoPlayback.Result {
         let answer = try await source.assets([request.asset], atLeast: request.atLeast)
         let asset = try ImageRequestService.asset(request.asset, of: answer)
-        let resource = try Self.resource(of: asset, version: request.version)
+        return try await ticket(try Self.resource(of: asset, version: request.version), of: asset, answer)
+    }
+
+    /// Returns what is needed to play a film of an asset.
+    func ticket(
+        _ resource: AssetResource,
+        of asset: AssetSummary,
+        _ answer: AssetResolver.Answer
+    ) async throws(RPCError) -> VideoPlayback.Result {
         if let entry = answer.quarantined.first(where: { $0.digest == resource.digest }) {
             throw entry.rpcError(of: asset.filename ?? asset.id.text)
         }
-        let layout = try await streams.layout(resource.digest, size: resource.size)
+        let layout = try await streams.layout(resource)
         let description = layout.description
         var result = VideoPlayback.Result(asset: asset.id, resource: resource)
         result.contentRevision = asset.contentRevision
         result.sequence = answer.sequence
-        result.stream = resource.digest
+        result.stream = resource.stream
         result.size = resource.size
         result.isFastStart = description.isFastStart
         result.isReordered = layout.index != nil
@@ -147,7 +155,7 @@ struct VideoService: Sendable {
     func read(_ request: ReadVideo, _ context: RequestContext) async throws(RPCError) -> Reply {
         let answer = try await source.assets([request.asset], atLeast: nil)
         let asset = try ImageRequestService.asset(request.asset, of: answer)
-        guard let resource = asset.resources.first(where: { $0.digest == request.stream && $0.isFilm }) else {
+        guard let resource = asset.resources.first(where: { $0.isFilm && $0.stream == request.stream }) else {
             throw ErrorCode.missingResource.error(
                 "\(asset.id) has no stream of this name; ask video.playback again",
                 ["asset": .string(asset.id.text)]
@@ -163,9 +171,11 @@ struct VideoService: Sendable {
         let length = min(request.length ?? .max, size - request.offset)
         let isStreamed = context.acceptsNotifications && context.credit != nil
         guard isStreamed || length <= Int64(ReadResource.maxReplyBytes) else { throw Self.tooLong(length, size) }
-        let layout = try await streams.layout(resource.digest, size: size)
+        let layout = try await streams.layout(resource)
         let file = try streams.open(resource.digest)
-        guard file.size == size else { throw Self.changed }
+        guard resource.offset == nil ? file.size == size : layout.range.upperBound <= file.size else {
+            throw Self.changed
+        }
         let client = BlockingIOExecutor.Source.connection(context.connection)
         var (sent, attachments): (Int64, [Bytes]) = (0, [])
         repeat {

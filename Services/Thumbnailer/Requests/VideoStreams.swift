@@ -2,6 +2,7 @@ import Basics
 import Contracts
 import Hosting
 import JSONValue
+import PhotoModel
 import Storage
 import Synchronization
 
@@ -11,6 +12,8 @@ final class VideoStreams: Sendable {
     struct Layout: Sendable {
         let description: VideoDescription
         let index: Bytes?
+        /// The bytes of the video in the stored file.
+        let range: Range<Int64>
 
         /// Returns the part of the stream's bytes that begins at an offset, at most `count` bytes long.
         fileprivate func piece(at offset: Int64, count: Int64) -> Piece {
@@ -50,28 +53,30 @@ final class VideoStreams: Sendable {
     }
 
     /// Returns the layout of a video's stream, examining the file if it is not in memory.
-    func layout(_ digest: String, size: Int64) async throws(RPCError) -> Layout {
+    func layout(_ video: AssetResource) async throws(RPCError) -> Layout {
+        let name = video.stream
         let held = state.withLock { state -> Layout? in
-            guard let layout = state.layouts[digest] else { return nil }
-            state.order.touch(digest)
+            guard let layout = state.layouts[name] else { return nil }
+            state.order.touch(name)
             return layout
         }
         if let held { return held }
-        var (description, index) = try await renderer.describe(video: digest)
+        var (description, index) = try await renderer.describe(video: video)
         // The worker opened untrusted bytes, so what it says is checked.
         if let bytes = index, let to = description.movedTo, let from = description.movedFrom, to < from,
-            from <= Int(size) - bytes.count
+            from <= Int(video.size) - bytes.count
         {
             index = bytes
         } else {
             index = nil
             (description.movedTo, description.movedFrom) = (nil, nil)
         }
-        let layout = Layout(description: description, index: index)
+        let start = video.offset ?? 0
+        let layout = Layout(description: description, index: index, range: start..<start + video.size)
         let cost = Int64(index?.count ?? 0) + 1024
         state.withLock { state in
-            state.layouts[digest] = layout
-            for gone in state.order.insert(digest, cost: cost) { state.layouts[gone] = nil }
+            state.layouts[name] = layout
+            for gone in state.order.insert(name, cost: cost) { state.layouts[gone] = nil }
         }
         return layout
     }
@@ -88,15 +93,23 @@ final class VideoStreams: Sendable {
     ) throws(StorageError) -> Bytes {
         var bytes: Bytes = []
         bytes.reserveCapacity(count)
-        while bytes.count < count, offset + Int64(bytes.count) < file.size {
+        while bytes.count < count, offset + Int64(bytes.count) < layout.range.count {
             switch layout.piece(at: offset + Int64(bytes.count), count: Int64(count - bytes.count)) {
             case .index(let range): bytes += layout.index?[range] ?? []
             case .file(let start, let length):
-                let part = try file.read(offset: start, count: Int(length))
+                let part = try file.read(offset: layout.range.lowerBound + start, count: Int(length))
                 guard !part.isEmpty else { return bytes }
                 bytes += part
             }
         }
         return bytes
     }
+}
+
+extension AssetResource {
+    /// The name of the video as a stream.
+    var stream: String { offset.map { "\(digest).\($0)" } ?? digest }
+
+    /// The parameters that name its part of the file to a worker; empty for a whole file.
+    var partOfFile: JSONObject { offset.map { ["offset": .int($0), "size": .int(size)] } ?? [:] }
 }

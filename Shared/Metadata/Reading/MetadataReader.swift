@@ -27,6 +27,7 @@ public enum MetadataReader {
         facts.damage = header.problem
         facts.isAnimated = header.frameCount > 1
         if facts.isAnimated { facts.mediaSubtypes |= PhotoMetadata.Subtype.animation }
+        facts.film = EmbeddedFilm.find(in: bytes, header).map(PhotoFilm.init)
         guard let block = MetadataBlock(bytes, header) else { return facts }
 
         facts.location = LocationReader.location(block)

@@ -47,7 +47,7 @@ public struct PhotoMetadata: Sendable, Hashable {
     public var lensModel: String?
     /// PhotoKit's mask: panorama 1, HDR 2, screenshot 4, depth effect 16, animation 64.
     ///
-    /// Live Photos (8) are pairs of files, which the catalog detects by `contentIdentifier`.
+    /// Live Photos (8) are pairs of files, which the catalog detects by `contentIdentifier`, or have a `film`.
     public var mediaSubtypes = 0
     /// True if the file has more than one frame.
     public var isAnimated = false
@@ -59,6 +59,8 @@ public struct PhotoMetadata: Sendable, Hashable {
     public var metadata: AssetMetadata?
     /// Apple's identifier shared by the still and the video of a Live Photo.
     public var contentIdentifier: String?
+    /// The film in the file of a motion photo; nil if there is none.
+    public var film: PhotoFilm?
     /// Apple's identifier shared by the frames of a burst.
     public var burstIdentifier: String?
     /// The sharpness of a frame of a burst (``MetadataReader/sharpness(of:)``); nil if it was not measured.
@@ -122,6 +124,7 @@ extension PhotoMetadata {
         object["keywords"] = JSON(keywords)
         object["metadata"] = metadata?.json
         object["contentIdentifier"] = contentIdentifier.map(JSON.string)
+        object["film"] = film?.json
         object["burstIdentifier"] = burstIdentifier.map(JSON.string)
         object["sharpness"] = sharpness.map(JSON.double)
         if isVideo {
@@ -165,6 +168,7 @@ extension PhotoMetadata {
         keywords = (json["keywords"]?.arrayValue ?? []).compactMap(\.stringValue)
         metadata = try json["metadata"].map(Self.metadata)
         contentIdentifier = json["contentIdentifier"]?.stringValue
+        film = json["film"].flatMap(PhotoFilm.init)
         burstIdentifier = json["burstIdentifier"]?.stringValue
         sharpness = json["sharpness"]?.doubleValue.flatMap { Self.sharpnesses.contains($0) ? $0 : nil }
         isVideo = json["isFilm"]?.boolValue ?? false

@@ -147,7 +147,7 @@ struct RowsByScriptTests {
     /// - Parameters:
     ///   - files: the folder of the files that the script imports; nil for that of the services
     ///   - module: a Python module that the script needs besides pyzmq
-    private static func run(
+    static func run(
         _ script: String,
         _ services: SafelightFixture,
         files: String? = nil,

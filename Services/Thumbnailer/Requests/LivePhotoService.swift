@@ -1,0 +1,61 @@
+import Contracts
+import JSONValue
+import Messaging
+import PhotoModel
+
+/// Handles `livePhoto.request`: still and film are prepared at the same time, and the response has both (T-47).
+struct LivePhotoService: Sendable {
+    let images: ImageRequestService
+    let videos: VideoService
+
+    func request(_ request: LivePhotoRequest, _ context: RequestContext) async throws(RPCError) -> Reply {
+        let answer = try await images.source.assets([request.asset], atLeast: request.atLeast)
+        let asset = try ImageRequestService.asset(request.asset, of: answer)
+        guard asset.resource(.photo) != nil, asset.resource(.pairedVideo) != nil else {
+            throw ErrorCode.missingResource.error(
+                "\(asset.id) is no Live Photo; request it with image.request or video.playback",
+                ["asset": .string(asset.id.text), "mediaType": .string(asset.mediaType.rawValue)]
+            )
+        }
+        let film = try VideoService.resource(of: asset, version: request.version == .current ? .current : .original)
+        let (still, ticket) = await withTaskGroup(of: Part.self) { group in
+            group.addTask {
+                do throws(RPCError) {
+                    return .still(.success(try await images.delivery(request.still, answer, context)))
+                } catch { return .still(.failure(error)) }
+            }
+            group.addTask {
+                do throws(RPCError) { return .film(.success(try await videos.ticket(film, of: asset, answer))) } catch {
+                    return .film(.failure(error))
+                }
+            }
+            var (still, ticket): (Outcome<ImageRequestService.Delivered>?, Outcome<VideoPlayback.Result>?)
+            // No degraded still may follow the response, so both are awaited.
+            for await part in group {
+                switch part {
+                case .still(let outcome):
+                    still = outcome
+                    if case .failure = outcome { group.cancelAll() }
+                case .film(let outcome):
+                    ticket = outcome
+                    if case .failure = outcome { group.cancelAll() }
+                }
+            }
+            return (still, ticket)
+        }
+        // Where one failed, the other was cancelled: the first failure counts.
+        if case .failure(let error)? = ticket, error.errorCode != .userCancelled { throw error }
+        guard let still = try still?.get(), let ticket = try ticket?.get() else {
+            throw ErrorCode.internalError.error("a Live Photo was neither made nor refused")
+        }
+        let result = LivePhotoRequest.Result(still: still.description, film: ticket)
+        return try await ImageReplyBuilder.send(result.json, still.bytes, context)
+    }
+
+    private typealias Outcome<Value> = Result<Value, RPCError>
+
+    private enum Part: Sendable {
+        case still(Outcome<ImageRequestService.Delivered>)
+        case film(Outcome<VideoPlayback.Result>)
+    }
+}

@@ -1,0 +1,50 @@
+import ImageFormats
+import JSONValue
+
+/// The film in the file of a motion photo.
+public struct PhotoFilm: Sendable, Hashable {
+    /// Its bytes in the file.
+    public var offset: Int64
+    public var size: Int64
+    /// The uniform type identifier.
+    public var contentType: String
+    /// Pixels as displayed.
+    public var pixelWidth: Int
+    public var pixelHeight: Int
+    /// Microseconds.
+    public var duration: Int64
+}
+
+extension PhotoFilm {
+    init(_ film: EmbeddedFilm) {
+        offset = Int64(film.range.lowerBound)
+        size = Int64(film.range.count)
+        contentType = film.movie.contentType
+        pixelWidth = film.movie.pixelWidth
+        pixelHeight = film.movie.pixelHeight
+        duration = film.movie.duration
+    }
+
+    /// The JSON form in which a worker returns it.
+    var json: JSON {
+        [
+            "offset": .int(offset), "size": .int(size), "contentType": .string(contentType),
+            "pixelWidth": JSON(pixelWidth), "pixelHeight": JSON(pixelHeight), "duration": .int(duration),
+        ]
+    }
+
+    /// Decodes what a worker returned, which is checked because the worker opened untrusted bytes; nil if it cannot be.
+    init?(json: JSON) {
+        guard let offset = json["offset"]?.intValue, let size = json["size"]?.intValue,
+            let contentType = json["contentType"]?.stringValue, let width = json["pixelWidth"]?.intValue,
+            let height = json["pixelHeight"]?.intValue, let duration = json["duration"]?.intValue, offset >= 0,
+            size > 0,
+            (1...65_535).contains(width), (1...65_535).contains(height)
+        else { return nil }
+        self.offset = offset
+        self.size = size
+        self.contentType = contentType
+        (pixelWidth, pixelHeight) = (Int(width), Int(height))
+        self.duration = min(10_000_000_000_000, max(0, duration))
+    }
+}

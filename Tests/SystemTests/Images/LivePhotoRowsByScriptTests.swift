@@ -1,0 +1,63 @@
+import Foundation
+import JSONValue
+import TestSupport
+import Testing
+
+/// What the rows about Live Photos and motion photos promise, as a script sees it.
+@Suite(.serialized, .timeLimit(.minutes(5)))
+struct LivePhotoRowsByScriptTests {
+    @Test(.spec("T-47"))
+    func `Live Photos and motion photos are recognized, delivered with their film, and exported`() throws {
+        let services = try SafelightFixture("live-photos")
+        let folder = services.folder
+        let h264 = ["-c:v", "libx264", "-preset", "veryfast", "-pix_fmt", "yuv420p", "-c:a", "aac"]
+        try TestFilms.make(folder.file("film.mp4"), seconds: 2, h264)
+        for name in ["ONE", "TWO"] {
+            let tag = "com.apple.quicktime.content.identifier=\(name)"
+            let options = h264 + ["-movflags", "use_metadata_tags", "-metadata", tag]
+            try TestFilms.make(folder.file("\(name).mov"), size: "480x360", seconds: 1, options)
+        }
+        let film = [UInt8](try Data(contentsOf: URL(fileURLWithPath: folder.file("film.mp4"))))
+        for (index, kind) in TestMotionPhotos.Kind.allCases.enumerated() {
+            let photo = TestMotionPhotos.jpeg(kind, film: film, width: 1600, height: 1200, seed: UInt64(index + 1))
+            try folder.write(photo.bytes, to: "\(kind.rawValue).jpg")
+        }
+        for (seed, name) in [(1, "apple"), (2, "other")] {
+            let note = TestImages.appleNote(content: "ONE")
+            try folder.write(TestImages.appleImage(note: note, seed: UInt64(seed)), to: "\(name).jpg")
+        }
+        try folder.write(TestImages.jpeg(width: 1600, height: 1200, seed: 9), to: "plain.jpg")
+        try services.start([.catalog, .changeBroker, .thumbnailer])
+        try RowsByScriptTests.run(
+            "live.py",
+            services,
+            parts: [
+                "films_inside_photos", "film_inside_a_boxed_photo", "pairs_by_identifier", "degraded_still_first",
+                "one_terminal_message", "options_of_live_photos", "parts_are_read_exported_and_kept",
+            ]
+        )
+        try exported(services)
+        #expect(services.stop() == [])
+    }
+
+    /// A still is exported with its film, and a motion photo as the one file that it is.
+    private func exported(_ services: SafelightFixture) throws {
+        let live = try services.safelight(["fetch", "--where", "(mediaSubtypes & {'photoLive'}) == 8", "--ids"])
+        let ids = live.output.split(separator: "\n").map(String.init)
+        #expect(ids.count == 6, "\(live)")
+        let target = services.folder.file("exported")
+        let export = try services.safelight(["export", "--output", target] + ids)
+        #expect(export.status == 0, "\(export)")
+        let names = try FileManager.default.contentsOfDirectory(atPath: target)
+        #expect(names.count == 7, "\(names)")
+        let films = names.filter { $0.hasSuffix(".mov") }
+        #expect(films.count == 1)
+        let saved = try Data(contentsOf: URL(fileURLWithPath: target + "/" + (films.first ?? "")))
+        #expect(try saved == Data(contentsOf: URL(fileURLWithPath: services.folder.file("ONE.mov"))))
+        // The film of a motion photo is a film of its own.
+        let motion = try #require(names.first { $0.hasSuffix("-samsung.jpg") }).prefix(27)
+        let film = services.folder.file("saved.mp4")
+        #expect(try services.safelight(["video", String(motion), "--output", film]).status == 0)
+        #expect(try TestFilms.frame(of: film, at: 1) == TestFilms.frame(of: services.folder.file("film.mp4"), at: 1))
+    }
+}

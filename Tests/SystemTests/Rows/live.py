@@ -1,0 +1,183 @@
+"""Live Photos and motion photos (T-47)."""
+
+import glob
+import hashlib
+import os
+import struct
+
+from rows import Client, Refused, address, asset, call, client, equal, file, perform, refusal, run, smart
+
+kinds = ["microVideo", "container", "elements", "samsung"]
+made = {}
+
+
+def create(*names, types=("photo", "pairedVideo")):
+    resources = [{"type": kind, "attachment": index, "originalFilename": name}
+                 for index, (kind, name) in enumerate(zip(types, names))]
+    request = {"type": "asset.create", "ref": "a", "resources": resources}
+    return perform(request, attachments=[file(name) for name in names])["placeholders"]["a"]
+
+
+def new(*names):
+    if names not in made:
+        made[names] = create(*names)
+    return made[names]
+
+
+def resource(id, kind):
+    return next((one for one in asset(id)["resources"] if one["type"] == kind), None)
+
+
+def live(id, side=320, **params):
+    params.setdefault("deliveryMode", "highQualityFormat")
+    result, frames = call("thumbnailer", "livePhoto.request", asset=id, targetSize={"width": side, "height": side}, **params)
+    return result, frames
+
+
+def stream(ticket):
+    data = b""
+    while len(data) < ticket["size"]:
+        part = call("thumbnailer", "video.read", asset=ticket["asset"], stream=ticket["stream"], offset=len(data),
+                    length=min(50_000, ticket["size"] - len(data)))
+        data += part[1][0]
+    return data
+
+
+def in_order(film):
+    """The top boxes of a film, in the order of the file."""
+    names, at = [], 0
+    while at < len(film):
+        length, name = struct.unpack(">I4s", film[at:at + 8])
+        names.append(name.decode())
+        at += length
+    return names
+
+
+def check(id, film):
+    now = asset(id)
+    assert "photoLive" in now["mediaSubtypes"], now
+    equal((now["mediaType"], now["playbackStyle"]), ("image", "livePhoto"))
+    result, (still,) = live(id)
+    equal((result["isDegraded"], result["isFinal"], result["still"]["mimeType"]), (False, True, "image/jpeg"))
+    equal(max(result["still"]["pixelWidth"], result["still"]["pixelHeight"]), 320)
+    equal(len(still), result["still"]["size"])
+    ticket = result["film"]
+    equal((ticket["asset"], ticket["isFastStart"], ticket["size"]), (id, True, len(film)))
+    # The index comes first; all else is as it was.
+    got = stream(ticket)
+    equal(sorted(in_order(got)), sorted(in_order(film)))
+    assert in_order(got).index("moov") < in_order(got).index("mdat")
+    equal((ticket["duration"] // 100_000, {track["kind"] for track in ticket["tracks"]}),
+          (call("thumbnailer", "video.playback", asset=id)["duration"] // 100_000, {"video", "audio"}))
+
+
+def films_inside_photos():
+    film = file("film.mp4")
+    for kind in kinds:
+        id = new(f"{kind}.jpg")
+        part, photo = resource(id, "pairedVideo"), resource(id, "photo")
+        bytes = file(f"{kind}.jpg")
+        equal((kind, part["offset"], part["size"]), (kind, bytes.index(film), len(film)))
+        equal((part["digest"], photo["digest"], "offset" in photo), (photo["digest"], hashlib.sha256(bytes).hexdigest(), False))
+        equal((part["contentType"], part["pixelWidth"], part["pixelHeight"]), ("public.mpeg-4", 320, 240))
+        check(id, film)
+    equal(asset(new("plain.jpg"))["playbackStyle"], "image")
+
+
+def film_inside_a_boxed_photo():
+    size = {"width": 400, "height": 300}
+    _, (still,) = call("thumbnailer", "image.request", asset=new("plain.jpg"), targetSize=size, format="avif",
+                       deliveryMode="highQualityFormat")
+    film = file("film.mp4")
+    with open(f"{os.environ['FILES']}/boxed.avif", "wb") as opened:
+        opened.write(still + struct.pack(">I4s", len(film) + 8, b"mpvd") + film)
+    id = new("boxed.avif")
+    equal(resource(id, "pairedVideo")["offset"], len(still) + 8)
+    check(id, film)
+
+
+def pairs_by_identifier():
+    id = new("apple.jpg", "ONE.mov")
+    equal([one["type"] for one in asset(id)["resources"]], ["photo", "pairedVideo"])
+    equal("offset" in resource(id, "pairedVideo"), False)
+    result, _ = live(id)
+    equal((result["film"]["pixelWidth"], result["film"]["pixelHeight"]), (480, 360))
+    try:
+        create("other.jpg", "TWO.mov")
+        assert False, "a film of another Live Photo was taken"
+    except Refused as error:
+        equal(error.name, "resources_disagree")
+    equal(call("catalog", "fetch.assets", count=1, fetch={"kind": "assets", "in": smart("smartAlbumLivePhotos")})["count"], 6)
+
+
+def degraded_still_first():
+    id = new("container.jpg")
+    # A smaller still in memory is sent at once.
+    live(id, side=400)
+    result, frames = live(id, side=1200, deliveryMode="opportunistic")
+    notes = [(message["method"], message["params"]["isDegraded"], message["params"]["isFinal"])
+             for message, _ in client.notifications]
+    equal(notes, [("image.degraded", True, False)])
+    equal((result["isDegraded"], result["isFinal"], result["still"]["pixelWidth"]), (False, True, 1200))
+    # Those who can receive only one message get the complete Live Photo.
+    equal(live(id, side=900)[0]["isDegraded"], False)
+
+
+def one_terminal_message():
+    other = Client()
+    id = new("elements.jpg")
+    number = other.send("thumbnailer", "livePhoto.request", asset=id, targetSize={"width": 1500, "height": 1500},
+                        format="png", deliveryMode="highQualityFormat")
+    other.send("thumbnailer", "rpc.cancel", **{"id": number})
+    terminal = []
+    other.send("thumbnailer", "health")
+    while True:
+        message, _ = other.receive("thumbnailer")
+        if message.get("id") == number:
+            terminal.append(message)
+        elif message.get("id") == other.last:
+            break
+    while not terminal:
+        message, _ = other.receive("thumbnailer")
+        terminal += [message] if message.get("id") == number else []
+    # It was cancelled, or had been answered before.
+    equal(len(terminal), 1)
+    assert "result" in terminal[0] or terminal[0]["error"]["data"]["name"] == "user_cancelled", terminal
+    other.close()
+
+
+def options_of_live_photos():
+    id = new("microVideo.jpg")
+    size = {"width": 100, "height": 100}
+    for wrong in ({"synchronous": True}, {"resizeMode": "exact"}):
+        equal(refusal("thumbnailer", "livePhoto.request", asset=id, targetSize=size, **wrong), "invalid_params")
+    equal(refusal("thumbnailer", "livePhoto.request", asset=new("plain.jpg"), targetSize=size), "missing_resource")
+    zero, _ = call("thumbnailer", "livePhoto.request", asset=id, targetSize={"width": 0, "height": 0},
+                   deliveryMode="highQualityFormat")
+    equal((zero["still"]["pixelWidth"], zero["still"]["pixelHeight"]), (1600, 1200))
+    equal(live(id, version="original")[0]["film"]["size"], len(file("film.mp4")))
+
+
+def parts_are_read_exported_and_kept():
+    film, id = file("film.mp4"), new("samsung.jpg")
+    result, (data,) = call("catalog", "resource.read", asset=id, type="pairedVideo")
+    equal((data == film, result["resource"]["offset"]), (True, file("samsung.jpg").index(film)))
+    _, (middle,) = call("catalog", "resource.read", asset=id, type="pairedVideo", offset=1000, length=500)
+    equal(middle, film[1000:1500])
+    equal(refusal("catalog", "resource.read", asset=id, type="pairedVideo", offset=len(film) + 1), "range_error")
+    path = f"{os.environ['FILES']}/part.mp4"
+    equal(call("catalog", "resource.export", asset=id, type="pairedVideo", path=path)["path"], path)
+    equal(file("part.mp4"), film)
+    _, (data,) = call("catalog", "resource.export", asset=id, type="pairedVideo")
+    equal(data, film)
+    # Importing it again finds it; nothing was copied.
+    equal(create("samsung.jpg"), id)
+    digest = resource(id, "photo")["digest"]
+    equal(resource(id, "pairedVideo")["digest"], digest)
+    stored = glob.glob(f"{os.environ['SAFELIGHT_LIBRARY']}/resources/**/{hashlib.sha256(film).hexdigest()}", recursive=True)
+    equal(stored, [])
+
+
+if __name__ == "__main__":
+    run(films_inside_photos, film_inside_a_boxed_photo, pairs_by_identifier, degraded_still_first, one_terminal_message,
+        options_of_live_photos, parts_are_read_exported_and_kept)

@@ -96,6 +96,60 @@ struct SchemaTests {
         try DatabaseCheck.full(path: path)
     }
 
+    @Test func `favorites of a library without a column for them stay favorites`() async throws {
+        let folder = try TemporaryFolder("favorites")
+        let path = folder.file("library.sqlite")
+        let old = try DatabaseQueue(path: path)
+        try await old.write { try $0.execute(sql: OldestLibrary.sql) }
+        try old.close()
+        try open(folder).close()
+        let queue = try DatabaseQueue(path: path)
+        try await queue.write { database in
+            try database.execute(
+                sql: """
+                    DROP INDEX asset_smart_203_added;
+                    DROP INDEX asset_smart_203_created;
+                    ALTER TABLE asset DROP COLUMN smart_favorites;
+                    UPDATE asset SET is_favorite = row = 3, smart = smart & ~8 | (row = 3) * 8;
+                    CREATE INDEX asset_smart_203_added ON asset (visible, added_date, id) WHERE (smart & 8) <> 0;
+                    CREATE INDEX asset_smart_203_created ON asset (visible, creation_date DESC, id)
+                    WHERE (smart & 8) <> 0;
+                    DELETE FROM grdb_migrations WHERE identifier = '13 favorites';
+                    """
+            )
+        }
+        try queue.close()
+        let store = try open(folder)
+        let found = try await store.read { reader in
+            try reader.fetches.assetRows(try Fetch(.assets(.smartAlbum(.favorites))), .init())
+        }
+        #expect(found.map(Array.init) == [3])
+        try store.close()
+        try DatabaseCheck.full(path: path)
+    }
+
+    /// SQLite deletes and inserts a row's entries in each partial index whose condition mentions a changed column.
+    @Test func `a favorite writes the indexes of favorites and none of the other smart albums`() async throws {
+        let folder = try TemporaryFolder("indexes")
+        try open(folder).close()
+        let queue = try DatabaseQueue(path: folder.file("library.sqlite"))
+        let written = try await queue.read { database in
+            let columns = ["revision", "modification_date", "is_favorite", "smart_favorites"]
+            let bits = columns.reduce(UInt64(0)) { bits, name in
+                bits | AssetRowMapping.columns.firstIndex { $0.name == name }.map { 1 << UInt64($0) }!
+            }
+            return try Row.fetchAll(
+                database,
+                sql: "EXPLAIN " + AssetRowMapping.update(of: bits),
+                arguments: [1, 2, 1, 8, 4]
+            )
+            .count { $0["opcode"] as String == "OpenWrite" }
+        }
+        // The table, the times of change, the two sort keys with is_favorite, and the two orders of the album.
+        #expect(written == 6)
+        try queue.close()
+    }
+
     @Test func `a file of a newer schema is refused with newer_version`() throws {
         let folder = try TemporaryFolder("newer")
         try open(folder).close()

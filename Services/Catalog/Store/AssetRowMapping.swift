@@ -46,10 +46,11 @@ enum AssetRowMapping {
         AssetColumn("adjustment_format_identifier", text: { $0.adjustmentFormatIdentifier }),
         AssetColumn("adjustment_format_version", text: { $0.adjustmentFormatVersion }),
         AssetColumn("adjustment_date", integer: { $0.adjustmentDate }),
-        AssetColumn("smart", integer: { Int64(SmartAlbum.mask(of: $0)) }),
+        AssetColumn("smart", integer: { Int64(DerivedSchema.smart($0)) }),
         AssetColumn("moment", integer: { $0.moment?.key }),
         AssetColumn("sharpness", number: { $0.sharpness }),
         AssetColumn("marks", integer: { Int64(Marks($0).rawValue) }),
+        AssetColumn("smart_favorites", integer: { Int64(DerivedSchema.favorites($0)) }),
     ]
 
     static let insertion = """

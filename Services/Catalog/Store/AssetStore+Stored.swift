@@ -1,10 +1,15 @@
 import GRDB
 import PhotoModel
 
-/// An asset and the number of its row.
-struct StoredAsset {
+/// An asset and the number of its row. A reference, because an asset has many members to copy.
+final class StoredAsset {
     let row: Int64
-    var asset: Asset
+    fileprivate(set) var asset: Asset
+
+    init(row: Int64, asset: Asset) {
+        self.row = row
+        self.asset = asset
+    }
 }
 
 extension AssetStore {

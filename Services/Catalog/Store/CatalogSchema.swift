@@ -62,6 +62,9 @@ enum CatalogSchema {
             try database.execute(sql: "ALTER TABLE resource ADD COLUMN file_offset INTEGER CHECK (file_offset >= 0)")
             try database.execute(sql: MetadataStore.rereadAll)
         }
+        migrator.registerMigration("13 favorites") { database in
+            try database.execute(sql: DerivedSchema.favorites)
+        }
         return migrator
     }
 

@@ -28,7 +28,9 @@ struct DerivedBackfillStore {
         var moments: [Moment: (count: Int, first: Int64, last: Int64)] = [:]
         var counts: [String: Int] = [:]
         var last: Int64 = 0
-        let update = try database.cachedStatement(sql: "UPDATE asset SET smart = ?, moment = ? WHERE row = ?")
+        let update = try database.cachedStatement(
+            sql: "UPDATE asset SET smart = ?, smart_favorites = ?, moment = ? WHERE row = ?"
+        )
         while true {
             let rows = try Int64.fetchAll(
                 try database.cachedStatement(sql: "SELECT row FROM asset WHERE row > ? ORDER BY row LIMIT 1000"),
@@ -37,7 +39,9 @@ struct DerivedBackfillStore {
             guard let end = rows.last else { break }
             last = end
             for (row, asset) in try AssetStore(database: database).assets(rows) {
-                update.setUncheckedArguments([SmartAlbum.mask(of: asset), asset.moment?.key, row])
+                update.setUncheckedArguments([
+                    DerivedSchema.smart(asset), DerivedSchema.favorites(asset), asset.moment?.key, row,
+                ])
                 try update.execute()
                 for name in CounterChanges.derivedNames(of: asset) { counts[name, default: 0] += 1 }
                 guard let moment = asset.moment, let date = asset.creationDate else { continue }
@@ -63,7 +67,7 @@ struct DerivedBackfillStore {
             guard let end = rows.last else { break }
             last = end
             for (row, asset) in try AssetStore(database: database).assets(rows) {
-                let mask = SmartAlbum.mask(of: asset)
+                let mask = DerivedSchema.smart(asset)
                 update.setUncheckedArguments([mask, row, mask])
                 try update.execute()
                 for name in CounterChanges.derivedNames(of: asset) where counted.contains(name) {

@@ -3,8 +3,8 @@ import PhotoModel
 /// The columns and indexes of derived collections: for each asset its smart albums and its moment, for each moment the
 /// lists that contain it, and an index for each usual order.
 enum DerivedSchema {
-    // `smart` holds the bits of `SmartAlbum.mask(of:)`, `moment` the key of `Asset.moment`; both are written with the
-    // asset.
+    // `smart` holds the bits of `SmartAlbum.mask(of:)` except that of the favorites, `moment` the key of `Asset.moment`;
+    // both are written with the asset.
     static let columns = """
         ALTER TABLE asset ADD COLUMN smart INTEGER NOT NULL DEFAULT 0;
         ALTER TABLE asset ADD COLUMN moment INTEGER;
@@ -25,17 +25,37 @@ enum DerivedSchema {
     /// True if a smart album has indexes of its own. Albums with much of the library use the indexes of the table.
     static func hasIndexes(_ album: SmartAlbum) -> Bool { album != .userLibrary && album != .generic }
 
-    /// One small index for each smart album that has indexes, and usual order.
+    /// One small index for each smart album that has indexes, and usual order; those of the favorites are part of
+    /// ``favorites``.
     static var indexes: String {
-        SmartAlbum.allCases.filter(hasIndexes).flatMap { album in
-            [("added", "added_date"), ("created", "creation_date DESC")].map { name, column in
-                """
-                CREATE INDEX IF NOT EXISTS asset_smart_\(album.rawValue)_\(name) ON asset (visible, \(column), id)
-                WHERE \(condition(album, "smart"));
-                """
-            }
+        SmartAlbum.allCases.filter { hasIndexes($0) && $0 != .favorites }.map(indexes).joined(separator: "\n")
+    }
+
+    private static func indexes(_ album: SmartAlbum) -> String {
+        [("added", "added_date"), ("created", "creation_date DESC")].map { name, column in
+            """
+            CREATE INDEX IF NOT EXISTS asset_smart_\(album.rawValue)_\(name) ON asset (visible, \(column), id)
+            WHERE \(condition(album, "smart"));
+            """
         }.joined(separator: "\n")
     }
+
+    // SQLite deletes a changed row from all partial indexes whose condition mentions a changed column, and inserts it
+    // again. Favorites change often, so they have a column of their own, and the other albums' indexes are left alone.
+    static let favorites = """
+        DROP INDEX IF EXISTS asset_smart_\(SmartAlbum.favorites.rawValue)_added;
+        DROP INDEX IF EXISTS asset_smart_\(SmartAlbum.favorites.rawValue)_created;
+        ALTER TABLE asset ADD COLUMN smart_favorites INTEGER NOT NULL DEFAULT 0;
+        UPDATE asset SET smart_favorites = smart & \(SmartAlbum.favorites.bit), smart = smart & ~\(SmartAlbum.favorites.bit)
+            WHERE smart & \(SmartAlbum.favorites.bit) <> 0;
+        \(indexes(.favorites))
+        """
+
+    /// The value of the column `smart` of an asset.
+    static func smart(_ asset: Asset) -> Int { SmartAlbum.mask(of: asset) & ~SmartAlbum.favorites.bit }
+
+    /// The value of the column `smart_favorites` of an asset.
+    static func favorites(_ asset: Asset) -> Int { SmartAlbum.mask(of: asset) & SmartAlbum.favorites.bit }
 
     /// Returns the clause that makes SQLite use an index of a smart album: the index that has the order of the fetch or
     /// else, since the result has to be sorted anyway, the one by added date.
@@ -57,7 +77,9 @@ enum DerivedSchema {
 
     /// Returns the condition of a smart album. Queries and partial indexes must use identical text: only then does
     /// SQLite recognize that the index applies.
+    ///
+    /// - Parameter column: the column of all albums, with which that of the favorites begins too
     static func condition(_ album: SmartAlbum, _ column: String = "a.smart") -> String {
-        "(\(column) & \(album.bit)) <> 0"
+        "(\(column)\(album == .favorites ? "_favorites" : "") & \(album.bit)) <> 0"
     }
 }

@@ -29,6 +29,8 @@ struct DamageScanner: Service {
     private static let keptEvery: Int64 = 1024
     private static let counter = "examined"
     private static let debounceInterval = Duration.milliseconds(50)
+    /// The number of intervals for which an import may delay the checks.
+    private static let longestPause = 200
 
     init(
         store: LibraryStore,
@@ -120,6 +122,8 @@ struct DamageScanner: Service {
         var kept = position
         counts.advance(position)
         while !Task.isCancelled, await tail.wait(for: position + 1, isClient: false) {
+            await pauseDuringImport()
+            if Task.isCancelled { return }
             let page = try await page(after: position)
             var hasPictures = false
             for record in page.records {
@@ -132,11 +136,19 @@ struct DamageScanner: Service {
             position = page.last
             counts.advance(position)
             if position >= tail.head { tellAbsent() }
-            // New images come in bursts, and no client waits for this work.
-            await TaskDelay.debounce(Self.debounceInterval)
             guard hasPictures || position - kept >= Self.keptEvery else { continue }
             try await store.remember(position, as: Self.counter)
             kept = position
+        }
+    }
+
+    /// Waits until no transaction was committed for a moment: new images come in bursts, and no client waits for this
+    /// work. After ten seconds the next page is checked all the same.
+    private func pauseDuringImport() async {
+        for _ in 0..<Self.longestPause {
+            let head = tail.head
+            await TaskDelay.debounce(Self.debounceInterval)
+            if Task.isCancelled || tail.head == head { return }
         }
     }
 

@@ -29,7 +29,7 @@ STARTED := $(shell date +%s)
 SUDO := $(if $(filter 0,$(shell id -u)),,sudo)
 ONLY := $(if $(FILTER),--filter '$(FILTER)')
 DEBIAN_PACKAGES := libzmq3-dev libmagickwand-dev libgexiv2-dev libsqlite3-dev libheif-dev libraw-dev \
-	libjpeg-dev libjxl-dev libavformat-dev libavcodec-dev libavutil-dev libswscale-dev zlib1g-dev libssl-dev \
+	libjpeg-dev libjxl-dev libavformat-dev libavcodec-dev libavfilter-dev libavutil-dev libswscale-dev zlib1g-dev libssl-dev \
 	pkg-config python3 python3-pip libimage-exiftool-perl \
 	libvips-tools libjxl-tools imagemagick ffmpeg sqlite3 faketime gcc libc6-dev make
 PYZMQ := 27.1.0
@@ -111,6 +111,7 @@ test: setup lint ## Check the format, build without warnings and run all tests (
 soak: setup ## Run the long tests: repeated kills, two minutes of fuzzing, hostile clients beside well-behaved ones
 	$(SWIFT) build --build-tests
 	SAFELIGHT_SOAK=10 $(SWIFT) test --skip-build --filter '^(PhotoModel|JSONValue|ChangeBroker|Catalog)Tests\.'
+	SAFELIGHT_SOAK=10 $(SWIFT) test --skip-build --filter '^ThumbnailerTests\..*HostileVideoTests'
 	SAFELIGHT_SOAK=50 SAFELIGHT_FUZZ_SECONDS=120 $(SWIFT) test --skip-build --no-parallel --filter '^SystemTests\.'
 	$(SWIFT) build -c release
 	SAFELIGHT_EXECUTABLES=.build/release SAFELIGHT_FUZZ_SECONDS=120 $(SWIFT) test --skip-build --no-parallel \

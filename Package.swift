@@ -267,8 +267,8 @@ let modules: [Module] = [
         name: "Benchmarks",
         kind: .bench,
         dependencies: protocolModules + [
-            "Basics", "Catalog", "TestSupport", "PhotoClient", "Imaging", "GRDB", "CZeroMQ", "Logging",
-            "ArgumentParser",
+            "Basics", "Catalog", "TestSupport", "PhotoClient", "Imaging", "Video", "GRDB", "CZeroMQ",
+            "Logging", "ArgumentParser",
         ]
     ),
 ]
@@ -316,7 +316,7 @@ func targetDependency(_ name: String) -> Target.Dependency {
 /// The modules of C whose loops over pixels are optimized in debug builds too.
 let optimizedModules: Set = ["CPixels", "CVideo"]
 /// Libraries of the system that a module of C calls, several of one package.
-let linkedLibraries = ["CVideo": ["avformat", "avcodec", "swscale", "avutil"]]
+let linkedLibraries = ["CVideo": ["avformat", "avcodec", "avfilter", "swscale", "avutil"]]
 /// The tables of data that modules of C embed.
 let tables = ["CTimeZones": "TimeZones.bin", "CPlaceNames": "PlaceNames.bin"]
 

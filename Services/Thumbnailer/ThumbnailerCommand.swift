@@ -33,6 +33,9 @@ struct ThumbnailerCommand: AsyncParsableCommand {
     @Option(name: .customLong("memory-mib"), help: "The size limit of the memory cache, in MiB.")
     var memoryMiB: Int64 = 128
 
+    @Option(name: .customLong("exports-mib"), help: "The size limit of exported videos together, in MiB.")
+    var exportsMiB: Int64 = 4096
+
     @Option(help: "The number of worker processes. (default: one for each processor)")
     var workers: Int?
 
@@ -65,6 +68,7 @@ struct ThumbnailerCommand: AsyncParsableCommand {
             cache: try cacheFolder(),
             cacheBytes: Self.bytes(cacheMiB),
             memoryBytes: Self.bytes(memoryMiB),
+            exportBytes: Self.bytes(exportsMiB),
             workers: workers ?? max(1, ProcessInfo.processInfo.activeProcessorCount),
             queue: queue
         )

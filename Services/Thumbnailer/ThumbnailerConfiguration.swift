@@ -16,6 +16,10 @@ struct ThumbnailerConfiguration: Sendable {
     var cacheBytes: Int64 = 2 << 30
     /// The size limit of the memory cache, in bytes.
     var memoryBytes: Int64 = 128 << 20
+    /// The size limit of exported videos together, in bytes.
+    var exportBytes: Int64 = 4 << 30
+    /// The time limit of one export, in seconds.
+    var exportSeconds = 3600
     /// The number of worker processes, 1...64.
     var workers: Int
     /// The most renditions queued or being made, 1...100,000.
@@ -40,7 +44,10 @@ struct ThumbnailerConfiguration: Sendable {
             endpoints: endpoints.named([.thumbnailer, .catalog, .broker, .feed]),
             library: library,
             workers: .init(count: workers, limits: workerLimits, executable: executable),
-            limits: ["queue": JSON(queue), "cache": .string(cache), "cacheBytes": .int(cacheBytes)],
+            limits: [
+                "queue": JSON(queue), "cache": .string(cache), "cacheBytes": .int(cacheBytes),
+                "exportBytes": .int(exportBytes),
+            ],
             memory: ["memoryCacheBytes": .int(memoryBytes)],
             traffic: traffic
         )
@@ -53,6 +60,7 @@ struct ThumbnailerConfiguration: Sendable {
         try HostingError.require(cache.hasPrefix("/"), "--cache", "\(cache) is not an absolute path")
         try HostingError.require(cacheBytes >= 0, "--cache-mib", "must be 0 or more")
         try HostingError.require(memoryBytes >= 0, "--memory-mib", "must be 0 or more")
+        try HostingError.require(exportBytes > 0, "--exports-mib", "must be 1 or more")
         try HostingError.require((1...64).contains(workers), "--workers", "must be 1 to 64")
         try HostingError.require((1...100_000).contains(queue), "--queue", "must be 1 to 100000")
     }

@@ -10,6 +10,7 @@ struct ThumbnailerHandler: RequestHandler {
     let sheets: ContactSheetService
     let videos: VideoService
     let livePhotos: LivePhotoService
+    let exports: VideoExports
     let caches: CachingManagers
     let state: ServiceState
 
@@ -26,6 +27,9 @@ struct ThumbnailerHandler: RequestHandler {
         case .livePhoto(let photo): return try await livePhotos.request(photo, context)
         case .playback(let video): return Reply(try await videos.playback(video).json)
         case .readVideo(let range): return try await videos.read(range, context)
+        case .exportVideo(let video): return Reply(try await exports.begin(video, owner: owner).json)
+        case .exportStatus(let export): return Reply(try await exports.wait(export, owner: owner).json)
+        case .cancelExport(let export): try exports.cancel(export, owner: owner)
         case .openCache(let cache): return Reply(try caches.open(cache, owner: owner).json)
         case .configureCache(let cache): try caches.configure(cache, owner: owner)
         case .startCaching(let images): try caches.start(images, owner: owner)

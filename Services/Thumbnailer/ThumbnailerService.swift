@@ -84,10 +84,16 @@ struct ThumbnailerService: RunnableService {
             metrics: metrics
         )
         let images = ImageRequestService(source: source, renditions: renditions, caches: caches)
+        let exports = VideoExports(
+            source: source,
+            exporter: Self.exporter(configuration, renderer, logger),
+            metrics: metrics
+        )
         let videos = VideoService(
             source: source,
             renditions: renditions,
             streams: VideoStreams(renderer: renderer),
+            exports: exports,
             blockingIO: blockingIO
         )
         let handler = ThumbnailerHandler(
@@ -100,6 +106,7 @@ struct ThumbnailerService: RunnableService {
             ),
             videos: videos,
             livePhotos: LivePhotoService(images: images, videos: videos),
+            exports: exports,
             caches: caches,
             state: ServiceState(
                 Self.name,
@@ -131,7 +138,7 @@ struct ThumbnailerService: RunnableService {
             [
                 ClosingComponent("sockets") { await thread.shutdown() }, WorkerPoolComponent(renderer.workers),
                 WorkerPoolComponent(renderer.fastWorkers), LoopComponent("pictures") { await renditions.run() },
-                LoopComponent("caching") { await caches.run() },
+                LoopComponent("caching") { await caches.run() }, LoopComponent("exports") { await exports.run() },
                 LoopComponent("feed") { await source.follow(feed, logger: logger) },
             ] + servers.parts
     }
@@ -184,6 +191,24 @@ struct ThumbnailerService: RunnableService {
             workers: pool(configuration.workers, configuration.workerLimits),
             fastWorkers: pool(1, quick),
             report: report
+        )
+    }
+
+    private static func exporter(
+        _ configuration: ThumbnailerConfiguration,
+        _ renderer: Renderer,
+        _ logger: Logger
+    ) -> VideoExporter {
+        var limits = configuration.workerLimits
+        limits.wallSeconds = configuration.exportSeconds
+        limits.cpuSeconds = 4 * configuration.exportSeconds
+        limits.jobsPerWorker = 50
+        return VideoExporter(
+            resources: renderer.resources,
+            workers: WorkerPool(executable: configuration.executable, count: 1, limits: limits, logger: logger),
+            folder: configuration.cache,
+            maxBytes: configuration.exportBytes,
+            report: renderer.report
         )
     }
 

@@ -35,4 +35,6 @@ double safelight_video_now(void);
 void safelight_video_begin(safelight_video *video);
 void safelight_video_end_decoding(safelight_video *video);
 const char *safelight_video_decoders(void);
+/* Returns the decoder of a codec if it is on the list. */
+const AVCodec *safelight_video_decoder_for(enum AVCodecID id);
 #endif

@@ -13,7 +13,7 @@ static AVStream *shown(const safelight_video *video) { return video->context->st
 
 // MARK: - The decoder
 
-static const AVCodec *decoder_for(enum AVCodecID id) {
+const AVCodec *safelight_video_decoder_for(enum AVCodecID id) {
     const AVCodec *codec = NULL;
     void *state = NULL;
     while ((codec = av_codec_iterate(&state))) {
@@ -32,7 +32,7 @@ static const AVCodec *decoder_for(enum AVCodecID id) {
 static safelight_video_status begin_decoding(safelight_video *video) {
     if (video->decoder) return SAFELIGHT_VIDEO_OK;
     const AVStream *stream = shown(video);
-    const AVCodec *codec = decoder_for(stream->codecpar->codec_id);
+    const AVCodec *codec = safelight_video_decoder_for(stream->codecpar->codec_id);
     if (!codec) return SAFELIGHT_VIDEO_CODEC;
     video->decoder = avcodec_alloc_context3(codec);
     video->packet = av_packet_alloc();

@@ -10,6 +10,9 @@ public enum ThumbnailerRequest: ServiceRequest {
     case livePhoto(LivePhotoRequest)
     case playback(VideoPlayback)
     case readVideo(ReadVideo)
+    case exportVideo(ExportVideo)
+    case exportStatus(WaitForVideoExport)
+    case cancelExport(CancelVideoExport)
     case openCache(OpenCache)
     case configureCache(ConfigureCache)
     case startCaching(StartCaching)
@@ -42,6 +45,9 @@ public enum ThumbnailerRequest: ServiceRequest {
             attachments: "Response, resource.chunk: the bytes.",
             notifications: [.resourceChunk]
         ),
+        .method(exportVideo),
+        .method(exportStatus),
+        .method(cancelExport),
         .method(openCache),
         .method(configureCache),
         .method(startCaching),

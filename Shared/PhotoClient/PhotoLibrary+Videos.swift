@@ -1,7 +1,7 @@
 public import Basics
 public import Contracts
 public import JSONValue
-import PhotoModel
+public import PhotoModel
 
 extension PhotoLibrary {
     /// The bytes that are read at a time.
@@ -10,6 +10,35 @@ extension PhotoLibrary {
     /// Returns what is needed to play a video.
     public func playback(_ request: VideoPlayback) async throws(RPCError) -> VideoPlayback.Result {
         try await thumbnailer.ask(request, deadline: .seconds(120)).result
+    }
+
+    /// Exports a video and waits for the finished file, which ``readStream(_:of:size:from:_:)`` reads. If the task is
+    /// cancelled, the export is too.
+    ///
+    /// - Parameter progress: is told how far it is
+    /// - Throws: the error for which the export failed
+    public func exportVideo(
+        _ request: ExportVideo,
+        progress: (VideoExportStatus) -> Void = { _ in }
+    ) async throws(RPCError) -> VideoExportStatus {
+        var status = try await thumbnailer.ask(request, deadline: .seconds(30)).result
+        do throws(RPCError) {
+            while !status.state.isFinal {
+                progress(status)
+                let wait = WaitForVideoExport(export: status.export, wait: 500)
+                status = try await thumbnailer.ask(wait, deadline: .seconds(30)).result
+            }
+        } catch {
+            let cancel = CancelVideoExport(export: status.export)
+            // The task may be cancelled, and the request must be sent nevertheless.
+            await Task { _ = try? await thumbnailer.ask(cancel, deadline: .seconds(5)) }.value
+            throw error
+        }
+        guard status.state == .done else {
+            let name = status.error?["name"]?.stringValue.flatMap(ErrorCode.init(rawValue:)) ?? .internalError
+            throw name.error(status.error?["message"]?.stringValue ?? "the export failed")
+        }
+        return status
     }
 
     /// Reads the stream of a video, in parts, from an offset to its end.
@@ -21,10 +50,21 @@ extension PhotoLibrary {
         from offset: Int64 = 0,
         _ receive: (Bytes) throws -> Bool
     ) async throws {
+        try await readStream(video.stream, of: video.asset, size: video.size, from: offset, receive)
+    }
+
+    /// Reads a stream of so many bytes, as ``readStream(_:from:_:)`` does.
+    public func readStream(
+        _ stream: String,
+        of asset: ObjectID,
+        size: Int64,
+        from offset: Int64 = 0,
+        _ receive: (Bytes) throws -> Bool
+    ) async throws {
         var offset = offset
-        while offset < video.size {
-            let length = min(Self.videoPart, video.size - offset)
-            let range = ReadVideo(asset: video.asset, stream: video.stream, offset: offset, length: length)
+        while offset < size {
+            let length = min(Self.videoPart, size - offset)
+            let range = ReadVideo(asset: asset, stream: stream, offset: offset, length: length)
             let part = try await thumbnailer.ask(range, deadline: .seconds(60))
             guard let bytes = part.attachments.first, Int64(bytes.count) == length else {
                 throw ErrorCode.interrupted.error("the video is incomplete; read it again")

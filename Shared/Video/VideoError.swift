@@ -14,14 +14,20 @@ public enum VideoError: Error, Sendable, Hashable, CustomStringConvertible {
     /// More packets, bytes or time than the limits allow.
     case tooMuchWork
     case outOfMemory
+    /// The encoder is missing, or refuses the video.
+    case notEncoded
+    /// The receiver of an exported file asked to stop.
+    case stopped
+    case outputTooLarge(limit: Int64)
 
     /// The name of the error on the wire.
     public var name: String {
         switch self {
-        case .unsupportedFormat, .unsupportedCodec: "unsupported_format"
+        case .unsupportedFormat, .unsupportedCodec, .notEncoded: "unsupported_format"
         case .unreadable, .noVideo, .noFrame: "invalid_resource"
-        case .tooLarge, .tooMuchWork: "limit_exceeded"
+        case .tooLarge, .tooMuchWork, .outputTooLarge: "limit_exceeded"
         case .outOfMemory: "internal_error"
+        case .stopped: "user_cancelled"
         }
     }
 
@@ -38,6 +44,10 @@ public enum VideoError: Error, Sendable, Hashable, CustomStringConvertible {
         case .tooLarge(let limit): "the frames of the video exceed the limit of \(limit) pixels; give a smaller one"
         case .tooMuchWork: "the video takes more time to read than a request may; request an earlier frame"
         case .outOfMemory: "there is not enough memory to decode the video"
+        case .notEncoded: "the video cannot be encoded; request another preset"
+        case .stopped: "the export was stopped"
+        case .outputTooLarge(let limit):
+            "the exported file would exceed the limit of \(limit) bytes; request a smaller preset"
         }
     }
 

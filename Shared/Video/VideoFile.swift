@@ -7,7 +7,7 @@ public import ImageFormats
 /// For worker processes only: the bytes are untrusted. Nothing but the descriptor is read, and only containers and codecs on
 /// the lists of this module are opened.
 public struct VideoFile: ~Copyable {
-    private let pointer: OpaquePointer
+    let pointer: OpaquePointer
     private let limits: VideoLimits
     public let type: VideoFileType
     /// Pixels as stored, with the sample aspect ratio.
@@ -86,6 +86,8 @@ public struct VideoFile: ~Copyable {
         case SAFELIGHT_VIDEO_TOO_MUCH_WORK: .tooMuchWork
         case SAFELIGHT_VIDEO_NO_FRAME: .noFrame
         case SAFELIGHT_VIDEO_NO_MEMORY: .outOfMemory
+        case SAFELIGHT_VIDEO_NO_ENCODER: .notEncoded
+        case SAFELIGHT_VIDEO_STOPPED: .stopped
         default: .unreadable
         }
     }
@@ -170,6 +172,16 @@ public struct VideoFile: ~Copyable {
         return String(validatingCString: pointer)
     }
 
+    /// cd/m² of the brightest pixel that the file announces; 0 if it does not.
+    var peak: Double { safelight_video_get_info(pointer).pointee.peak }
+
+    /// Returns the error for a status, with the codec of the shown track.
+    func error(_ status: safelight_video_status) -> VideoError {
+        var track = safelight_video_track()
+        safelight_video_get_track(pointer, safelight_video_get_info(pointer).pointee.track, &track)
+        return Self.error(status, limits, codec: Self.text(track.codec))
+    }
+
     // MARK: Frames
 
     /// Decodes a frame and scales it, before rotation, to a size.
@@ -191,11 +203,7 @@ public struct VideoFile: ~Copyable {
             Int32(clamping: height),
             &frame
         )
-        guard status == SAFELIGHT_VIDEO_OK else {
-            var track = safelight_video_track()
-            safelight_video_get_track(pointer, safelight_video_get_info(pointer).pointee.track, &track)
-            throw Self.error(status, limits, codec: Self.text(track.codec))
-        }
+        guard status == SAFELIGHT_VIDEO_OK else { throw error(status) }
         return VideoFrame(frame, width: width, height: height)
     }
 }

@@ -4,15 +4,17 @@ import Hosting
 import JSONValue
 import PhotoClient
 import PhotoModel
+import SystemPackage
 
 /// `safelight video`
 struct VideoCommand: LibraryCommand {
     static let configuration = CommandConfiguration(
         commandName: "video",
-        abstract: "Show what a video contains, or save it.",
+        abstract: "Show what a video contains, or save it, also in another size.",
         discussion: """
-            With --output the video is saved in an order in which players can begin at once. The film of a Live Photo is \
-            a video too.
+            With --output the video is saved in an order in which players can begin at once. With --preset it is encoded \
+            anew: made smaller to fit into the size, upright, with date, place, camera and sound. The film of a Live \
+            Photo is a video too.
             """
     )
 
@@ -22,23 +24,78 @@ struct VideoCommand: LibraryCommand {
     @Option(name: .shortAndLong, help: "Output file; - for standard output.")
     var output: String?
 
+    @Option(help: "Encode the video anew: \(Self.presets).")
+    var preset: String?
+
     @Flag(help: "Use the original, without edits.")
     var original = false
+
+    private static let presets = VideoExportPreset.allCases.map(\.rawValue).joined(separator: ", ")
 
     @OptionGroup var client: ClientOptions
 
     var services: [ServiceName] { [.thumbnailer] }
 
-    func check() throws { _ = try Identifiers.one(id) }
+    func check() throws {
+        _ = try Identifiers.one(id)
+        guard let preset else { return }
+        guard VideoExportPreset(rawValue: preset) != nil else {
+            throw CommandFailure.usage("--preset must be one of \(Self.presets)")
+        }
+        guard output != nil else { throw CommandFailure.usage("--preset needs --output") }
+    }
 
     func run(in library: PhotoLibrary, output: Output) async throws {
+        if let preset = preset.flatMap(VideoExportPreset.init), let path = self.output {
+            return try await export(preset, to: path, in: library, output)
+        }
         let request = VideoPlayback(asset: try Identifiers.one(id), version: original ? .original : .current)
         let video = try await library.playback(request)
         guard let path = self.output else {
             return try output.result(video.json) { Self.description(video) }
         }
+        try await save(video.stream, of: video.asset, size: video.size, to: path, in: library)
+        if path == "-" { return }
+        var result = video.json.objectValue ?? [:]
+        result["file"] = .string(path)
+        try output.result(.object(result)) { ["\(path.printable): \(QuantityFormatter.bytes(video.size))"] }
+    }
+
+    /// Waits for an export and saves its file.
+    private func export(
+        _ preset: VideoExportPreset,
+        to path: String,
+        in library: PhotoLibrary,
+        _ output: Output
+    ) async throws {
+        let version: VideoVersion = original ? .original : .current
+        let request = ExportVideo(asset: try Identifiers.one(id), preset: preset, version: version)
+        let video = try await library.exportVideo(request) { status in
+            guard output.showsProgress, status.duration > 0 else { return }
+            try? Output.write("\r\u{1B}[K\(100 * status.done / status.duration) %", to: .standardError)
+        }
+        if output.showsProgress { try? Output.write("\r\u{1B}[K", to: .standardError) }
+        try await save(video.stream ?? "", of: video.asset, size: video.size, to: path, in: library)
+        if path == "-" { return }
+        var result = video.json.objectValue ?? [:]
+        result["file"] = .string(path)
+        try output.result(.object(result)) {
+            [
+                "\(path.printable): \(video.pixelWidth) x \(video.pixelHeight) pixels, "
+                    + QuantityFormatter.bytes(video.size)
+            ]
+        }
+    }
+
+    private func save(
+        _ stream: String,
+        of asset: ObjectID,
+        size: Int64,
+        to path: String,
+        in library: PhotoLibrary
+    ) async throws {
         if path == "-" {
-            try await library.readStream(video) { bytes in
+            try await library.readStream(stream, of: asset, size: size) { bytes in
                 try OutputFile.write(bytes, to: path)
                 return true
             }
@@ -46,7 +103,7 @@ struct VideoCommand: LibraryCommand {
         }
         let writer = try OutputFileWriter(path)
         do {
-            try await library.readStream(video) { bytes in
+            try await library.readStream(stream, of: asset, size: size) { bytes in
                 try writer.write(bytes)
                 return true
             }
@@ -55,9 +112,6 @@ struct VideoCommand: LibraryCommand {
             throw error
         }
         try writer.finish()
-        var result = video.json.objectValue ?? [:]
-        result["file"] = .string(path)
-        try output.result(.object(result)) { ["\(path.printable): \(QuantityFormatter.bytes(video.size))"] }
     }
 
     private static func description(_ video: VideoPlayback.Result) -> [String] {

@@ -29,6 +29,7 @@ enum ThumbnailWorker {
         case inspectMethod: try inspect(job)
         case sheetMethod: try sheet(job)
         case VideoWorker.describeMethod: try VideoWorker.describe(job)
+        case VideoExportWorker.method: try VideoExportWorker.export(job)
         case aboutMethod: about()
         default: throw WorkerJobError(name: "invalid_request", message: "unknown worker job \(job.method)")
         }

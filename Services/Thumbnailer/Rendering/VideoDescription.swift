@@ -20,7 +20,7 @@ struct VideoDescription: Sendable, JSONTabled {
     var movedTo: Int?
     var movedFrom: Int?
 
-    private init() {}
+    init() {}
 
     static let table = JSONTable(
         "VideoDescription",

@@ -11,6 +11,7 @@ struct VideoService: Sendable {
     let source: AssetResolver
     let renditions: RenditionProvider
     let streams: VideoStreams
+    let exports: VideoExports
     let blockingIO: BlockingIOExecutor
 
     // MARK: Frames
@@ -155,13 +156,36 @@ struct VideoService: Sendable {
     func read(_ request: ReadVideo, _ context: RequestContext) async throws(RPCError) -> Reply {
         let answer = try await source.assets([request.asset], atLeast: nil)
         let asset = try ImageRequestService.asset(request.asset, of: answer)
+        if let file = try exports.file(request.stream, of: asset.id, owner: context.identity) {
+            return try await read(request, context, size: file.size) { offset, count throws(StorageError) in
+                try file.read(offset: offset, count: count)
+            }
+        }
         guard let resource = asset.resources.first(where: { $0.isFilm && $0.stream == request.stream }) else {
             throw ErrorCode.missingResource.error(
                 "\(asset.id) has no stream of this name; ask video.playback again",
                 ["asset": .string(asset.id.text)]
             )
         }
-        let size = resource.size
+        let layout = try await streams.layout(resource)
+        let file = try streams.open(resource.digest)
+        guard resource.offset == nil ? file.size == resource.size : layout.range.upperBound <= file.size else {
+            throw Self.changed
+        }
+        return try await read(request, context, size: resource.size) { offset, count throws(StorageError) in
+            try VideoStreams.read(layout, offset: offset, count: count) { start, length throws(StorageError) in
+                try file.read(offset: start, count: length)
+            }
+        }
+    }
+
+    /// Sends a range of a stream.
+    private func read(
+        _ request: ReadVideo,
+        _ context: RequestContext,
+        size: Int64,
+        _ bytes: @escaping @Sendable (_ offset: Int64, _ count: Int) throws(StorageError) -> Bytes
+    ) async throws(RPCError) -> Reply {
         guard request.offset <= size else {
             throw ErrorCode.rangeError.error(
                 "the stream has \(size) bytes, so it cannot be read from offset \(request.offset)",
@@ -171,17 +195,12 @@ struct VideoService: Sendable {
         let length = min(request.length ?? .max, size - request.offset)
         let isStreamed = context.acceptsNotifications && context.credit != nil
         guard isStreamed || length <= Int64(ReadResource.maxReplyBytes) else { throw Self.tooLong(length, size) }
-        let layout = try await streams.layout(resource)
-        let file = try streams.open(resource.digest)
-        guard resource.offset == nil ? file.size == size : layout.range.upperBound <= file.size else {
-            throw Self.changed
-        }
         let client = BlockingIOExecutor.Source.connection(context.connection)
         var (sent, attachments): (Int64, [Bytes]) = (0, [])
         repeat {
             let (position, rest) = (request.offset + sent, length - sent)
             let count = Int(isStreamed ? min(rest, Int64(ReadResource.chunkBytes)) : rest)
-            let bytes = try await bytes(layout, file, position, count, client)
+            let bytes = try await part(position, count, client, bytes)
             guard bytes.count == count else { throw Self.changed }
             if isStreamed {
                 try await context.notifier.notify(
@@ -198,17 +217,14 @@ struct VideoService: Sendable {
         return Reply(result.json, attachments: attachments)
     }
 
-    private func bytes(
-        _ layout: VideoStreams.Layout,
-        _ file: ResourceFile,
+    private func part(
         _ offset: Int64,
         _ count: Int,
-        _ client: BlockingIOExecutor.Source
+        _ client: BlockingIOExecutor.Source,
+        _ read: @escaping @Sendable (_ offset: Int64, _ count: Int) throws(StorageError) -> Bytes
     ) async throws(RPCError) -> Bytes {
         do {
-            return try await blockingIO.run(for: client) {
-                try VideoStreams.read(layout, file, offset: offset, count: count)
-            }
+            return try await blockingIO.run(for: client) { try read(offset, count) }
         } catch let error as RPCError {
             throw error
         } catch let error as StorageError {

@@ -85,11 +85,13 @@ final class VideoStreams: Sendable {
     func open(_ digest: String) throws(RPCError) -> ResourceFile { try renderer.resources.open(digest) }
 
     /// Reads bytes of a stream; blocks. Fewer than `count` are returned only at the end.
+    ///
+    /// - Parameter read: reads bytes of the file
     static func read(
         _ layout: Layout,
-        _ file: ResourceFile,
         offset: Int64,
-        count: Int
+        count: Int,
+        from read: (_ offset: Int64, _ count: Int) throws(StorageError) -> Bytes
     ) throws(StorageError) -> Bytes {
         var bytes: Bytes = []
         bytes.reserveCapacity(count)
@@ -97,7 +99,7 @@ final class VideoStreams: Sendable {
             switch layout.piece(at: offset + Int64(bytes.count), count: Int64(count - bytes.count)) {
             case .index(let range): bytes += layout.index?[range] ?? []
             case .file(let start, let length):
-                let part = try file.read(offset: layout.range.lowerBound + start, count: Int(length))
+                let part = try read(layout.range.lowerBound + start, Int(length))
                 guard !part.isEmpty else { return bytes }
                 bytes += part
             }

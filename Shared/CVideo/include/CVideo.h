@@ -20,6 +20,10 @@ typedef enum {
     /* No frame could be decoded. */
     SAFELIGHT_VIDEO_NO_FRAME,
     SAFELIGHT_VIDEO_NO_MEMORY,
+    /* The encoder is missing or refuses the film. */
+    SAFELIGHT_VIDEO_NO_ENCODER,
+    /* The receiver of an exported film asked to stop. */
+    SAFELIGHT_VIDEO_STOPPED,
 } safelight_video_status;
 
 typedef struct {
@@ -92,6 +96,36 @@ typedef struct {
 safelight_video_status safelight_video_decode(safelight_video *video, int64_t time, int64_t tolerance, int64_t search,
                                               int width, int height, safelight_video_frame *frame);
 void safelight_video_free(uint8_t *pixels);
+
+typedef struct {
+    /* Filters of libavfilter from "in" to "out", and from "table" if there is one; null to copy the video track. */
+    const char *filters;
+    /* Filters of sound from "in" to "out"; null to copy it if the container can hold it. */
+    const char *sound_filters;
+    int is_silent;    /* leaves sound out */
+    int is_quicktime; /* QuickTime instead of MPEG-4 */
+    int is_hevc;      /* HEVC instead of H.264 */
+    const char *speed; /* the encoder's preset */
+    int quality;      /* the encoder's constant rate factor */
+    const char *matrix, *primaries, *transfer; /* FFmpeg's names of the colours of the output */
+    int64_t start, end; /* the part of the film; a negative end is that of the film */
+    const uint16_t *table; /* a Hald image of table_side squared pixels: red, green, blue */
+    int table_side;
+    int threads;
+    double seconds;     /* the most seconds of the work */
+    int64_t most_bytes; /* the largest output */
+    /* Writes bytes of the output at a position; returns 0, or another value to stop. */
+    int (*write)(void *sink, int64_t position, const uint8_t *bytes, size_t count);
+    /* Is called with the time in the output up to which it is made, at most every 100 ms of it; returns 0, or another value
+       to stop. */
+    int (*progress)(void *sink, int64_t time);
+    void *sink;
+} safelight_video_export_options;
+
+/* Writes an MPEG-4 or QuickTime file with the video track, the first or default sound track, and the tags of a film that
+   was opened with is_thorough. */
+safelight_video_status safelight_video_export(safelight_video *video, const safelight_video_export_options *options,
+                                              int64_t *bytes);
 
 /* Maps pixels of 16 bits a sample to sRGB of 8 bits. transfer: 0 sRGB, 1 PQ, 2 HLG; primaries: 0 BT.709, 1 BT.2020,
    2 P3 with D65. white: the sample of the largest value. peak: cd/m2. */

@@ -1,0 +1,88 @@
+import Basics
+import Foundation
+import Glibc
+
+/// Writes what a worker sends through the pipe of an export into a file, on a thread of its own.
+final class ExportReceiver: Sendable {
+    /// The reason why the file is incomplete.
+    enum Problem: Sendable {
+        /// The worker sent something else than records, or more than it may.
+        case malformed
+        case notWritten(Int32)
+    }
+
+    private let pipe: Int32
+    private let file: Int32
+    private let maxBytes: Int64
+    private let progress: @Sendable (Int64) -> Void
+    private let ended = Promise<Problem?>()
+
+    /// - Parameters:
+    ///   - pipe: the end that is read; it is closed when the thread ends
+    ///   - progress: is told the microseconds of the output that are made
+    init(pipe: Int32, file: Int32, maxBytes: Int64, progress: @escaping @Sendable (Int64) -> Void) {
+        self.pipe = pipe
+        self.file = file
+        self.maxBytes = maxBytes
+        self.progress = progress
+    }
+
+    /// Starts the thread, which ends when nobody has the other end of the pipe any more.
+    func start() {
+        Thread.detachNewThread { [self] in
+            let problem = receive()
+            // The worker's next record fails, if it still has some.
+            close(pipe)
+            ended.fulfill(problem)
+        }
+    }
+
+    /// Waits until everything is written; returns the reason if it is not. May be called once.
+    func end() async -> Problem? { await ended.value() }
+
+    private func receive() -> Problem? {
+        while true {
+            let head = read(ExportRecord.headBytes)
+            if head.isEmpty { return nil }
+            switch ExportRecord(head) {
+            case .progress(let time): progress(time)
+            case .bytes(let position, let count):
+                guard position <= maxBytes - Int64(count) else { return .malformed }
+                let bytes = read(count)
+                guard bytes.count == count else { return .malformed }
+                if let problem = write(bytes, at: position) { return problem }
+            case nil: return .malformed
+            }
+        }
+    }
+
+    /// Reads so many bytes; fewer at the end.
+    private func read(_ count: Int) -> [UInt8] {
+        [UInt8](unsafeUninitializedCapacity: count) { buffer, used in
+            while used < count {
+                let got = Glibc.read(pipe, buffer.baseAddress?.advanced(by: used), count - used)
+                if got < 0, errno == EINTR { continue }
+                guard got > 0 else { return }
+                used += got
+            }
+        }
+    }
+
+    private func write(_ bytes: [UInt8], at position: Int64) -> Problem? {
+        bytes.withUnsafeBytes { buffer in
+            var sent = 0
+            while sent < buffer.count {
+                let count = pwrite(
+                    file,
+                    buffer.baseAddress?.advanced(by: sent),
+                    buffer.count - sent,
+                    off_t(position) + off_t(sent)
+                )
+                if count < 0, errno == EINTR { continue }
+                guard count > 0 else { return .notWritten(errno) }
+                sent += count
+            }
+            return nil
+        }
+    }
+}

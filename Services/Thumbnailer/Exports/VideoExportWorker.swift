@@ -1,0 +1,51 @@
+import Contracts
+import Glibc
+import Hosting
+import JSONValue
+import Video
+
+/// The worker's side of exports: writes the file as records into a pipe, because a worker may not write files.
+enum VideoExportWorker {
+    static let method = "exportVideo"
+
+    static func export(_ job: WorkerJob) throws(WorkerJobError) -> WorkerResult {
+        guard job.files.count == 2, let preset = job.params["preset"]?.stringValue.flatMap(VideoExportPreset.init),
+            let maxBytes = job.params["maxBytes"]?.intValue
+        else { throw WorkerJobError(name: "invalid_request", message: "an export needs a file, a pipe and a preset") }
+        // Other work comes first.
+        nice(10)
+        var settings = preset.settings
+        settings.maxBytes = maxBytes
+        settings.seconds = 0.9 * Double(WorkerProcess.limits.wallSeconds)
+        settings.threads = min(4, max(1, sysconf(Int32(_SC_NPROCESSORS_ONLN))))
+        let pipe = job.files[1]
+        var limits = VideoLimits()
+        // All of the file is read, perhaps twice.
+        limits.bytes = .max
+        limits.totalSeconds = settings.seconds
+        do throws(VideoError) {
+            let file = try VideoFile(
+                descriptor: job.files[0],
+                range: VideoWorker.part(job, job.files[0]),
+                limits: limits,
+                isThorough: true
+            )
+            // From here on, the time that it takes is not the file's fault.
+            WorkerProcess.enter(.working)
+            let sink = VideoExportSink { bytes, position in
+                ExportRecord.bytes(position, bytes.count).write(to: pipe, bytes)
+            } progress: { time in
+                ExportRecord.progress(time).write(to: pipe)
+            }
+            let result = try file.export(settings, to: sink)
+            return WorkerResult(
+                result: [
+                    "size": .int(result.size), "pixelWidth": JSON(result.pixelWidth),
+                    "pixelHeight": JSON(result.pixelHeight),
+                ]
+            )
+        } catch {
+            throw WorkerJobError(error)
+        }
+    }
+}

@@ -1,0 +1,214 @@
+import Basics
+import Contracts
+import Hosting
+import JSONValue
+import PhotoModel
+import Synchronization
+
+/// The exports of videos that clients asked for, each with a lease.
+///
+/// Equal exports share one file, which is encoded as long as one of them is left. One file is encoded at a time.
+final class VideoExports: Sendable {
+    private struct Export {
+        let plan: VideoExportPlan
+        let asset: ObjectID
+        let cancellation = CancellationSource()
+        let ended = OneTimeEvent()
+        var outcome: Result<ExportedVideo, RPCError>?
+    }
+
+    private struct State {
+        var leases = LeaseTable<String>(duration: Int64(ExportVideo.leaseSeconds) * 1_000_000)
+        var exports: [String: Export] = [:]
+    }
+
+    private let source: AssetResolver
+    private let workers: WorkerPool
+    private let files: VideoExportFiles
+    private let clock: MonotonicClock
+    private let state = Mutex(State())
+    private let queue: CoalescingWorkQueue<VideoExportPlan, VideoExportPlan, ExportedVideo>
+    private let starts: AsyncStream<String>
+    private let starting: AsyncStream<String>.Continuation
+
+    /// The most exports that have a lease, finished ones included.
+    static let limit = 64
+    /// The interval at which expired leases are removed.
+    private static let sweep = Duration.seconds(5)
+
+    init(
+        source: AssetResolver,
+        exporter: VideoExporter,
+        metrics: ThumbnailerMetrics,
+        clock: MonotonicClock = .system
+    ) {
+        self.source = source
+        self.clock = clock
+        workers = exporter.workers
+        let files = VideoExportFiles(exporter: exporter)
+        self.files = files
+        queue = CoalescingWorkQueue(limit: Self.limit, width: 1, group: { $0 }) { plans in
+            var outcomes: [Result<ExportedVideo, RPCError>] = []
+            for plan in plans { outcomes.append(await files.make(plan)) }
+            return outcomes
+        }
+        (starts, starting) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(Self.limit))
+        metrics.all.section("exports") { [self] in
+            var metrics = files.metrics
+            metrics["open"] = JSON(state.withLock { $0.exports.count })
+            return metrics
+        }
+    }
+
+    // MARK: Requests
+
+    func begin(_ request: ExportVideo, owner: String) async throws(RPCError) -> VideoExportStatus {
+        let answer = try await source.assets([request.asset], atLeast: request.atLeast)
+        let asset = try ImageRequestService.asset(request.asset, of: answer)
+        let film = try VideoService.resource(of: asset, version: request.version)
+        if let entry = answer.quarantined.first(where: { $0.digest == film.digest }) {
+            throw entry.rpcError(of: asset.filename ?? asset.id.text)
+        }
+        let plan = VideoExportPlan(video: film, preset: request.preset)
+        var random = SystemRandomNumberGenerator()
+        let name = "e" + random.nextHexadecimal(byteCount: 8)
+        let now = clock.nowMicroseconds()
+        let held = files.file(plan)
+        let isAdded = state.withLock { state in
+            guard state.exports.count < Self.limit else { return false }
+            var export = Export(plan: plan, asset: asset.id)
+            export.outcome = held.map { .success($0) }
+            if held != nil { export.ended.signal() }
+            state.exports[name] = export
+            state.leases.insert(name, owner: owner, now: now)
+            return true
+        }
+        guard isAdded else {
+            throw ErrorCode.busy.error(
+                "\(Self.limit) exports are open; cancel one with \(CancelVideoExport.method), or try again later",
+                ["limit": JSON(Self.limit)]
+            )
+        }
+        if held == nil { starting.yield(name) }
+        return try status(name, owner)
+    }
+
+    /// Returns the state of an export, at once or when it ends.
+    func wait(_ request: WaitForVideoExport, owner: String) async throws(RPCError) -> VideoExportStatus {
+        let now = try status(request.export, owner)
+        guard request.wait > 0, !now.state.isFinal,
+            let ended = state.withLock({ $0.exports[request.export]?.ended })
+        else { return now }
+        await TaskDelay.withTimeout(.milliseconds(request.wait)) { await ended.waitUnlessCancelled() }
+        return try status(request.export, owner)
+    }
+
+    func cancel(_ request: CancelVideoExport, owner: String) throws(RPCError) {
+        let export = state.withLock { state -> Export? in
+            guard state.leases.isOwned(request.export, by: owner) else { return nil }
+            state.leases.remove(request.export)
+            return state.exports.removeValue(forKey: request.export)
+        }
+        guard let export else { throw Self.expired(request.export) }
+        export.cancellation.cancel()
+        export.ended.signal()
+    }
+
+    /// Returns the finished file of an asset's export; nil if the stream has another name.
+    func file(_ stream: String, of asset: ObjectID, owner: String) throws(RPCError) -> ExportedVideo? {
+        guard stream.hasPrefix("e"), stream.utf8.count < 20 else { return nil }
+        let export = try renewed(stream, owner)
+        guard export.asset == asset, case .success(let file)? = export.outcome else { return nil }
+        return file
+    }
+
+    private func renewed(_ name: String, _ owner: String) throws(RPCError) -> Export {
+        let now = clock.nowMicroseconds()
+        let export = state.withLock { state in
+            state.leases.renew(name, owner: owner, now: now) ? state.exports[name] : nil
+        }
+        guard let export else { throw Self.expired(name) }
+        return export
+    }
+
+    private func status(_ name: String, _ owner: String) throws(RPCError) -> VideoExportStatus {
+        let export = try renewed(name, owner)
+        let done = files.progress(export.plan)
+        var status = VideoExportStatus(
+            export: name,
+            asset: export.asset,
+            state: done == nil ? .waiting : .running,
+            preset: export.plan.preset
+        )
+        status.duration = export.plan.video.duration ?? 0
+        status.done = min(done ?? 0, status.duration)
+        switch export.outcome {
+        case .success(let file):
+            status.state = .done
+            status.done = status.duration
+            status.stream = name
+            status.size = file.size
+            status.mimeType = "video/mp4"
+            (status.pixelWidth, status.pixelHeight) = (file.pixelWidth, file.pixelHeight)
+        case .failure(let error):
+            status.state = error.errorCode == .userCancelled ? .cancelled : .failed
+            status.error = ["name": .string(error.name), "message": .string(error.message)]
+        case nil: break
+        }
+        return status
+    }
+
+    private static func expired(_ name: String) -> RPCError {
+        ErrorCode.handleExpired.error(
+            "there is no export \(name.prefix(20)), or nobody asked for it for \(ExportVideo.leaseSeconds) s; begin again",
+            ["export": .string(String(name.prefix(64)))]
+        )
+    }
+
+    // MARK: Work
+
+    /// Encodes what is asked for until the task is cancelled.
+    func run() async {
+        await withDiscardingTaskGroup { group in
+            group.addTask { await self.queue.run() }
+            group.addTask {
+                for await _ in TaskDelay.ticks(every: Self.sweep) { self.removeExpired() }
+            }
+            var isStarted = false
+            for await name in starts {
+                if !isStarted {
+                    // Most services never export, so the worker is started by the first export.
+                    try? await workers.start()
+                    isStarted = true
+                }
+                group.addTask { await self.follow(name) }
+            }
+            group.cancelAll()
+        }
+        await workers.stop()
+    }
+
+    private func follow(_ name: String) async {
+        guard let export = state.withLock({ $0.exports[name] }) else { return }
+        let queue = queue
+        let outcome = await export.cancellation.run { () -> Result<ExportedVideo, RPCError> in
+            do throws(RPCError) { return .success(try await queue.value(export.plan)) } catch { return .failure(error) }
+        }
+        state.withLock { $0.exports[name]?.outcome = outcome }
+        export.ended.signal()
+    }
+
+    private func removeExpired() {
+        let now = clock.nowMicroseconds()
+        let gone = state.withLock { state in
+            state.leases.expired(now: now).compactMap { name in
+                state.leases.remove(name)
+                return state.exports.removeValue(forKey: name)
+            }
+        }
+        for export in gone {
+            export.cancellation.cancel()
+            export.ended.signal()
+        }
+    }
+}

@@ -1,0 +1,514 @@
+/* Making a new film of an open one: its tracks are copied, or decoded, filtered and encoded. */
+#include "VideoFile.h"
+
+#include <libavfilter/avfilter.h>
+#include <libavfilter/buffersink.h>
+#include <libavfilter/buffersrc.h>
+#include <libavutil/channel_layout.h>
+#include <libavutil/opt.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Broken packets and frames are left out, up to this many. */
+#define MOST_ERRORS 1000
+#define OUTPUT_BUFFER (256 << 10)
+
+typedef struct {
+    AVStream *source, *target;
+    AVCodecContext *decoder, *encoder;
+    AVFilterGraph *graph;
+    AVFilterContext *in, *lut, *out;
+    int is_over; /* true once everything of the wanted part was seen */
+    int64_t shown; /* frames or packets that were written */
+} track;
+
+typedef struct {
+    safelight_video *video;
+    const safelight_video_export_options *options;
+    AVFormatContext *output;
+    track picture, sound;
+    AVPacket *packet;
+    AVFrame *frame;
+    int64_t position, end; /* of the output, in bytes */
+    int errors;
+    safelight_video_status problem; /* of the sink */
+} job;
+
+// MARK: - The output
+
+static int write_bytes(void *opaque, uint8_t *bytes, int count) {
+    job *job = opaque;
+    if (job->problem) return AVERROR_EXIT;
+    if (job->position + count > job->options->most_bytes) {
+        job->problem = SAFELIGHT_VIDEO_TOO_LARGE;
+        return AVERROR_EXIT;
+    }
+    if (job->options->write(job->options->sink, job->position, bytes, (size_t)count) != 0) {
+        job->problem = SAFELIGHT_VIDEO_STOPPED;
+        return AVERROR_EXIT;
+    }
+    job->position += count;
+    if (job->position > job->end) job->end = job->position;
+    return count;
+}
+
+static int64_t seek_output(void *opaque, int64_t offset, int whence) {
+    job *job = opaque;
+    switch (whence & ~AVSEEK_FORCE) {
+    case AVSEEK_SIZE: return job->end;
+    case SEEK_SET: break;
+    case SEEK_CUR: offset += job->position; break;
+    case SEEK_END: offset += job->end; break;
+    default: return AVERROR(EINVAL);
+    }
+    if (offset < 0 || offset > job->end) return AVERROR(EINVAL);
+    return job->position = offset;
+}
+
+static safelight_video_status open_output(job *job) {
+    if (avformat_alloc_output_context2(&job->output, NULL, job->options->is_quicktime ? "mov" : "mp4", NULL) < 0)
+        return SAFELIGHT_VIDEO_NO_MEMORY;
+    uint8_t *buffer = av_malloc(OUTPUT_BUFFER);
+    job->output->pb = buffer ? avio_alloc_context(buffer, OUTPUT_BUFFER, 1, job, NULL, write_bytes, seek_output) : NULL;
+    if (!job->output->pb) {
+        av_free(buffer);
+        return SAFELIGHT_VIDEO_NO_MEMORY;
+    }
+    job->output->flags |= AVFMT_FLAG_CUSTOM_IO;
+    return SAFELIGHT_VIDEO_OK;
+}
+
+/* What describes the container, not the film. */
+static int is_of_container(const char *key) {
+    static const char *const names[] = {"major_brand", "minor_version", "compatible_brands", "encoder",
+                                        "com.android.version", "rotate", "handler_name", "vendor_id"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        if (!strcasecmp(key, names[i])) return 1;
+    }
+    return 0;
+}
+
+#define MOST_TAGS 256
+#define LONGEST_TAG 4096
+
+static void copy_tags(job *job) {
+    const AVDictionaryEntry *entry = NULL;
+    const AVDictionary *tags = job->video->context->metadata;
+    for (int i = 0; i < MOST_TAGS && (entry = av_dict_get(tags, "", entry, AV_DICT_IGNORE_SUFFIX)); i++) {
+        if (is_of_container(entry->key) || strnlen(entry->value, LONGEST_TAG + 1) > LONGEST_TAG) continue;
+        av_dict_set(&job->output->metadata, entry->key, entry->value, 0);
+    }
+}
+
+// MARK: - Decoders, filters and encoders
+
+static safelight_video_status open_decoder(job *job, track *track) {
+    const AVCodec *codec = safelight_video_decoder_for(track->source->codecpar->codec_id);
+    if (!codec) return SAFELIGHT_VIDEO_CODEC;
+    if (!(track->decoder = avcodec_alloc_context3(codec))) return SAFELIGHT_VIDEO_NO_MEMORY;
+    if (avcodec_parameters_to_context(track->decoder, track->source->codecpar) < 0) return SAFELIGHT_VIDEO_UNREADABLE;
+    track->decoder->pkt_timebase = track->source->time_base;
+    track->decoder->thread_count = job->options->threads;
+    track->decoder->max_pixels = job->video->limits.pixels;
+    return avcodec_open2(track->decoder, codec, NULL) < 0 ? SAFELIGHT_VIDEO_UNREADABLE : SAFELIGHT_VIDEO_OK;
+}
+
+static AVFilterContext *source_filter(track *track, const char *name, const AVFrame *frame, AVRational base) {
+    AVBufferSrcParameters *parameters = av_buffersrc_parameters_alloc();
+    int is_sound = track->source->codecpar->codec_type == AVMEDIA_TYPE_AUDIO;
+    AVFilterContext *filter =
+        avfilter_graph_alloc_filter(track->graph, avfilter_get_by_name(is_sound ? "abuffer" : "buffer"), name);
+    if (!parameters || !filter) {
+        av_free(parameters);
+        return NULL;
+    }
+    parameters->format = frame->format;
+    parameters->time_base = base;
+    if (is_sound) {
+        parameters->sample_rate = frame->sample_rate;
+        av_channel_layout_copy(&parameters->ch_layout, &frame->ch_layout);
+    } else {
+        parameters->width = frame->width;
+        parameters->height = frame->height;
+        parameters->sample_aspect_ratio = frame->sample_aspect_ratio;
+        parameters->frame_rate = track->source->avg_frame_rate;
+    }
+    int failed = av_buffersrc_parameters_set(filter, parameters) < 0 || avfilter_init_str(filter, NULL) < 0;
+    av_channel_layout_uninit(&parameters->ch_layout);
+    av_free(parameters);
+    return failed ? NULL : filter;
+}
+
+static AVFilterInOut *end_of(const char *name, AVFilterContext *filter, AVFilterInOut *next) {
+    AVFilterInOut *end = avfilter_inout_alloc();
+    if (!end) return next;
+    end->name = av_strdup(name);
+    end->filter_ctx = filter;
+    end->next = next;
+    return end;
+}
+
+/* The table of colours as a picture: one row of its cube's entries after the other (a Hald image). */
+static int send_table(job *job, track *track) {
+    AVFrame *table = av_frame_alloc();
+    if (!table) return -1;
+    int side = job->options->table_side;
+    table->format = AV_PIX_FMT_RGB48LE;
+    table->width = table->height = side;
+    table->sample_aspect_ratio = (AVRational){1, 1};
+    table->pts = 0;
+    int failed = av_frame_get_buffer(table, 0) < 0;
+    if (!failed && !track->lut) {
+        track->lut = source_filter(track, "table", table, (AVRational){1, 1000000});
+        av_frame_free(&table);
+        return track->lut ? 0 : -1;
+    }
+    for (int y = 0; !failed && y < side; y++) {
+        memcpy(table->data[0] + (ptrdiff_t)y * table->linesize[0], job->options->table + (size_t)y * (size_t)side * 3,
+               (size_t)side * 6);
+    }
+    failed = failed || av_buffersrc_add_frame(track->lut, table) < 0 || av_buffersrc_close(track->lut, 0, 0) < 0;
+    av_frame_free(&table);
+    return failed ? -1 : 0;
+}
+
+/* Makes the filters when the first frame tells its format, because containers may be wrong about it. */
+static safelight_video_status open_filters(job *job, track *track, const AVFrame *frame, const char *text) {
+    int is_sound = track->source->codecpar->codec_type == AVMEDIA_TYPE_AUDIO;
+    avfilter_graph_free(&track->graph);
+    track->lut = NULL;
+    if (!(track->graph = avfilter_graph_alloc())) return SAFELIGHT_VIDEO_NO_MEMORY;
+    track->graph->nb_threads = job->options->threads;
+    track->in = source_filter(track, "in", frame, track->source->time_base);
+    const AVFilter *end = avfilter_get_by_name(is_sound ? "abuffersink" : "buffersink");
+    int failed = !track->in || avfilter_graph_create_filter(&track->out, end, "out", NULL, NULL, track->graph) < 0;
+    if (failed) return SAFELIGHT_VIDEO_NO_MEMORY;
+    int has_table = !is_sound && job->options->table;
+    if (has_table && send_table(job, track) != 0) return SAFELIGHT_VIDEO_NO_MEMORY;
+    AVFilterInOut *inputs = end_of("out", track->out, NULL);
+    AVFilterInOut *outputs = end_of("in", track->in, has_table ? end_of("table", track->lut, NULL) : NULL);
+    failed = avfilter_graph_parse_ptr(track->graph, text, &inputs, &outputs, NULL) < 0 ||
+             avfilter_graph_config(track->graph, NULL) < 0;
+    avfilter_inout_free(&inputs);
+    avfilter_inout_free(&outputs);
+    if (!failed && has_table) failed = send_table(job, track) != 0;
+    return failed ? SAFELIGHT_VIDEO_CODEC : SAFELIGHT_VIDEO_OK;
+}
+
+static void set_colours(job *job, AVCodecContext *encoder) {
+    const safelight_video_export_options *options = job->options;
+    int value;
+    if ((value = av_color_space_from_name(options->matrix)) >= 0) encoder->colorspace = value;
+    if ((value = av_color_primaries_from_name(options->primaries)) >= 0) encoder->color_primaries = value;
+    if ((value = av_color_transfer_from_name(options->transfer)) >= 0) encoder->color_trc = value;
+    encoder->color_range = AVCOL_RANGE_MPEG;
+}
+
+static safelight_video_status open_encoder(job *job, track *track) {
+    const safelight_video_export_options *options = job->options;
+    int is_sound = track->source->codecpar->codec_type == AVMEDIA_TYPE_AUDIO;
+    const AVCodec *codec = avcodec_find_encoder_by_name(is_sound ? "aac" : options->is_hevc ? "libx265" : "libx264");
+    if (!codec) return SAFELIGHT_VIDEO_NO_ENCODER;
+    AVCodecContext *encoder = track->encoder = avcodec_alloc_context3(codec);
+    if (!encoder) return SAFELIGHT_VIDEO_NO_MEMORY;
+    AVDictionary *settings = NULL;
+    encoder->time_base = av_buffersink_get_time_base(track->out);
+    if (is_sound) {
+        encoder->sample_fmt = av_buffersink_get_format(track->out);
+        encoder->sample_rate = av_buffersink_get_sample_rate(track->out);
+        av_buffersink_get_ch_layout(track->out, &encoder->ch_layout);
+        encoder->bit_rate = 96000 * (encoder->ch_layout.nb_channels < 2 ? 1 : encoder->ch_layout.nb_channels);
+        encoder->time_base = (AVRational){1, encoder->sample_rate};
+    } else {
+        encoder->width = av_buffersink_get_w(track->out);
+        encoder->height = av_buffersink_get_h(track->out);
+        encoder->pix_fmt = av_buffersink_get_format(track->out);
+        encoder->sample_aspect_ratio = (AVRational){1, 1};
+        encoder->framerate = av_buffersink_get_frame_rate(track->out);
+        encoder->thread_count = options->threads;
+        set_colours(job, encoder);
+        av_dict_set(&settings, "preset", options->speed, 0);
+        av_dict_set_int(&settings, "crf", options->quality, 0);
+        if (options->is_hevc) {
+            encoder->codec_tag = MKTAG('h', 'v', 'c', '1');
+            av_dict_set(&settings, "x265-params", "log-level=none", 0);
+        }
+    }
+    if (job->output->oformat->flags & AVFMT_GLOBALHEADER) encoder->flags |= AV_CODEC_FLAG_GLOBAL_HEADER;
+    int failed = avcodec_open2(encoder, codec, &settings) < 0;
+    av_dict_free(&settings);
+    if (failed) return SAFELIGHT_VIDEO_NO_ENCODER;
+    if (is_sound && !(codec->capabilities & AV_CODEC_CAP_VARIABLE_FRAME_SIZE))
+        av_buffersink_set_frame_size(track->out, (unsigned)encoder->frame_size);
+    return SAFELIGHT_VIDEO_OK;
+}
+
+/* Decodes until a frame tells what the track really is, and opens filters and encoder with it. The file is read from
+   its beginning afterwards. */
+static safelight_video_status prepare(job *job, track *track, const char *filters) {
+    AVFormatContext *input = job->video->context;
+    safelight_video_status status = open_decoder(job, track);
+    int result = AVERROR(EAGAIN);
+    for (int packets = 0; !status && result == AVERROR(EAGAIN) && packets < 10000; packets++) {
+        result = av_read_frame(input, job->packet);
+        if (result == AVERROR_EOF) avcodec_send_packet(track->decoder, NULL);
+        if (result >= 0 && job->packet->stream_index == track->source->index)
+            avcodec_send_packet(track->decoder, job->packet);
+        if (result >= 0) av_packet_unref(job->packet);
+        if (result < 0 && result != AVERROR_EOF) break;
+        result = avcodec_receive_frame(track->decoder, job->frame);
+        if (result < 0 && result != AVERROR(EAGAIN) && result != AVERROR_EOF) result = AVERROR(EAGAIN);
+    }
+    if (job->video->exhausted) return SAFELIGHT_VIDEO_TOO_MUCH_WORK;
+    if (!status && result < 0) status = SAFELIGHT_VIDEO_NO_FRAME;
+    if (!status) status = open_filters(job, track, job->frame, filters);
+    av_frame_unref(job->frame);
+    if (!status) status = open_encoder(job, track);
+    avcodec_flush_buffers(track->decoder);
+    /* Streams for broadcasting have no index: their times alone would lead behind the first key frame. */
+    int is_moved = input->iformat->flags & AVFMT_TS_DISCONT && av_seek_frame(input, -1, 0, AVSEEK_FLAG_BYTE) >= 0;
+    if (!is_moved && avformat_seek_file(input, -1, INT64_MIN, job->video->start, job->video->start, 0) < 0 && !status)
+        status = SAFELIGHT_VIDEO_UNREADABLE;
+    return status;
+}
+
+static int can_copy(job *job, const AVStream *stream) {
+    return avformat_query_codec(job->output->oformat, stream->codecpar->codec_id, FF_COMPLIANCE_NORMAL) == 1;
+}
+
+static safelight_video_status add_track(job *job, track *track, int copies, const char *filters) {
+    track->source->discard = AVDISCARD_DEFAULT;
+    safelight_video_status status = copies ? SAFELIGHT_VIDEO_OK : prepare(job, track, filters);
+    if (status) return status;
+    if (!(track->target = avformat_new_stream(job->output, NULL))) return SAFELIGHT_VIDEO_NO_MEMORY;
+    if (copies) {
+        if (avcodec_parameters_copy(track->target->codecpar, track->source->codecpar) < 0) return SAFELIGHT_VIDEO_NO_MEMORY;
+        int is_hevc = track->source->codecpar->codec_id == AV_CODEC_ID_HEVC;
+        track->target->codecpar->codec_tag = is_hevc ? MKTAG('h', 'v', 'c', '1') : 0;
+        track->target->time_base = track->source->time_base;
+        track->target->sample_aspect_ratio = track->source->sample_aspect_ratio;
+        track->target->avg_frame_rate = track->source->avg_frame_rate;
+        size_t size = 0;
+        const uint8_t *matrix = av_stream_get_side_data(track->source, AV_PKT_DATA_DISPLAYMATRIX, &size);
+        uint8_t *copy = matrix ? av_stream_new_side_data(track->target, AV_PKT_DATA_DISPLAYMATRIX, size) : NULL;
+        if (copy) memcpy(copy, matrix, size);
+    } else {
+        if (avcodec_parameters_from_context(track->target->codecpar, track->encoder) < 0) return SAFELIGHT_VIDEO_NO_MEMORY;
+        track->target->time_base = track->encoder->time_base;
+        track->target->avg_frame_rate = track->encoder->framerate;
+    }
+    const AVDictionaryEntry *language = av_dict_get(track->source->metadata, "language", NULL, 0);
+    if (language) av_dict_set(&track->target->metadata, "language", language->value, 0);
+    return SAFELIGHT_VIDEO_OK;
+}
+
+// MARK: - The work
+
+static safelight_video_status failure(job *job, safelight_video_status status) {
+    if (job->problem) return job->problem;
+    return job->video->exhausted ? SAFELIGHT_VIDEO_TOO_MUCH_WORK : status;
+}
+
+/* The part of the film that is wanted, in the units of a track. */
+static int64_t limit(const job *job, const track *track, int64_t time) {
+    return av_rescale_q(time + job->video->start, AV_TIME_BASE_Q, track->source->time_base);
+}
+
+static safelight_video_status write_packets(job *job, track *track) {
+    for (;;) {
+        int result = avcodec_receive_packet(track->encoder, job->packet);
+        if (result == AVERROR(EAGAIN) || result == AVERROR_EOF) return SAFELIGHT_VIDEO_OK;
+        if (result < 0) return failure(job, SAFELIGHT_VIDEO_NO_ENCODER);
+        job->packet->stream_index = track->target->index;
+        av_packet_rescale_ts(job->packet, track->encoder->time_base, track->target->time_base);
+        track->shown++;
+        if (av_interleaved_write_frame(job->output, job->packet) < 0) return failure(job, SAFELIGHT_VIDEO_NO_ENCODER);
+    }
+}
+
+/* Encodes what the filters have ready; with is_end also what the encoder still holds. */
+static safelight_video_status encode(job *job, track *track, int is_end) {
+    safelight_video_status status = SAFELIGHT_VIDEO_OK;
+    while (!status) {
+        int result = av_buffersink_get_frame(track->out, job->frame);
+        if (result < 0) break;
+        job->frame->pict_type = AV_PICTURE_TYPE_NONE;
+        if (track == &job->sound)
+            job->frame->pts = av_rescale_q(job->frame->pts, av_buffersink_get_time_base(track->out), track->encoder->time_base);
+        result = avcodec_send_frame(track->encoder, job->frame);
+        av_frame_unref(job->frame);
+        status = result < 0 ? failure(job, SAFELIGHT_VIDEO_NO_ENCODER) : write_packets(job, track);
+    }
+    if (!status && is_end && avcodec_send_frame(track->encoder, NULL) >= 0) status = write_packets(job, track);
+    return status;
+}
+
+/* Gives a decoded frame to the filters if it is in the wanted part, with times that begin with that part. */
+static safelight_video_status filter(job *job, track *track) {
+    const safelight_video_export_options *options = job->options;
+    AVFrame *frame = job->frame;
+    int64_t stamp = frame->best_effort_timestamp;
+    if (stamp == AV_NOPTS_VALUE) return SAFELIGHT_VIDEO_OK;
+    if (options->end >= 0 && stamp >= limit(job, track, options->end)) {
+        track->is_over = 1;
+        return SAFELIGHT_VIDEO_OK;
+    }
+    int64_t first = limit(job, track, options->start);
+    if (options->start > 0 && stamp < first) {
+        AVRational sample = {1, track == &job->sound ? frame->sample_rate : 1};
+        int64_t length = track == &job->sound ? av_rescale_q(frame->nb_samples, sample, track->source->time_base) : 1;
+        if (stamp + length <= first) return SAFELIGHT_VIDEO_OK;
+    }
+    frame->pts = stamp - first;
+    int result = av_buffersrc_add_frame(track->in, frame);
+    if (result < 0 && ++job->errors > MOST_ERRORS) return SAFELIGHT_VIDEO_UNREADABLE;
+    return encode(job, track, 0);
+}
+
+static safelight_video_status decode(job *job, track *track, const AVPacket *packet) {
+    int result = avcodec_send_packet(track->decoder, packet);
+    if (result < 0 && result != AVERROR_EOF && ++job->errors > MOST_ERRORS) return SAFELIGHT_VIDEO_UNREADABLE;
+    safelight_video_status status = SAFELIGHT_VIDEO_OK;
+    while (!status) {
+        result = avcodec_receive_frame(track->decoder, job->frame);
+        if (result == AVERROR(EAGAIN) || result == AVERROR_EOF) break;
+        if (result < 0) {
+            if (++job->errors > MOST_ERRORS) return SAFELIGHT_VIDEO_UNREADABLE;
+            break;
+        }
+        status = filter(job, track);
+        av_frame_unref(job->frame);
+    }
+    return status;
+}
+
+static safelight_video_status copy(job *job, track *track) {
+    AVPacket *packet = job->packet;
+    int64_t shift = av_rescale_q(job->video->start, AV_TIME_BASE_Q, track->source->time_base);
+    if (packet->pts != AV_NOPTS_VALUE) packet->pts -= shift;
+    if (packet->dts != AV_NOPTS_VALUE) packet->dts -= shift;
+    packet->stream_index = track->target->index;
+    packet->pos = -1;
+    av_packet_rescale_ts(packet, track->source->time_base, track->target->time_base);
+    track->shown++;
+    if (av_interleaved_write_frame(job->output, packet) < 0 && ++job->errors > MOST_ERRORS)
+        return failure(job, SAFELIGHT_VIDEO_UNREADABLE);
+    return job->problem;
+}
+
+static safelight_video_status run(job *job) {
+    AVFormatContext *input = job->video->context;
+    safelight_video_status status = SAFELIGHT_VIDEO_OK;
+    int64_t told = -1;
+    while (!status && !(job->picture.is_over && (!job->sound.target || job->sound.is_over))) {
+        int result = av_read_frame(input, job->packet);
+        if (job->video->exhausted) return SAFELIGHT_VIDEO_TOO_MUCH_WORK;
+        if (result == AVERROR_EOF || avio_feof(job->video->io)) {
+            if (result < 0) break;
+        } else if (result < 0) {
+            if (++job->errors > MOST_ERRORS) return SAFELIGHT_VIDEO_UNREADABLE;
+            continue;
+        }
+        track *track = job->packet->stream_index == job->picture.source->index                      ? &job->picture
+                       : job->sound.target && job->packet->stream_index == job->sound.source->index ? &job->sound
+                                                                                                     : NULL;
+        if (track && !track->is_over) {
+            int64_t stamp = job->packet->dts != AV_NOPTS_VALUE ? job->packet->dts : job->packet->pts;
+            if (track == &job->picture && stamp != AV_NOPTS_VALUE) {
+                int64_t time = av_rescale_q(stamp, track->source->time_base, AV_TIME_BASE_Q);
+                time -= job->video->start + job->options->start;
+                if (time >= told + 100000) {
+                    told = time;
+                    if (job->options->progress(job->options->sink, time) != 0) status = SAFELIGHT_VIDEO_STOPPED;
+                }
+            }
+            if (!status) status = track->encoder ? decode(job, track, job->packet) : copy(job, track);
+        }
+        av_packet_unref(job->packet);
+    }
+    track *tracks[] = {&job->picture, &job->sound};
+    for (int i = 0; i < 2 && !status; i++) {
+        if (!tracks[i]->target || !tracks[i]->encoder) continue;
+        tracks[i]->is_over = 0;
+        status = decode(job, tracks[i], NULL);
+        if (!status && av_buffersrc_add_frame(tracks[i]->in, NULL) >= 0) status = encode(job, tracks[i], 1);
+    }
+    return status;
+}
+
+static const AVStream *best_sound(const AVFormatContext *context) {
+    int index = av_find_best_stream((AVFormatContext *)context, AVMEDIA_TYPE_AUDIO, -1, -1, NULL, 0);
+    return index < 0 ? NULL : context->streams[index];
+}
+
+/* What the encoder of AAC takes. */
+static const char encodable[] =
+    "aformat=sample_fmts=fltp:sample_rates=48000|44100|32000|24000|22050|16000:channel_layouts=stereo|mono|5.1";
+
+static safelight_video_status begin(job *job) {
+    const safelight_video_export_options *options = job->options;
+    AVFormatContext *input = job->video->context;
+    safelight_video_status status = open_output(job);
+    if (status) return status;
+    job->packet = av_packet_alloc();
+    job->frame = av_frame_alloc();
+    if (!job->packet || !job->frame) return SAFELIGHT_VIDEO_NO_MEMORY;
+    copy_tags(job);
+    job->picture.source = input->streams[job->video->info.track];
+    if (!options->filters && !can_copy(job, job->picture.source)) return SAFELIGHT_VIDEO_CODEC;
+    status = add_track(job, &job->picture, !options->filters, options->filters);
+    AVStream *sound = options->is_silent ? NULL : (AVStream *)best_sound(input);
+    if (!status && sound) {
+        job->sound.source = sound;
+        int copies = !options->sound_filters && can_copy(job, sound);
+        int is_known = copies || safelight_video_decoder_for(sound->codecpar->codec_id);
+        safelight_video_status heard =
+            is_known ? add_track(job, &job->sound, copies, options->sound_filters ? options->sound_filters : encodable)
+                     : SAFELIGHT_VIDEO_CODEC;
+        /* A film whose sound cannot be decoded is better than none. */
+        if (heard) {
+            sound->discard = AVDISCARD_ALL;
+            if (job->video->exhausted) return SAFELIGHT_VIDEO_TOO_MUCH_WORK;
+        }
+    }
+    if (status) return status;
+    AVDictionary *settings = NULL;
+    av_dict_set(&settings, "movflags", "use_metadata_tags", 0);
+    int result = avformat_write_header(job->output, &settings);
+    av_dict_free(&settings);
+    return result < 0 ? failure(job, SAFELIGHT_VIDEO_CODEC) : SAFELIGHT_VIDEO_OK;
+}
+
+static void close_track(track *track) {
+    avcodec_free_context(&track->decoder);
+    avcodec_free_context(&track->encoder);
+    avfilter_graph_free(&track->graph);
+}
+
+safelight_video_status safelight_video_export(safelight_video *video, const safelight_video_export_options *options,
+                                              int64_t *bytes) {
+    job job = {.video = video, .options = options};
+    if (options->filters && video->info.dolby_vision == 5) return SAFELIGHT_VIDEO_CODEC;
+    video->deadline = fmin(safelight_video_now() + options->seconds, video->opened + options->seconds);
+    safelight_video_status status = begin(&job);
+    int is_begun = !status;
+    if (!status) status = run(&job);
+    if (!status && job.picture.shown == 0) status = SAFELIGHT_VIDEO_NO_FRAME;
+    if (is_begun) {
+        int result = av_write_trailer(job.output);
+        if (job.output->pb) avio_flush(job.output->pb);
+        if (!status && (result < 0 || job.problem)) status = failure(&job, SAFELIGHT_VIDEO_NO_ENCODER);
+    }
+    *bytes = job.end;
+    close_track(&job.picture);
+    close_track(&job.sound);
+    av_packet_free(&job.packet);
+    av_frame_free(&job.frame);
+    if (job.output) {
+        if (job.output->pb) av_freep(&job.output->pb->buffer);
+        avio_context_free(&job.output->pb);
+        avformat_free_context(job.output);
+    }
+    return status;
+}

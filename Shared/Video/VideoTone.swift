@@ -1,0 +1,55 @@
+import CVideo
+
+/// The colours of an exported video: those of its source, or high dynamic range mapped to BT.709.
+struct VideoTone {
+    /// FFmpeg's names of the output.
+    let matrix: String
+    let primaries: String
+    let transfer: String
+    /// The pixel format of the output.
+    let format: String
+    /// The matrix of the source for the filter that scales.
+    let sourceMatrix: String
+    /// 1 for PQ and 2 for HLG if the colours are mapped, else 0.
+    private let mapped: Int32
+
+    init(_ info: VideoInfo, isHEVC: Bool) {
+        let known = ["bt709", "smpte170m", "bt470bg", "bt2020nc", "bt2020c", "smpte240m", "fcc"]
+        // Without a word of it, as in frames.
+        let guess = min(info.pixelWidth, info.pixelHeight) >= 720 ? "bt709" : "smpte170m"
+        let source = known.contains(info.matrix) ? info.matrix : info.isHDR ? "bt2020nc" : guess
+        sourceMatrix = source.hasPrefix("bt2020") ? "bt2020" : source
+        if info.isHDR, !isHEVC {
+            (matrix, primaries, transfer, format) = ("bt709", "bt709", "bt709", "yuv420p")
+            mapped = info.transfer == "smpte2084" ? 1 : 2
+        } else {
+            (matrix, primaries, transfer) = (source, info.primaries, info.transfer)
+            format = info.isHDR ? "yuv420p10le" : "yuv420p"
+            mapped = 0
+        }
+    }
+
+    var isMapped: Bool { mapped > 0 }
+
+    /// The root of the number of points on an axis of the table.
+    private static let level = 8
+
+    /// Calls a function with the table of the mapping as a Hald image, or with nil.
+    func withTable<Result>(peak: Double, _ body: (UnsafePointer<UInt16>?, _ side: Int32) -> Result) -> Result {
+        guard isMapped else { return body(nil, 0) }
+        let points = Self.level * Self.level
+        let side = points * Self.level
+        var source: [UInt16] = []
+        source.reserveCapacity(3 * side * side)
+        func value(_ index: Int) -> UInt16 { UInt16(65_535 * index / (points - 1)) }
+        for blue in 0..<points {
+            for green in 0..<points {
+                for red in 0..<points { source += [value(red), value(green), value(blue)] }
+            }
+        }
+        // Converting from YUV, libswscale makes 255 of 8 bits 65280.
+        var small = [UInt8](repeating: 0, count: source.count)
+        safelight_video_to_srgb(source, &small, side * side, mapped, 1, 65_280, peak)
+        return body(small.map { UInt16($0) * 257 }, Int32(side))
+    }
+}

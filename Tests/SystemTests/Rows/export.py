@@ -1,0 +1,153 @@
+"""Exports of videos (S-60)."""
+
+import json
+import os
+import subprocess
+import time
+
+from rows import Client, asset, call, equal, new, perform, refusal, run
+
+made = {}
+
+
+def film(name):
+    if name not in made:
+        # By its path, because it may be larger than an attachment.
+        resources = [{"path": f"{os.environ['FILES']}/{name}", "originalFilename": name}]
+        made[name] = perform({"type": "asset.create", "ref": "a", "resources": resources})["placeholders"]["a"]
+    return made[name]
+
+
+def begin(name, preset, client=None):
+    return (client.call if client else call)("thumbnailer", "video.export", asset=film(name), preset=preset)
+
+
+def end(status, client=None):
+    while status["state"] in ("waiting", "running"):
+        status = (client.call if client else call)("thumbnailer", "video.exportStatus", export=status["export"], wait=5000)
+    return status
+
+
+def export(name, preset):
+    """The finished export and its bytes."""
+    status = end(begin(name, preset))
+    equal((status["state"], status.get("error")), ("done", None))
+    data = b""
+    while len(data) < status["size"]:
+        _, (part,) = call("thumbnailer", "video.read", asset=film(name), stream=status["stream"], offset=len(data),
+                          length=min(1_000_000, status["size"] - len(data)))
+        data += part
+    return status, data
+
+
+def probe(data):
+    path = f"{os.environ['FILES']}/probed.mp4"
+    with open(path, "wb") as opened:
+        opened.write(data)
+    words = ["ffprobe", "-v", "error", "-of", "json", "-show_format", "-show_streams", path]
+    return json.loads(subprocess.run(words, capture_output=True, check=True).stdout)
+
+
+def track(said, kind):
+    return next((one for one in said["streams"] if one["codec_type"] == kind), None)
+
+
+def presets_have_their_size():
+    sizes = {
+        "640x480": ("wide.mp4", 640, 360, "h264"), "960x540": ("wide.mp4", 960, 540, "h264"),
+        "1280x720": ("wide.mp4", 1280, 720, "h264"), "1920x1080": ("wide.mp4", 1280, 720, "h264"),
+        "low": ("wide.mp4", 480, 270, "h264"), "medium": ("wide.mp4", 960, 540, "h264"),
+        "highest": ("wide.mp4", 1280, 720, "h264"), "hevc1920x1080": ("upright.mp4", 240, 320, "hevc"),
+        "passthrough": ("film.mkv", 320, 240, "h264"),
+    }
+    for preset, (name, width, height, codec) in sizes.items():
+        status, data = export(name, preset)
+        equal((preset, status["pixelWidth"], status["pixelHeight"]), (preset, width, height))
+        said = probe(data)
+        video = track(said, "video")
+        equal((preset, video["width"], video["height"], video["codec_name"]), (preset, width, height, codec))
+        assert abs(float(said["format"]["duration"]) - asset(film(name))["duration"] / 1e6) < 0.1, said["format"]
+        assert track(said, "audio"), preset
+    status, data = export("upright.mp4", "640x480")
+    video = track(probe(data), "video")
+    # Turned by its pixels, not by a matrix.
+    equal((video["width"], video["height"], video.get("side_data_list")), (240, 320, None))
+    # The index comes first.
+    assert data.index(b"moov") < data.index(b"mdat")
+
+
+def other_containers_are_exported():
+    for name in ("film.avi", "film.mts", "film.webm", "hdr.mp4"):
+        status, data = export(name, "640x480")
+        said = probe(data)
+        video = track(said, "video")
+        equal((name, video["codec_name"], video["pix_fmt"]), (name, "h264", "yuv420p"))
+        assert track(said, "audio")["codec_name"] in ("aac", "ac3", "mp3", "opus"), name
+    equal([track(probe(data), "video").get(key) for key in ("color_space", "color_transfer", "color_primaries")],
+          ["bt709", "bt709", "bt709"])
+
+
+def facts_are_kept():
+    for name in ("apple.mov", "android.mp4"):
+        _, data = export(name, "640x480")
+        with open(f"{os.environ['FILES']}/again-{name}.mp4", "wb") as opened:
+            opened.write(data)
+        before, after = asset(film(name)), asset(film(f"again-{name}.mp4"))
+        keys = ["creationDate", "creationOffset", "location", "cameraMake", "cameraModel"]
+        equal([after.get(key) for key in keys], [before.get(key) for key in keys])
+        assert before.get("location"), before
+
+
+def equal_exports_share_one_file():
+    before = call("thumbnailer", "figures")["exports"]["completed"]
+    other = Client()
+    first, second = begin("long.mp4", "low"), begin("long.mp4", "low", other)
+    assert first["export"] != second["export"]
+    one, two = end(first), end(second, other)
+    equal((one["state"], one["size"]), (two["state"], two["size"]))
+    # A third one is finished at once.
+    third = begin("long.mp4", "low")
+    equal((third["state"], third["size"]), ("done", one["size"]))
+    equal(call("thumbnailer", "figures")["exports"]["completed"], before + 1)
+    other.close()
+
+
+def progress_and_cancellation():
+    status = begin("long.mp4", "highest")
+    assert status["state"] in ("waiting", "running"), status
+    seen = []
+    while status["state"] in ("waiting", "running") and len(set(seen)) < 3:
+        status = call("thumbnailer", "video.exportStatus", export=status["export"], wait=100)
+        seen.append(status["done"])
+    assert status["state"] == "running" and seen == sorted(seen), seen
+    assert 0 < status["done"] <= status["duration"], status
+    # One of two who want it gives up: the other one gets it.
+    other = begin("long.mp4", "highest")
+    call("thumbnailer", "video.cancelExport", export=status["export"])
+    equal(refusal("thumbnailer", "video.exportStatus", export=status["export"]), "handle_expired")
+    equal(call("thumbnailer", "video.exportStatus", export=other["export"])["state"], "running")
+    call("thumbnailer", "video.cancelExport", export=other["export"])
+    # Nobody wants it any more: its worker ends, and the next export begins.
+    start = time.monotonic()
+    equal(end(begin("upright.mp4", "low"))["state"], "done")
+    assert time.monotonic() - start < 30
+
+
+def what_is_refused():
+    equal(refusal("thumbnailer", "video.export", asset=new("photo.jpg"), preset="low"), "missing_resource")
+    equal(refusal("thumbnailer", "video.export", asset=film("wide.mp4"), preset="1x1"), "invalid_params")
+    equal(refusal("thumbnailer", "video.exportStatus", export="e0123456789abcdef"), "handle_expired")
+    status, data = export("upright.mp4", "640x480")
+    equal(refusal("thumbnailer", "video.read", asset=film("wide.mp4"), stream=status["stream"]), "missing_resource")
+    equal(refusal("thumbnailer", "video.read", asset=film("upright.mp4"), stream=status["stream"],
+                  offset=len(data) + 1), "range_error")
+    # Its codec does not fit into an MPEG-4 file.
+    status = end(begin("film.webm", "passthrough"))
+    equal((status["state"], status["error"]["name"]), ("failed", "unsupported_format"))
+    status = end(begin("damaged.mp4", "low"))
+    assert status["state"] in ("done", "failed"), status
+
+
+if __name__ == "__main__":
+    run(presets_have_their_size, other_containers_are_exported, facts_are_kept, equal_exports_share_one_file,
+        progress_and_cancellation, what_is_refused)

@@ -1,0 +1,130 @@
+import Foundation
+import TestSupport
+import Testing
+import Video
+
+/// Films that are encoded anew.
+@Suite(.timeLimit(.minutes(5)))
+struct VideoExportTests {
+    /// Exports into a file beside the film and opens that.
+    private static func export(
+        _ film: FilmFixture,
+        _ settings: VideoExportSettings,
+        progress: @escaping (Int64) -> Bool = { _ in true }
+    ) throws -> (FilmFixture, VideoExportResult) {
+        var bytes: [UInt8] = []
+        let sink = VideoExportSink(
+            write: { part, position in
+                let position = Int(position)
+                if bytes.count < position + part.count {
+                    bytes += [UInt8](repeating: 0, count: position + part.count - bytes.count)
+                }
+                for (index, byte) in part.enumerated() { bytes[position + index] = byte }
+                return true
+            },
+            progress: progress
+        )
+        var limits = VideoLimits()
+        limits.bytes = .max
+        let result = try film.open(limits: limits, isThorough: true) { file in try file.export(settings, to: sink) }
+        #expect(Int64(bytes.count) == result.size)
+        return (try FilmFixture("out.mp4") { try Data(bytes).write(to: URL(fileURLWithPath: $0)) }, result)
+    }
+
+    private static func film(_ name: String = "f.mp4", rotation: Int = 0, _ options: [String] = []) throws
+        -> FilmFixture
+    {
+        try FilmFixture(name) { path in
+            let h264 = ["-c:v", "libx264", "-crf", "10", "-preset", "ultrafast", "-pix_fmt", "yuv420p", "-c:a", "aac"]
+            guard rotation > 0 else { return try TestFilms.make(path, size: "640x480", seconds: 1, h264 + options) }
+            try TestFilms.make(path + ".mp4", size: "640x480", seconds: 1, h264)
+            try TestFilms.ffmpeg(["-i", path + ".mp4", "-c", "copy", "-metadata:s:v:0", "rotate=\(rotation)", path])
+        }
+    }
+
+    @Test(.spec("S-60"), arguments: [0, 90, 180, 270])
+    func `the output is upright and its frames are those of the film`(_ rotation: Int) throws {
+        let film = try Self.film(rotation: rotation)
+        var settings = VideoExportSettings()
+        settings.box = .init(320, 240)
+        settings.quality = 10
+        let (made, result) = try Self.export(film, settings)
+        let isUpright = rotation % 180 == 90
+        #expect((result.pixelWidth, result.pixelHeight) == (isUpright ? (240, 320) : (320, 240)))
+        let info = try made.info()
+        #expect((info.pixelWidth, info.pixelHeight, info.orientation) == (result.pixelWidth, result.pixelHeight, 1))
+        #expect(info.tracks.map(\.codec) == ["h264", "aac"] && abs(info.duration - 1_000_000) < 60_000)
+        // As ffmpeg turns and scales it. Luminance, because colours have half of the pixels, in other places than the
+        // film's own.
+        let scale = "scale=\(result.pixelWidth):\(result.pixelHeight):flags=bicubic+accurate_rnd,format=gray"
+        for time in [0.0, 0.48] {
+            let expected = try TestFilms.frame(of: film.path, at: time, filter: scale)
+            let found = try TestFilms.frame(of: made.path, at: time, filter: "format=gray")
+            let psnr = FilmFixture.psnr(found, expected)
+            #expect(psnr > 40, "\(rotation) degrees at \(time): \(psnr) dB")
+        }
+    }
+
+    /// Returns the luminance of the frame at 0.4 seconds.
+    private static func luminance(of film: FilmFixture) throws -> [UInt8] {
+        let pixels = try film.frame(.at(400_000, tolerance: 0)).pixels
+        return stride(from: 0, to: pixels.count, by: 3).map { at in
+            let (red, green, blue) = (Int(pixels[at]), Int(pixels[at + 1]), Int(pixels[at + 2]))
+            return UInt8((2126 * red + 7152 * green + 722 * blue) / 10_000)
+        }
+    }
+
+    @Test(.spec("S-60")) func `high dynamic range becomes what frames show, or stays as HEVC`() throws {
+        let film = try FilmFixture("hdr.mp4") { path in
+            try TestFilms.make(
+                path,
+                audio: false,
+                [
+                    "-vf", "scale=out_color_matrix=bt2020,format=yuv420p10le", "-c:v", "libx265", "-x265-params",
+                    "log-level=none:crf=10:colorprim=bt2020:transfer=smpte2084:colormatrix=bt2020nc", "-tag:v", "hvc1",
+                ]
+            )
+        }
+        var settings = VideoExportSettings()
+        settings.quality = 8
+        let (mapped, _) = try Self.export(film, settings)
+        let info = try mapped.info()
+        #expect((info.isHDR, info.primaries, info.transfer, info.matrix) == (false, "bt709", "bt709", "bt709"))
+        let psnr = FilmFixture.psnr(try Self.luminance(of: mapped), try Self.luminance(of: film))
+        #expect(psnr > 40, "\(psnr) dB")
+        settings.isHEVC = true
+        let kept = try Self.export(film, settings).0.info()
+        #expect((kept.isHDR, kept.transfer, kept.primaries) == (true, "smpte2084", "bt2020"))
+        #expect(kept.tracks.first?.bitDepth == 10 && kept.tracks.first?.tag == "hvc1")
+    }
+
+    @Test func `the part that is made is reported, and the work stops when it is told to`() throws {
+        let film = try Self.film()
+        var times: [Int64] = []
+        _ = try Self.export(film, VideoExportSettings()) { time in
+            times.append(time)
+            return true
+        }
+        #expect(times.count > 3 && times == times.sorted() && times.allSatisfy { $0 <= 1_000_000 }, "\(times)")
+        #expect(throws: VideoError.stopped) { try Self.export(film, VideoExportSettings()) { _ in false } }
+        var settings = VideoExportSettings()
+        settings.maxBytes = 2000
+        #expect(throws: VideoError.outputTooLarge(limit: 2000)) { try Self.export(film, settings) }
+    }
+
+    @Test func `tracks are copied with their matrix, if the container can hold them`() throws {
+        var settings = VideoExportSettings()
+        settings.isCopied = true
+        let film = try Self.film(rotation: 90)
+        let (made, result) = try Self.export(film, settings)
+        #expect((result.pixelWidth, result.pixelHeight) == (480, 640))
+        let info = try made.info()
+        #expect(info.tracks.map(\.codec) == ["h264", "aac"])
+        let orientation = try film.info().orientation
+        #expect(info.orientation == orientation && orientation >= 5)
+        let webm = try FilmFixture("f.webm") { path in
+            try TestFilms.make(path, ["-c:v", "libvpx", "-b:v", "1M", "-deadline", "realtime", "-c:a", "libopus"])
+        }
+        #expect(throws: VideoError.unsupportedCodec("vp8")) { try Self.export(webm, settings) }
+    }
+}

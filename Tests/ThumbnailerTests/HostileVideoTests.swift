@@ -2,6 +2,7 @@ import Contracts
 import Foundation
 import ImageFormats
 import JSONValue
+import PhotoClient
 import PhotoModel
 import TestSupport
 import Testing
@@ -73,8 +74,11 @@ extension ThumbnailerWorkerTests {
                 let good = try Self.add(films[0], to: fixture)
                 _ = try await fixture.image(ImageRequest(asset: good.id, targetSize: .size(width: 64, height: 64)))
                 var (shown, refused): (Int, [String: Int]) = (0, [:])
-                for file in files {
+                for (index, file) in files.enumerated() {
                     let asset = try Self.add(file, to: fixture)
+                    if index % 10 == 0, let name = try await Self.export(asset, fixture) {
+                        refused[name, default: 0] += 1
+                    }
                     var request = ImageRequest(asset: asset.id, targetSize: .size(width: 64, height: 64))
                     request.isSynchronous = true
                     if file.count % 2 == 0 { request.frameTime = 500_000 }
@@ -133,6 +137,22 @@ extension ThumbnailerWorkerTests {
                     }
                 }
             }
+        }
+
+        /// Exports a video in the smallest size; returns the name of the error if that fails.
+        private static func export(_ asset: Asset, _ fixture: ThumbnailerFixture) async throws -> String? {
+            var status: VideoExportStatus
+            do throws(RPCError) {
+                status = try await fixture.client.ask(ExportVideo(asset: asset.id, preset: .low)).result
+                while !status.state.isFinal {
+                    let wait = WaitForVideoExport(export: status.export, wait: 5000)
+                    status = try await fixture.client.ask(wait).result
+                }
+                _ = try await fixture.client.ask(CancelVideoExport(export: status.export))
+            } catch {
+                return error.name
+            }
+            return status.error?["name"]?.stringValue
         }
 
         private static func add(_ bytes: [UInt8], to fixture: ThumbnailerFixture) throws -> Asset {

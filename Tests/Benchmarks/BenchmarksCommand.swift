@@ -22,6 +22,7 @@ private let groups: [(name: String, measure: @Sendable (BenchmarkContext) async 
     ("thumbnails", ThumbnailBenchmarks.run),
     ("edits", EditBenchmarks.run),
     ("pictures", ImageBenchmarks.run),
+    ("video", VideoBenchmarks.run),
     ("hits", HitBenchmarks.run),
     ("requests", RequestBenchmarks.run),
     ("commits", CommitBenchmarks.run),

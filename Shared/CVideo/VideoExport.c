@@ -277,6 +277,18 @@ static int can_copy(job *job, const AVStream *stream) {
     return avformat_query_codec(job->output->oformat, stream->codecpar->codec_id, FF_COMPLIANCE_NORMAL) == 1;
 }
 
+/* Sound that players of MPEG-4 files usually know. */
+static int is_common(const AVStream *sound) {
+    switch (sound->codecpar->codec_id) {
+    case AV_CODEC_ID_AAC:
+    case AV_CODEC_ID_ALAC:
+    case AV_CODEC_ID_AC3:
+    case AV_CODEC_ID_EAC3:
+    case AV_CODEC_ID_MP3: return 1;
+    default: return 0;
+    }
+}
+
 static safelight_video_status add_track(job *job, track *track, int copies, const char *filters) {
     track->source->discard = AVDISCARD_DEFAULT;
     safelight_video_status status = copies ? SAFELIGHT_VIDEO_OK : prepare(job, track, filters);
@@ -461,7 +473,7 @@ static safelight_video_status begin(job *job) {
     AVStream *sound = options->is_silent ? NULL : (AVStream *)best_sound(input);
     if (!status && sound) {
         job->sound.source = sound;
-        int copies = !options->sound_filters && can_copy(job, sound);
+        int copies = !options->sound_filters && can_copy(job, sound) && (!options->filters || is_common(sound));
         int is_known = copies || safelight_video_decoder_for(sound->codecpar->codec_id);
         safelight_video_status heard =
             is_known ? add_track(job, &job->sound, copies, options->sound_filters ? options->sound_filters : encodable)

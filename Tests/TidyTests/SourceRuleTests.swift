@@ -69,7 +69,7 @@ struct SourceRuleTests {
     }
 
     @Test func `the other services name their refusals in one file each`() throws {
-        for service in ["ChangeBroker", "Editor"] {
+        for service in ["ChangeBroker", "Thumbnailer", "Editor"] {
             let files = tree.files.filter { $0.path.hasPrefix("Services/\(service)/") }
             #expect(!files.isEmpty)
             expectNone(

@@ -26,7 +26,7 @@ struct VideoExporter: Sendable {
         guard pipe(&ends) == 0 else {
             let number = errno
             close(target)
-            throw Self.notWritten(number)
+            throw RPCError.exportNotWritten(errno: number)
         }
         for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
         let receiver = ExportReceiver(pipe: ends[0], file: target, maxBytes: maxBytes, progress: progress)
@@ -47,11 +47,11 @@ struct VideoExporter: Sendable {
         close(ends[1])
         let problem = await receiver.end()
         do throws(RPCError) {
-            if case .notWritten(let number) = problem { throw Self.notWritten(number) }
+            if case .notWritten(let number) = problem { throw RPCError.exportNotWritten(errno: number) }
             let result: WorkerResult
             do throws(WorkerFailure) { result = try outcome.get() } catch { throw error.rpcError }
             guard problem == nil else {
-                throw ErrorCode.internalError.error("a worker sent what is not a part of a file")
+                throw .invalidResult("is not a part of a file")
             }
             return try finished(target, result)
         } catch {
@@ -64,9 +64,9 @@ struct VideoExporter: Sendable {
         guard let size = result.result["size"]?.intValue, (1...maxBytes).contains(size),
             let width = result.result["pixelWidth"]?.intValue, let height = result.result["pixelHeight"]?.intValue,
             (1...65_535).contains(width), (1...65_535).contains(height)
-        else { throw ErrorCode.internalError.error("a worker's result does not describe the exported file") }
+        else { throw .invalidResult("does not describe the exported file") }
         // A first attempt may have written more.
-        guard ftruncate(target, off_t(size)) == 0 else { throw Self.notWritten(errno) }
+        guard ftruncate(target, off_t(size)) == 0 else { throw RPCError.exportNotWritten(errno: errno) }
         return ExportedVideo(descriptor: target, size: size, pixelWidth: Int(width), pixelHeight: Int(height))
     }
 
@@ -77,15 +77,8 @@ struct VideoExporter: Sendable {
         var random = SystemRandomNumberGenerator()
         let path = "\(folder)/.export-\(String(random.next(), radix: 16))"
         let file = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
-        guard file >= 0 else { throw Self.notWritten(errno) }
+        guard file >= 0 else { throw RPCError.exportNotWritten(errno: errno) }
         unlink(path)
         return file
-    }
-
-    private static func notWritten(_ number: Int32) -> RPCError {
-        let reason = String(cString: strerror(number))
-        return number == ENOSPC || number == EDQUOT || number == EFBIG
-            ? ErrorCode.notEnoughSpace.error("the exported file cannot be written: \(reason); free space in the cache")
-            : ErrorCode.internalError.error("the exported file cannot be written: \(reason)")
     }
 }

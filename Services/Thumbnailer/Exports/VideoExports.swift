@@ -84,10 +84,7 @@ final class VideoExports: Sendable {
             return true
         }
         guard isAdded else {
-            throw ErrorCode.busy.error(
-                "\(Self.limit) exports are open; cancel one with \(CancelVideoExport.method), or try again later",
-                ["limit": JSON(Self.limit)]
-            )
+            throw .tooManyExports(limit: Self.limit)
         }
         if held == nil { starting.yield(name) }
         return try status(name, owner)
@@ -109,7 +106,7 @@ final class VideoExports: Sendable {
             state.leases.remove(request.export)
             return state.exports.removeValue(forKey: request.export)
         }
-        guard let export else { throw Self.expired(request.export) }
+        guard let export else { throw RPCError.unknownExport(request.export) }
         export.cancellation.cancel()
         export.ended.signal()
     }
@@ -127,7 +124,7 @@ final class VideoExports: Sendable {
         let export = state.withLock { state in
             state.leases.renew(name, owner: owner, now: now) ? state.exports[name] : nil
         }
-        guard let export else { throw Self.expired(name) }
+        guard let export else { throw RPCError.unknownExport(name) }
         return export
     }
 
@@ -156,13 +153,6 @@ final class VideoExports: Sendable {
         case nil: break
         }
         return status
-    }
-
-    private static func expired(_ name: String) -> RPCError {
-        ErrorCode.handleExpired.error(
-            "there is no export \(name.prefix(20)), or nobody asked for it for \(ExportVideo.leaseSeconds) s; begin again",
-            ["export": .string(String(name.prefix(64)))]
-        )
     }
 
     // MARK: Work

@@ -88,10 +88,7 @@ struct CachingManagerTable: Sendable {
 
     mutating func open(_ name: String, owner: String, allowsHighQuality: Bool, now: Int64) throws(RPCError) {
         guard managers.count < Self.most, leases.keys(of: owner).count < Self.mostPerOwner else {
-            throw ErrorCode.limitExceeded.error(
-                "\(Self.mostPerOwner) caching managers per client or \(Self.most) in all are open; close one",
-                ["limit": .int(Int64(Self.mostPerOwner))]
-            )
+            throw .tooManyCachingManagers(perClient: Self.mostPerOwner, limit: Self.most)
         }
         managers[name] = Manager(allowsHighQuality: allowsHighQuality)
         leases.insert(name, owner: owner, now: now)
@@ -102,10 +99,7 @@ struct CachingManagerTable: Sendable {
     /// - Throws: `handle_expired` if the manager does not exist or belongs to another client
     mutating func use(_ name: String, owner: String, now: Int64) throws(RPCError) {
         guard leases.renew(name, owner: owner, now: now) else {
-            throw ErrorCode.handleExpired.error(
-                "you have no caching manager of this name: its lease of ten minutes expired or the service was "
-                    + "restarted; open a new one"
-            )
+            throw .unknownCachingManager
         }
     }
 

@@ -41,8 +41,7 @@ struct Renderer: Sendable {
     ) async -> [Result<StoredRendition, RPCError>] {
         let left = outcomes.indices.filter { outcomes[$0] == nil }
         guard !left.isEmpty, left.count < plans.count else {
-            let none = ErrorCode.limitExceeded.error("the images take more time than a job may; request fewer")
-            return outcomes.map { $0 ?? .failure(none) }
+            return outcomes.map { $0 ?? .failure(.jobTooLong) }
         }
         var rest = await renditions(left.map { plans[$0] }).makeIterator()
         return outcomes.compactMap { $0 ?? rest.next() }
@@ -91,7 +90,7 @@ struct Renderer: Sendable {
         let job = WorkerJob(method: ThumbnailWorker.inspectMethod, files: [file.descriptor])
         let result = try await run(job, over: digest, on: fastWorkers)
         guard let facts = withExtendedLifetime(file, { try? ImageFileInfo(json: result.result) }) else {
-            throw ErrorCode.internalError.error("a worker's result does not describe the image")
+            throw .invalidResult("does not describe the image")
         }
         return facts
     }
@@ -106,7 +105,7 @@ struct Renderer: Sendable {
         )
         let result = try await run(job, over: video.digest, on: fastWorkers)
         guard let description = withExtendedLifetime(file, { try? VideoDescription(json: result.result) }) else {
-            throw ErrorCode.internalError.error("a worker's result does not describe the video")
+            throw .invalidResult("does not describe the video")
         }
         return (description, result.attachments.first)
     }
@@ -148,7 +147,7 @@ struct Renderer: Sendable {
     ) throws(RPCError) -> [Result<StoredRendition, RPCError>?] {
         let entries = result.result["pictures"]?.arrayValue ?? []
         guard entries.count == count else {
-            throw ErrorCode.internalError.error("a worker returned \(entries.count) images instead of \(count)")
+            throw .invalidResult("has \(entries.count) images instead of \(count)")
         }
         var next = result.attachments.makeIterator()
         var outcomes: [Result<StoredRendition, RPCError>?] = []
@@ -167,7 +166,7 @@ struct Renderer: Sendable {
 
     private static func rendition(_ facts: JSON, _ bytes: Bytes?) throws(RPCError) -> StoredRendition {
         guard var rendition = try? StoredRendition(json: facts), let bytes else {
-            throw ErrorCode.internalError.error("a worker's result is not an image")
+            throw .invalidResult("is not an image")
         }
         rendition.bytes = bytes
         return rendition

@@ -43,23 +43,14 @@ struct RenditionPlan: Sendable, Hashable {
     /// Checks the options that do not depend on the asset.
     static func check(_ request: ImageRequest) throws(RPCError) {
         if case .size(let width, let height) = request.targetSize, width < 1 || height < 1 {
-            throw ErrorCode.invalidOptions.error(
-                "targetSize is \(width) x \(height), but each side needs at least one pixel; use \"max\" for all",
-                ["parameter": "targetSize"]
-            )
+            throw .emptyTargetSize(width: width, height: height)
         }
         guard let crop = request.normalizedCropRect else { return }
         guard request.resizeMode == .exact, request.targetSize != .maximum else {
-            throw ErrorCode.invalidOptions.error(
-                "normalizedCropRect needs resizeMode \"exact\" and a targetSize in pixels",
-                ["parameter": "normalizedCropRect"]
-            )
+            throw .cropNeedsExactSize
         }
         guard crop.isValid else {
-            throw ErrorCode.invalidOptions.error(
-                "normalizedCropRect must have an area and lie within the image: x + width and y + height at most 1",
-                ["parameter": "normalizedCropRect"]
-            )
+            throw .invalidCrop
         }
     }
 
@@ -77,10 +68,7 @@ struct RenditionPlan: Sendable, Hashable {
             case .original: pair.first(where: \.isRaw) ?? photo ?? film
             }
         guard let chosen else {
-            throw ErrorCode.missingResource.error(
-                "\(asset.id) is of type \(asset.mediaType.rawValue) and has no image",
-                ["asset": .string(asset.id.text), "mediaType": .string(asset.mediaType.rawValue)]
-            )
+            throw .noImage(asset)
         }
         return chosen
     }

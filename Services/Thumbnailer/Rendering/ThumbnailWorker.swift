@@ -45,10 +45,7 @@ enum ThumbnailWorker {
         }
         let bytes = try job.contents(ofFile: 0, limit: largestSource)
         guard ResourceDigest(of: bytes).text == digest else {
-            throw WorkerJobError(
-                name: ErrorCode.resourceChanged.rawValue,
-                message: "the stored bytes do not match \(digest); restore the file from a backup"
-            )
+            throw .differentBytes(digest)
         }
         var result = WorkerResult()
         var entries: [JSON] = []

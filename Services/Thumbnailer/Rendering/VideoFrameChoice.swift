@@ -29,18 +29,12 @@ struct VideoFrameChoice: Sendable, Hashable, JSONTabled {
     init?(_ time: Int64?, tolerance: Int64 = 0, of resource: AssetResource) throws(RPCError) {
         guard resource.isVideo else {
             guard time == nil else {
-                throw ErrorCode.invalidOptions.error(
-                    "frameTime is for videos, and the image is made from a photo; leave it out",
-                    ["parameter": "frameTime"]
-                )
+                throw .frameTimeOfPhoto
             }
             return nil
         }
         if let time, let duration = resource.duration, duration > 0, time > duration {
-            throw ErrorCode.invalidOptions.error(
-                "frameTime is \(time), but the video lasts \(duration) microseconds",
-                ["parameter": "frameTime", "duration": .int(duration)]
-            )
+            throw .frameTimeAfterEnd(time, duration: duration)
         }
         self.time = time
         self.tolerance = tolerance

@@ -36,22 +36,15 @@ struct ContactSheetPlan: Sendable, Equatable, JSONTabled {
     /// Checks the options that do not depend on the assets.
     static func check(_ sheet: ImageSheet) throws(RPCError) {
         guard !sheet.assets.isEmpty else {
-            throw ErrorCode.invalidOptions.error("a sheet needs at least one asset", ["parameter": "assets"])
+            throw .emptySheet
         }
         guard sheet.labels.isEmpty || sheet.labels.count == sheet.assets.count else {
-            throw ErrorCode.invalidOptions.error(
-                "give one label for each asset or none: \(sheet.labels.count) labels for \(sheet.assets.count) assets",
-                ["parameter": "labels"]
-            )
+            throw .wrongLabels(sheet.labels.count, assets: sheet.assets.count)
         }
         let columns = min(sheet.columns, sheet.assets.count)
         let rows = (sheet.assets.count + sheet.columns - 1) / sheet.columns
         guard columns * rows * sheet.cell * sheet.cell <= largestArea else {
-            throw ErrorCode.limitExceeded.error(
-                "\(columns) by \(rows) cells of \(sheet.cell) pixels exceed the \(largestArea) pixels that a"
-                    + " sheet may have; use smaller cells or several sheets",
-                ["limit": JSON(largestArea)]
-            )
+            throw .sheetTooLarge(columns: columns, rows: rows, cell: sheet.cell, limit: largestArea)
         }
     }
 

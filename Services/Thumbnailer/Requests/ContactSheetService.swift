@@ -32,11 +32,7 @@ struct ContactSheetService: Sendable {
             labels: labels
         )
         guard sheet.bytes.count <= largestAttachment else {
-            throw ErrorCode.limitExceeded.error(
-                "the sheet has \(sheet.bytes.count) bytes and a response carries \(largestAttachment); use smaller "
-                    + "cells or several sheets",
-                ["limit": JSON(largestAttachment), "bytes": JSON(sheet.bytes.count)]
-            )
+            throw .sheetTooLarge(bytes: sheet.bytes.count, limit: largestAttachment)
         }
         let result = ImageSheet.Result(
             mimeType: sheet.mimeType,

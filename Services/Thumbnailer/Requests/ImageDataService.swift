@@ -19,10 +19,7 @@ struct ImageDataService: Sendable {
         let asset = try ImageRequestService.asset(request.asset, of: answer)
         let resource = try RenditionPlan.resource(of: asset, version: request.version)
         guard !resource.isVideo else {
-            throw ErrorCode.missingResource.error(
-                "\(asset.id) is a video; request a frame with image.request, or its bytes with resource.read",
-                ["asset": .string(asset.id.text), "mediaType": .string(asset.mediaType.rawValue)]
-            )
+            throw .isVideo(asset)
         }
         let facts = try await facts(of: resource)
         let file = try renditions.open(resource.digest)
@@ -46,7 +43,7 @@ struct ImageDataService: Sendable {
             }
             return try await ImageReplyBuilder.send(result, bytes, context)
         }
-        guard context.acceptsNotifications else { throw ImageReplyBuilder.tooLarge(file.size) }
+        guard context.acceptsNotifications else { throw .imageTooLarge(bytes: file.size) }
         try await Self.storage { try await blockingIO.verify(file, for: client) }
         var offset: Int64 = 0
         while offset < file.size {
@@ -54,7 +51,7 @@ struct ImageDataService: Sendable {
             let bytes = try await Self.storage {
                 try await blockingIO.run(for: client) { try file.read(offset: start, count: count) }
             }
-            guard !bytes.isEmpty else { throw Self.changed }
+            guard !bytes.isEmpty else { throw RPCError.damagedBytes }
             try await context.notifier.notify(ImageDelivery.chunk, ["offset": .int(offset)], attachments: [bytes])
             offset += Int64(bytes.count)
         }
@@ -77,21 +74,17 @@ struct ImageDataService: Sendable {
         }
     }
 
-    private static let changed = ErrorCode.resourceChanged.error(
-        "the stored bytes are damaged; restore the file from a backup"
-    )
-
     private static func storage<Value>(_ body: () async throws -> Value) async throws(RPCError) -> Value {
         do {
             return try await body()
         } catch let error as RPCError {
             throw error
         } catch StorageError.resourceChanged {
-            throw changed
+            throw .damagedBytes
         } catch let error as StorageError {
-            throw ErrorCode.missingResource.error("the stored bytes cannot be read (\(error.name))")
+            throw .unreadableBytes(error)
         } catch {
-            throw ErrorCode.userCancelled.error("the request was cancelled")
+            throw .requestCancelled
         }
     }
 }

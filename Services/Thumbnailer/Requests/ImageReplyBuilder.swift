@@ -90,7 +90,7 @@ struct ImageReplyBuilder: Sendable {
             }
             return Reply(result, attachments: parts)
         }
-        guard context.acceptsNotifications else { throw tooLarge(Int64(bytes.count)) }
+        guard context.acceptsNotifications else { throw .imageTooLarge(bytes: Int64(bytes.count)) }
         for start in stride(from: 0, to: bytes.count, by: ImageDelivery.chunkBytes) {
             try await context.notifier.notify(
                 ImageDelivery.chunk,
@@ -99,13 +99,5 @@ struct ImageReplyBuilder: Sendable {
             )
         }
         return Reply(result)
-    }
-
-    static func tooLarge(_ size: Int64) -> RPCError {
-        ErrorCode.limitExceeded.error(
-            "the image has \(size) bytes and a response carries \(ImageDelivery.inReply); use a DEALER socket, which "
-                + "receives it in parts, or request a smaller size, JPEG or a lower quality",
-            ["limit": JSON(ImageDelivery.inReply), "bytes": .int(size)]
-        )
     }
 }

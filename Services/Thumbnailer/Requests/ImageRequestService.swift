@@ -120,7 +120,7 @@ struct ImageRequestService: Sendable {
             }
             return (final, count)
         }
-        guard let final else { throw ErrorCode.internalError.error("a rendition was neither made nor refused") }
+        guard let final else { throw .noRendition }
         return (try final.get(), count)
     }
 
@@ -146,22 +146,15 @@ struct ImageRequestService: Sendable {
     }
 
     static func asset(_ id: ObjectID, of answer: AssetResolver.Answer) throws(RPCError) -> AssetSummary {
-        guard let asset = answer.assets[id] else { throw notFound(id) }
+        guard let asset = answer.assets[id] else { throw .assetNotFound(id) }
         return asset
-    }
-
-    static func notFound(_ id: ObjectID) -> RPCError {
-        ErrorCode.identifierNotFound.error("there is no asset \(id)", ["id": .string(id.text)])
     }
 
     /// Throws if this build cannot encode the format, before any work is done.
     private static func check(_ format: DeliveredFormat) throws(RPCError) {
         let offered = DeliveredFormat.allCases.filter { ImageFormat(rawValue: $0.rawValue)?.canEncode == true }
         guard offered.contains(format) else {
-            throw ErrorCode.unsupportedFormat.error(
-                "\(format.rawValue) cannot be encoded here; request \(offered.map(\.rawValue).joined(separator: ", "))",
-                ["formats": JSON(offered.map(\.rawValue))]
-            )
+            throw .cannotEncode(format, offered: offered)
         }
     }
 }

@@ -12,10 +12,7 @@ struct LivePhotoService: Sendable {
         let answer = try await images.source.assets([request.asset], atLeast: request.atLeast)
         let asset = try ImageRequestService.asset(request.asset, of: answer)
         guard asset.resource(.photo) != nil, asset.resource(.pairedVideo) != nil else {
-            throw ErrorCode.missingResource.error(
-                "\(asset.id) is no Live Photo; request it with image.request or video.playback",
-                ["asset": .string(asset.id.text), "mediaType": .string(asset.mediaType.rawValue)]
-            )
+            throw .noLivePhoto(asset)
         }
         let film = try VideoService.resource(of: asset, version: request.version == .current ? .current : .original)
         let (still, ticket) = await withTaskGroup(of: Part.self) { group in
@@ -46,7 +43,7 @@ struct LivePhotoService: Sendable {
         // Where one failed, the other was cancelled: the first failure counts.
         if case .failure(let error)? = ticket, error.errorCode != .userCancelled { throw error }
         guard let still = try still?.get(), let ticket = try ticket?.get() else {
-            throw ErrorCode.internalError.error("a Live Photo was neither made nor refused")
+            throw .noRendition
         }
         let result = LivePhotoRequest.Result(still: still.description, film: ticket)
         return try await ImageReplyBuilder.send(result.json, still.bytes, context)

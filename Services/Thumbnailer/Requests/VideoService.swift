@@ -30,7 +30,7 @@ struct VideoService: Sendable {
             quality: request.quality
         )
         let resource = try RenditionPlan.resource(of: asset, version: request.version)
-        guard resource.isVideo else { throw Self.noVideo(asset) }
+        guard resource.isVideo else { throw RPCError.noVideo(asset) }
         let (times, tolerance) = try Self.times(request, duration: resource.duration ?? 0)
         let first = try RenditionPlan(image, of: asset)
         if let refusal = answer.rpcError(of: first, asset) { throw refusal }
@@ -61,11 +61,7 @@ struct VideoService: Sendable {
             frames.append(frame)
         }
         guard total <= ImageDelivery.inReply, attachments.allSatisfy({ $0.count <= ReadResource.maxReplyBytes }) else {
-            throw ErrorCode.limitExceeded.error(
-                "the frames have \(total) bytes and a response carries \(ImageDelivery.inReply); request fewer or "
-                    + "smaller frames",
-                ["limit": JSON(ImageDelivery.inReply), "bytes": JSON(total)]
-            )
+            throw .framesTooLarge(bytes: total)
         }
         let result = ImageFrames.Result(
             asset: asset.id,
@@ -101,10 +97,7 @@ struct VideoService: Sendable {
         duration: Int64
     ) throws(RPCError) -> (times: [Int64], tolerance: Int64) {
         guard (request.count == nil) != request.times.isEmpty else {
-            throw ErrorCode.invalidOptions.error(
-                "give either times or count",
-                ["parameter": .string(request.count == nil ? "times" : "count")]
-            )
+            throw .framesNotChosen(parameter: request.count == nil ? "times" : "count")
         }
         guard let count = request.count else { return (request.times, request.tolerance ?? 0) }
         let part = max(0, duration) / Int64(count)
@@ -162,15 +155,12 @@ struct VideoService: Sendable {
             }
         }
         guard let resource = asset.resources.first(where: { $0.isFilm && $0.stream == request.stream }) else {
-            throw ErrorCode.missingResource.error(
-                "\(asset.id) has no stream of this name; ask video.playback again",
-                ["asset": .string(asset.id.text)]
-            )
+            throw .streamNotFound(asset)
         }
         let layout = try await streams.layout(resource)
         let file = try streams.open(resource.digest)
         guard resource.offset == nil ? file.size == resource.size : layout.range.upperBound <= file.size else {
-            throw Self.changed
+            throw RPCError.damagedBytes
         }
         return try await read(request, context, size: resource.size) { offset, count throws(StorageError) in
             try VideoStreams.read(layout, offset: offset, count: count) { start, length throws(StorageError) in
@@ -187,21 +177,18 @@ struct VideoService: Sendable {
         _ bytes: @escaping @Sendable (_ offset: Int64, _ count: Int) throws(StorageError) -> Bytes
     ) async throws(RPCError) -> Reply {
         guard request.offset <= size else {
-            throw ErrorCode.rangeError.error(
-                "the stream has \(size) bytes, so it cannot be read from offset \(request.offset)",
-                ["size": .int(size)]
-            )
+            throw .rangeAfterEnd(offset: request.offset, size: size)
         }
         let length = min(request.length ?? .max, size - request.offset)
         let isStreamed = context.acceptsNotifications && context.credit != nil
-        guard isStreamed || length <= Int64(ReadResource.maxReplyBytes) else { throw Self.tooLong(length, size) }
+        guard isStreamed || length <= Int64(ReadResource.maxReplyBytes) else { throw .rangeTooLong(length, size: size) }
         let client = BlockingIOExecutor.Source.connection(context.connection)
         var (sent, attachments): (Int64, [Bytes]) = (0, [])
         repeat {
             let (position, rest) = (request.offset + sent, length - sent)
             let count = Int(isStreamed ? min(rest, Int64(ReadResource.chunkBytes)) : rest)
             let bytes = try await part(position, count, client, bytes)
-            guard bytes.count == count else { throw Self.changed }
+            guard bytes.count == count else { throw RPCError.damagedBytes }
             if isStreamed {
                 try await context.notifier.notify(
                     ReadResource.notification,
@@ -228,9 +215,9 @@ struct VideoService: Sendable {
         } catch let error as RPCError {
             throw error
         } catch let error as StorageError {
-            throw ErrorCode.missingResource.error("the stored bytes cannot be read (\(error.name))")
+            throw .unreadableBytes(error)
         } catch {
-            throw ErrorCode.userCancelled.error("the request was cancelled")
+            throw .requestCancelled
         }
     }
 
@@ -238,28 +225,8 @@ struct VideoService: Sendable {
     static func resource(of asset: AssetSummary, version: VideoVersion) throws(RPCError) -> AssetResource {
         let original = asset.resource(.video) ?? asset.resource(.pairedVideo)
         let current = asset.resource(.fullSizeVideo) ?? asset.resource(.fullSizePairedVideo) ?? original
-        guard let chosen = version == .current ? current : original else { throw noVideo(asset) }
+        guard let chosen = version == .current ? current : original else { throw .noVideo(asset) }
         return chosen
-    }
-
-    private static func noVideo(_ asset: AssetSummary) -> RPCError {
-        ErrorCode.missingResource.error(
-            "\(asset.id) is of type \(asset.mediaType.rawValue) and has no video",
-            ["asset": .string(asset.id.text), "mediaType": .string(asset.mediaType.rawValue)]
-        )
-    }
-
-    private static let changed = ErrorCode.resourceChanged.error(
-        "the stored bytes are damaged; restore the file from a backup"
-    )
-
-    private static func tooLong(_ length: Int64, _ size: Int64) -> RPCError {
-        let limit = ReadResource.maxReplyBytes
-        return ErrorCode.limitExceeded.error(
-            "\(length) bytes were requested, and a response carries \(limit); read ranges of at most \(limit) bytes with "
-                + "offset and length, or give credit on a DEALER socket to receive resource.chunk notifications",
-            ["limit": JSON(limit), "bytes": .int(length), "size": .int(size)]
-        )
     }
 }
 

@@ -80,7 +80,7 @@ final class CoalescingWorkQueue<Key: Hashable & Sendable, Group: Hashable & Send
         await waiter.value { [self] in
             guard let ticket else { return }
             state.withLock { state in state.queue.leave(ticket).flatMap { state.cancellations[$0] } }?.cancel()
-            waiter.fulfill(.failure(Self.cancelled))
+            waiter.fulfill(.failure(.requestCancelled))
         }
     }
 
@@ -92,16 +92,13 @@ final class CoalescingWorkQueue<Key: Hashable & Sendable, Group: Hashable & Send
         return state.withLock { state in
             entries.map { key, waiter in
                 if Task.isCancelled || state.isStopped {
-                    waiter.fulfill(.failure(Task.isCancelled ? Self.cancelled : Self.stopping))
+                    waiter.fulfill(.failure(Task.isCancelled ? .requestCancelled : .serviceIsStopping))
                     return nil
                 }
                 switch state.queue.enter(key, of: group(key), urgency, waiter: waiter, now: now) {
                 case .queued(let ticket), .joined(let ticket): return ticket
                 case .full:
-                    let error = ErrorCode.busy.error(
-                        "\(state.queue.limit) renditions are queued or being made; try again later"
-                    )
-                    waiter.fulfill(.failure(error))
+                    waiter.fulfill(.failure(.renditionQueueFull(limit: state.queue.limit)))
                     return nil
                 }
             }
@@ -122,11 +119,8 @@ final class CoalescingWorkQueue<Key: Hashable & Sendable, Group: Hashable & Send
             state.isStopped = true
             return state.queue.removeAll()
         }
-        for waiter in left { waiter.fulfill(.failure(Self.stopping)) }
+        for waiter in left { waiter.fulfill(.failure(.serviceIsStopping)) }
     }
-
-    private static var stopping: RPCError { ErrorCode.interrupted.error("the service is stopping; try again") }
-    private static var cancelled: RPCError { ErrorCode.userCancelled.error("the request was cancelled") }
 
     private func begin() -> (Queue.Batch, CancellationSource)? {
         let now = clock.nowMicroseconds()
@@ -147,8 +141,8 @@ final class CoalescingWorkQueue<Key: Hashable & Sendable, Group: Hashable & Send
         }
         ticking.yield()
         for (index, waiters) in waiters.enumerated() {
-            var outcome = index < outcomes.count ? outcomes[index] : .failure(Self.cancelled)
-            if Task.isCancelled, case .failure = outcome { outcome = .failure(Self.stopping) }
+            var outcome = index < outcomes.count ? outcomes[index] : .failure(.requestCancelled)
+            if Task.isCancelled, case .failure = outcome { outcome = .failure(.serviceIsStopping) }
             for waiter in waiters { waiter.fulfill(outcome) }
         }
     }

@@ -1,4 +1,5 @@
 import CMagickWand
+import Foundation
 
 /// The effects that need more than one call, or that change the size of the picture.
 extension MagickCall.Effect {
@@ -11,7 +12,8 @@ extension MagickCall.Effect {
     var pictureWords: [String] {
         switch self {
         case .modulate(let brightness, let saturation, let hue):
-            ["-modulate", "\(100 * brightness),\(100 * saturation),\(100 + hue / 1.8)"]
+            // As MagickWand writes them: the program reads longer numbers differently.
+            ["-modulate", String(format: "%g,%g,%g", 100 * brightness, 100 * saturation, 100 + hue / 1.8)]
         case .unsharpMask(let radius, let amount, let threshold): ["-unsharp", "0x\(radius)+\(amount)+\(threshold)"]
         case .sketch(let radius, let angle):
             ["-seed", "\(Self.seed)", "-sketch", "0x\(radius)\(Self.signed(angle))"]

@@ -112,11 +112,23 @@ enum EditBenchmarks {
         try await engine(bench, job, "imagemagick", "the same", try list())
         let curves = AdjustmentList(operations: [.exposure(0.3), .contrast(0.2)])
         try await engine(bench, job, "imagemagick-curves", "exposure and contrast", curves)
-        let cube = AdjustmentList(operations: [try step(.hsl, ["greenSaturation": 0.5, "blueHue": 0.2])])
-        try await engine(bench, job, "imagemagick-hald", "hsl, by a HALD CLUT,", cube)
+        let hues = AdjustmentList(operations: [try step(.hsl, ["greenSaturation": 0.5, "blueHue": 0.2])])
+        try await engine(bench, job, "imagemagick-hues", "hsl", hues)
+        let look = AdjustmentList(operations: [try step(.lut, ["table": .string(Self.look)])])
+        try await engine(bench, job, "imagemagick-look", "a look, by a HALD CLUT,", look)
         let sharp = AdjustmentList(operations: [try step(.sharpen, ["amount": 1])])
         try await engine(bench, job, "imagemagick-sharpen", "sharpening", sharp)
     }
+
+    /// A .cube file of 17 points that mixes the channels, in Base64.
+    private static let look: String = {
+        var text = "LUT_3D_SIZE 17\n"
+        for index in 0..<17 * 17 * 17 {
+            let (r, g, b) = (Double(index % 17) / 16, Double(index / 17 % 17) / 16, Double(index / 289) / 16)
+            text += "\(0.1 + 0.8 * r + 0.1 * g) \(0.9 * g * g + 0.05 * b) \(0.2 + 0.5 * b + 0.2 * r)\n"
+        }
+        return Data(text.utf8).base64EncodedString()
+    }()
 
     private static func engine(
         _ bench: BenchmarkContext,

@@ -51,7 +51,7 @@ struct JPEGBandTranscoderTests {
         }
     }
 
-    /// Curves, a matrix, a cube and ImageMagick's own modulation; 600 rows are three bands.
+    /// Curves, a matrix, a cube and ImageMagick's own modulation; 600 rows are five bands.
     @Test(arguments: [1, 6])
     func `bands of the ImageMagick engine have the pixels of its whole pictures`(orientation: Int) throws {
         let bytes = TestImages.jpeg(width: 300, height: 600, orientation: orientation)

@@ -14,8 +14,8 @@ final class MagickBands: @unchecked Sendable {
     private let width: Int
     private let failure = Mutex<ImagingError?>(nil)
 
-    /// Larger bands than those of the fused pass, because a call prepares its table each time.
-    static let rowsOfBand = 32
+    /// Larger bands than those of the fused pass, because each call of `-clut` prepares a table of 65,536 colours.
+    static let rowsOfBand = 120
 
     /// Nil if a call reads more than the pixel that it writes.
     init?(_ operations: [Adjustment], width: Int, height: Int, seconds: Double) throws(ImagingError) {

@@ -112,6 +112,7 @@ soak: setup ## Run the long tests: repeated kills, two minutes of fuzzing, hosti
 	$(SWIFT) build --build-tests
 	SAFELIGHT_SOAK=10 $(SWIFT) test --skip-build --filter '^(PhotoModel|JSONValue|ChangeBroker|Catalog)Tests\.'
 	SAFELIGHT_SOAK=10 $(SWIFT) test --skip-build --filter '^ThumbnailerTests\..*HostileVideoTests'
+	SAFELIGHT_SOAK=10 $(SWIFT) test --skip-build --no-parallel --filter '^ImagingTests\.(EnginePictureTests|EngineFormatTests)'
 	SAFELIGHT_SOAK=50 SAFELIGHT_FUZZ_SECONDS=120 $(SWIFT) test --skip-build --no-parallel --filter '^SystemTests\.'
 	$(SWIFT) build -c release
 	SAFELIGHT_EXECUTABLES=.build/release SAFELIGHT_FUZZ_SECONDS=120 $(SWIFT) test --skip-build --no-parallel \

@@ -13,10 +13,12 @@ struct DeepPixels {
     let height: Int
     let values: [UInt16]
 
-    init(_ bytes: [UInt8]) throws {
+    /// - Parameter isFlattened: true to put what is transparent on white
+    init(_ bytes: [UInt8], isFlattened: Bool = false) throws {
         let header = try ImageHeader.read(bytes)
         let wand = try Decoder.decode(bytes, header, eighths: 8, scale: 1, limits: PixelLimits())
         try ColourProfile.convertToSRGB(wand)
+        if isFlattened { try Encoder.flatten(wand) }
         (width, height) = (wand.width, wand.height)
         values = try wand.colours()
     }

@@ -92,6 +92,8 @@ public enum AdjustmentDescription {
                 )
                 done += part
             }
+            // Some calls lose the profile that the values have; giving it again changes nothing where they do not.
+            if isKept, !isCMYK, let profile { script.give(profile) }
         }
         if wand.hasAlpha { script.words += ["-background", "white", "-alpha", "remove", "-alpha", "off"] }
         script.words += ["-quality", "\(quality)", "-sampling-factor", quality >= 90 ? "1x1" : "2x2"]

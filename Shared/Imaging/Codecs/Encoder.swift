@@ -16,12 +16,12 @@ enum Encoder {
         keepsProfile: Bool = false,
         keepsDepth: Bool = false
     ) throws(ImagingError) -> [UInt8] {
-        if wand.hasAlpha, !format.keepsAlpha {
-            try Decoder.setBackground(wand, "white")
-            try wand.attempt("flattening", MagickSetImageAlphaChannel(wand.pointer, RemoveAlphaChannel))
-            try wand.attempt("flattening", MagickSetImageAlphaChannel(wand.pointer, DeactivateAlphaChannel))
-        }
+        if !format.keepsAlpha { try flatten(wand) }
         let profile = keepsProfile ? wand.profile("icc") : nil
+        if [RGBColorspace, LinearGRAYColorspace].contains(MagickGetImageColorspace(wand.pointer)) {
+            // No format that is written says that values are linear.
+            try wand.attempt("encoding", MagickTransformImageColorspace(wand.pointer, sRGBColorspace))
+        }
         if format == .jpeg, MagickGetImageColorspace(wand.pointer) == sRGBColorspace {
             return try jpeg(wand, quality: quality, profile: profile ?? [])
         }
@@ -72,6 +72,14 @@ enum Encoder {
         }
         defer { MagickRelinquishMemory(blob) }
         return Array(UnsafeBufferPointer(start: blob, count: length))
+    }
+
+    /// Puts what is transparent on white.
+    static func flatten(_ wand: borrowing Wand) throws(ImagingError) {
+        guard wand.hasAlpha else { return }
+        try Decoder.setBackground(wand, "white")
+        try wand.attempt("flattening", MagickSetImageAlphaChannel(wand.pointer, RemoveAlphaChannel))
+        try wand.attempt("flattening", MagickSetImageAlphaChannel(wand.pointer, DeactivateAlphaChannel))
     }
 
     /// Encodes a JPEG with libjpeg. ImageMagick's encoder takes twice the time for the same file.

@@ -14,10 +14,14 @@ enum MagickRunner {
     /// Returns the picture that the calls make of one.
     static func run(_ calls: [MagickCall], on wand: consuming Wand) throws(ImagingError) -> Wand {
         guard !calls.isEmpty else { return wand }
+        let profile = wand.profile("icc")
         var list = [Picture(wand)]
         try run(calls, &list, around: [])
         guard list.count == 1 else { throw .invalidOptions("a plan ended with \(list.count) pictures") }
-        return try list[0].wand.copy()
+        let made = try list[0].wand.copy()
+        // A change of the colour space and back, and some effects, lose it.
+        if made.profile("icc") == nil { made.setProfile(profile) }
+        return made
     }
 
     private static func run(

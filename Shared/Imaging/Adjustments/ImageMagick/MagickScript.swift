@@ -22,6 +22,9 @@ struct MagickScript {
         words += ["-colorspace", "sRGB"]
     }
 
+    /// Says that the values are those of a profile.
+    mutating func give(_ profile: [UInt8]) { words += ["-profile", keep("picture.icc", profile)] }
+
     private mutating func keep(_ name: String, _ bytes: [UInt8]) -> String {
         files.append((name, bytes))
         return Self.folder + name

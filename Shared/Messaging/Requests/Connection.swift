@@ -9,6 +9,8 @@ final class Connection {
     let identity: String
     /// The peer's key; nil without CURVE.
     let curveIdentity: CurveIdentity?
+    /// What the handler knows about the access of the identity; nil if it keeps nothing.
+    var accessMark: AccessMark?
     /// Capacity for messages on their way to this peer.
     let outboxSemaphore: ByteSemaphore
     /// Requests without a response yet.

@@ -74,6 +74,8 @@ enum ServerEvent: Sendable {
     case parsed(ConnectionID, Envelope, IncomingMessage, prefix: [Bytes])
     /// These public keys were removed from the list.
     case revoked(Set<String>)
+    /// The access of these identities has changed.
+    case review(Set<String>)
     /// The server must not accept further requests.
     case stop
 }

@@ -9,6 +9,8 @@ public struct RequestContext: Sendable {
     /// The caller's identity: `uid:1000` over ipc, as reported by the kernel; `key:<name>` over CURVE; `loopback` if it
     /// is unknown.
     public let identity: String
+    /// What the handler knows about the access of the identity; nil if it keeps nothing.
+    public let accessMark: AccessMark?
     /// True if the peer can receive notifications before the response; REQ sockets cannot.
     public let acceptsNotifications: Bool
     /// When the request's deadline passes, in microseconds of the server's clock; `Int64.max` for a stream, which ends
@@ -24,6 +26,7 @@ public struct RequestContext: Sendable {
         attachments: [Bytes] = [],
         connection: ConnectionID = ConnectionID(test: 0),
         identity: String = "loopback",
+        accessMark: AccessMark? = nil,
         acceptsNotifications: Bool = true,
         deadlineMicroseconds: Int64 = .max,
         credit: Int? = nil
@@ -31,6 +34,7 @@ public struct RequestContext: Sendable {
         self.attachments = attachments
         self.connection = connection
         self.identity = identity
+        self.accessMark = accessMark
         self.acceptsNotifications = acceptsNotifications
         self.deadlineMicroseconds = deadlineMicroseconds
         self.credit = credit

@@ -39,6 +39,14 @@ public protocol RequestHandler: Sendable {
     /// run.
     func limits(of method: String) -> MethodLimits
 
+    /// Returns what the handler knows about the access of an identity, on the poll thread; asked once for a connection.
+    /// It must not block.
+    func accessMark(of identity: String) -> AccessMark?
+
+    /// Returns the error that an open request ends with because its identity has lost access; nil if it may go on.
+    /// Called on the poll thread, after ``RequestServer/review(_:)``.
+    func refusal(of method: String, for identity: String, _ mark: AccessMark?) -> RPCError?
+
     /// Notes that a connection has ended, on the poll thread. It must not block.
     func connectionEnded(_ connection: ConnectionID)
 }
@@ -49,6 +57,12 @@ extension RequestHandler {
 
     /// Does nothing.
     public func connectionEnded(_ connection: ConnectionID) {}
+
+    /// Returns nil: nothing is known, and every request is the handler's own matter.
+    public func accessMark(of identity: String) -> AccessMark? { nil }
+
+    /// Returns nil.
+    public func refusal(of method: String, for identity: String, _ mark: AccessMark?) -> RPCError? { nil }
 
     /// Returns nil.
     public func executor(for request: IncomingRequest) -> (any TaskExecutor)? { nil }

@@ -75,6 +75,7 @@ public actor RequestServer: SocketOwner {
             limits: limits,
             memory: memory,
             isAdmitted: isAdmitted,
+            accessMark: { handler.accessMark(of: $0) },
             methodLimits: { handler.limits(of: $0) }
         )
         self.thread = thread
@@ -113,6 +114,10 @@ public actor RequestServer: SocketOwner {
             requestBytes: memory.bytesInUse
         )
     }
+
+    /// Ends the open and waiting requests of identities whose access has changed, as far as the handler refuses them now:
+    /// ``RequestHandler/refusal(of:for:_:)``.
+    public nonisolated func review(_ identities: Set<String>) { outbox.post(.review(identities)) }
 
     /// Runs one pass of the poll loop.
     func poll(hasEvents: Bool) -> PollInterest {
@@ -225,6 +230,9 @@ extension RequestServer {
         case .revoked(let keys):
             for ending in state.endings(ofKeys: keys) { carryOut(ending) }
             for answer in state.removeWaiting(ofKeys: keys) { send(answer) }
+        case .review(let identities):
+            for ending in state.endings(of: identities, handler.refusal) { carryOut(ending) }
+            for answer in state.removeWaiting(of: identities, handler.refusal) { send(answer) }
         case .stop:
             state.drain(at: clock.nowMicroseconds())
             for answer in state.stopWaiting() { send(answer) }

@@ -70,6 +70,8 @@ struct RequestServerStateMachine {
 
     let limits: MessagingLimits
     let methodLimits: @Sendable (String) -> MethodLimits
+    /// Returns what the handler knows about the access of an identity.
+    let accessMark: @Sendable (String) -> AccessMark?
     /// Returns whether a key is still on the list; nil without CURVE.
     let isAdmitted: (@Sendable (CurveIdentity) -> Bool)?
     /// The memory used by the requests of the service.
@@ -93,12 +95,14 @@ struct RequestServerStateMachine {
         limits: MessagingLimits,
         memory: RequestMemory,
         isAdmitted: (@Sendable (CurveIdentity) -> Bool)? = nil,
+        accessMark: @escaping @Sendable (String) -> AccessMark? = { _ in nil },
         methodLimits: @escaping @Sendable (String) -> MethodLimits
     ) {
         self.connections = ConnectionTable(transport: transport)
         self.limits = limits
         self.memory = memory
         self.isAdmitted = isAdmitted
+        self.accessMark = accessMark
         self.methodLimits = methodLimits
     }
 
@@ -181,6 +185,7 @@ struct RequestServerStateMachine {
             metrics.messagesDropped += 1
             return (nil, replaced)
         }
+        if connection.accessMark == nil { connection.accessMark = accessMark(connection.identity) }
         return (connection, replaced)
     }
 
@@ -282,6 +287,28 @@ struct RequestServerStateMachine {
     mutating func endings(ofKeys keys: Set<String>) -> [Ending] {
         end(with: .cancelled) { _, connection in
             connection.curveIdentity.map { keys.contains($0.key) } == true ? Self.revoked : nil
+        }
+    }
+
+    /// Ends the open requests of some identities for which there is an error.
+    mutating func endings(
+        of identities: Set<String>,
+        _ error: (_ method: String, _ identity: String, AccessMark?) -> RPCError?
+    ) -> [Ending] {
+        end(with: .cancelled) { request, connection in
+            guard identities.contains(connection.identity) else { return nil }
+            return error(request.incoming.method, connection.identity, connection.accessMark)
+        }
+    }
+
+    /// Removes the waiting requests of some identities for which there is an error, and returns their answers.
+    mutating func removeWaiting(
+        of identities: Set<String>,
+        _ error: (_ method: String, _ identity: String, AccessMark?) -> RPCError?
+    ) -> [Answer] {
+        removeWaiting { connection, entry in
+            guard identities.contains(connection.identity) else { return nil }
+            return error(entry.request.method, connection.identity, connection.accessMark)
         }
     }
 

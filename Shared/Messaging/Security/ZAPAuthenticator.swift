@@ -14,6 +14,11 @@ public final class ZAPAuthenticator: Sendable {
     ///
     /// Called on the authenticator's own thread; it may read a small file.
     public typealias Admission = @Sendable (_ domain: String, _ publicKey: String) -> String?
+    /// Returns whether the owner of a listed key may connect now; nil if that is not known yet or may change soon, and
+    /// the client is to try again.
+    ///
+    /// Called on the authenticator's own thread; it must not block.
+    public typealias Approval = @Sendable (_ identity: String) -> Bool?
     /// Called with the keys that were removed from the list; it must not block.
     typealias RevocationHook = @Sendable (_ publicKeys: Set<String>) -> Void
 
@@ -34,6 +39,7 @@ public final class ZAPAuthenticator: Sendable {
 
     private struct Domain {
         let admission: Admission
+        let approval: Approval?
         let logger: Logger
         /// Names of the keys that have connected since the start, by key.
         var admitted: [String: String] = [:]
@@ -65,13 +71,17 @@ public final class ZAPAuthenticator: Sendable {
         _ domain: String,
         context: MessagingContext,
         logger: Logger,
+        approval: Approval?,
         admission: @escaping Admission
     ) throws(MessagingError) {
         try handler.withLock { handler throws(MessagingError) in
             if handler == nil { handler = try ZAPHandler(authenticator: self, context: context, clock: clock) }
         }
-        state.withLock { $0.domains[domain] = Domain(admission: admission, logger: logger) }
+        state.withLock { $0.domains[domain] = Domain(admission: admission, approval: approval, logger: logger) }
     }
+
+    /// Checks the admitted keys again soon, because what their owners may do has changed.
+    public func reviewSoon() { handler.withLock { $0 }?.reviewSoon() }
 
     /// Returns the counters of each domain, by name.
     public func metrics() -> JSONObject {
@@ -112,14 +122,18 @@ public final class ZAPAuthenticator: Sendable {
 
     /// Decides about one connection.
     ///
-    /// - Returns: the user id for libzmq; nil if the connection is refused
-    func decide(domain name: String, key: CurvePublicKey?, address: String) -> String? {
-        let admission = state.withLock { $0.domains[name]?.admission }
+    func decide(domain name: String, key: CurvePublicKey?, address: String) -> ZAPRequest.Decision {
+        let (admission, approval) = state.withLock { ($0.domains[name]?.admission, $0.domains[name]?.approval) }
         var curveIdentity: CurveIdentity?
         if let admission, let key, let identity = admission(name, key.text),
             (1...Self.longestName).contains(identity.utf8.count)
         {
-            curveIdentity = CurveIdentity(key: key.text, name: identity)
+            let known = CurveIdentity(key: key.text, name: identity)
+            switch approval.map({ $0(known.identity) }) ?? true {
+            case nil: return .later
+            case true?: curveIdentity = known
+            case false?: break
+            }
         }
         let now = clock.nowMicroseconds()
         let report = state.withLock { state -> (Logger, Int)? in
@@ -145,7 +159,7 @@ public final class ZAPAuthenticator: Sendable {
                 ]
             )
         }
-        return curveIdentity?.userID
+        return curveIdentity.map { .admitted($0.userID) } ?? .refused
     }
 
     /// Checks again the keys that were admitted.
@@ -155,7 +169,12 @@ public final class ZAPAuthenticator: Sendable {
         let domains = state.withLock { $0.domains }
         var isNeeded = false
         for (name, domain) in domains {
-            let gone = Set(domain.admitted.filter { domain.admission(name, $0.key) != $0.value }.keys)
+            let gone = Set(
+                domain.admitted.filter { key, title in
+                    domain.admission(name, key) != title
+                        || domain.approval?(CurveIdentity(key: key, name: title).identity) == false
+                }.keys
+            )
             isNeeded = isNeeded || gone.count < domain.admitted.count
             guard !gone.isEmpty else { continue }
             let hooks = state.withLock { state -> [RevocationHook] in
@@ -164,7 +183,7 @@ public final class ZAPAuthenticator: Sendable {
                 return state.hooks[name].map { Array($0.values) } ?? []
             }
             domain.logger.notice(
-                "keys were removed from the list; their connections lose access",
+                "keys were removed from the list, or may no longer use it; their connections lose access",
                 metadata: ["domain": "\(name)", "keys": "\(gone.sorted())"]
             )
             for hook in hooks { hook(gone) }

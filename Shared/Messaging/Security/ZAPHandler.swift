@@ -1,5 +1,6 @@
 import Basics
 import CZeroMQ
+import Synchronization
 
 /// The socket of the ``ZAPAuthenticator``: answers libzmq's ZAP requests, on a thread of its own because lists are files.
 actor ZAPHandler: SocketOwner {
@@ -9,6 +10,7 @@ actor ZAPHandler: SocketOwner {
     private let wakeup: PollWakeup
     private let socketBox: SocketBox<Socket>
     private var nextReview = Int64.max
+    private let isReviewDue = Atomic(false)
 
     /// The address to which libzmq sends ZAP requests (RFC 27).
     static let address = "inproc://zeromq.zap.01"
@@ -35,6 +37,12 @@ actor ZAPHandler: SocketOwner {
 
     deinit { thread.loop.remove(wakeup) }
 
+    /// Checks the admitted keys in the next pass of the poll loop.
+    nonisolated func reviewSoon() {
+        isReviewDue.store(true, ordering: .releasing)
+        wakeup.signal()
+    }
+
     func closeNow() {
         guard socketBox.socket != nil else { return }
         thread.loop.remove(wakeup)
@@ -46,6 +54,7 @@ actor ZAPHandler: SocketOwner {
         var poll = PollInterest()
         poll.hasMoreWork = answerRequests()
         let now = clock.nowMicroseconds()
+        if isReviewDue.exchange(false, ordering: .acquiring) { nextReview = now }
         if now >= nextReview {
             let isNeeded = authenticator?.review() ?? false
             nextReview = isNeeded ? now.addingClamped(Self.reviewInterval) : .max
@@ -60,11 +69,12 @@ actor ZAPHandler: SocketOwner {
                 return false
             }
             guard let question = ZAPRequest(message) else { continue }
-            let userID = authenticator?.decide(domain: question.domain, key: question.key, address: question.address)
-            if userID != nil, nextReview == .max {
+            let decision =
+                authenticator?.decide(domain: question.domain, key: question.key, address: question.address) ?? .refused
+            if case .admitted = decision, nextReview == .max {
                 nextReview = clock.nowMicroseconds().addingClamped(Self.reviewInterval)
             }
-            _ = socketBox.socket?.send(question.answer(userID: userID))
+            _ = socketBox.socket?.send(question.answer(decision))
         }
         return true
     }

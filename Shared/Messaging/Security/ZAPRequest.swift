@@ -3,6 +3,15 @@ import CZeroMQ
 
 /// A ZAP request: libzmq asks whether a connection may be made.
 struct ZAPRequest {
+    /// The answer to a request.
+    enum Decision: Equatable {
+        /// The connection is made, with this user id.
+        case admitted(String)
+        case refused
+        /// The client is disconnected without an error, and tries again by itself.
+        case later
+    }
+
     private let routing: Bytes
     private let id: Bytes
     let domain: String
@@ -24,8 +33,13 @@ struct ZAPRequest {
         key = isCurve ? CurvePublicKey(bytes: frames[8]) : nil
     }
 
-    func answer(userID: String?) -> OutgoingMessage {
-        let texts = userID.map { ["200", "OK", $0] } ?? ["400", "this key is not on the list", ""]
+    func answer(_ decision: Decision) -> OutgoingMessage {
+        let texts =
+            switch decision {
+            case .admitted(let userID): ["200", "OK", userID]
+            case .refused: ["400", "this key is not on the list", ""]
+            case .later: ["300", "try again", ""]
+            }
         return OutgoingMessage([routing, [], Bytes("1.0".utf8), id] + texts.map { Bytes($0.utf8) } + [[]])
     }
 }

@@ -72,13 +72,15 @@ public final class MessagingContext: Sendable {
     /// - Parameters:
     ///   - domain: as in ``SocketSecurity/curveServer(secretKey:domain:)``
     ///   - logger: logs refused connections, at most once a second
+    ///   - approval: decides besides about the owners of listed keys; nil for no further condition
     ///   - admission: returns the name of a key that may connect, nil for all others
     public func admit(
         to domain: String,
         logger: Logger,
+        approval: ZAPAuthenticator.Approval? = nil,
         admission: @escaping ZAPAuthenticator.Admission
     ) throws(MessagingError) {
-        try authenticator.open(domain, context: self, logger: logger, admission: admission)
+        try authenticator.open(domain, context: self, logger: logger, approval: approval, admission: admission)
     }
 }
 

@@ -1,0 +1,14 @@
+import Synchronization
+
+/// What a service knows about the access of one identity, shared by the identity's connections: one byte, whose meaning
+/// is the handler's. It is read without a lock.
+public final class AccessMark: Sendable {
+    private let byte: Atomic<UInt8>
+
+    public init(_ value: UInt8 = 0) { byte = Atomic(value) }
+
+    public var value: UInt8 {
+        get { byte.load(ordering: .acquiring) }
+        set { byte.store(newValue, ordering: .releasing) }
+    }
+}

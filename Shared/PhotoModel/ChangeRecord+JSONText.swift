@@ -24,9 +24,14 @@ extension ChangeRecord {
             write(assets, ",\"assets\":", to: &writer) { $1.write(to: &$0) }
             write(collections, ",\"collections\":", to: &writer) { $0.write($1.json) }
             write(lists, ",\"lists\":", to: &writer) { $0.write($1.json) }
-            guard !edits.isEmpty else { return }
-            writer.append(",\"edits\":")
-            writer.writeList(edits) { $0.write($1.json) }
+            if !edits.isEmpty {
+                writer.append(",\"edits\":")
+                writer.writeList(edits) { $0.write($1.json) }
+            }
+            write(grants, ",\"grants\":", to: &writer) { $0.write($1.json) }
+            guard !questions.isEmpty else { return }
+            writer.append(",\"questions\":")
+            writer.writeList(questions) { $0.write($1.json) }
         }
     }
 

@@ -21,6 +21,10 @@ public struct ChangeRecord: Sendable, Hashable, JSONTabled {
     public var lists: [EntityChange<CollectionList>] = []
     /// The published edits whose state changed.
     public var edits: [PublishedEdit] = []
+    /// The grants that were asked for or decided.
+    public var grants: [EntityChange<Grant>] = []
+    /// The questions about consent that were asked or decided.
+    public var questions: [ConsentQuestion] = []
 
     /// The maximum number of entities that one transaction may touch.
     public static let maxEntities = 1000
@@ -38,7 +42,7 @@ public struct ChangeRecord: Sendable, Hashable, JSONTabled {
     /// The feed topics that carry this record, besides `changes`.
     public var topics: [String] {
         assets.map { "asset.\($0.id)" } + collections.map { "collection.\($0.id)" } + lists.map { "list.\($0.id)" }
-            + edits.map { "edit.\($0.id)" }
+            + edits.map { "edit.\($0.id)" } + (grants.isEmpty && questions.isEmpty ? [] : [Grant.topic])
     }
 
     public static let table = JSONTable(
@@ -71,6 +75,20 @@ public struct ChangeRecord: Sendable, Hashable, JSONTabled {
                 \.edits,
                 .list(of: .object(PublishedEdit.self), limit: 100_000),
                 "Published edits whose state changed.",
+                default: []
+            ),
+            .defaulted(
+                "grants",
+                \.grants,
+                .list(of: EntityChange.type, limit: 100_000),
+                "Grants that were asked for or decided.",
+                default: []
+            ),
+            .defaulted(
+                "questions",
+                \.questions,
+                .list(of: .object(ConsentQuestion.self), limit: 100_000),
+                "Questions about consent that were asked or decided.",
                 default: []
             ),
         ]

@@ -61,6 +61,20 @@ struct ChangeRecordTests {
                 let isDeleted = !isNew && random.one(in: 3)
                 record.assets.append(EntityChange(before: isNew ? nil : before, after: isDeleted ? nil : after))
             }
+            if random.one(in: 3) {
+                let grant = Grant(identity: "key:\(number)", purpose: random.pick(RandomEntities.texts), key: "k")
+                record.grants = [EntityChange(before: random.one(in: 2) ? grant : nil, after: grant)]
+            }
+            if random.one(in: 3) {
+                record.questions = [
+                    ConsentQuestion(
+                        id: "q\(number)",
+                        identity: "key:\(number)",
+                        summary: random.pick(RandomEntities.texts),
+                        date: Int64(number)
+                    )
+                ]
+            }
             #expect(record.bytes == record.json.bytes)
         }
     }

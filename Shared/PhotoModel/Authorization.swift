@@ -1,0 +1,43 @@
+// PhotoKit's terms of authorization, with their own names and numbers.
+
+/// `PHAuthorizationStatus`
+public enum AuthorizationStatus: String, NumberedName {
+    case notDetermined, restricted, denied, authorized, limited
+
+    public var number: Int {
+        switch self {
+        case .notDetermined: 0
+        case .restricted: 1
+        case .denied: 2
+        case .authorized: 3
+        case .limited: 4
+        }
+    }
+}
+
+/// `PHAccessLevel`
+public enum AccessLevel: String, NumberedName {
+    case addOnly, readWrite
+
+    public var number: Int {
+        switch self {
+        case .addOnly: 1
+        case .readWrite: 2
+        }
+    }
+}
+
+/// The part of the library that a grant is about.
+public enum GrantScope: String, Sendable, CaseIterable {
+    case all, limited
+}
+
+/// The changes that the owner is asked about, one decision for each transaction (S-13).
+public enum ConsentPolicy: String, Sendable, CaseIterable {
+    /// None.
+    case never
+    /// Those that delete, trash, edit or revert something that exists.
+    case destructive
+    /// All.
+    case always
+}

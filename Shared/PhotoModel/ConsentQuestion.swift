@@ -1,0 +1,91 @@
+public import JSONValue
+
+/// The question to the owner whether one transaction may be performed (S-13), in one of its states.
+public struct ConsentQuestion: Sendable, Hashable, JSONTabled {
+    /// The states of a question.
+    public enum State: String, Sendable, CaseIterable {
+        case asked, approved, declined, expired
+    }
+
+    public var id: String
+    /// The identity whose transaction waits.
+    public var identity: String
+    /// The name that the client gave itself, and its transaction id.
+    public var client: String
+    public var transaction: String?
+    public var state: State
+    /// What the transaction would do, for people.
+    public var summary: String
+    /// The number of objects that each kind of request names, by the request's type.
+    public var counts: JSONObject
+    /// The first ``maxObjects`` objects that the requests name.
+    public var objects: [ObjectID]
+    /// When it was asked, in microseconds since 1970.
+    public var date: Int64
+    /// The identity that decided; nil if nobody has.
+    public var decidedBy: String?
+
+    public init(
+        id: String,
+        identity: String,
+        client: String = "",
+        transaction: String? = nil,
+        state: State = .asked,
+        summary: String = "",
+        counts: JSONObject = [:],
+        objects: [ObjectID] = [],
+        date: Int64 = 0,
+        decidedBy: String? = nil
+    ) {
+        self.id = id
+        self.identity = identity
+        self.client = client
+        self.transaction = transaction
+        self.state = state
+        self.summary = summary
+        self.counts = counts
+        self.objects = objects
+        self.date = date
+        self.decidedBy = decidedBy
+    }
+
+    public static let maxObjects = 100
+
+    public static let table = JSONTable(
+        "ConsentQuestion",
+        "The question whether one transaction may be performed.",
+        unknown: .ignored,
+        blank: ConsentQuestion(id: "", identity: ""),
+        [
+            .required("id", \.id, .text(maxBytes: 64), "The question, for grants.approve and grants.deny."),
+            .required("identity", \.identity, .text(maxBytes: 256), "The identity whose transaction waits."),
+            .defaulted("client", \.client, .text(maxBytes: 128), "The name that the client gave itself.", default: ""),
+            .optional("transaction", \.transaction, .text(maxBytes: 128), "The client's name for the transaction."),
+            .required("state", \.state, .name(State.self), "The state."),
+            .required("summary", \.summary, .text(maxBytes: 1024), "What the transaction would do."),
+            .required("counts", \.counts, .counts, "Objects by the type of the request that names them."),
+            .required(
+                "objects",
+                \.objects,
+                .list(of: .id(), limit: maxObjects),
+                "The first objects that the requests name."
+            ),
+            .required("date", \.date, .date(), "When it was asked."),
+            .optional("decidedBy", \.decidedBy, .text(maxBytes: 256), "The identity that decided."),
+        ]
+    )
+}
+
+extension JSONType where Value == JSONObject {
+    /// Numbers by name.
+    fileprivate static var counts: JSONType {
+        JSONType(
+            schema: ["type": "object", "additionalProperties": ["type": "integer", "minimum": 0]],
+            decode: { (json: JSON) throws(JSONProblem) in
+                guard let object = json.objectValue else { throw JSONProblem("expected an object") }
+                return object
+            },
+            encode: { .object($0) }
+        )
+    }
+}

@@ -1,0 +1,80 @@
+public import JSONValue
+
+/// What the owner of the library has decided about one identity, or the question that waits for a decision.
+///
+/// An identity has at most one. A grant is an entity: each change of it is a transaction of the history.
+public struct Grant: Sendable, Hashable, JSONTabled {
+    /// The identity: `key:NAME` for a client with a key, `uid:N` for a user of this machine.
+    public var identity: String
+    /// The decision; `notDetermined` while the question waits for it.
+    public var status: AuthorizationStatus
+    /// What is granted; while the question waits, what is asked for.
+    public var access: AccessLevel
+    public var scope: GrantScope
+    public var consent: ConsentPolicy
+    /// Why the client wants access, in its own words.
+    public var purpose: String
+    /// The name that the client gave itself.
+    public var client: String
+    /// The public key that the decision is about. It does not hold for another key that later has the same name.
+    public var key: String?
+    /// When it was asked or decided, in microseconds since 1970.
+    public var date: Int64
+    /// The identity that decided; nil while the question waits.
+    public var decidedBy: String?
+
+    public init(
+        identity: String,
+        status: AuthorizationStatus = .notDetermined,
+        access: AccessLevel = .readWrite,
+        scope: GrantScope = .all,
+        consent: ConsentPolicy = .never,
+        purpose: String = "",
+        client: String = "",
+        key: String? = nil,
+        date: Int64 = 0,
+        decidedBy: String? = nil
+    ) {
+        self.identity = identity
+        self.status = status
+        self.access = access
+        self.scope = scope
+        self.consent = consent
+        self.purpose = purpose
+        self.client = client
+        self.key = key
+        self.date = date
+        self.decidedBy = decidedBy
+    }
+
+    /// The feed topic of records that change grants or contain questions about consent.
+    public static let topic = "grants"
+    public static let maxIdentityBytes = 256
+    public static let maxPurposeBytes = 1024
+
+    public static let table = JSONTable(
+        "Grant",
+        "What the owner of the library has decided about an identity, or the question that waits for it.",
+        unknown: .ignored,
+        blank: Grant(identity: ""),
+        [
+            .required("id", \.identity, .text(maxBytes: maxIdentityBytes), "The identity, key:NAME or uid:N."),
+            .required("status", \.status, .name(AuthorizationStatus.self), "The decision."),
+            .derived("statusNumber", { $0.status.number }, .count(0...4), "PhotoKit's number of the status."),
+            .required("access", \.access, .name(AccessLevel.self), "What is granted, or asked for."),
+            .derived("accessNumber", { $0.access.number }, .count(1...2), "PhotoKit's number of the access."),
+            .required("scope", \.scope, .name(GrantScope.self), "The part of the library that it is about."),
+            .required(
+                "consent",
+                \.consent,
+                .name(ConsentPolicy.self),
+                "The transactions that the owner is asked about: none, destructive ones, or all."
+            ),
+            .required("purpose", \.purpose, .text(maxBytes: maxPurposeBytes), "Why the client wants access."),
+            .defaulted("client", \.client, .text(maxBytes: 128), "The name that the client gave itself.", default: ""),
+            .optional("key", \.key, .text(maxBytes: 40), "The public key that the decision is about."),
+            .required("date", \.date, .date(), "When it was asked or decided."),
+            .optional("decidedBy", \.decidedBy, .text(maxBytes: maxIdentityBytes), "The identity that decided."),
+        ]
+    )
+}

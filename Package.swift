@@ -200,8 +200,8 @@ let modules: [Module] = [
         name: "HostingTests",
         kind: .tests,
         dependencies: [
-            "Hosting", "Contracts", "Messaging", "JSONValue", "Storage", "CProcess", "Logging", "ArgumentParser",
-            "ServiceLifecycle", "Basics", "TestSupport",
+            "Hosting", "Contracts", "Messaging", "PhotoModel", "JSONValue", "Storage", "CProcess", "Logging",
+            "ArgumentParser", "ServiceLifecycle", "Basics", "TestSupport",
         ]
     ),
     Module(

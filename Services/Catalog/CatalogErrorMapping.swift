@@ -15,6 +15,7 @@ enum CatalogErrorMapping {
         case let error as FetchError: rpcError(error)
         case let error as ResourceError: rpcError(error)
         case let error as MaintenanceError: rpcError(error)
+        case let error as GrantError: rpcError(error)
         case let error as StorageError: error.rpcError
         case let error as PredicateError: error.rpcError
         case is CancellationError: ErrorCode.userCancelled.error("the request was cancelled")

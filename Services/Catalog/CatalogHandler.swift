@@ -19,6 +19,7 @@ struct CatalogHandler: RequestHandler {
     let backups: BackupService
     let rescans: RescanService
     let collector: ResourceCollector
+    let grants: GrantService
     let state: ServiceState
     let logger: Logger
 
@@ -96,7 +97,11 @@ struct CatalogHandler: RequestHandler {
         case .beginUpload(let new): return Reply(try await uploads.begin(new, owner: identity).json)
         case .appendUpload(let next):
             return Reply(try await uploads.append(next, context.attachments, owner: identity).json)
-        case .finishUpload(let upload): return Reply(try await uploads.finish(upload, owner: identity).json)
+        case .finishUpload(let upload):
+            var finished = try await uploads.finish(upload, owner: identity)
+            // A client that may only add does not learn which bytes the library had.
+            if context.accessMark.map({ Permission(byte: $0.value).role }) == .addOnly { finished.isHealed = false }
+            return Reply(finished.json)
         case .cancelUpload(let upload): return Reply(try await uploads.cancel(upload, owner: identity).json)
         case .reportHarm(let harm): return Reply(try await quarantine.report(harm, from: identity).json)
         case .listQuarantine(let list): return Reply(try await quarantine.list(list).json)
@@ -104,6 +109,14 @@ struct CatalogHandler: RequestHandler {
         case .backup(let backup): return Reply(try await backups.backup(backup, context).json)
         case .rescan(let rescan): return Reply(try await rescans.rescan(rescan, context).json)
         case .collect(let collect): return Reply(try await collector.collect(collect, identity: identity).json)
+        case .openSession(let question): return Reply(try await grants.open(question, context).json)
+        case .listGrants(let list): return Reply(grants.list(list).json)
+        case .pendingGrants: return Reply(grants.pending().json)
+        case .approveGrant(let decision): return Reply(try await grants.approve(decision, by: identity).json)
+        case .denyGrant(let decision): return Reply(try await grants.deny(decision, by: identity).json)
+        case .revokeGrant(let decision): return Reply(try await grants.revoke(decision, by: identity).json)
+        case .grantHistory(let question): return Reply(try await grants.history(question).json)
+        case .grantStatus(let question): return Reply(grants.status(question).json)
         case .discover: return Reply(state.document)
         case .health: return Reply(await state.health().json)
         case .figures: return Reply(await state.counts())

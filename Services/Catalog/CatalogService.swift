@@ -27,6 +27,7 @@ struct CatalogService: RunnableService {
     let examiner: DamageScanner
     let rereader: MetadataRereader
     let collector: ResourceCollector
+    let grants: GrantService
     private let thread: PollThread
     private let lock: LibraryLock
 
@@ -97,6 +98,22 @@ struct CatalogService: RunnableService {
         let metrics = Hosting.Metrics()
         metrics.section("files") { blockingIO.metrics }
         let services = ServiceIdentities(listener: configuration.listener)
+        let registry = GrantRegistry(
+            try await store.read { try $0.grants.all() },
+            keys: GrantRegistry.Keys(configuration.listener)
+        )
+        let access = AccessTable(known: { registry.permission(of: $0) })
+        let refusals = RefusalCounts()
+        metrics.section("access") { refusals.metrics }
+        let grants = GrantService(
+            registry: registry,
+            table: access,
+            store: store,
+            writer: writer,
+            clock: environment.clock,
+            now: environment.now,
+            logger: logger
+        )
         let quarantine = try await Quarantine(store: store, services: services, now: environment.now)
         let work = ResourceJobRunner(workers) { harm in
             // This fails only if the catalog's own disk fails; the next attempt will report the bytes again.
@@ -140,7 +157,8 @@ struct CatalogService: RunnableService {
                 uploads: uploads,
                 healing: healing,
                 collector: collector,
-                services: services
+                services: services,
+                grants: grants
             ),
             history: HistoryReader(store: store, tail: tail),
             edits: EditReader(store: store, services: services),
@@ -163,6 +181,7 @@ struct CatalogService: RunnableService {
                 now: environment.now
             ),
             collector: collector,
+            grants: grants,
             state: ServiceState(
                 Self.name,
                 methods: CatalogRequest.methods,
@@ -181,8 +200,16 @@ struct CatalogService: RunnableService {
             traffic: configuration.traffic,
             clock: environment.clock,
             logger: logger,
-            handler: handler
+            handler: GuardedHandler(handler, access: CatalogRequest.access, table: access, refusals: refusals)
         )
+        let transients = fetches.transients
+        access.onChange { identities in
+            servers.review(identities)
+            for identity in identities where !access.mayKeep(identity) {
+                transients.releaseAll(of: identity)
+                Task { await uploads.removeAll(of: identity) }
+            }
+        }
         let examiner = DamageScanner(
             store: store,
             tail: tail,
@@ -220,6 +247,7 @@ struct CatalogService: RunnableService {
         self.examiner = examiner
         self.rereader = rereader
         self.collector = collector
+        self.grants = grants
         self.thread = thread
         report(to: metrics, fetches, quarantine)
     }
@@ -301,6 +329,8 @@ struct CatalogService: RunnableService {
                 "transients": JSON(fetches.transients.count),
             ]
         }
+        let grants = grants
+        metrics.section("grants") { grants.metrics }
         metrics.section("quarantine") { ["resources": JSON(quarantine.count)] }
         metrics.section("uploads") { ["open": JSON(await uploads.count)] }
         metrics.section("library") {
@@ -310,7 +340,7 @@ struct CatalogService: RunnableService {
 
     /// The components in the order of their dependencies; they stop last to first.
     var parts: [any Service] {
-        let (store, thread, tail, writer, lock) = (store, thread, tail, writer, lock)
+        let (store, thread, tail, writer, lock, grants) = (store, thread, tail, writer, lock, grants)
         let (configuration, logger) = (configuration, logger)
         return [
             ClosingComponent("lock") { lock.release() },
@@ -323,9 +353,11 @@ struct CatalogService: RunnableService {
             rereader,
             collector,
             ScheduledChanges(writer: writer, interval: configuration.clockInterval, logger: logger),
+            LoopComponent("grants") { await grants.watch() },
         ] + servers.parts + [
             // Streams end before the server waits for its open requests.
-            ClosingComponent("streams") { tail.close() }
+            ClosingComponent("streams") { tail.close() },
+            ClosingComponent("access") { grants.table.close() },
         ]
     }
 

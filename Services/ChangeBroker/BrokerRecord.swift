@@ -10,7 +10,7 @@ import PhotoModel
 struct BrokerRecord: Sendable {
     /// One entity's part of the record, under the topic that carries it.
     struct Part: Sendable {
-        /// The record's member: `assets`, `collections`, `lists` or `edits`.
+        /// The record's member: `assets`, `collections`, `lists`, `edits`, `grants` or `questions`.
         let member: String
         let topic: String
         let id: String
@@ -27,7 +27,10 @@ struct BrokerRecord: Sendable {
     private let date: Int64
     private let origin: Range<Int>
 
+    /// The beginning of each member's topics, which the entity's identifier follows.
     private static let topics = ["assets": "asset.", "collections": "collection.", "lists": "list.", "edits": "edit."]
+    /// Members whose entities share one topic. A record has at most one entity of both together.
+    private static let grantMembers: Set<String> = ["grants", "questions"]
 
     /// Scans the text of a record.
     ///
@@ -52,7 +55,8 @@ struct BrokerRecord: Sendable {
                         let range = try cursor.skip()
                         if isObject { origin = range }
                     default:
-                        guard let topic = Self.topics[name] else {
+                        let shared = Self.grantMembers.contains(name) ? FeedTopic.grants : nil
+                        guard let topic = Self.topics[name] ?? shared else {
                             try cursor.skip()
                             continue
                         }
@@ -112,7 +116,8 @@ struct BrokerRecord: Sendable {
                 isWhole = false
                 continue
             }
-            parts.append(Part(member: member, topic: topic + id, id: id, range: start..<cursor.offset))
+            let name = grantMembers.contains(member) ? topic : topic + id
+            parts.append(Part(member: member, topic: name, id: id, range: start..<cursor.offset))
         }
         return isWhole
     }
@@ -163,6 +168,12 @@ struct BrokerRecord: Sendable {
         return head
     }
 
+    /// The grant after the record; nil if it changes none. A record that does changes nothing else.
+    var grant: Grant? {
+        guard parts.count == 1, let part = parts.first, part.member == "grants" else { return nil }
+        return change(part)["after"].flatMap { try? Grant(json: $0) }
+    }
+
     /// Returns the decoded change of one entity.
     func change(_ part: Part) -> JSON { value(at: part.range) }
 
@@ -174,7 +185,7 @@ extension BrokerRecord {
     /// Returns PhotoKit's additional details of a changed object (S-66) and the names of the changed members; empty for
     /// an edit, which is not an object.
     static func details(of change: JSON) -> JSONObject {
-        guard change["before"] != nil || change["after"] != nil else { return [:] }
+        guard change["before"] != nil || change["after"] != nil, !isGrant(change) else { return [:] }
         let (before, after) = (change["before"]?.objectValue, change["after"]?.objectValue)
         var details: JSONObject = ["assetContentChanged": false, "objectWasDeleted": .bool(after == nil)]
         guard let before, let after else { return details }
@@ -183,6 +194,11 @@ extension BrokerRecord {
         let changed = names.filter { !revisions.contains($0) && before[$0] != after[$0] }
         details["changedProperties"] = JSON(changed.sorted())
         return details
+    }
+
+    /// A grant is not an object of the library.
+    private static func isGrant(_ change: JSON) -> Bool {
+        (change["after"] ?? change["before"])?["statusNumber"] != nil
     }
 
     /// The members that change with every other member and so are not listed.

@@ -25,6 +25,7 @@ struct ChangeBrokerService: RunnableService {
     let logger: Logger
     private let leaseCheck: Duration
     private let carrier: FetchCarrier
+    private let access: AccessTable
 
     /// Binds both addresses; starts nothing.
     ///
@@ -58,6 +59,9 @@ struct ChangeBrokerService: RunnableService {
             security: configuration.catalogSecurity,
             logger: logger
         )
+        let access = AccessTable { identity throws(RPCError) in
+            try await historyCatalog.ask(GrantStatus(identity: identity), deadline: .seconds(5)).result.permission
+        }
         // CURVE is configured per socket, so clients on other machines connect to a separate one.
         var publishers = [
             try Publisher(
@@ -75,7 +79,8 @@ struct ChangeBrokerService: RunnableService {
                     address: listener.address(of: .feed),
                     thread: feedThread,
                     limits: limits,
-                    security: listener.security(of: .feed),
+                    // The live feed carries everything: it is for identities that may read everything.
+                    security: listener.security(of: .feed) { access.mayRead($0) },
                     logger: logger
                 )
             )
@@ -84,10 +89,12 @@ struct ChangeBrokerService: RunnableService {
             configuration,
             publishers: publishers,
             instance: PhotoLibrary.randomTransaction(),
+            access: access,
             logger: logger
         )
         let history = ChangeHistory(feed: feed, catalog: historyCatalog)
         let metrics = Hosting::Metrics()
+        let refusals = RefusalCounts()
         let servers = try RequestServers(
             .broker,
             address: configuration.requests,
@@ -97,15 +104,28 @@ struct ChangeBrokerService: RunnableService {
             security: configuration.localSecurity,
             traffic: configuration.traffic,
             logger: logger,
-            handler: ChangeBrokerHandler(
-                history: history,
-                configuration: configuration,
-                state: ServiceState(Self.name, methods: ChangeBrokerRequest.methods, metrics: metrics) {
-                    (await feed.problems, await feed.token?.sequence ?? 0)
-                },
-                clock: .system
+            handler: GuardedHandler(
+                ChangeBrokerHandler(
+                    history: history,
+                    configuration: configuration,
+                    state: ServiceState(Self.name, methods: ChangeBrokerRequest.methods, metrics: metrics) {
+                        (await feed.problems, await feed.token?.sequence ?? 0)
+                    },
+                    clock: .system
+                ),
+                access: ChangeBrokerRequest.access,
+                table: access,
+                refusals: refusals
             )
         )
+        access.onChange { identities in
+            servers.review(identities)
+            MessagingContext.shared.authenticator.reviewSoon()
+            for identity in identities where !access.mayKeep(identity) {
+                Task { await feed.removeHolders(of: identity) }
+            }
+        }
+        metrics.section("access") { refusals.metrics }
         metrics.section("feed") { await feed.metrics() }
         metrics.section("requests") { await servers.metrics() }
         metrics.section("publisher") { [local = publishers[0]] in await local.metrics() }
@@ -118,6 +138,7 @@ struct ChangeBrokerService: RunnableService {
         self.feedAddress = publishers[0].boundAddress
         self.addresses = servers.addresses + publishers.map(\.boundAddress.description)
         self.feed = feed
+        self.access = access
         self.servers = servers
         self.threads = [thread, feedThread, catalogThread, historyThread]
         self.follower = CatalogFollower(catalog: catalog, feed: feed, configuration: configuration, logger: logger)
@@ -136,7 +157,8 @@ struct ChangeBrokerService: RunnableService {
             LoopComponent("the catalog's records") { [follower] in await follower.run() },
         ] + servers.parts + [
             // Stopped first, because active followers would delay the server's stop.
-            ClosingComponent("followers") { [feed] in await feed.dismissFollowers() }
+            ClosingComponent("followers") { [feed] in await feed.dismissFollowers() },
+            ClosingComponent("access") { [access] in access.close() },
         ]
     }
 

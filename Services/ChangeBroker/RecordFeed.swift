@@ -1,5 +1,6 @@
 import Basics
 import Contracts
+import Hosting
 import JSONValue
 import Logging
 import Messaging
@@ -15,6 +16,7 @@ actor RecordFeed {
     let configuration: ChangeBrokerConfiguration
     private nonisolated let publishers: [Publisher]
     let subscribedTopics: SubscribedTopics
+    private let access: AccessTable?
     let logger: Logger
     /// Signals that a head message is due.
     private nonisolated let headSignal: AsyncStream<Void>
@@ -52,8 +54,16 @@ actor RecordFeed {
         var token: ChangeToken?
     }
 
-    init(_ configuration: ChangeBrokerConfiguration, publishers: [Publisher], instance: String, logger: Logger) {
+    /// - Parameter access: is told of changed grants, and whether changes arrive; nil if nobody has to be
+    init(
+        _ configuration: ChangeBrokerConfiguration,
+        publishers: [Publisher],
+        instance: String,
+        access: AccessTable? = nil,
+        logger: Logger
+    ) {
         self.configuration = configuration
+        self.access = access
         self.publishers = publishers
         self.instance = instance
         self.logger = logger
@@ -92,6 +102,9 @@ actor RecordFeed {
     /// - Returns: the token after which records are needed
     func adopt(_ current: CurrentToken.Result) -> ChangeToken {
         problem = nil
+        // What was asked before may be older than the first record that arrives.
+        access?.forget()
+        access?.confirm()
         oldest = current.oldest.sequence
         if let ring, ring.library == current.token.library, ring.head <= current.token.sequence { return ring.token }
         return restart(at: current)
@@ -124,6 +137,7 @@ actor RecordFeed {
     func dropHistory(_ reason: String) {
         if problem == nil { logger.warning("the catalog cannot be followed", metadata: ["why": "\(reason)"]) }
         problem = reason
+        access?.forget()
     }
 
     func note(oldest token: ChangeToken) {
@@ -179,6 +193,7 @@ actor RecordFeed {
             let previous = ring?.previous(part.topic) ?? 0
             send(part.topic, LiveFrames.part(part, of: record, previous: previous, limit: limit))
         }
+        if let access, let grant = record.grant { Task { await access.note(grant) } }
         ring?.append(record, topics: parts.map(\.topic))
         if fetches.isEmpty { carried = record.sequence }
     }

@@ -74,6 +74,12 @@ struct EditorService: RunnableService {
         let thread = try PollThread(name: "editor")
         var serverLimits = limits
         serverLimits.requestsPerConnection = configuration.requestsPerConnection
+        let access = AccessTable { identity throws(RPCError) in
+            try await library.catalog.ask(GrantStatus(identity: identity), deadline: .seconds(5)).result.permission
+        }
+        let refusals = RefusalCounts()
+        metrics.all.section("access") { refusals.metrics }
+        let grants = GrantFollower(feed: library.changes(since: nil, topics: [FeedTopic.grants]), logger: logger)
         let servers = try RequestServers(
             .editor,
             address: configuration.endpoints[.editor],
@@ -83,10 +89,17 @@ struct EditorService: RunnableService {
             security: configuration.endpoints.localSecurity,
             traffic: configuration.traffic,
             logger: logger,
-            handler: handler
+            handler: GuardedHandler(handler, access: EditorRequest.access, table: access, refusals: refusals)
         )
+        access.onChange { servers.review($0) }
         let pullers = try Self.pullers(configuration, thread: thread, logger: logger)
-        let publishing = Self.publishing(configuration, processor: edits, inboxes: pullers, logger: logger)
+        let publishing = Self.publishing(
+            configuration,
+            processor: edits,
+            inboxes: pullers,
+            access: PublishingAccess(access, refusals),
+            logger: logger
+        )
         metrics.all.section("published") { await publishing.json() }
         address = servers.address
         addresses = servers.addresses + pullers.map(\.boundAddress.description)
@@ -100,7 +113,15 @@ struct EditorService: RunnableService {
                 },
                 WorkerPoolComponent(workers),
             ] + servers.parts + [
-                LoopComponent("published edits") { await publishing.run() }
+                LoopComponent("published edits") { await publishing.run() },
+                LoopComponent("grants") {
+                    await grants.run(
+                        changed: { await access.note($0) },
+                        confirmed: { access.confirm() },
+                        lost: { access.forget() }
+                    )
+                },
+                ClosingComponent("access") { access.close() },
             ]
     }
 
@@ -108,6 +129,7 @@ struct EditorService: RunnableService {
         _ configuration: EditorConfiguration,
         processor: EditProcessor,
         inboxes: [Puller],
+        access: PublishingAccess,
         logger: Logger
     ) -> PublishedEditProcessor {
         PublishedEditProcessor(
@@ -122,6 +144,7 @@ struct EditorService: RunnableService {
                 predecessorTimeout: Int64(configuration.predecessorTimeout) * 1_000_000
             ),
             metrics: processor.metrics.published,
+            access: access,
             logger: logger
         )
     }

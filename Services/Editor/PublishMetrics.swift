@@ -7,6 +7,8 @@ final class PublishMetrics: Sendable {
     let received = Metrics.Counter()
     /// Messages that do not identify an edit, so that no failure can be recorded.
     let unreadable = Metrics.Counter()
+    /// Messages of identities that may not change the library.
+    let denied = Metrics.Counter()
     /// Edits accepted, resumed at the start, and received again.
     let accepted = Metrics.Counter()
     let resumed = Metrics.Counter()
@@ -21,7 +23,8 @@ final class PublishMetrics: Sendable {
 
     var json: JSONObject {
         [
-            "received": .int(received.total), "unreadable": .int(unreadable.total), "accepted": .int(accepted.total),
+            "received": .int(received.total), "unreadable": .int(unreadable.total), "denied": .int(denied.total),
+            "accepted": .int(accepted.total),
             "takenUp": .int(resumed.total), "repeated": .int(repeated.total), "reused": .int(reused.total),
             "applied": .int(applied.total), "failed": .int(failed.total), "setAside": .int(setAside.total),
         ]

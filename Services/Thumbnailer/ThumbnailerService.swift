@@ -75,6 +75,24 @@ struct ThumbnailerService: RunnableService {
             logger: logger,
             since: nil
         )
+        let grants = GrantFollower(
+            feed: ChangeFeed(
+                broker: try client(.broker),
+                feed: configuration.endpoints[.feed],
+                thread: thread,
+                limits: limits,
+                security: configuration.endpoints.security(of: .feed),
+                logger: logger,
+                since: nil,
+                topics: [FeedTopic.grants]
+            ),
+            logger: logger
+        )
+        let access = AccessTable { identity throws(RPCError) in
+            try await catalog.ask(GrantStatus(identity: identity), deadline: .seconds(5)).result.permission
+        }
+        let refusals = RefusalCounts()
+        metrics.all.section("access") { refusals.metrics }
         let blockingIO = BlockingIOExecutor()
         metrics.all.section("files") { blockingIO.metrics }
         let caches = CachingManagers(
@@ -125,8 +143,12 @@ struct ThumbnailerService: RunnableService {
             security: configuration.endpoints.localSecurity,
             traffic: configuration.traffic,
             logger: logger,
-            handler: handler
+            handler: GuardedHandler(handler, access: ThumbnailerRequest.access, table: access, refusals: refusals)
         )
+        access.onChange { identities in
+            servers.review(identities)
+            for identity in identities where !access.mayKeep(identity) { caches.closeAll(of: identity) }
+        }
         address = servers.address
         addresses = servers.addresses
         metrics.all.section("requests") { await servers.metrics() }
@@ -140,7 +162,14 @@ struct ThumbnailerService: RunnableService {
                 WorkerPoolComponent(renderer.fastWorkers), LoopComponent("pictures") { await renditions.run() },
                 LoopComponent("caching") { await caches.run() }, LoopComponent("exports") { await exports.run() },
                 LoopComponent("feed") { await source.follow(feed, logger: logger) },
-            ] + servers.parts
+                LoopComponent("grants") {
+                    await grants.run(
+                        changed: { await access.note($0) },
+                        confirmed: { access.confirm() },
+                        lost: { access.forget() }
+                    )
+                },
+            ] + servers.parts + [ClosingComponent("access") { access.close() }]
     }
 
     private static func makeFolder(_ cache: String) throws(CacheError) {

@@ -32,58 +32,77 @@ public enum CatalogRequest: ServiceRequest {
     case reportHarm(ReportWorkerFault)
     case listQuarantine(ListQuarantine)
     case liftQuarantine(LiftQuarantine)
+    case openSession(OpenSession)
+    case listGrants(ListGrants)
+    case pendingGrants(PendingGrants)
+    case approveGrant(ApproveGrant)
+    case denyGrant(DenyGrant)
+    case revokeGrant(RevokeGrant)
+    case grantHistory(GrantHistory)
+    case grantStatus(GrantStatus)
     case discover(Discover)
     case health(Health)
     case figures(MetricsRequest)
 
     public static let table = MethodTable<CatalogRequest>([
-        .method(fetchAssets, limits: .large),
-        .method(fetchCollections, limits: .large),
-        .method(fetchLists, limits: .large),
-        .method(counts, limits: .large),
-        .method(find, limits: .large),
-        .method(objects, limits: .large),
-        .method(keyAssets, limits: .large),
-        .method(can, limits: .large),
-        .method(createTransient, limits: .large),
-        .method(releaseTransient),
-        .method(details, limits: .large),
-        .method(difference, limits: .large),
+        .method(fetchAssets, access: .read, limits: .large),
+        .method(fetchCollections, access: .read, limits: .large),
+        .method(fetchLists, access: .read, limits: .large),
+        .method(counts, access: .read, limits: .large),
+        .method(find, access: .read, limits: .large),
+        .method(objects, access: .read, limits: .large),
+        .method(keyAssets, access: .read, limits: .large),
+        .method(can, access: .read, limits: .large),
+        .method(createTransient, access: .read, limits: .large),
+        .method(releaseTransient, access: .read),
+        .method(details, access: .read, limits: .large),
+        .method(difference, access: .read, limits: .large),
         .method(
             fetchKeys,
+            access: .read,
             attachments: "Notifications: keys, as encoded by ResultKey.",
             notifications: [.keys],
             limits: .large
         ),
         .method(
             perform,
+            access: .add,
             attachments: "Bytes of resources and adjustment data; the requests name them by number.",
             limits: .transaction
         ),
-        .method(since),
-        .method(follow, notifications: [.changeRecords]),
-        .method(token),
-        .method(editsStatus),
-        .method(editsPending),
-        .method(supports),
+        .method(since, access: .read),
+        .method(follow, access: .read, notifications: [.changeRecords]),
+        .method(token, access: .read),
+        .method(editsStatus, access: .read),
+        .method(editsPending, access: .service),
+        .method(supports, access: .public),
         .method(
             readResource,
+            access: .read,
             attachments: "Response or notifications: the bytes.",
             notifications: [.resourceChunk]
         ),
-        .method(exportResource, attachments: "The bytes, if no path is given."),
-        .method(beginUpload),
-        .method(appendUpload, attachments: "The bytes to append.", limits: .withAttachments),
-        .method(finishUpload),
-        .method(cancelUpload),
-        .method(backup, notifications: [.libraryProgress]),
-        .method(rescan, notifications: [.libraryProgress]),
-        .method(collect),
-        .method(reportHarm),
-        .method(listQuarantine),
-        .method(liftQuarantine),
-        .method(discover),
-        .method(health),
-        .method(figures),
+        .method(exportResource, access: .read, attachments: "The bytes, if no path is given."),
+        .method(beginUpload, access: .add),
+        .method(appendUpload, access: .add, attachments: "The bytes to append.", limits: .withAttachments),
+        .method(finishUpload, access: .add),
+        .method(cancelUpload, access: .add),
+        .method(backup, access: .owner, notifications: [.libraryProgress]),
+        .method(rescan, access: .owner, notifications: [.libraryProgress]),
+        .method(collect, access: .owner),
+        .method(reportHarm, access: .service),
+        .method(listQuarantine, access: .read),
+        .method(liftQuarantine, access: .service),
+        .method(openSession, access: .public),
+        .method(listGrants, access: .owner),
+        .method(pendingGrants, access: .owner),
+        .method(approveGrant, access: .owner),
+        .method(denyGrant, access: .owner),
+        .method(revokeGrant, access: .owner),
+        .method(grantHistory, access: .owner),
+        .method(grantStatus, access: .service),
+        .method(discover, access: .public),
+        .method(health, access: .public),
+        .method(figures, access: .read),
     ])
 }

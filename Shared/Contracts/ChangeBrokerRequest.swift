@@ -13,14 +13,14 @@ public enum ChangeBrokerRequest: ServiceRequest {
     case figures(MetricsRequest)
 
     public static let table = MethodTable<ChangeBrokerRequest>([
-        .method(since),
-        .method(follow, notifications: [.feedRecords, .feedProgress]),
-        .method(head),
-        .method(observe, limits: .large),
-        .method(unobserve),
-        .method(details, limits: .large),
-        .method(discover),
-        .method(health),
-        .method(figures),
+        .method(since, access: .read),
+        .method(follow, access: .read, notifications: [.feedRecords, .feedProgress]),
+        .method(head, access: .read),
+        .method(observe, access: .read, limits: .large),
+        .method(unobserve, access: .read),
+        .method(details, access: .read, limits: .large),
+        .method(discover, access: .public),
+        .method(health, access: .public),
+        .method(figures, access: .read),
     ])
 }

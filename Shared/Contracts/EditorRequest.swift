@@ -20,24 +20,25 @@ public enum EditorRequest: ServiceRequest {
     public static let table = MethodTable<EditorRequest>([
         .method(
             begin,
+            access: .read,
             attachments: "Response: adjustment data, input and display-size image, numbered as in the result."
         ),
-        .method(apply, notifications: [.editsProgress], limits: .large),
-        .method(preview, attachments: "Response: the image.", limits: .large),
-        .method(revert),
-        .method(copy, notifications: [.editsProgress], limits: .large),
-        .method(suggest),
-        .method(history),
-        .method(undo),
-        .method(compare, attachments: "Response: the image."),
-        .method(describe, attachments: "Response: the file.", limits: .large),
-        .method(discover),
-        .method(health),
-        .method(figures),
+        .method(apply, access: .change, notifications: [.editsProgress], limits: .large),
+        .method(preview, access: .read, attachments: "Response: the image.", limits: .large),
+        .method(revert, access: .change),
+        .method(copy, access: .change, notifications: [.editsProgress], limits: .large),
+        .method(suggest, access: .read),
+        .method(history, access: .read),
+        .method(undo, access: .change),
+        .method(compare, access: .read, attachments: "Response: the image."),
+        .method(describe, access: .read, attachments: "Response: the file.", limits: .large),
+        .method(discover, access: .public),
+        .method(health, access: .public),
+        .method(figures, access: .read),
     ])
 
     /// The notifications that are pushed to the edits endpoint.
     public static let notifications = [
-        MethodDescription(notification: PublishEdit.method, PublishEdit.self, to: "edits")
+        MethodDescription(notification: PublishEdit.method, PublishEdit.self, to: "edits", access: .change)
     ]
 }

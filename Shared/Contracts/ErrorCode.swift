@@ -54,6 +54,8 @@ public enum ErrorCode: String, Sendable, CaseIterable {
     case quarantined = "quarantined"
     case unavailable = "unavailable"
     case resourcesDisagree = "resources_disagree"
+    case notDetermined = "not_determined"
+    case missingPurpose = "missing_purpose"
 
     public var code: Int {
         switch self {
@@ -102,6 +104,8 @@ public enum ErrorCode: String, Sendable, CaseIterable {
         case .unavailable: 9024
         case .predecessorFailed: 9025
         case .resourcesDisagree: 9030
+        case .notDetermined: 9040
+        case .missingPurpose: 9041
         }
     }
 
@@ -154,6 +158,8 @@ public enum ErrorCode: String, Sendable, CaseIterable {
         case .workerTimeout: "The worker process exceeded its time limit while reading these bytes."
         case .quarantined: "These bytes are quarantined because workers crashed or hung while reading them."
         case .unavailable: "A required service does not respond."
+        case .notDetermined: "The owner of the library has not decided yet what this identity may do."
+        case .missingPurpose: "Access is granted for a stated purpose only."
         case .resourcesDisagree: "The files do not show the same photo; import them as separate assets."
         }
     }

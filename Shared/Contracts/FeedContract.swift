@@ -5,6 +5,8 @@ public import PhotoModel
 public enum FeedTopic {
     public static let changes = "changes"
     public static let head = "head"
+    /// Grants that were asked for or decided, and questions about consent.
+    public static let grants = Grant.topic
     public static let maxBytes = 64
 
     public static func object(_ id: ObjectID) -> String {

@@ -16,6 +16,7 @@ enum FeedMessages {
         ["topic": "list.<id>", "message": reference("LiveChange")],
         ["topic": "edit.<id>", "message": reference("LiveChange")],
         ["topic": "fetch.<observation>", "message": reference("LiveFetch")],
+        ["topic": "grants", "message": reference("LiveChange")],
         ["topic": "head", "message": reference("FeedHead")],
     ]
 
@@ -60,7 +61,13 @@ enum FeedMessages {
             ["type": "object", "required": ["truncated"]],
             [
                 "type": "object", "required": ["change"],
-                "properties": ["change": PublishedEdit.table.schema],
+                "properties": [
+                    "change": [
+                        "anyOf": [
+                            PublishedEdit.table.schema, EntityChange<Grant>.schema, ConsentQuestion.table.schema,
+                        ]
+                    ]
+                ],
             ],
             [
                 "type": "object", "required": ["change", "assetContentChanged", "objectWasDeleted"],

@@ -30,7 +30,7 @@ public struct FeedTopicFilter: Sendable, Hashable {
     /// Returns an error message if the change log cannot be filtered by a topic; nil if it can. The length of the topic
     /// is not checked.
     public static func problem(with topic: String) -> String? {
-        if topic == FeedTopic.changes { return nil }
+        if topic == FeedTopic.changes || topic == FeedTopic.grants { return nil }
         if topic == FeedTopic.head {
             return "the change log cannot be filtered by head: call feed.head, or subscribe to head"
         }
@@ -39,7 +39,7 @@ public struct FeedTopicFilter: Sendable, Hashable {
         }
         guard families.contains(where: { topic.hasPrefix($0) && topic.utf8.count > $0.utf8.count }) else {
             return "\"\(topic.prefix(FeedTopic.maxBytes))\" is not a topic of the change log: use changes, asset.<id>, "
-                + "collection.<id>, list.<id> or edit.<id>"
+                + "collection.<id>, list.<id>, edit.<id> or grants"
         }
         return nil
     }

@@ -6,6 +6,8 @@ public struct MethodDescription: Sendable {
     public let summary: String
     public let params: JSON
     public let result: JSON
+    /// The access that an identity needs.
+    public let access: MethodAccess
     /// Description of the attachments; empty if there are none.
     public let attachments: String
     /// The endpoint that a notification is pushed to; it has no response. Nil for a request.
@@ -15,10 +17,12 @@ public struct MethodDescription: Sendable {
 
     public init<R: Request>(
         _: R.Type,
+        access: MethodAccess,
         attachments: String = "",
         notifications: [NotificationDescription] = []
     ) {
         self.name = R.method
+        self.access = access
         self.summary = R.table.summary
         self.params = R.table.schema
         self.result = R.Result.table.schema
@@ -28,8 +32,9 @@ public struct MethodDescription: Sendable {
     }
 
     /// Describes a notification that is pushed to a separate endpoint.
-    public init<N: JSONTabled>(notification method: String, _: N.Type, to endpoint: String) {
+    public init<N: JSONTabled>(notification method: String, _: N.Type, to endpoint: String, access: MethodAccess) {
         self.name = method
+        self.access = access
         self.summary = N.table.summary
         self.params = N.table.schema
         self.result = [:]

@@ -18,6 +18,9 @@ extension ServiceRequest {
 
     /// Returns the limits for requests of a method: JSON size and attachments; `.usual` if the method is unknown.
     public static func limits(of method: String) -> MethodLimits { table.limits[method] ?? .usual }
+
+    /// Returns the access that a method needs; nil if the service has no such method.
+    public static func access(of method: String) -> MethodAccess? { table.access[method] }
 }
 
 /// The methods of a service, each with the case of ``ServiceRequest`` that holds its parameters.
@@ -25,6 +28,8 @@ public struct MethodTable<Requests: Sendable>: Sendable {
     let descriptions: [MethodDescription]
     /// Limits of the methods whose limits differ from `.usual`, by method name.
     let limits: [String: MethodLimits]
+    /// The access that each method needs.
+    let access: [String: MethodAccess]
     private let readers: [String: Reader]
 
     /// Creates a request from its parameters.
@@ -38,17 +43,24 @@ public struct MethodTable<Requests: Sendable>: Sendable {
 
         /// - Parameters:
         ///   - make: the case of the method's request
+        ///   - access: the access that an identity needs
         ///   - attachments: description of the attachments, for the documentation; empty if there are none
         ///   - notifications: the notifications that may precede the response
         ///   - limits: whether a request may have attachments, and its maximum JSON size (1 MiB by default)
         static func method<R: Request>(
             _ make: @escaping @Sendable (R) -> Requests,
+            access: MethodAccess,
             attachments: String = "",
             notifications: [NotificationDescription] = [],
             limits: MethodLimits = .usual
         ) -> Row {
             Row(
-                description: MethodDescription(R.self, attachments: attachments, notifications: notifications),
+                description: MethodDescription(
+                    R.self,
+                    access: access,
+                    attachments: attachments,
+                    notifications: notifications
+                ),
                 limits: limits
             ) { params throws(RPCError) in
                 make(try R(params: params))
@@ -60,6 +72,7 @@ public struct MethodTable<Requests: Sendable>: Sendable {
         descriptions = rows.map(\.description)
         let special = rows.filter { $0.limits != .usual }
         limits = Dictionary(special.map { ($0.description.name, $0.limits) }) { first, _ in first }
+        access = Dictionary(rows.map { ($0.description.name, $0.description.access) }) { first, _ in first }
         readers = Dictionary(rows.map { ($0.description.name, $0.read) }) { first, _ in first }
     }
 

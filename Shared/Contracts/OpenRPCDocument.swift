@@ -44,6 +44,7 @@ extension MethodDescription {
             "name": .string(name), "summary": .string(summary), "paramStructure": "by-name",
             "params": .array(members), "result": ["name": "result", "schema": result],
         ]
+        description["x-access"] = .string(access.rawValue)
         if !attachments.isEmpty { description["x-attachments"] = .string(attachments) }
         if !notifications.isEmpty { description["x-notifications"] = .array(notifications.map(\.document)) }
         if let endpoint = pushedTo {

@@ -27,36 +27,43 @@ public enum ThumbnailerRequest: ServiceRequest {
     public static let table = MethodTable<ThumbnailerRequest>([
         .method(
             image,
+            access: .read,
             attachments: "Response, image.degraded: the image, in one or more frames; above \(ImageDelivery.inReply) "
                 + "bytes it is sent in image.chunk notifications before the response.",
             notifications: [.imageDegraded, .imageChunk]
         ),
-        .method(data, attachments: "As image.request.", notifications: [.imageChunk]),
-        .method(sheet, attachments: "Response: the image."),
-        .method(frames, attachments: "Response: the frames, one each, in order; those with an error have none."),
+        .method(data, access: .read, attachments: "As image.request.", notifications: [.imageChunk]),
+        .method(sheet, access: .read, attachments: "Response: the image."),
+        .method(
+            frames,
+            access: .read,
+            attachments: "Response: the frames, one each, in order; those with an error have none."
+        ),
         .method(
             livePhoto,
+            access: .read,
             attachments: "Response, image.degraded: the still, as those of image.request.",
             notifications: [.imageDegraded, .imageChunk]
         ),
-        .method(playback),
+        .method(playback, access: .read),
         .method(
             readVideo,
+            access: .read,
             attachments: "Response, resource.chunk: the bytes.",
             notifications: [.resourceChunk]
         ),
-        .method(exportVideo),
-        .method(exportStatus),
-        .method(cancelExport),
-        .method(openCache),
-        .method(configureCache),
-        .method(startCaching),
-        .method(stopCaching),
-        .method(stopAllCaching),
-        .method(closeCache),
-        .method(cacheStatus),
-        .method(discover),
-        .method(health),
-        .method(figures),
+        .method(exportVideo, access: .read),
+        .method(exportStatus, access: .read),
+        .method(cancelExport, access: .read),
+        .method(openCache, access: .read),
+        .method(configureCache, access: .read),
+        .method(startCaching, access: .read),
+        .method(stopCaching, access: .read),
+        .method(stopAllCaching, access: .read),
+        .method(closeCache, access: .read),
+        .method(cacheStatus, access: .read),
+        .method(discover, access: .public),
+        .method(health, access: .public),
+        .method(figures, access: .read),
     ])
 }

@@ -2,7 +2,9 @@ import JSONValue
 
 /// The requests that the transport itself answers, for every service.
 enum TransportRequests {
-    static let methods = [MethodDescription(CancelRequest.self), MethodDescription(GrantCredit.self)]
+    static let methods = [
+        MethodDescription(CancelRequest.self, access: .public), MethodDescription(GrantCredit.self, access: .public),
+    ]
 }
 
 extension JSONType where Value == JSON {

@@ -32,9 +32,12 @@ extension ChangeRecord {
         part.collections = collections.filter { topics.contains(FeedTopic.object($0.id)) }
         part.lists = lists.filter { topics.contains(FeedTopic.object($0.id)) }
         part.edits = edits.filter { topics.contains(FeedTopic.edit($0.id)) }
+        if !topics.contains(FeedTopic.grants) { (part.grants, part.questions) = ([], []) }
         return part
     }
 
     /// True if the record contains no changes, for example after filtering.
-    public var isEmpty: Bool { assets.isEmpty && collections.isEmpty && lists.isEmpty && edits.isEmpty }
+    public var isEmpty: Bool {
+        assets.isEmpty && collections.isEmpty && lists.isEmpty && edits.isEmpty && grants.isEmpty && questions.isEmpty
+    }
 }

@@ -43,6 +43,7 @@ struct LiveChange: Sendable, Hashable {
             case "collection": "collections"
             case "list": "lists"
             case "edit": "edits"
+            case "grants": change["state"] == nil ? "grants" : "questions"
             default: throw JSONProblem("no such topic: \(topic.prefix(FeedTopic.maxBytes))")
             }
         self.record = try ChangeRecord(json: [

@@ -16,13 +16,16 @@ struct ChangeService: Sendable {
     let healing: ResourceHealing
     let collector: ResourceCollector
     let services: ServiceIdentities
+    let grants: GrantService
 
     /// - Throws: `id_reused` if the transaction id was used for other requests; the refusal of a request, with its index
-    func perform(_ changes: PerformChanges, _ context: RequestContext) async throws -> JSON {
-        if changes.onBehalfOf != nil { try services.check(context.identity, for: "onBehalfOf") }
-        guard !changes.recall || changes.transaction != nil else {
+    func perform(_ asked: PerformChanges, _ context: RequestContext) async throws -> JSON {
+        if asked.onBehalfOf != nil { try services.check(context.identity, for: "onBehalfOf") }
+        guard !asked.recall || asked.transaction != nil else {
             throw ChangeError.recallWithoutTransaction
         }
+        let permission = try permission(for: asked, context)
+        let changes = try Self.allowed(asked, permission, context)
         // Compared only if the request is repeated, which it cannot be without an id.
         let digest =
             changes.transaction == nil ? [] : RequestDigest.digest(of: changes, context.attachments)
@@ -35,13 +38,20 @@ struct ChangeService: Sendable {
         }
         // A repeated request may use bytes or a snapshot that no longer exist, and does not need them, so its outcome is
         // looked up first. Other repeated requests are recognized within their commit.
-        let isLookedUp = changes.recall || changes.requests.contains { $0.hasBytes || $0.hasSnapshot }
+        let summary = ConsentSummary(changes.requests)
+        let needsConsent = summary.needsConsent(permission.consent)
+        let isLookedUp =
+            needsConsent || changes.recall || changes.requests.contains { $0.hasBytes || $0.hasSnapshot }
         if let key, isLookedUp, let known = try await store.read({ try $0.history.outcome(key) }) {
             let isUnchecked = changes.recall && changes.requests.isEmpty && changes.requestDigest == nil
             return try known.result(for: isUnchecked ? known.digest : digest, key)
         }
         guard !changes.recall else {
             throw CatalogError.transactionNotFound(changes.transaction ?? "")
+        }
+        if needsConsent {
+            let identity = changes.onBehalfOf ?? context.identity
+            try await grants.questions.require(summary, of: changes, key, digest, identity: identity, context)
         }
         var origin = ChangeOrigin(identity: context.identity)
         origin.client = changes.client.isEmpty ? nil : changes.client
@@ -52,18 +62,62 @@ struct ChangeService: Sendable {
             let result = try await write(changes, context, taken) { prepared in
                 var write = WriteRequest(changes: prepared, origin: origin, key: key, digest: digest)
                 write.source = WriteSource(connection: context.connection, client: changes.onBehalfOf)
+                write.mayBegin = { () throws(RPCError) in _ = try self.permission(for: changes, context) }
                 return write
             }
             // Most transactions wait for no actor.
             if !taken.uploads.isEmpty { await uploads.taken(taken.uploads, owner: context.identity) }
             if !taken.isEmpty { await healing.healed(taken.healed) }
             // Up to here the stored bytes must not be collected.
-            return Self.result(result, healed: taken.healed)
+            return Self.result(result, healed: permission.role == .addOnly ? [] : taken.healed)
         } catch {
             await healing.healed(taken.healed)
             await collector.discard(taken.release())
             throw error
         }
+    }
+
+    // MARK: Access
+
+    /// Returns what the client of a transaction may do, with the error if it may not even add.
+    private func permission(for changes: PerformChanges, _ context: RequestContext) throws(RPCError) -> Permission {
+        // Only requests from connections have a mark; what the catalog itself does needs no permission.
+        let own = context.accessMark.map { Permission(byte: $0.value) } ?? Permission(.host)
+        let permission = changes.onBehalfOf.map { grants.registry.permission(onBehalfOf: $0) } ?? own
+        let identity = changes.onBehalfOf ?? context.identity
+        // A service may always record that it did not do something for a client.
+        let isEnding = changes.onBehalfOf != nil && changes.requests.allSatisfy(\.isFailure)
+        if !isEnding, let error = permission.refusal(of: PerformChanges.method, needing: .add, for: identity) {
+            throw error
+        }
+        return permission
+    }
+
+    /// Returns the transaction as an identity may make it.
+    ///
+    /// One that may only add makes assets and nothing else. It learns nothing about what exists: bytes that the library
+    /// has already become a second asset.
+    private static func allowed(
+        _ changes: PerformChanges,
+        _ permission: Permission,
+        _ context: RequestContext
+    ) throws(RPCError) -> PerformChanges {
+        guard permission.role == .addOnly else { return changes }
+        let identity = changes.onBehalfOf ?? context.identity
+        var changes = changes
+        for (index, request) in changes.requests.enumerated() {
+            guard case .createAsset(var create) = request else {
+                if changes.onBehalfOf != nil, request.isFailure { continue }
+                throw CatalogErrorMapping.rpcError(GrantError.onlyAdds(identity, request: request.name))
+                    .about(request: index)
+            }
+            guard create.burst == nil else {
+                throw CatalogErrorMapping.rpcError(GrantError.onlyAddsNoFrames(identity)).about(request: index)
+            }
+            create.ifDuplicate = .create
+            changes.requests[index] = .createAsset(create)
+        }
+        return changes
     }
 
     /// Prepares and commits; repeats it once if the metadata of known bytes turns out to be needed.
@@ -99,9 +153,18 @@ struct ChangeService: Sendable {
         }
     }
 
+    /// Returns the reply with the digests of healed files.
     private static func result(_ result: JSON, healed: [ResourceDigest]) -> JSON {
         guard !healed.isEmpty, case .object(var members) = result else { return result }
         members["healed"] = JSON(healed.map(\.text))
         return .object(members)
+    }
+}
+
+extension ChangeRequest {
+    /// True if the request only records that a published edit was not applied.
+    fileprivate var isFailure: Bool {
+        if case .failEdit = self { return true }
+        return false
     }
 }

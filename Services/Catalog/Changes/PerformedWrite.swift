@@ -1,4 +1,5 @@
 import JSONValue
+import PhotoModel
 
 /// The record of a committed transaction in the form in which it is stored and sent: it is encoded once.
 struct CommittedRecord: Sendable {
@@ -14,6 +15,8 @@ struct PerformedWrite: Sendable {
     var result: JSON
     /// The record; nil if nothing changed or the outcome was already known.
     var record: CommittedRecord?
+    /// The grant after the transaction, if it changed one.
+    var grant: Grant?
     var isRepeat = false
     /// True if more changes are due by the clock than fit into one transaction.
     var hasMore = false

@@ -1,4 +1,5 @@
 import Hosting
+import JSONValue
 import Messaging
 import PhotoModel
 
@@ -18,6 +19,12 @@ struct WriteRequest: Sendable {
     var marks: [DamageReport] = []
     /// Metadata of files that were read again, which the transaction also adds.
     var reread: [RereadMetadata] = []
+    /// A change of one grant; then the request has no question.
+    var grant: GrantChange?
+    /// A question about consent that the transaction records.
+    var question: ConsentQuestion?
+    /// Checked when the transaction begins, long after it was received perhaps: whether the client may still make it.
+    var mayBegin: (@Sendable () throws(RPCError) -> Void)?
 
     init(changes: [PreparedChange], origin: ChangeOrigin, key: OutcomeKey?, digest: [UInt8]) {
         self.changes = changes

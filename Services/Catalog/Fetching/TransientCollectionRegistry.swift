@@ -134,6 +134,13 @@ final class TransientCollectionRegistry: Sendable {
         return (stored, assets)
     }
 
+    /// Forgets everything of an identity that may no longer read.
+    func releaseAll(of owner: String) {
+        state.withLock { state in
+            for id in state.leases.keys(of: owner) { state.remove(id) }
+        }
+    }
+
     func release(_ id: ObjectID, owner: String) {
         state.withLock { state in
             if state.leases.isOwned(id, by: owner) { state.remove(id) }

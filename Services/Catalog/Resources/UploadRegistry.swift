@@ -178,6 +178,11 @@ actor UploadRegistry {
         for name in names where uploads[name]?.owner == owner { uploads[name]?.isTaken = true }
     }
 
+    /// Removes everything of an identity that may no longer add.
+    func removeAll(of owner: String) async {
+        await remove(uploads.filter { !$0.value.isBusy && $0.value.owner == owner }.map(\.key))
+    }
+
     /// Removes the uploads whose lease has expired, with their bytes.
     func removeExpired() async {
         let now = clock.nowMicroseconds()

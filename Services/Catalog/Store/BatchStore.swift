@@ -143,12 +143,19 @@ struct BatchStore {
         return isMore
     }
 
+    /// Returns the change of a grant; nil if there is none.
+    private func grantChange(_ change: GrantChange) throws -> EntityChange<Grant>? {
+        let stored = try GrantStore(database: database).grant(change.identity)
+        return try change.apply(stored).map { EntityChange(before: stored, after: $0) }
+    }
+
     private func perform(_ request: WriteRequest, _ head: LibraryHead, _ work: inout Work) throws {
         let history = HistoryStore(database: database)
         if let key = request.key, let known = try history.outcome(key) {
             work.performed = PerformedWrite(result: try known.result(for: request.digest, key), isRepeat: true)
             return
         }
+        try request.mayBegin?()
         let library = DatabaseLibrary(database)
         let now = rules.now()
         var transaction = ChangeTransaction(
@@ -168,8 +175,11 @@ struct BatchStore {
         for found in request.reread { try transaction.add(found) }
         let changes = try transaction.finish()
         performed.isIdle = request.passesTime && changes.isEmpty
+        let grant = try request.grant.flatMap(grantChange)
+        performed.grant = grant?.after
+        let isChanged = !changes.isEmpty || grant != nil || request.question != nil
         var token = head.token
-        if !changes.isEmpty {
+        if isChanged {
             var record = ChangeRecord(
                 sequence: head.sequence + 1,
                 library: head.library,
@@ -180,12 +190,15 @@ struct BatchStore {
             record.collections = changes.collections
             record.lists = changes.lists
             record.edits = changes.edits
+            record.grants = grant.map { [$0] } ?? []
+            record.questions = request.question.map { [$0] } ?? []
             let bytes = record.bytes
             guard bytes.count <= rules.maxRecordBytes else {
                 throw CatalogError.recordTooLarge(bytes: bytes.count, limit: rules.maxRecordBytes)
             }
             work.isWriting = true
             try library.save(changes, sequence: head.sequence + 1, &work.counters)
+            if let after = grant?.after { try GrantStore(database: database).save(after) }
             try history.append(record, bytes: bytes, &work.counters)
             performed.record = CommittedRecord(
                 sequence: record.sequence,
@@ -195,7 +208,7 @@ struct BatchStore {
             token = record.token
             work.changed = changes.assets.map(\.id)
         }
-        performed.result = transaction.result(token: token, isChanged: !changes.isEmpty)
+        performed.result = transaction.result(token: token, isChanged: isChanged)
         if let key = request.key {
             let outcome = StoredOutcome(digest: request.digest, reply: performed.result.bytes)
             work.isWriting = true

@@ -65,6 +65,9 @@ enum CatalogSchema {
         migrator.registerMigration("13 favorites") { database in
             try database.execute(sql: DerivedSchema.favorites)
         }
+        migrator.registerMigration("14 grants") { database in
+            try database.execute(sql: GrantStore.schema)
+        }
         return migrator
     }
 

@@ -21,6 +21,7 @@ struct LibraryReader {
 
     var metadata: MetadataStore { MetadataStore(database: database) }
     var collections: CollectionStore { CollectionStore(database: database) }
+    var grants: GrantStore { GrantStore(database: database) }
     var edits: EditStore { EditStore(database: database) }
     var quarantine: QuarantineStore { QuarantineStore(database: database) }
     var references: ReferencedDigestStore { ReferencedDigestStore(database: database) }

@@ -14,6 +14,9 @@ struct Holdings {
     /// Returns the number of different observations that an identity holds.
     func count(of identity: String) -> Int { byIdentity[identity]?.count ?? 0 }
 
+    /// Returns the numbers of the observations that an identity holds.
+    func numbers(of identity: String) -> [Int] { byIdentity[identity].map { Array($0.keys) } ?? [] }
+
     mutating func insert(_ holder: LiveFetch.Holder, _ number: Int) {
         byIdentity[holder.identity, default: [:]][number, default: 0] += 1
         guard let connection = holder.connection else { return }

@@ -145,6 +145,9 @@ struct LiveFetches {
     /// Returns the number of fetches that an identity observes.
     func count(heldBy identity: String) -> Int { holdings.count(of: identity) }
 
+    /// Returns the fetches that an identity observes.
+    func held(by identity: String) -> [LiveFetch] { holdings.numbers(of: identity).compactMap { fetches[$0] } }
+
     /// Notes that somebody observes a fetch, or renews the lease.
     mutating func addHolder(_ live: LiveFetch, _ holder: LiveFetch.Holder, at time: Int64) {
         if live.holders.updateValue(time, forKey: holder) == nil { holdings.insert(holder, live.number) }

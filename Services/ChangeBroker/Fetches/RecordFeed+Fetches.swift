@@ -247,6 +247,14 @@ extension RecordFeed {
         return true
     }
 
+    /// Ends what an identity observes that may no longer read.
+    func removeHolders(of identity: String) {
+        for live in fetches.held(by: identity) {
+            for holder in live.holders.keys where holder.identity == identity { _ = fetches.removeHolder(live, holder) }
+            if live.holders.isEmpty { fetches.remove(live.observation) }
+        }
+    }
+
     /// Notes the end of a connection: what it held stays with its identity until the lease expires.
     func connectionEnded(_ connection: ConnectionID) { fetches.connectionEnded(connection) }
 

@@ -5,10 +5,14 @@ enum ChangeFormatter {
     /// Returns one line for each changed asset, album, folder and edit.
     static func lines(_ record: ChangeRecord) -> [String] {
         let titles = titles(of: record)
-        return record.assets.map { "\(name($0)): \(describe($0, titles: titles))" }
+        let grants = record.grants.compactMap { $0.after ?? $0.before }.map { GrantText.line($0) }
+        let questions = record.questions.map { "\(GrantText.line($0)) (\($0.state.rawValue))" }
+        let objects: [String] =
+            record.assets.map { "\(name($0)): \(describe($0, titles: titles))" }
             + record.collections.map { "album \(title($0.after ?? $0.before)): \(describe($0))" }
             + record.lists.map { "folder \(($0.after ?? $0.before)?.title?.printable ?? $0.id.text): \(describe($0))" }
             + record.edits.map { "edit \($0.id.printable) of \($0.asset): \(describe($0))" }
+        return objects + grants + questions
     }
 
     /// Returns the heading of a change: date, sequence and origin.

@@ -105,6 +105,7 @@ struct ProtocolPage {
     private mutating func write(_ method: JSON) {
         let name = name(of: method)
         lines += ["", "### `\(name)`", "", method["summary"]?.stringValue ?? ""]
+        lines += ["", "Access: \(method["x-access"]?.stringValue ?? "owner")."]
         if let attachments = method["x-attachments"]?.stringValue { lines += ["", "Attachments: \(attachments)"] }
         for notification in method["x-notifications"]?.arrayValue ?? [] {
             let members = notification["params"]?["properties"]?.objectValue?.members.map { "`\($0.name)`" } ?? []

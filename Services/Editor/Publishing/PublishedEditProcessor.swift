@@ -19,6 +19,7 @@ actor PublishedEditProcessor {
     private let limit: Int
     private let width: Int
     private let metrics: PublishMetrics
+    private let access: PublishingAccess
     private let logger: Logger
     private let throttledLog: ThrottledLog
     private let clock: MonotonicClock
@@ -49,6 +50,7 @@ actor PublishedEditProcessor {
         width: Int,
         rules: EditQueue.Limits,
         metrics: PublishMetrics,
+        access: PublishingAccess = .everyone,
         clock: MonotonicClock = .system,
         logger: Logger
     ) {
@@ -59,6 +61,7 @@ actor PublishedEditProcessor {
         self.width = width
         self.queue = EditQueue(limits: rules)
         self.metrics = metrics
+        self.access = access
         self.clock = clock
         self.logger = logger
         self.throttledLog = ThrottledLog(logger, clock: clock)
@@ -173,6 +176,20 @@ actor PublishedEditProcessor {
     }
 
     private func receive(_ message: PulledMessage) async {
+        // Without a suspension for those who are known, because edits are accepted in the order of their messages.
+        let known = access.isKnown(message.identity)
+        let mayPublish = if let known { known } else { await access.ask(message.identity) }
+        guard mayPublish else {
+            access.refused(message.identity)
+            // Its outcome would be a change of the library, which the identity may not make either.
+            metrics.denied.add()
+            throttledLog.warning(
+                "a published edit was dropped: its publisher may not change the library",
+                ["identity": "\(message.identity)"]
+            )
+            accepting -= 1
+            return signalCapacity()
+        }
         switch PublishedMessage(frames: message.frames) {
         case .edit(let edit, let params):
             let key = EditKey(publisher: message.identity, id: edit.id)

@@ -107,6 +107,9 @@ struct CachingManagerTable: Sendable {
         managers[name]?.allowsHighQuality = allowsHighQuality
     }
 
+    /// Returns the names of an owner's caching managers.
+    func names(of owner: String) -> Set<String> { leases.keys(of: owner) }
+
     mutating func close(_ name: String) -> Removal {
         let leaving = stopAll(name)
         managers[name] = nil

@@ -97,6 +97,12 @@ final class CachingManagers: Sendable {
         try using(request.cache, owner) { $0.close(request.cache) }
     }
 
+    /// Closes all caching managers of an identity that may no longer read.
+    func closeAll(of owner: String) {
+        let leaving = state.withLock { state in state.table.names(of: owner).map { state.table.close($0) } }
+        for leaving in leaving { perform(leaving) }
+    }
+
     /// Returns the state of a requested image in the list of the caching manager that the request names.
     func preparationState(of request: ImageRequest, in name: String, owner: String) throws(RPCError)
         -> CachingManagerTable.PreparationState?

@@ -19,6 +19,8 @@ public struct ListedKey: Sendable, Equatable {
     public let name: String
     public let publicKey: CurvePublicKey
     public var lists: [KeyList]
+    /// What the first of the lists states about the access of its owner.
+    public var statement = KeyStatement()
 }
 
 /// The folder with the keys of the services and their clients.
@@ -115,8 +117,14 @@ public struct KeyFolder: Sendable, Equatable {
     ///
     /// - Parameters:
     ///   - output: path of that folder, which is created
+    ///   - statement: what the lists state about the client's access
     /// - Returns: the public certificate
-    public func create(_ name: String, lists: [KeyList], output: String) throws -> Certificate {
+    public func create(
+        _ name: String,
+        lists: [KeyList],
+        output: String,
+        statement: KeyStatement = KeyStatement()
+    ) throws -> Certificate {
         try Self.check(name)
         try prepare()
         let server = try server()
@@ -132,7 +140,7 @@ public struct KeyFolder: Sendable, Equatable {
         var ours = Certificate(publicKey: server.publicKey)
         ours.metadata = [("name", "server")]
         try KeyFile.write(ours, to: "\(output)/server.key", replacing: true)
-        try admit(certificate.publicPart, as: name, to: lists)
+        try admit(certificate.publicPart, as: name, to: lists, statement: statement)
         return certificate.publicPart
     }
 
@@ -155,7 +163,15 @@ public struct KeyFolder: Sendable, Equatable {
     }
 
     /// Adds a public key to lists under a name.
-    public func admit(_ certificate: Certificate, as name: String, to lists: [KeyList]) throws(KeyError) {
+    ///
+    /// - Parameter statement: what the lists state about the client's access; nil keeps what its file on another list
+    ///   states, else readWrite
+    public func admit(
+        _ certificate: Certificate,
+        as name: String,
+        to lists: [KeyList],
+        statement: KeyStatement? = nil
+    ) throws(KeyError) {
         try Self.check(name)
         try prepare()
         for key in try keys() {
@@ -166,12 +182,16 @@ public struct KeyFolder: Sendable, Equatable {
                 throw .taken(name, reason: "this key is already listed as \(key.name)")
             }
         }
+        var statement = statement
+        for list in KeyList.allCases where statement == nil {
+            statement = try read(list).keys.first { $0.name == name }?.statement
+        }
         for list in lists {
             guard try KeyFile.names(in: folder(of: list)).count < Self.maxKeys else {
                 throw .tooMany(path: folder(of: list), limit: Self.maxKeys)
             }
             var part = certificate.publicPart
-            part.metadata = [("name", name)]
+            part.metadata = [("name", name)] + (statement ?? KeyStatement()).metadata
             try KeyFile.write(part, to: file(name, list), replacing: true)
         }
     }
@@ -200,24 +220,28 @@ public struct KeyFolder: Sendable, Equatable {
         try KeyFile.checkFolder(path)
         var keys: [String: ListedKey] = [:]
         for list in KeyList.allCases {
-            for (name, key) in try read(list).keys {
+            for key in try read(list).keys {
                 // The same name with another key, added by hand, is returned as a separate entry.
-                let id = name + " " + key.text
-                keys[id, default: ListedKey(name: name, publicKey: key, lists: [])].lists.append(list)
+                let id = key.name + " " + key.publicKey.text
+                let new = ListedKey(name: key.name, publicKey: key.publicKey, lists: [], statement: key.statement)
+                keys[id, default: new].lists.append(list)
             }
         }
         return keys.sorted { $0.key < $1.key }.map(\.value)
     }
 
     /// Reads the keys of a list, and returns the problems of files that could not be read.
-    func read(_ list: KeyList) throws(KeyError) -> (keys: [(name: String, key: CurvePublicKey)], problems: [KeyError]) {
-        var keys: [(name: String, key: CurvePublicKey)] = []
+    func read(_ list: KeyList) throws(KeyError) -> (keys: [StatedKey], problems: [KeyError]) {
+        var keys: [StatedKey] = []
         var problems: [KeyError] = []
         for name in try KeyFile.names(in: folder(of: list)) where name.hasSuffix(".key") {
             let title = String(name.dropLast(4))
             do throws(KeyError) {
                 try Self.check(title)
-                keys.append((title, try KeyFile.read(file(title, list), isSecret: false).publicKey))
+                let certificate = try KeyFile.read(file(title, list), isSecret: false)
+                keys.append(
+                    StatedKey(name: title, publicKey: certificate.publicKey, statement: KeyStatement(certificate))
+                )
             } catch {
                 problems.append(error)
             }

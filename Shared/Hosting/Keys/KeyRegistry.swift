@@ -7,6 +7,8 @@ import Synchronization
 final class KeyRegistry: Sendable {
     private struct List {
         var names: [String: String] = [:]
+        /// The keys by name.
+        var keys: [String: StatedKey] = [:]
         /// The state of the folder when it was read; nil to read it again.
         var stamp: Stamp?
     }
@@ -51,6 +53,26 @@ final class KeyRegistry: Sendable {
         }
     }
 
+    /// Returns the key with a name, from the first list that has it.
+    func key(named name: String) -> StatedKey? { keys { $0[name].map { [$0] } ?? [] }.first }
+
+    /// Returns all keys of clients, each name once.
+    func keys() -> [StatedKey] {
+        let all = keys { Array($0.values) }
+        return Dictionary(all.map { ($0.name, $0) }) { first, _ in first }.values.sorted { $0.name < $1.name }
+    }
+
+    private func keys(_ select: ([String: StatedKey]) -> [StatedKey]) -> [StatedKey] {
+        lists.withLock { lists in
+            [KeyList.requests, .feed, .edits].flatMap { list in
+                var current = lists[list] ?? List()
+                refresh(&current, list)
+                lists[list] = current
+                return select(current.keys)
+            }
+        }
+    }
+
     private func refresh(_ current: inout List, _ list: KeyList) {
         var status = stat()
         guard lstat(folder.folder(of: list), &status) == 0, status.st_uid == geteuid(), status.st_mode & 0o022 == 0
@@ -67,7 +89,8 @@ final class KeyRegistry: Sendable {
         do throws(KeyError) {
             let (keys, problems) = try folder.read(list)
             for problem in problems { logger.warning("key ignored", metadata: ["reason": "\(problem)"]) }
-            current.names = Dictionary(keys.map { ($0.key.text, $0.name) }) { first, _ in first }
+            current.names = Dictionary(keys.map { ($0.publicKey.text, $0.name) }) { first, _ in first }
+            current.keys = Dictionary(keys.map { ($0.name, $0) }) { first, _ in first }
             var now = timespec()
             clock_gettime(CLOCK_REALTIME, &now)
             current.stamp = now.tv_sec - stamp.seconds > 1 ? stamp : nil

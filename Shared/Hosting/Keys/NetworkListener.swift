@@ -36,13 +36,27 @@ public struct NetworkListener: Sendable {
     }
 
     /// Returns the security of an endpoint, and registers its key list with the ZAP handler of the process.
-    public func security(of endpoint: EndpointName) throws(MessagingError) -> SocketSecurity {
+    ///
+    /// - Parameter approval: decides besides about the owners of listed keys; nil for no further condition
+    public func security(
+        of endpoint: EndpointName,
+        approval: ZAPAuthenticator.Approval? = nil
+    ) throws(MessagingError) -> SocketSecurity {
         let list = endpoint.list
-        try MessagingContext.shared.admit(to: list.rawValue, logger: logger) { [register] _, key in
+        try MessagingContext.shared.admit(to: list.rawValue, logger: logger, approval: approval) { [register] _, key in
             register.name(of: key, on: list)
         }
         return .curveServer(secretKey: pair.secretKey, domain: list.rawValue)
     }
+
+    /// Returns the listed key of an identity, with what its file states; nil if there is none.
+    public func key(of identity: String) -> StatedKey? {
+        guard identity.hasPrefix("key:") else { return nil }
+        return register.key(named: String(identity.dropFirst(4)))
+    }
+
+    /// The listed keys of clients, by name.
+    public var keys: [StatedKey] { register.keys() }
 
     /// Returns whether an identity is a service, which may act for clients: its key is on the lists `services` and
     /// `requests`.

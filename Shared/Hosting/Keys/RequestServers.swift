@@ -66,6 +66,12 @@ public struct RequestServers: Sendable {
     /// The components that serve requests.
     public var parts: [any Service] { [local, remote].compactMap { $0 }.map(RequestServerComponent.init) }
 
+    /// Ends the requests of identities whose access has changed, as far as the handler refuses them now.
+    public func review(_ identities: Set<String>) {
+        local.review(identities)
+        remote?.review(identities)
+    }
+
     /// Serves until the task is cancelled.
     public func run() async {
         await withTaskGroup(of: Void.self) { group in

@@ -11,6 +11,9 @@ CONFIRM_AFTER = 5.0  # seconds that a filtered subscriber may be behind the head
 
 FAMILIES = {"asset": "assets", "collection": "collections", "list": "lists", "edit": "edits"}
 
+# What the topic "grants" carries.
+GRANT_MEMBERS = ("grants", "questions")
+
 
 class Change(dict):
     """An event: a change record. With topics, it contains only the entries of these topics."""
@@ -33,10 +36,10 @@ def topic_filter(topics):
             problem = "head is not a topic of the change log and cannot filter it: call feed.head"
         elif family == "fetch":
             problem = "an observed fetch is not a topic of the change log and cannot filter it: use Library.live"
-        elif topic != "changes" and (family not in FAMILIES or not name):
+        elif topic not in ("changes", "grants") and (family not in FAMILIES or not name):
             problem = (
                 f"{topic!r} is not a topic of the change log: "
-                "use changes, asset.<id>, collection.<id>, list.<id> or edit.<id>"
+                "use changes, asset.<id>, collection.<id>, list.<id>, edit.<id> or grants"
             )
         else:
             continue
@@ -130,7 +133,8 @@ class Feed:
         record = {key: value for key, value in message.items() if key not in ("previous", "token", "change")}
         if "change" in message:
             family = topic.split(".", 1)[0]
-            record[family + "s"] = [message["change"]]
+            member = FAMILIES.get(family) or ("questions" if "state" in message["change"] else "grants")
+            record[member] = [message["change"]]
         return record
 
     # Responses
@@ -187,6 +191,11 @@ class Feed:
             entries = [entry for entry in record.get(member, []) if f"{family}.{entry_id(entry)}" in self.topics]
             part[member] = entries
             is_relevant = is_relevant or bool(entries)
+        for member in GRANT_MEMBERS:
+            if part.get(member) and "grants" in self.topics:
+                is_relevant = True
+            else:
+                part.pop(member, None)
         return part if is_relevant else None
 
 

@@ -152,6 +152,18 @@ struct ProtocolExampleTests {
             "fetch.details",
             ["observation": try #require(observed["observation"]), "token": token]
         )
+        try session.call(
+            "catalog",
+            "session.open",
+            ["client": "example", "purpose": "shows photos in the hall", "access": "readWrite"]
+        )
+        let visitor: JSON = "uid:4242"
+        let decision: JSON = ["identity": visitor, "access": "addOnly", "purpose": "uploads from the camera"]
+        try session.call("catalog", "grants.approve", decision)
+        try session.call("catalog", "grants.list", [:])
+        try session.call("catalog", "grants.pending", [:])
+        try session.call("catalog", "grants.revoke", ["identity": visitor])
+        try session.call("catalog", "grants.history", ["identity": visitor, "count": 1])
     }
 
     /// Waits until the broker answers for the last change; these requests are no examples.

@@ -1,0 +1,79 @@
+import Contracts
+import JSONValue
+
+extension CatalogErrorMapping {
+    /// Returns the error on the wire for a refused request about access or consent.
+    static func rpcError(_ error: GrantError) -> RPCError {
+        switch error {
+        case .noPurpose:
+            ErrorCode.missingPurpose.error(
+                "say in \"purpose\" what the access is for; the owner of the library reads it",
+                ["parameter": "purpose"]
+            )
+        case .tooManyRequests(let identity, let limit):
+            ErrorCode.limitExceeded.error(
+                "too many requests of \(identity) for access wait for the owner; wait for an answer, and ask again in "
+                    + "an hour",
+                ["limit": JSON(limit)]
+            )
+        case .tooManyQuestions(let identity, let limit):
+            ErrorCode.limitExceeded.error(
+                "too many transactions of \(identity) wait for consent; wait for the owner's decisions",
+                ["limit": JSON(limit)]
+            )
+        case .declined(let question):
+            ErrorCode.userCancelled.error(
+                "the owner of the library declined the transaction; nothing was changed",
+                ["question": .string(question)]
+            )
+        case .undecided(let question, let isWaiting):
+            ErrorCode.userCancelled.error(
+                "the owner of the library has not decided in time; nothing was changed"
+                    + (isWaiting ? "; the question waits on, and the same transaction joins it" : ""),
+                ["question": .string(question)]
+            )
+        case .onlyAdds(let identity, let request):
+            onlyAdds(identity, "\(request) needs readWrite access")
+        case .onlyAddsNoFrames(let identity):
+            onlyAdds(identity, "a frame changes the other frames of its burst, which needs readWrite access")
+        case .noSubject: ErrorCode.invalidOptions.error("name an identity, or a question about consent")
+        case .noQuestion(let id):
+            ErrorCode.identifierNotFound.error(
+                "no question \(id) waits for a decision; `safelight grants pending` shows those that do",
+                ["question": .string(id)]
+            )
+        case .questionWithOptions:
+            ErrorCode.invalidOptions.error("a question about consent is approved as it is")
+        case .limitedScope:
+            ErrorCode.changeNotSupported.error(
+                "this version grants access to the whole library only; limited access to a list of assets is not "
+                    + "supported yet and is never given in part",
+                ["parameter": "scope"]
+            )
+        case .noAccess(let identity):
+            ErrorCode.identifierNotFound.error(
+                "\(identity) has no access that could be taken away; `safelight grants list` shows who has",
+                ["identity": .string(identity)]
+            )
+        case .decidedByConnection(let identity):
+            ErrorCode.invalidOptions.error(
+                "\(identity) is decided by how it is connected; grants are about keys and other users",
+                ["identity": .string(identity)]
+            )
+        case .noKey(let identity):
+            ErrorCode.identifierNotFound.error(
+                "no listed key has the name \(identity.dropFirst(4)); `safelight keys list` shows them",
+                ["identity": .string(identity)]
+            )
+        case .tooManyGrants(let limit):
+            ErrorCode.limitExceeded.error("there are \(limit) grants already", ["limit": JSON(limit)])
+        }
+    }
+
+    private static func onlyAdds(_ identity: String, _ reason: String) -> RPCError {
+        ErrorCode.accessDenied.error(
+            "\(identity) may only add assets; \(reason)",
+            ["identity": .string(identity), "access": .string(MethodAccess.change.rawValue)]
+        )
+    }
+}

@@ -1,0 +1,229 @@
+import Basics
+import Contracts
+import Hosting
+import JSONValue
+import Messaging
+import PhotoModel
+import Synchronization
+
+/// Asks the owner about transactions of identities whose grant says so: one decision for each transaction (S-13).
+///
+/// Questions are in memory: their transactions wait in memory too, and are asked about again if they are repeated after a
+/// restart. That a question was asked and how it was answered is recorded in the history, on the topic `grants`.
+final class ConsentService: Sendable {
+    struct Limits: Sendable {
+        /// Questions that wait, for an identity and in all.
+        var perIdentity = 32
+        var all = 1000
+        /// Questions of one identity within an hour.
+        var perHour = 1000
+        /// The time after which a question that nobody answered ends, in microseconds. A transaction with an id can be
+        /// repeated until then and joins its question.
+        var patience: Int64 = 600_000_000
+    }
+
+    /// A transaction that waits: the same for a repeat with the same id.
+    private struct Entry {
+        var question: ConsentQuestion
+        /// The idempotency key; nil for a transaction without an id, which cannot be repeated.
+        let key: OutcomeKey?
+        let digest: [UInt8]
+        let askedAt: Int64
+        /// The decision; nil while it is awaited.
+        var isApproved: Bool?
+        var waiters: [UInt64: Promise<Void>] = [:]
+    }
+
+    private struct State {
+        var entries: [String: Entry] = [:]
+        var byKey: [OutcomeKey: String] = [:]
+        var last: UInt64 = 0
+        /// The times of the questions of each identity, in microseconds of the monotonic clock.
+        var asked: [String: [Int64]] = [:]
+
+        mutating func remove(_ id: String) {
+            guard let entry = entries.removeValue(forKey: id) else { return }
+            if let key = entry.key { byKey[key] = nil }
+            for waiter in entry.waiters.values { waiter.fulfill(()) }
+        }
+    }
+
+    private static let hour: Int64 = 3_600_000_000
+
+    private let writer: TransactionWriter
+    private let limits: Limits
+    private let clock: MonotonicClock
+    private let now: @Sendable () -> Int64
+    private let state = Mutex(State())
+
+    init(
+        writer: TransactionWriter,
+        limits: Limits = Limits(),
+        clock: MonotonicClock,
+        now: @escaping @Sendable () -> Int64
+    ) {
+        self.writer = writer
+        self.limits = limits
+        self.clock = clock
+        self.now = now
+    }
+
+    var count: Int { state.withLock { $0.entries.count } }
+
+    /// The questions that wait, the oldest first.
+    var pending: [ConsentQuestion] {
+        state.withLock { $0.entries.values.filter { $0.isApproved == nil } }
+            .sorted { ($0.askedAt, $0.question.id) < ($1.askedAt, $1.question.id) }.map(\.question)
+    }
+
+    // MARK: The client
+
+    /// Returns when the owner has consented to a transaction.
+    ///
+    /// - Throws: `user_cancelled` if the owner declines or does not decide before the deadline, `id_reused`,
+    ///   `limit_exceeded`
+    func require(
+        _ summary: ConsentSummary,
+        of changes: PerformChanges,
+        _ key: OutcomeKey?,
+        _ digest: [UInt8],
+        identity: String,
+        _ context: RequestContext
+    ) async throws {
+        let (id, number, promise) = try await ask(summary, of: changes, key, digest, identity)
+        await TaskDelay.withTimeout(.microseconds(context.microsecondsToAnswer(at: clock.nowMicroseconds()))) {
+            await promise.value(ifCancelled: ())
+        }
+        let (isApproved, expired) = state.withLock { state -> (Bool?, ConsentQuestion?) in
+            guard var entry = state.entries[id] else { return (nil, nil) }
+            entry.waiters[number] = nil
+            state.entries[id] = entry
+            guard key == nil else { return (entry.isApproved, nil) }
+            // Nobody can come back to it.
+            state.remove(id)
+            return (entry.isApproved, entry.isApproved == nil ? entry.question : nil)
+        }
+        if let expired { await end(expired) }
+        switch isApproved {
+        case true?: return
+        case false?:
+            throw GrantError.declined(question: id)
+        case nil:
+            throw GrantError.undecided(question: id, isWaiting: key != nil)
+        }
+    }
+
+    private func ask(
+        _ summary: ConsentSummary,
+        of changes: PerformChanges,
+        _ key: OutcomeKey?,
+        _ digest: [UInt8],
+        _ identity: String
+    ) async throws -> (id: String, number: UInt64, Promise<Void>) {
+        var random = SystemRandomNumberGenerator()
+        let question = ConsentQuestion(
+            id: "q" + random.nextHexadecimal(byteCount: 8),
+            identity: identity,
+            client: changes.client,
+            transaction: changes.transaction,
+            summary: String(summary.text.prefix(1000)),
+            counts: summary.json,
+            objects: summary.objects,
+            date: now()
+        )
+        let promise = Promise<Void>()
+        let moment = clock.nowMicroseconds()
+        let (id, number, isNew) = try state.withLock { state -> (String, UInt64, Bool) in
+            state.last += 1
+            let number = state.last
+            if let key, let id = state.byKey[key], var entry = state.entries[id] {
+                guard entry.digest == digest else {
+                    throw CatalogError.transactionReused(key.transaction)
+                }
+                entry.waiters[number] = promise
+                if entry.isApproved != nil { promise.fulfill(()) }
+                state.entries[id] = entry
+                return (id, number, false)
+            }
+            let recent = (state.asked[identity] ?? []).filter { moment - $0 < Self.hour }
+            let own = state.entries.values.count(where: {
+                $0.question.identity == identity && $0.isApproved == nil
+            })
+            guard own < limits.perIdentity, state.entries.count < limits.all, recent.count < limits.perHour else {
+                throw GrantError.tooManyQuestions(of: identity, limit: limits.perIdentity)
+            }
+            state.asked[identity] = recent + [moment]
+            var entry = Entry(question: question, key: key, digest: digest, askedAt: moment)
+            entry.waiters[number] = promise
+            state.entries[question.id] = entry
+            if let key { state.byKey[key] = question.id }
+            return (question.id, number, true)
+        }
+        if isNew {
+            do {
+                try await record(question, by: identity)
+            } catch {
+                state.withLock { $0.remove(id) }
+                throw error
+            }
+        }
+        return (id, number, promise)
+    }
+
+    // MARK: The owner
+
+    /// Answers a question.
+    ///
+    /// - Throws: `identifier_not_found` if it does not wait
+    func decide(_ id: String, isApproved: Bool, by owner: String) async throws -> ConsentQuestion {
+        let question = state.withLock { state -> ConsentQuestion? in
+            guard var entry = state.entries[id], entry.isApproved == nil else { return nil }
+            entry.isApproved = isApproved
+            entry.question.state = isApproved ? .approved : .declined
+            entry.question.decidedBy = owner
+            state.entries[id] = entry
+            return entry.question
+        }
+        guard let question else {
+            throw GrantError.noQuestion(String(id.prefix(64)))
+        }
+        // The decision is in the history before anything is done because of it.
+        defer {
+            let waiters = state.withLock { $0.entries[id].map { Array($0.waiters.values) } ?? [] }
+            for waiter in waiters { waiter.fulfill(()) }
+        }
+        try await record(question, by: owner)
+        return question
+    }
+
+    /// Ends questions that have waited too long, and forgets decisions that nobody came back for.
+    func expire() async {
+        let moment = clock.nowMicroseconds()
+        let expired = state.withLock { [limits] state -> [ConsentQuestion] in
+            let old = state.entries.values.filter { moment - $0.askedAt >= limits.patience && $0.waiters.isEmpty }
+            for entry in old { state.remove(entry.question.id) }
+            state.asked = state.asked.compactMapValues { times in
+                let recent = times.filter { moment - $0 < Self.hour }
+                return recent.isEmpty ? nil : recent
+            }
+            return old.filter { $0.isApproved == nil }.map(\.question)
+        }
+        for question in expired { await end(question) }
+    }
+
+    private func end(_ question: ConsentQuestion) async {
+        var question = question
+        question.state = .expired
+        // If it cannot be written, the question has ended all the same.
+        try? await record(question, by: "clock")
+    }
+
+    private func record(_ question: ConsentQuestion, by identity: String) async throws {
+        do throws(WriteFailure) {
+            _ = try await writer.perform(.question(question, by: identity))
+        } catch {
+            if case .refused(let refusal) = error { throw refusal }
+            throw ChangeError.noMetadata
+        }
+    }
+}

@@ -1,0 +1,43 @@
+/// The reason why a request about access, or about consent, is refused.
+enum GrantError: RefusedRequest, Equatable {
+    // MARK: The client's questions
+
+    /// `session.open` came without a purpose.
+    case noPurpose
+    /// Too many requests for access wait for the owner.
+    case tooManyRequests(of: String, limit: Int)
+    /// Too many transactions wait for consent.
+    case tooManyQuestions(of: String, limit: Int)
+    /// The owner declined the transaction.
+    case declined(question: String)
+    /// The owner has not decided in time.
+    ///
+    /// - Parameter isWaiting: whether the same transaction can still join the question
+    case undecided(question: String, isWaiting: Bool)
+
+    // MARK: Access to add
+
+    /// A client that may only add sent another request.
+    case onlyAdds(String, request: String)
+    /// A client that may only add sent a frame of a burst, which changes the other frames.
+    case onlyAddsNoFrames(String)
+
+    // MARK: The owner's decisions
+
+    /// Neither an identity nor a question is named, or both.
+    case noSubject
+    /// No question with this id waits.
+    case noQuestion(String)
+    /// A question about consent was approved with options.
+    case questionWithOptions
+    /// Access to a list of assets.
+    case limitedScope
+    /// The identity has no access that could be taken away.
+    case noAccess(String)
+    /// What the identity may do follows from how it is connected.
+    case decidedByConnection(String)
+    /// No listed key has the identity's name.
+    case noKey(String)
+    /// There are as many grants as there may be.
+    case tooManyGrants(limit: Int)
+}

@@ -1,0 +1,137 @@
+import Contracts
+import Hosting
+import JSONValue
+import Messaging
+import PhotoModel
+import Synchronization
+
+/// All grants in memory, and what each identity may do.
+///
+/// A decision of the owner holds for the key that it was made about. Without one, the file of a listed key decides
+/// (``KeyStatement``); other users of this machine are undecided.
+final class GrantRegistry: Sendable {
+    /// The maximum number of grants.
+    static let limit = 20_000
+
+    private struct Entry {
+        var grant: Grant
+        /// The sequence of the transaction, so that grants are applied in the order of their transactions.
+        var sequence: Int64
+    }
+
+    /// The listed keys, and which of them are services; tests replace it.
+    struct Keys: Sendable {
+        var key: @Sendable (_ identity: String) -> StatedKey?
+        var all: @Sendable () -> [StatedKey]
+        var isService: @Sendable (_ identity: String) -> Bool
+
+        static let none = Keys(key: { _ in nil }, all: { [] }, isService: { _ in false })
+
+        init(
+            key: @escaping @Sendable (_ identity: String) -> StatedKey?,
+            all: @escaping @Sendable () -> [StatedKey],
+            isService: @escaping @Sendable (_ identity: String) -> Bool
+        ) {
+            (self.key, self.all, self.isService) = (key, all, isService)
+        }
+
+        init(_ listener: NetworkListener?) {
+            guard let listener else {
+                self = .none
+                return
+            }
+            self.init(
+                key: { listener.key(of: $0) },
+                all: { listener.keys },
+                isService: { listener.isService($0) }
+            )
+        }
+    }
+
+    private let keys: Keys
+    private let entries: Mutex<[String: Entry]>
+
+    init(_ grants: [Grant], keys: Keys) {
+        self.keys = keys
+        entries = Mutex(Dictionary(grants.map { ($0.identity, Entry(grant: $0, sequence: 0)) }) { first, _ in first })
+    }
+
+    /// Returns what an identity may do.
+    func permission(of identity: String) -> Permission {
+        if let local = AccessTable.local(identity) { return local }
+        let key = keys.key(identity)
+        if identity.hasPrefix("key:"), key == nil { return Permission(.denied) }
+        if keys.isService(identity) { return Permission(.service) }
+        if let grant = decision(identity, key) { return Permission(grant) }
+        guard let key else { return Permission(.undecided) }
+        return switch key.statement.access {
+        case .owner: Permission(.owner)
+        case .ask: Permission(.undecided)
+        case .readWrite: Permission(.readWrite, consent: key.statement.consent)
+        case .addOnly: Permission(.addOnly, consent: key.statement.consent)
+        }
+    }
+
+    /// Returns the permission of the client that a service acts for. The service has checked its access already; a
+    /// decision against it holds here too.
+    func permission(onBehalfOf identity: String) -> Permission {
+        if AccessTable.local(identity) != nil || keys.key(identity) != nil { return permission(of: identity) }
+        return decision(identity, nil).map { Permission($0) } ?? Permission(.readWrite)
+    }
+
+    /// Returns the grant of an identity: the decision or the waiting question, else what its key's file states.
+    func grant(of identity: String) -> Grant {
+        let key = keys.key(identity)
+        return stored(identity, key) ?? key.map(Self.stated) ?? Grant(identity: identity)
+    }
+
+    /// All grants by identity: decisions, questions, and what the files of the other listed keys state.
+    var all: [Grant] {
+        let listed = keys.all()
+        var grants = entries.withLock { $0.mapValues(\.grant) }
+        for key in listed where stored(key.identity, key) == nil { grants[key.identity] = Self.stated(key) }
+        return grants.values.sorted { $0.identity < $1.identity }
+    }
+
+    /// The questions that wait, the oldest first.
+    func pending(since date: Int64) -> [Grant] {
+        entries.withLock { $0.values.map(\.grant) }
+            .filter { $0.status == .notDetermined && $0.date >= date && permission(of: $0.identity).role == .undecided }
+            .sorted { ($0.date, $0.identity) < ($1.date, $1.identity) }
+    }
+
+    var count: Int { entries.withLock { $0.count } }
+
+    /// The public key that a decision about an identity is about now.
+    func publicKey(of identity: String) -> String? { keys.key(identity)?.publicKey.text }
+
+    /// Applies a committed grant.
+    func apply(_ grant: Grant, sequence: Int64) {
+        entries.withLock { entries in
+            guard entries[grant.identity].map({ $0.sequence < sequence }) ?? true else { return }
+            entries[grant.identity] = Entry(grant: grant, sequence: sequence)
+        }
+    }
+
+    private func decision(_ identity: String, _ key: StatedKey?) -> Grant? {
+        stored(identity, key).flatMap { $0.status == .notDetermined ? nil : $0 }
+    }
+
+    /// A grant for another key of the same name is not this identity's.
+    private func stored(_ identity: String, _ key: StatedKey?) -> Grant? {
+        let grant = entries.withLock { $0[identity]?.grant }
+        return grant.flatMap { $0.key == key?.publicKey.text ? $0 : nil }
+    }
+
+    private static func stated(_ key: StatedKey) -> Grant {
+        Grant(
+            identity: key.identity,
+            status: key.statement.access == .ask ? .notDetermined : .authorized,
+            access: key.statement.access == .addOnly ? .addOnly : .readWrite,
+            consent: key.statement.consent,
+            purpose: key.statement.purpose,
+            key: key.publicKey.text,
+            decidedBy: key.statement.access == .ask ? nil : "keys"
+        )
+    }
+}

@@ -1,0 +1,356 @@
+import Basics
+import Contracts
+import Hosting
+import JSONValue
+import Logging
+import Messaging
+import PhotoModel
+import Synchronization
+
+/// Implements `session.open` and `grants.*`: the questions of clients, and the decisions of the owner.
+final class GrantService: Sendable {
+    /// The limits of identities about which nothing is decided.
+    struct Limits: Sendable {
+        /// Requests that wait for a decision, for an identity and in all.
+        var waitingPerIdentity = 32
+        var waiting = 1000
+        /// Different questions of one identity within the time that questions wait.
+        var questionsPerIdentity = 32
+        /// The time that a question waits, in microseconds.
+        var patience: Int64 = 3_600_000_000
+    }
+
+    private struct Waiter {
+        let identity: String
+        let promise: Promise<Void>
+    }
+
+    private struct State {
+        var waiters: [UInt64: Waiter] = [:]
+        var last: UInt64 = 0
+        /// The times of the questions of each identity that were written, in microseconds of the monotonic clock.
+        var asked: [String: [Int64]] = [:]
+    }
+
+    let registry: GrantRegistry
+    let table: AccessTable
+    let questions: ConsentService
+    private let store: LibraryStore
+    private let writer: TransactionWriter
+    private let limits: Limits
+    private let clock: MonotonicClock
+    private let now: @Sendable () -> Int64
+    private let logger: Logger
+    private let state = Mutex(State())
+
+    init(
+        registry: GrantRegistry,
+        table: AccessTable,
+        store: LibraryStore,
+        writer: TransactionWriter,
+        limits: Limits = Limits(),
+        clock: MonotonicClock = .system,
+        now: @escaping @Sendable () -> Int64,
+        logger: Logger
+    ) {
+        self.registry = registry
+        self.table = table
+        self.store = store
+        self.writer = writer
+        self.limits = limits
+        self.clock = clock
+        self.now = now
+        self.logger = logger
+        questions = ConsentService(writer: writer, clock: clock, now: now)
+    }
+
+    // MARK: The client's question
+
+    /// Answers at once if the identity's access is decided; else writes the question down and waits.
+    ///
+    /// - Throws: `missing_purpose`, `limit_exceeded`
+    func open(_ request: OpenSession, _ context: RequestContext) async throws -> OpenSession.Result {
+        let identity = context.identity
+        let purpose = request.purpose.trimmingBlanks
+        guard !purpose.isEmpty else {
+            throw GrantError.noPurpose
+        }
+        logger.info(
+            "session opened",
+            metadata: [
+                "identity": "\(identity)", "client": "\(request.client)", "purpose": "\(purpose)",
+                "access": "\(request.access.rawValue)",
+            ]
+        )
+        guard registry.permission(of: identity).role == .undecided else { return session(identity) }
+        let (number, promise) = try wait(identity)
+        defer { state.withLock { $0.waiters[number] = nil } }
+        try await ask(identity, purpose, request)
+        // Decided while the question was written.
+        guard registry.permission(of: identity).role == .undecided else { return session(identity) }
+        await TaskDelay.withTimeout(.microseconds(context.microsecondsToAnswer(at: clock.nowMicroseconds()))) {
+            await promise.value(ifCancelled: ())
+        }
+        return session(identity)
+    }
+
+    private func wait(_ identity: String) throws(GrantError) -> (UInt64, Promise<Void>) {
+        let promise = Promise<Void>()
+        let number = state.withLock { state -> UInt64? in
+            guard state.waiters.count < limits.waiting,
+                state.waiters.values.count(where: { $0.identity == identity }) < limits.waitingPerIdentity
+            else { return nil }
+            state.last += 1
+            state.waiters[state.last] = Waiter(identity: identity, promise: promise)
+            return state.last
+        }
+        guard let number else { throw tooMany(identity) }
+        return (number, promise)
+    }
+
+    /// Writes the question down, unless it waits already.
+    private func ask(_ identity: String, _ purpose: String, _ request: OpenSession) async throws {
+        let time = now()
+        let recently = limits.patience / 2
+        let isSame = { @Sendable (known: Grant) in
+            known.status == .notDetermined && known.purpose == purpose && known.access == request.access
+                && known.client == request.client && time - known.date < recently
+        }
+        guard !isSame(registry.grant(of: identity)) else { return }
+        let moment = clock.nowMicroseconds()
+        let (patience, most) = (limits.patience, limits.questionsPerIdentity)
+        let isWithinLimits = state.withLock { state in
+            var times = (state.asked[identity] ?? []).filter { moment - $0 < patience }
+            guard times.count < most, state.asked.count < limits.waiting || state.asked[identity] != nil else {
+                return false
+            }
+            times.append(moment)
+            state.asked[identity] = times
+            return true
+        }
+        guard isWithinLimits, registry.count < GrantRegistry.limit else { throw tooMany(identity) }
+        let key = registry.publicKey(of: identity)
+        let change = GrantChange(identity: identity) { stored in
+            if let stored, stored.key == key {
+                // Decided, or asked by another request meanwhile.
+                guard stored.status == .notDetermined, !isSame(stored) else { return nil }
+            }
+            return Grant(
+                identity: identity,
+                access: request.access,
+                purpose: purpose,
+                client: request.client,
+                key: key,
+                date: time
+            )
+        }
+        _ = try await commit(.grant(change, by: identity, client: request.client.isEmpty ? nil : request.client))
+    }
+
+    private func tooMany(_ identity: String) -> GrantError {
+        .tooManyRequests(of: identity, limit: limits.waitingPerIdentity)
+    }
+
+    private func session(_ identity: String) -> OpenSession.Result {
+        let permission = registry.permission(of: identity)
+        var grant = registry.grant(of: identity)
+        let isOwner = permission.role == .owner || permission.role == .host
+        switch permission.role {
+        case .service, .owner, .host: (grant.status, grant.access) = (.authorized, .readWrite)
+        case .readWrite where grant.status == .notDetermined: (grant.status, grant.access) = (.authorized, .readWrite)
+        case .denied where grant.status == .notDetermined: grant.status = .denied
+        default: break
+        }
+        return OpenSession.Result(grant, isOwner: isOwner)
+    }
+
+    // MARK: The owner's decisions
+
+    func list(_ request: ListGrants) -> ListGrants.Result {
+        let all = registry.all
+        return ListGrants.Result(count: all.count, grants: Array(all.dropFirst(request.from).prefix(request.count)))
+    }
+
+    func pending() -> PendingGrants.Result {
+        PendingGrants.Result(
+            grants: Array(registry.pending(since: now() - limits.patience).prefix(limits.waiting)),
+            questions: questions.pending
+        )
+    }
+
+    func approve(_ request: ApproveGrant, by owner: String) async throws -> DecidedGrant {
+        if let question = try Self.question(request.question, or: request.identity) {
+            guard request.access == nil, request.consent == nil, request.purpose == nil, request.scope == .all else {
+                throw GrantError.questionWithOptions
+            }
+            return DecidedGrant(question: try await questions.decide(question, isApproved: true, by: owner))
+        }
+        guard request.scope == .all else { throw GrantError.limitedScope }
+        return try await decide(request.identity ?? "", by: owner) { grant in
+            let wasDecided = grant.status == .authorized
+            grant.status = .authorized
+            grant.access = request.access ?? grant.access
+            grant.consent = request.consent ?? (wasDecided ? grant.consent : .never)
+            grant.purpose = request.purpose?.trimmingBlanks ?? grant.purpose
+        }
+    }
+
+    func deny(_ request: DenyGrant, by owner: String) async throws -> DecidedGrant {
+        if let question = try Self.question(request.question, or: request.identity) {
+            return DecidedGrant(question: try await questions.decide(question, isApproved: false, by: owner))
+        }
+        return try await decide(request.identity ?? "", by: owner) { $0.status = .denied }
+    }
+
+    /// - Throws: `identifier_not_found` if the identity has no access
+    func revoke(_ request: RevokeGrant, by owner: String) async throws -> DecidedGrant {
+        guard registry.permission(of: request.identity).allows(.add) else {
+            throw GrantError.noAccess(request.identity)
+        }
+        return try await decide(request.identity, by: owner) { $0.status = .denied }
+    }
+
+    func status(_ request: GrantStatus) -> GrantStatus.Result {
+        GrantStatus.Result(registry.permission(of: request.identity))
+    }
+
+    /// The most records that are read for one question about the history.
+    private static let historyRecords = 10_000
+
+    func history(_ request: GrantHistory) async throws -> GrantHistory.Result {
+        let filter = FeedTopicFilter([FeedTopic.grants])
+        return try await store.read { reader in
+            let head = try reader.head()
+            let page = try reader.history.records(
+                after: head.oldest,
+                through: head.sequence,
+                topics: [FeedTopic.grants],
+                count: Self.historyRecords,
+                bytes: 8 << 20
+            )
+            var records: [ChangeRecord] = []
+            for stored in page.records.reversed() {
+                var record = try ChangeRecord(json: JSON(parsing: stored.bytes))
+                guard filter.includes(record.topics) else { continue }
+                if let identity = request.identity {
+                    record.grants.removeAll { ($0.after ?? $0.before)?.identity != identity }
+                    record.questions.removeAll { $0.identity != identity }
+                    if record.grants.isEmpty, record.questions.isEmpty { continue }
+                }
+                records.append(record)
+                if records.count == request.count { break }
+            }
+            return GrantHistory.Result(records: records)
+        }
+    }
+
+    private static func question(_ question: String?, or identity: String?) throws(GrantError) -> String? {
+        guard (question == nil) != (identity == nil), identity != "" else {
+            throw GrantError.noSubject
+        }
+        return question
+    }
+
+    private func decide(
+        _ identity: String,
+        by owner: String,
+        _ change: @escaping @Sendable (inout Grant) -> Void
+    ) async throws -> DecidedGrant {
+        guard AccessTable.local(identity) == nil else {
+            throw GrantError.decidedByConnection(identity)
+        }
+        guard !identity.hasPrefix("key:") || registry.publicKey(of: identity) != nil else {
+            throw GrantError.noKey(identity)
+        }
+        guard registry.count < GrantRegistry.limit else {
+            throw GrantError.tooManyGrants(limit: GrantRegistry.limit)
+        }
+        let (key, before, time) = (registry.publicKey(of: identity), registry.grant(of: identity), now())
+        let write = GrantChange(identity: identity) { stored in
+            var grant = stored.flatMap { $0.key == key ? $0 : nil } ?? before
+            change(&grant)
+            grant.key = key
+            grant.date = time
+            grant.decidedBy = owner
+            return grant
+        }
+        let grant = try await commit(.grant(write, by: owner)) ?? before
+        logger.notice(
+            "access decided",
+            metadata: [
+                "identity": "\(identity)", "status": "\(grant.status.rawValue)", "access": "\(grant.access.rawValue)",
+                "by": "\(owner)",
+            ]
+        )
+        return DecidedGrant(grant: grant)
+    }
+
+    /// Commits a change of a grant, applies it, and wakes those who wait for it.
+    private func commit(_ request: WriteRequest) async throws -> Grant? {
+        let performed: PerformedWrite
+        do throws(WriteFailure) {
+            performed = try await writer.perform(request)
+        } catch {
+            guard case .refused(let refusal) = error else { throw ChangeError.noMetadata }
+            throw refusal
+        }
+        guard let grant = performed.grant, let sequence = performed.record?.sequence else { return nil }
+        registry.apply(grant, sequence: sequence)
+        refresh(grant.identity)
+        return grant
+    }
+
+    private func refresh(_ identity: String) {
+        let permission = registry.permission(of: identity)
+        table.changed(identity, to: permission)
+        guard permission.role != .undecided else { return }
+        let waiters = state.withLock { state in
+            state.asked[identity] = nil
+            return state.waiters.values.filter { $0.identity == identity }
+        }
+        for waiter in waiters { waiter.promise.fulfill(()) }
+    }
+
+    // MARK: Time
+
+    /// Once a second: compares what connections may do with the key lists, and ends questions that have waited too long.
+    func watch() async {
+        for await _ in TaskDelay.ticks(every: .seconds(1)) {
+            table.refresh()
+            for identity in Set(state.withLock { $0.waiters.values.map(\.identity) }) { refresh(identity) }
+            let moment = clock.nowMicroseconds()
+            state.withLock { [limits] state in
+                state.asked = state.asked.compactMapValues { times in
+                    let recent = times.filter { moment - $0 < limits.patience }
+                    return recent.isEmpty ? nil : recent
+                }
+            }
+            await questions.expire()
+        }
+    }
+
+    var metrics: JSONObject {
+        [
+            "grants": JSON(registry.count), "waiting": JSON(state.withLock { $0.waiters.count }),
+            "questions": JSON(questions.count),
+        ]
+    }
+}
+
+extension RequestContext {
+    /// The microseconds until shortly before the deadline, so that the client receives an answer instead of
+    /// `deadline_exceeded`.
+    func microsecondsToAnswer(at now: Int64) -> Int64 {
+        let left = deadlineMicroseconds.subtractingReportingOverflow(now)
+        guard !left.overflow else { return 600_000_000 }
+        return max(0, min(600_000_000, left.partialValue - min(500_000, left.partialValue / 4)))
+    }
+}
+
+extension String {
+    /// The text without blanks and line ends around it.
+    var trimmingBlanks: String {
+        let isBlank = { (character: Character) in character.isWhitespace }
+        return String(drop(while: isBlank).reversed().drop(while: isBlank).reversed())
+    }
+}

@@ -1,0 +1,59 @@
+public import JSONValue
+public import PhotoModel
+
+/// `grants.status`: what an identity may do, for the services.
+public struct GrantStatus: Request {
+    public static let method = "grants.status"
+    public var identity: String
+
+    public init(identity: String) { self.identity = identity }
+
+    public static let table = parameters(
+        "What an identity may do, for services that have to check its requests.",
+        blank: GrantStatus(identity: ""),
+        [.required("identity", \.identity, .text(maxBytes: Grant.maxIdentityBytes), "The identity.")]
+    )
+
+    public struct Result: JSONTabled {
+        public var role: Permission.Role
+        public var consent: ConsentPolicy
+
+        public init(_ permission: Permission) {
+            role = permission.role
+            consent = permission.consent
+        }
+
+        public var permission: Permission { Permission(role, consent: consent) }
+
+        public static let table = JSONTable(
+            "GrantStatus",
+            "What an identity may do.",
+            unknown: .ignored,
+            blank: Result(Permission(.unknown)),
+            [
+                .required("role", \.role, .role, "The role."),
+                .required(
+                    "consent",
+                    \.consent,
+                    .name(ConsentPolicy.self),
+                    "The changes that the owner is asked about."
+                ),
+            ]
+        )
+    }
+}
+
+extension JSONType where Value == Permission.Role {
+    /// The name of a role.
+    fileprivate static var role: JSONType {
+        let roles = Permission.Role.allCases
+        return JSONType(
+            schema: ["type": "string", "enum": JSON(roles.map { "\($0)" })],
+            decode: { (json: JSON) throws(JSONProblem) in
+                // A role of a newer catalog opens nothing.
+                roles.first { json == .string("\($0)") } ?? .denied
+            },
+            encode: { .string("\($0)") }
+        )
+    }
+}

@@ -1,0 +1,49 @@
+public import JSONValue
+public import PhotoModel
+
+/// `grants.list`: what each identity may do.
+public struct ListGrants: Request {
+    public static let method = "grants.list"
+    public static let maxPage = 1000
+    /// Index of the first grant of the page.
+    public var from: Int
+    /// Maximum grants of the page.
+    public var count: Int
+
+    public init(from: Int = 0, count: Int = 100) {
+        self.from = from
+        self.count = count
+    }
+
+    public static let table = parameters(
+        "What each identity may do, by identity: the decisions, and what the files of listed keys state if nothing else "
+            + "was decided.",
+        blank: ListGrants(),
+        [
+            .defaulted("from", \.from, .count(0...Int.max), "Index of the first grant of the page.", default: 0),
+            .defaulted("count", \.count, .count(0...maxPage), "Maximum grants of the page.", default: 100),
+        ]
+    )
+
+    public struct Result: JSONTabled {
+        /// Number of grants in all.
+        public var count: Int
+        public var grants: [Grant]
+
+        public init(count: Int, grants: [Grant]) {
+            self.count = count
+            self.grants = grants
+        }
+
+        public static let table = JSONTable(
+            "Grants",
+            "A page of grants.",
+            unknown: .ignored,
+            blank: Result(count: 0, grants: []),
+            [
+                .required("count", \.count, .count(0...Int.max), "Number of grants in all."),
+                .required("grants", \.grants, .list(of: .object(Grant.self), limit: maxPage), "The page."),
+            ]
+        )
+    }
+}

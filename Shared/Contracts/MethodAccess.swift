@@ -1,0 +1,132 @@
+public import JSONValue
+public import PhotoModel
+
+/// The access that an identity needs to call a method; declared once, in the method's own table.
+public enum MethodAccess: String, Sendable, CaseIterable {
+    /// Anyone who may connect.
+    case `public`
+    /// Reads the library.
+    case read
+    /// Adds to the library without reading it.
+    case add
+    /// Changes what is in the library.
+    case change
+    /// The owner of the library: the user who runs the services, and keys made with `--access owner`.
+    case owner
+    /// Services, which act for clients.
+    case service
+}
+
+/// What an identity may do: its role, and the changes that the owner is asked about. It fits into one byte, so that it
+/// can be read without a lock.
+public struct Permission: Sendable, Hashable {
+    /// The roles of identities.
+    public enum Role: UInt8, Sendable, CaseIterable {
+        /// Not known yet: the catalog has to be asked.
+        case unknown
+        /// The owner has not decided.
+        case undecided
+        case restricted
+        case denied
+        /// May add and read nothing.
+        case addOnly
+        case readWrite
+        /// A service of this library on another machine.
+        case service
+        /// A key of the owner.
+        case owner
+        /// The user who runs the services on this machine: owner and service.
+        case host
+    }
+
+    public var role: Role
+    public var consent: ConsentPolicy
+
+    public init(_ role: Role, consent: ConsentPolicy = .never) {
+        self.role = role
+        self.consent = consent
+    }
+
+    /// Returns the permission that a grant gives.
+    public init(_ grant: Grant) {
+        let role: Role =
+            switch grant.status {
+            case .notDetermined: .undecided
+            case .restricted: .restricted
+            case .denied: .denied
+            // A limited view is not served, so a limited grant opens nothing.
+            case .limited: .denied
+            case .authorized where grant.scope == .limited: .denied
+            case .authorized: grant.access == .addOnly ? .addOnly : .readWrite
+            }
+        self.init(role, consent: grant.consent)
+    }
+
+    /// The permission as one byte: the role, and the consent in the upper half.
+    public var byte: UInt8 {
+        let consent: UInt8 =
+            switch consent {
+            case .never: 0
+            case .destructive: 1
+            case .always: 2
+            }
+        return role.rawValue | consent << 4
+    }
+
+    /// Reads a permission from a byte; an unknown one is ``Role/unknown``.
+    public init(byte: UInt8) {
+        let consent: ConsentPolicy =
+            switch byte >> 4 {
+            case 0: .never
+            case 1: .destructive
+            default: .always
+            }
+        self.init(Role(rawValue: byte & 0xF) ?? .unknown, consent: consent)
+    }
+
+    /// Returns whether the role may call methods that need an access.
+    public func allows(_ access: MethodAccess) -> Bool {
+        switch access {
+        case .public: role != .unknown
+        case .add: role >= .addOnly
+        case .read, .change: role >= .readWrite
+        case .owner: role == .owner || role == .host
+        case .service: role == .service || role == .host
+        }
+    }
+
+    /// Returns the error for an identity that may not call a method; nil if it may.
+    public func refusal(of method: String, needing access: MethodAccess, for identity: String) -> RPCError? {
+        guard !allows(access) else { return nil }
+        let data: JSONObject = ["identity": .string(identity), "access": .string(access.rawValue)]
+        switch role {
+        case .unknown:
+            return ErrorCode.unavailable.error("the catalog has not confirmed what \(identity) may do; try again", data)
+        case .undecided:
+            return ErrorCode.notDetermined.error(
+                "\(identity) has no access yet: call session.open of the catalog with a purpose, and wait for the "
+                    + "owner of the library to decide (safelight grants pending)",
+                data
+            )
+        case .restricted:
+            return ErrorCode.accessRestricted.error("\(identity) cannot be given access to this library", data)
+        case .denied:
+            return ErrorCode.accessDenied.error("the owner of the library has denied access to \(identity)", data)
+        case .addOnly where access == .read || access == .change:
+            return ErrorCode.accessDenied.error(
+                "\(identity) may add to the library only; \(method) needs readWrite access",
+                data
+            )
+        case .addOnly, .readWrite, .service, .owner, .host:
+            return ErrorCode.accessDenied.error(
+                "\(method) is for \(access == .service ? "services" : "the owner of the library") only, and \(identity) "
+                    + "is not one",
+                data
+            )
+        }
+    }
+}
+
+extension Permission.Role: Comparable {
+    public static func < (one: Self, other: Self) -> Bool { one.rawValue < other.rawValue }
+}

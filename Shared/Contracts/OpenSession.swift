@@ -1,0 +1,89 @@
+public import JSONValue
+public import PhotoModel
+
+/// `session.open`: asks for access to the library, PhotoKit's `requestAuthorization` (S-10).
+public struct OpenSession: Request {
+    public static let method = "session.open"
+    /// Name of the client program.
+    public var client: String
+    /// Why the client wants access; shown to the owner. The request is refused without it (S-12).
+    public var purpose: String
+    public var access: AccessLevel
+
+    public init(client: String = "", purpose: String, access: AccessLevel = .readWrite) {
+        self.client = client
+        self.purpose = purpose
+        self.access = access
+    }
+
+    public static let table = parameters(
+        "Asks the owner of the library for access, for a stated purpose. If it is decided, the answer comes at once; "
+            + "else the request waits for the decision until its deadline, and then answers notDetermined.",
+        blank: OpenSession(purpose: ""),
+        [
+            .client(\.client),
+            .defaulted(
+                "purpose",
+                \.purpose,
+                .text(maxBytes: Grant.maxPurposeBytes),
+                "Why the client wants access, for the owner to read. It is required: missing_purpose.",
+                default: ""
+            ),
+            .defaulted(
+                "access",
+                \.access,
+                .nameOrNumber(AccessLevel.self),
+                "What is asked for: PhotoKit's access level, by name or number.",
+                default: .readWrite
+            ),
+        ]
+    )
+
+    public struct Result: JSONTabled {
+        /// The identity of the connection.
+        public var identity: String
+        public var status: AuthorizationStatus
+        /// What is granted, or asked for if nothing is decided.
+        public var access: AccessLevel
+        public var scope: GrantScope
+        public var consent: ConsentPolicy
+        /// True for the owner of the library, whom nobody grants access.
+        public var isOwner: Bool
+
+        public init(_ grant: Grant, isOwner: Bool) {
+            identity = grant.identity
+            status = grant.status
+            access = grant.access
+            scope = grant.scope
+            consent = grant.consent
+            self.isOwner = isOwner
+        }
+
+        public static let table = JSONTable(
+            "Session",
+            "What an identity may do.",
+            unknown: .ignored,
+            blank: Result(Grant(identity: ""), isOwner: false),
+            [
+                .required("identity", \.identity, .text(maxBytes: 256), "The identity of the connection."),
+                .required("status", \.status, .name(AuthorizationStatus.self), "The decision."),
+                .derived("statusNumber", { $0.status.number }, .count(0...4), "PhotoKit's number of the status."),
+                .required(
+                    "access",
+                    \.access,
+                    .name(AccessLevel.self),
+                    "What is granted, which may be less than asked."
+                ),
+                .derived("accessNumber", { $0.access.number }, .count(1...2), "PhotoKit's number of the access."),
+                .required("scope", \.scope, .name(GrantScope.self), "The part of the library."),
+                .required(
+                    "consent",
+                    \.consent,
+                    .name(ConsentPolicy.self),
+                    "The changes that the owner is asked about."
+                ),
+                .required("isOwner", \.isOwner, .flag, "Whether the identity is the owner of the library."),
+            ]
+        )
+    }
+}

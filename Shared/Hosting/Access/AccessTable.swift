@@ -1,0 +1,195 @@
+public import Contracts
+public import Glibc
+public import JSONValue
+public import Messaging
+public import PhotoModel
+import Synchronization
+
+/// What a service knows about the access of identities.
+///
+/// Each identity has one byte (``AccessMark``), which all of its connections share and requests read without a lock. The
+/// service learns of changes from the catalog's history; an identity that it does not know is asked about once. While the
+/// history cannot be followed, nothing is remembered: each request of an identity other than the owner asks the catalog,
+/// and is refused if that does not answer.
+public final class AccessTable: Sendable {
+    /// Asks what an identity may do.
+    public typealias Lookup = @Sendable (_ identity: String) async throws(RPCError) -> Permission
+
+    private struct State {
+        var marks: [String: AccessMark] = [:]
+        /// Grows with every change, so that an answer that was asked for before it is not remembered.
+        var generation: UInt64 = 0
+        /// True while changes arrive.
+        var isCurrent = false
+        var asking: Set<String> = []
+        var review: (@Sendable (Set<String>) -> Void)?
+    }
+
+    /// The most identities that are remembered; there are no more keys on all lists together.
+    private static let limit = 40_000
+
+    private let lookup: Lookup
+    /// Returns what is known without asking; nil if that is nothing.
+    private let known: @Sendable (String) -> Permission?
+    private let state = Mutex(State())
+
+    /// Creates the table of a service that asks the catalog.
+    public init(lookup: @escaping Lookup) {
+        self.lookup = lookup
+        known = { Self.local($0) }
+    }
+
+    /// Creates the table of the catalog, which knows everything itself.
+    public init(known: @escaping @Sendable (String) -> Permission) {
+        self.known = { known($0) }
+        lookup = { (identity: String) throws(RPCError) in known(identity) }
+        state.withLock { $0.isCurrent = true }
+    }
+
+    /// Returns what is decided by how an identity is connected: over ipc the user who runs the service, and root, are the
+    /// owner. A loopback TCP connection is trusted if the service was started so (`--trust-loopback`).
+    public static func local(_ identity: String, ownUID: UInt32 = geteuid()) -> Permission? {
+        switch identity {
+        case "uid:\(ownUID)", "uid:0": Permission(.host)
+        case "loopback": Permission(.readWrite)
+        default: nil
+        }
+    }
+
+    /// Sets what is done about identities whose access changes. Call it once, before the service runs.
+    public func onChange(_ review: @escaping @Sendable (Set<String>) -> Void) { state.withLock { $0.review = review } }
+
+    // MARK: Requests
+
+    /// Returns the identity's mark.
+    public func mark(of identity: String) -> AccessMark {
+        state.withLock { state in
+            if let mark = state.marks[identity] { return mark }
+            let mark = AccessMark(known(identity)?.byte ?? 0)
+            if state.marks.count < Self.limit { state.marks[identity] = mark }
+            return mark
+        }
+    }
+
+    /// Returns what an identity may do, asking the catalog if it is not known.
+    public func permission(of identity: String, _ mark: AccessMark?) async throws(RPCError) -> Permission {
+        let mark = mark ?? self.mark(of: identity)
+        let permission = Permission(byte: mark.value)
+        guard permission.role == .unknown else { return permission }
+        let (generation, isCurrent) = state.withLock { ($0.generation, $0.isCurrent) }
+        let answer: Permission
+        do throws(RPCError) {
+            answer = try await lookup(identity)
+        } catch {
+            throw ErrorCode.unavailable.error(
+                "the catalog does not answer what \(identity) may do; try again (\(error.message))",
+                ["identity": .string(identity)]
+            )
+        }
+        if isCurrent {
+            state.withLock { if $0.generation == generation, $0.isCurrent { mark.value = answer.byte } }
+        }
+        return answer
+    }
+
+    /// Returns whether an identity has an access; nil if it is not known, and ``permission(of:_:)`` asks.
+    public func isAllowed(_ access: MethodAccess, for identity: String) -> Bool? {
+        let permission = Permission(byte: mark(of: identity).value)
+        return permission.role == .unknown ? nil : permission.allows(access)
+    }
+
+    /// Returns whether an identity may read the whole library; nil if that is not known or not decided. Then the catalog
+    /// is asked, for the next call.
+    public func mayRead(_ identity: String) -> Bool? {
+        let mark = mark(of: identity)
+        switch Permission(byte: mark.value).role {
+        case .undecided: return nil
+        case .unknown:
+            guard state.withLock({ $0.asking.insert(identity).inserted }) else { return nil }
+            Task {
+                _ = try? await permission(of: identity, mark)
+                state.withLock { _ = $0.asking.remove(identity) }
+            }
+            return nil
+        case let role: return Permission(role).allows(.read)
+        }
+    }
+
+    /// Returns whether a service may keep something for an identity: false after its access was taken away.
+    public func mayKeep(_ identity: String) -> Bool {
+        let permission = Permission(byte: mark(of: identity).value)
+        return permission.role == .unknown || permission.allows(.read)
+    }
+
+    // MARK: Changes
+
+    /// Notes that the grant of an identity has changed: asks the catalog what the identity may do now, and goes by the
+    /// grant alone if it does not answer.
+    public func note(_ grant: Grant) async {
+        let identity = grant.identity
+        let isKnown = state.withLock { state in
+            state.generation += 1
+            return state.marks[identity] != nil
+        }
+        guard isKnown else { return }
+        while true {
+            let generation = state.withLock { $0.generation }
+            let permission = (try? await lookup(identity)) ?? Permission(grant)
+            // An answer that another change has overtaken may be the older one.
+            if changed(identity, to: permission, ifGeneration: generation) { return }
+        }
+    }
+
+    /// Notes what an identity may do from now on.
+    ///
+    /// - Parameter wanted: the generation that the table must have; nil for any
+    /// - Returns: false if it has another one, and nothing was noted
+    @discardableResult
+    public func changed(_ identity: String, to permission: Permission, ifGeneration wanted: UInt64? = nil) -> Bool {
+        guard AccessTable.local(identity)?.role != .host else { return true }
+        let (isNoted, review) = state.withLock { state -> (Bool, (@Sendable (Set<String>) -> Void)?) in
+            if let wanted, wanted != state.generation { return (false, nil) }
+            guard let mark = state.marks[identity], mark.value != permission.byte else { return (true, nil) }
+            state.generation += 1
+            mark.value = permission.byte
+            return (true, state.review)
+        }
+        review?([identity])
+        return isNoted
+    }
+
+    /// Ends the reviews, because the service ends.
+    public func close() { state.withLock { $0.review = nil } }
+
+    /// Compares every mark with what is known now; for the catalog.
+    public func refresh() {
+        let identities = state.withLock { Array($0.marks.keys) }
+        for identity in identities { if let permission = known(identity) { changed(identity, to: permission) } }
+    }
+
+    /// Notes that all changes up to now have arrived. If some may have been missed before, every identity is asked about
+    /// again, and what runs for those that have lost access ends.
+    public func confirm() {
+        let identities = state.withLock { state -> [String] in
+            guard !state.isCurrent else { return [] }
+            state.isCurrent = true
+            return state.marks.keys.filter { known($0) == nil }
+        }
+        guard !identities.isEmpty else { return }
+        Task {
+            for identity in identities {
+                // Who cannot be asked about now is asked about with the next request.
+                if let permission = try? await lookup(identity) { changed(identity, to: permission) }
+            }
+        }
+    }
+
+    /// Forgets what has to be asked, because changes may have been missed. Requests that run go on until ``confirm()``.
+    public func forget() {
+        state.withLock { state in
+            state.generation += 1
+            state.isCurrent = false
+            for (identity, mark) in state.marks where known(identity) == nil { mark.value = 0 }
+        }
+    }
+}

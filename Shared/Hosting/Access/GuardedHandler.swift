@@ -1,0 +1,79 @@
+public import Contracts
+public import JSONValue
+public import Messaging
+
+/// The check at the entry of a service: compares the access that a method declares with what the identity may do, before
+/// anything of the method runs.
+///
+/// The owner's requests pass with one comparison; others cost one load from memory and one look-up of the method.
+public struct GuardedHandler: RequestHandler {
+    private let handler: any RequestHandler
+    private let access: @Sendable (String) -> MethodAccess?
+    private let table: AccessTable
+    private let refusals: RefusalCounts
+
+    /// - Parameters:
+    ///   - access: returns the access that a method needs; nil for a method that the service does not have
+    public init(
+        _ handler: any RequestHandler,
+        access: @escaping @Sendable (String) -> MethodAccess?,
+        table: AccessTable,
+        refusals: RefusalCounts
+    ) {
+        self.handler = handler
+        self.access = access
+        self.table = table
+        self.refusals = refusals
+    }
+
+    @concurrent
+    public func handle(_ request: IncomingRequest, _ context: RequestContext) async throws(RPCError) -> Reply {
+        var permission = Permission(byte: context.accessMark?.value ?? 0)
+        if permission.role == .unknown, let needed = access(request.method), needed != .public {
+            do throws(RPCError) {
+                permission = try await table.permission(of: context.identity, context.accessMark)
+            } catch {
+                refusals.count(context.identity)
+                throw error
+            }
+        }
+        if let error = refusal(of: request.method, for: context.identity, permission) {
+            refusals.count(context.identity)
+            throw error
+        }
+        return try await handler.handle(request, context)
+    }
+
+    public func replyAtOnce(to request: IncomingRequest, _ context: RequestContext) -> Reply? {
+        let permission = Permission(byte: context.accessMark?.value ?? 0)
+        guard permission.role != .unknown, refusal(of: request.method, for: context.identity, permission) == nil else {
+            return nil
+        }
+        return handler.replyAtOnce(to: request, context)
+    }
+
+    public func executor(for request: IncomingRequest) -> (any TaskExecutor)? { handler.executor(for: request) }
+
+    public func limits(of method: String) -> MethodLimits { handler.limits(of: method) }
+
+    public func accessMark(of identity: String) -> AccessMark? { table.mark(of: identity) }
+
+    public func refusal(of method: String, for identity: String, _ mark: AccessMark?) -> RPCError? {
+        let permission = Permission(byte: mark?.value ?? 0)
+        // What is not known was allowed before, and is checked again when it is.
+        guard permission.role != .unknown, let error = refusal(of: method, for: identity, permission) else {
+            return nil
+        }
+        refusals.count(identity)
+        // Undecided again counts as taken away for what runs.
+        return error.errorCode == .notDetermined ? ErrorCode.accessDenied.error(error.message, error.data) : error
+    }
+
+    public func connectionEnded(_ connection: ConnectionID) { handler.connectionEnded(connection) }
+
+    private func refusal(of method: String, for identity: String, _ permission: Permission) -> RPCError? {
+        // A method that does not exist is refused by the service, with the names of those that do.
+        guard permission.role != .host, let needed = access(method), needed != .public else { return nil }
+        return permission.refusal(of: method, needing: needed, for: identity)
+    }
+}

@@ -1,0 +1,54 @@
+public import Messaging
+public import PhotoModel
+
+/// What the file of a listed key states about its owner: the decision that holds until the owner of the library decides
+/// something else with `safelight grants`.
+///
+/// A file without a statement was made by an earlier version, or added to the folder by hand. Whoever could write there
+/// is the owner of the library, so it grants readWrite access, as it always did.
+public struct KeyStatement: Sendable, Equatable {
+    /// The access that a key file can state.
+    public enum Access: String, Sendable, CaseIterable {
+        case readWrite, addOnly
+        /// Nothing is decided: the client has to ask with `session.open`.
+        case ask
+        /// The key belongs to the owner of the library.
+        case owner
+    }
+
+    public var access: Access
+    public var consent: ConsentPolicy
+    public var purpose: String
+
+    public init(_ access: Access = .readWrite, consent: ConsentPolicy = .never, purpose: String = "") {
+        self.access = access
+        self.consent = consent
+        self.purpose = purpose
+    }
+
+    /// Reads a statement from the metadata of a certificate. A statement of a newer version, which this one does not
+    /// know, is taken as `ask`, and an unknown consent as `always`.
+    init(_ certificate: Certificate) {
+        func value(_ name: String) -> String? { certificate.metadata.last { $0.name == name }?.value }
+        access = value("access").map { Access(rawValue: $0) ?? .ask } ?? .readWrite
+        consent = value("consent").map { ConsentPolicy(rawValue: $0) ?? .always } ?? .never
+        purpose = value("purpose") ?? ""
+    }
+
+    /// The statement as metadata of a certificate.
+    var metadata: [(name: String, value: String)] {
+        var metadata = [(name: "access", value: access.rawValue), (name: "consent", value: consent.rawValue)]
+        if !purpose.isEmpty { metadata.append((name: "purpose", value: purpose)) }
+        return metadata
+    }
+}
+
+/// A listed key with what its file states.
+public struct StatedKey: Sendable, Equatable {
+    public let name: String
+    public let publicKey: CurvePublicKey
+    public let statement: KeyStatement
+
+    /// The identity of its owner's connections.
+    public var identity: String { "key:\(name)" }
+}

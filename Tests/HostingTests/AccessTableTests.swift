@@ -1,0 +1,134 @@
+import Basics
+import Contracts
+import JSONValue
+import Messaging
+import PhotoModel
+import Synchronization
+import TestSupport
+import Testing
+
+@testable import Hosting
+
+@Suite(.timeLimit(.minutes(1)))
+struct AccessTableTests {
+    /// A catalog that answers with what it is told.
+    private final class FakeCatalog: Sendable {
+        let permission = Mutex<Permission?>(Permission(.readWrite))
+        let asked = Mutex(0)
+
+        func ask(_ identity: String) throws(RPCError) -> Permission {
+            asked.withLock { $0 += 1 }
+            guard let permission = permission.withLock({ $0 }) else {
+                throw ErrorCode.unavailable.error("away")
+            }
+            return permission
+        }
+    }
+
+    private static func table(_ catalog: FakeCatalog) -> AccessTable {
+        AccessTable { identity throws(RPCError) in try catalog.ask(identity) }
+    }
+
+    @Test func `the owner is known by the connection, others are asked about once while changes arrive`() async throws {
+        let catalog = FakeCatalog()
+        let table = Self.table(catalog)
+        #expect(AccessTable.local("uid:7", ownUID: 7)?.role == .host)
+        #expect(AccessTable.local("uid:8", ownUID: 7) == nil)
+        #expect(AccessTable.local("key:uid:7", ownUID: 7) == nil)
+        #expect(try await table.permission(of: "uid:0", nil).role == .host)
+        // Changes do not arrive yet: nothing is remembered.
+        for _ in 0..<2 { #expect(try await table.permission(of: "key:a", nil).role == .readWrite) }
+        #expect(catalog.asked.withLock { $0 } == 2)
+        table.confirm()
+        for _ in 0..<3 { #expect(try await table.permission(of: "key:a", nil).role == .readWrite) }
+        #expect(catalog.asked.withLock { $0 } == 3)
+        #expect(table.mark(of: "key:a") === table.mark(of: "key:a"))
+    }
+
+    @Test func `without an answer an unknown identity is refused, and a known one after changes were lost`()
+        async throws
+    {
+        let catalog = FakeCatalog()
+        let table = Self.table(catalog)
+        table.confirm()
+        _ = try await table.permission(of: "key:known", nil)
+        catalog.permission.withLock { $0 = nil }
+        let error = await #expect(throws: RPCError.self) { try await table.permission(of: "key:new", nil) }
+        #expect(error?.errorCode == .unavailable)
+        #expect(try await table.permission(of: "key:known", nil).role == .readWrite)
+        table.forget()
+        await #expect(throws: RPCError.self) { try await table.permission(of: "key:known", nil) }
+        #expect(table.mayRead("key:known") == nil)
+    }
+
+    @Test func `an answer that was asked for before a change is not remembered`() async throws {
+        let reached = Promise<Void>()
+        let release = Promise<Void>()
+        let calls = Mutex(0)
+        let table = AccessTable { _ throws(RPCError) in
+            let isFirst = calls.withLock { calls in
+                calls += 1
+                return calls == 1
+            }
+            guard isFirst else { return Permission(.denied) }
+            reached.fulfill(())
+            await release.value()
+            return Permission(.readWrite)
+        }
+        table.confirm()
+        async let early = table.permission(of: "key:a", nil)
+        await reached.value()
+        await table.note(Grant(identity: "key:a", status: .denied))
+        release.fulfill(())
+        _ = try await early
+        #expect(Permission(byte: table.mark(of: "key:a").value).role == .denied)
+    }
+
+    @Test func `a changed grant is asked about, and goes by itself if nobody answers`() async throws {
+        let catalog = FakeCatalog()
+        let table = Self.table(catalog)
+        table.confirm()
+        let reviewed = Mutex<[Set<String>]>([])
+        table.onChange { identities in reviewed.withLock { $0.append(identities) } }
+        _ = try await table.permission(of: "key:a", nil)
+        await table.note(Grant(identity: "key:stranger", status: .denied))
+        #expect(reviewed.withLock { $0 } == [])
+        catalog.permission.withLock { $0 = Permission(.addOnly) }
+        await table.note(Grant(identity: "key:a", status: .authorized))
+        #expect(Permission(byte: table.mark(of: "key:a").value).role == .addOnly)
+        catalog.permission.withLock { $0 = nil }
+        await table.note(Grant(identity: "key:a", status: .denied))
+        #expect(Permission(byte: table.mark(of: "key:a").value).role == .denied)
+        #expect(reviewed.withLock { $0 } == [["key:a"], ["key:a"]])
+        #expect(table.mayKeep("key:a") == false)
+    }
+
+    @Test func `refusals are counted by identity, and beyond the limit together`() {
+        let counts = RefusalCounts()
+        for number in 0..<1200 { counts.count("key:\(number)") }
+        counts.count("key:0")
+        let refused = counts.metrics["refused"]?.objectValue
+        #expect(refused?["key:0"] == 2)
+        #expect(refused?["others"] == 200)
+        #expect(refused?.members.count == 1001)
+    }
+
+    @Test func `a key file states access, a file of an earlier version readWrite, and an unknown text nothing`() throws
+    {
+        let folder = try TestSupport.TemporaryFolder("statements")
+        let keys = KeyFolder(path: folder.file("keys"))
+        _ = try keys.makeServer()
+        let statement = KeyStatement(.addOnly, consent: .destructive, purpose: "says \"cheese\" = yes")
+        let ann = try keys.create("ann", lists: [.requests], output: folder.file("ann"), statement: statement)
+        #expect(try keys.read(.requests).keys.first?.statement == statement)
+        // On another list it states the same.
+        try keys.admit(ann, as: "ann", to: [.feed])
+        #expect(try keys.read(.feed).keys.first?.statement == statement)
+        let pair = try CurveKeyPair.generate()
+        var certificate = Certificate(publicKey: pair.publicKey)
+        #expect(KeyStatement(certificate) == KeyStatement(.readWrite))
+        certificate.metadata = [("access", "everything"), ("consent", "sometimes")]
+        #expect(KeyStatement(certificate) == KeyStatement(.ask, consent: .always))
+        withExtendedLifetime(folder) {}
+    }
+}

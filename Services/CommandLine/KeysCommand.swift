@@ -1,6 +1,7 @@
 import Messaging
-import ArgumentParser
-import Hosting
+import PhotoModel
+public import ArgumentParser
+public import Hosting
 import JSONValue
 
 /// `safelight keys`
@@ -88,16 +89,44 @@ struct KeysCommand: ParsableCommand {
     /// `safelight keys create`
     struct Create: ParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Create the keys of a client and add it to lists.",
-            discussion: "Give the output folder to the client: NAME.key_secret, NAME.key and server.key."
+            abstract: "Create the keys of a client and add it to lists, with what it may do.",
+            discussion: """
+                Give the output folder to the client: NAME.key_secret, NAME.key and server.key. What it may do holds \
+                until `safelight grants` decides something else.
+                """
         )
         @Argument(help: "Name of the client; its changes show it as key:NAME.") var name: String
         @OptionGroup var lists: Lists
         @Option(help: ArgumentHelp("Output folder. Default: made/NAME in the key folder.", valueName: "folder"))
         var output: String?
+        @Option(
+            help: """
+                Access to the library: readWrite, addOnly, ask (the client asks, and you decide), or owner (decides \
+                about others).
+                """
+        )
+        var access: KeyStatement.Access = .readWrite
+        @Option(help: "The changes that you are asked about, one decision each: never, destructive or always.")
+        var consent: ConsentPolicy = .never
+        @Option(help: "What the access is for; `safelight grants list` shows it.")
+        var purpose: String = ""
+        @Flag(help: "Access to a list of assets only. This version refuses it.")
+        var limited = false
         @Flag(help: "Do nothing if the name is on a list and its secret key exists.")
         var ifMissing = false
         @OptionGroup var place: KeyFolderOptions
+
+        func validate() throws {
+            guard !limited else {
+                throw ValidationError(
+                    "this version grants access to the whole library only; limited access to a list of assets is not "
+                        + "supported yet and is never given in part"
+                )
+            }
+            guard purpose.utf8.count <= Grant.maxPurposeBytes, !purpose.contains(where: \.isNewline) else {
+                throw ValidationError("--purpose must be one line of at most \(Grant.maxPurposeBytes) bytes")
+            }
+        }
 
         func run() throws {
             let folder = try place.folder()
@@ -110,10 +139,15 @@ struct KeysCommand: ParsableCommand {
                 return
             }
             let chosen = try lists.resolve(usual: [.requests, .feed, .edits])
-            let certificate = try folder.create(name, lists: chosen, output: output)
+            let certificate = try folder.create(
+                name,
+                lists: chosen,
+                output: output,
+                statement: KeyStatement(access, consent: consent, purpose: purpose)
+            )
             try place.output.result([
                 "name": .string(name), "publicKey": .string(certificate.publicKey.text), "folder": .string(output),
-                "lists": JSON(chosen.map(\.rawValue)), "made": true,
+                "lists": JSON(chosen.map(\.rawValue)), "access": .string(access.rawValue), "made": true,
             ]) { ["\(name) may connect to \(chosen.words); its keys are in \(output.printable)"] }
         }
     }
@@ -125,8 +159,12 @@ struct KeysCommand: ParsableCommand {
 
         func run() throws {
             let keys = try place.folder().keys()
-            var table = TextTable([.init(title: "name"), .init(title: "lists"), .init(title: "public key")])
-            for key in keys { table.add([key.name, key.lists.words, key.publicKey.text]) }
+            var table = TextTable([
+                .init(title: "name"), .init(title: "lists"), .init(title: "access"), .init(title: "public key"),
+            ])
+            for key in keys {
+                table.add([key.name, key.lists.words, key.statement.access.rawValue, key.publicKey.text])
+            }
             try place.output.result(.array(keys.map(\.json))) { keys.isEmpty ? ["no client may connect"] : table.lines }
         }
     }
@@ -189,9 +227,15 @@ struct KeysCommand: ParsableCommand {
     }
 }
 
+extension KeyStatement.Access: ExpressibleByArgument {}
+
 extension ListedKey {
     fileprivate var json: JSON {
-        ["name": .string(name), "publicKey": .string(publicKey.text), "lists": JSON(lists.map(\.rawValue))]
+        [
+            "name": .string(name), "publicKey": .string(publicKey.text), "lists": JSON(lists.map(\.rawValue)),
+            "access": .string(statement.access.rawValue), "consent": .string(statement.consent.rawValue),
+            "purpose": .string(statement.purpose),
+        ]
     }
 }
 

@@ -17,7 +17,8 @@ struct SafelightCommand: AsyncParsableCommand {
             CommandGroup(
                 name: "Services",
                 subcommands: [
-                    UpCommand.self, StatusCommand.self, DoctorCommand.self, KeysCommand.self, QuarantineCommand.self,
+                    UpCommand.self, StatusCommand.self, DoctorCommand.self, KeysCommand.self, GrantsCommand.self,
+                    QuarantineCommand.self,
                 ]
             ),
             CommandGroup(
@@ -42,7 +43,8 @@ struct SafelightCommand: AsyncParsableCommand {
             CommandGroup(
                 name: "Automation",
                 subcommands: [
-                    PublishCommand.self, WatchCommand.self, DescribeCommand.self, SamplePhotosCommand.self,
+                    PublishCommand.self, WatchCommand.self, LogCommand.self, DescribeCommand.self,
+                    SamplePhotosCommand.self,
                 ]
             ),
         ]

@@ -21,6 +21,9 @@ struct WatchCommand: LibraryCommand {
             may be run again for that one change. If the history no longer reaches back to the token, the command is \
             run once with {"expired": ...} and SAFELIGHT_EXPIRED=1, and must fetch everything again.
 
+            With --grants the command follows requests for access and what the owner decides: a program of your own can \
+            notify you.
+
             With --fetch the command follows the result of the fetch that --where, --sort, --limit, --offset, --hidden \
             and --album describe: first the whole list ("ids"), then each change of it ("details": removed, inserted, \
             moved, changed). Applying the changes in order keeps the list identical to the library's. A command of \
@@ -62,6 +65,9 @@ struct WatchCommand: LibraryCommand {
     )
     var tokenFile: String?
 
+    @Flag(help: "Follow requests for access, decisions, and transactions that need consent: the topic `grants`.")
+    var grants = false
+
     @Flag(name: .customLong("fetch"), help: "Follow the result of a fetch.")
     var isFetch = false
 
@@ -82,6 +88,9 @@ struct WatchCommand: LibraryCommand {
         if exec?.isEmpty == true { throw ValidationError("--exec needs a command") }
         guard isFetch || fetch.isEmpty else {
             throw ValidationError("--where, --sort, --limit, --offset, --hidden and --album require --fetch")
+        }
+        guard !grants || (topic.isEmpty && !isFetch) else {
+            throw ValidationError("--grants cannot be combined with --topic or --fetch")
         }
         guard !isFetch || (topic.isEmpty && since == nil && tokenFile == nil) else {
             throw ValidationError("--fetch cannot be combined with --topic, --since or --token-file")
@@ -111,7 +120,7 @@ struct WatchCommand: LibraryCommand {
         var tokens = tokenFile.map { TokenFile($0) }
         let remembered = try tokens?.read()
         let start = if let remembered { Optional(remembered) } else { try await start(in: library) }
-        try await watch.run(library.changes(since: start, topics: topic), tokens: tokens)
+        try await watch.run(library.changes(since: start, topics: grants ? [FeedTopic.grants] : topic), tokens: tokens)
     }
 
     private func start(in library: PhotoLibrary) async throws -> ChangeToken? {

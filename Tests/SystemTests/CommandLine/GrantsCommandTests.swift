@@ -1,0 +1,126 @@
+import Contracts
+import Foundation
+import JSONValue
+import PhotoClient
+import TestSupport
+import Testing
+
+/// `safelight grants`, `safelight log`, `safelight keys create --access` and `safelight watch --grants` against the real
+/// services.
+@Suite(.serialized, .timeLimit(.minutes(3)))
+struct GrantsCommandTests {
+    @Test(.spec("S-10", "S-12"))
+    func `the owner decides by the command line, a hook is told, and decisions survive a restart`() throws {
+        let open = try NetworkFixture()
+        let services = open.services
+        let seen = services.folder.file("seen")
+        let hook = "tee -a \(seen)"
+        let watch = try RunningProgram(
+            "safelight",
+            ["watch", "--grants", "--since", "start", "--exec", hook],
+            environment: services.environment
+        )
+        func told() -> [JSON] {
+            let text = (try? String(contentsOfFile: seen, encoding: .utf8)) ?? ""
+            return text.split(separator: "\n").compactMap { try? JSON(parsing: String($0)) }
+        }
+        func safelight(_ arguments: String...) throws -> (status: Int32?, output: String, errors: String) {
+            try services.safelight(arguments)
+        }
+        func asAnn(_ arguments: String...) throws -> (status: Int32?, output: String, errors: String) {
+            try RunningProgram.run("safelight", arguments, environment: open.variables("ann"))
+        }
+        let limited = try safelight("keys", "create", "ann", "--limited")
+        #expect(limited.status == 2)
+        #expect(limited.errors.contains("whole library only"))
+        try #require(try safelight("keys", "create", "ann", "--access", "ask").status == 0)
+        #expect(try safelight("keys", "list").output.contains("ask"))
+        #expect(try safelight("grants").output.contains("notDetermined"))
+        #expect(try asAnn("album", "list").errors.contains("session.open"))
+
+        let approved = try safelight("grants", "approve", "ann", "--access", "readWrite", "--purpose", "album of ann")
+        #expect(approved.status == 0, "\(approved.errors)")
+        #expect(approved.output.contains("key:ann has readWrite access"))
+        let made = try asAnn("album", "create", "By ann")
+        #expect(made.status == 0, "\(made.errors)")
+        #expect(try asAnn("grants", "list").errors.contains("owner of the library"))
+
+        try services.restart(.catalog)
+        try services.restart(.changeBroker)
+        #expect(try safelight("grants", "list").output.contains("album of ann"))
+        #expect(try safelight("grants", "revoke", "ann").output.contains("key:ann is denied"))
+        #expect(try safelight("grants", "revoke", "ann").status == 1)
+        #expect(try safelight("grants", "deny", "nobody").errors.contains("safelight keys list"))
+        try services.restart(.catalog)
+        let history = try safelight("grants", "history", "ann", "--json").output.split(separator: "\n")
+            .map { try JSON(parsing: String($0)) }
+        #expect(
+            history.compactMap { $0["grants"]?.arrayValue?.first?["after"]?["status"]?.stringValue }
+                == ["denied", "authorized"]
+        )
+        #expect(watch.wait { _ in told().count == 2 })
+        #expect(
+            told().compactMap { $0["grants"]?.arrayValue?.first?["after"]?["id"]?.stringValue } == [
+                "key:ann", "key:ann",
+            ]
+        )
+        watch.signal(SIGINT)
+        #expect(watch.wait(seconds: 20) == 0, "\(watch.errorText)")
+
+        // Who changed what.
+        let log = try safelight("log", "--by", "ann", "--since", "2020-01-01")
+        #expect(log.status == 0, "\(log.errors)")
+        #expect(log.output.contains("By ann") && !log.output.contains("is denied"))
+        #expect(try safelight("log", "--by", "ann", "--since", "2999-01-01").output == "")
+        #expect(try safelight("log", "--topic", "grants").output.contains("key:ann is denied"))
+        #expect(try safelight("log", "--since", "yesterday").status == 2)
+        #expect(services.stop() == [])
+    }
+
+    @Test func `a key made anew under an old name does not inherit the old decision`() throws {
+        let open = try NetworkFixture()
+        func safelight(_ arguments: String...) throws -> (status: Int32?, output: String, errors: String) {
+            try open.services.safelight(arguments)
+        }
+        func ask() throws -> (status: Int32?, output: String, errors: String) {
+            try RunningProgram.run("safelight", ["album", "list"], environment: open.variables("ann"))
+        }
+        try #require(try safelight("keys", "create", "ann", "--access", "ask").status == 0)
+        try #require(try safelight("grants", "approve", "ann").status == 0)
+        #expect(try ask().status == 0)
+        try #require(try safelight("keys", "revoke", "ann").status == 0)
+        try FileManager.default.removeItem(atPath: open.made("ann"))
+        try #require(try safelight("keys", "create", "ann", "--access", "ask").status == 0)
+        #expect(try ask().errors.contains("session.open"))
+        #expect(open.services.stop() == [])
+    }
+
+    @Test func `a key of an earlier version has all access, and a service knows nothing without the catalog`()
+        async throws
+    {
+        let open = try NetworkFixture()
+        let services = open.services
+        try #require(try services.safelight(["keys", "create", "ann", "--domain", "requests"]).status == 0)
+        // Key files had a name and nothing else.
+        let file = open.keys.file("keys/clients/requests/ann.key")
+        let old = try String(contentsOfFile: file, encoding: .utf8).split(
+            separator: "\n",
+            omittingEmptySubsequences: false
+        )
+        .filter { !$0.contains("access =") && !$0.contains("consent =") }
+        try old.joined(separator: "\n").write(toFile: file, atomically: true, encoding: .utf8)
+        func run(_ arguments: String...) throws -> (status: Int32?, output: String, errors: String) {
+            try RunningProgram.run("safelight", arguments, environment: open.variables("ann"))
+        }
+        #expect(try run("album", "create", "All access").status == 0)
+        let grants = try services.safelight(["grants", "list"])
+        #expect(grants.output.contains("key:ann") && grants.output.contains("authorized"))
+        let library = try open.library("ann")
+        services.killHard(.catalog)
+        let error = await #expect(throws: RPCError.self) { try await library.changeBroker.ask(FeedHeadRequest()) }
+        #expect(error?.name == "unavailable")
+        #expect(error?.message.contains("what key:ann may do") == true)
+        await library.close()
+        #expect(services.stop() == [])
+    }
+}

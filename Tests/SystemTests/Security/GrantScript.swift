@@ -1,0 +1,194 @@
+import Foundation
+import JSONValue
+import TestSupport
+import Testing
+
+/// A script of plain pyzmq with keys, against the real executables over CURVE. Each part of it checks one point, in order,
+/// and is reported by name.
+struct GrantScript {
+    let open: NetworkFixture
+
+    /// Starts the services.
+    init() throws {
+        open = try NetworkFixture(withEditor: true, withThumbnailer: true)
+        for seed in 1...6 {
+            let image = TestImages.jpeg(width: 64, height: 48, seed: UInt64(seed))
+            try open.services.folder.write(image, to: "\(seed).jpg")
+        }
+        try open.services.folder.write(TestRaw.dng(width: 120, height: 80), to: "pair.dng")
+    }
+
+    /// Creates the keys of a client with `safelight keys create`.
+    func key(_ name: String, _ options: String...) throws {
+        let made = try open.services.safelight(["keys", "create", name] + options)
+        try #require(made.status == 0, "\(made.errors)")
+    }
+
+    /// Runs the functions `parts` of a script and stops the services.
+    func run(_ script: String, parts: [String]) throws {
+        let python = try Needed.python("zmq.auth")
+        var environment = open.services.environment
+        environment["FILES"] = open.services.folder.path
+        environment["KEYS"] = open.keys.file("keys/made")
+        environment["CATALOG"] = open.catalog
+        environment["THUMBNAILER"] = open.thumbnailer
+        environment["EDITOR"] = open.editor[0]
+        environment["EDITS"] = open.editor[1]
+        environment["BROKER"] = open.broker[0]
+        environment["FEED"] = open.broker[1]
+        let text = Self.prelude + script + "\nparts = [\(parts.joined(separator: ", "))]\n" + Self.ending
+        let run = try RunningProgram.run(python, ["-c", text], environment: environment, seconds: 200)
+        #expect(run.status == 0, "\(run.errors)\n\(open.services.logs)")
+        let lines = try run.output.split(separator: "\n").map { try JSON(parsing: String($0)) }
+        #expect(lines.compactMap { $0["part"]?.stringValue } == parts, "\(run.output)\n\(run.errors)")
+        for line in lines {
+            #expect(line["problem"] == nil, "\(line["part"]?.text ?? ""): \(line["problem"]?.stringValue ?? "")")
+            if let note = line["note"]?.stringValue { TestPaths.report(note) }
+        }
+        #expect(open.services.stop() == [])
+    }
+
+    private static let prelude = #"""
+        import json, os, threading, time, traceback, zmq, zmq.auth
+
+        context = zmq.Context.instance()
+        addresses = {name: os.environ[name.upper()] for name in ("catalog", "thumbnailer", "editor", "broker")}
+        local = {"catalog": "catalog", "thumbnailer": "thumbnailer", "editor": "editor", "broker": "change-broker"}
+        SERVICES = list(addresses)
+
+
+        class Refused(Exception):
+            def __init__(self, error):
+                super().__init__(error["data"]["name"])
+                self.code, self.name, self.data = error["code"], error["data"]["name"], error["data"]
+
+
+        def secure(socket, name):
+            folder = f"{os.environ['KEYS']}/{name}"
+            socket.curve_serverkey, _ = zmq.auth.load_certificate(f"{folder}/server.key")
+            socket.curve_publickey, socket.curve_secretkey = zmq.auth.load_certificate(f"{folder}/{name}.key_secret")
+
+
+        def connect(name, service, kind=zmq.DEALER):
+            socket = context.socket(kind)
+            socket.linger, socket.rcvtimeo = 0, 30000
+            if name is None:
+                socket.connect(f"ipc://{os.environ['SAFELIGHT_RUN']}/{local[service]}.sock")
+            else:
+                secure(socket, name)
+                socket.connect(addresses[service])
+            return socket
+
+
+        class Client:
+            """A client with a key, or the owner on this machine without a name."""
+
+            def __init__(self, name=None):
+                self.name, self.sockets, self.last = name, {}, 0
+
+            def send(self, service, method, attachments=(), **params):
+                if service not in self.sockets:
+                    self.sockets[service] = connect(self.name, service)
+                self.last += 1
+                request = {"jsonrpc": "2.0", "id": self.last, "method": method, "params": params}
+                self.sockets[service].send_multipart([json.dumps(request).encode(), *attachments])
+                return self.last
+
+            def receive(self, service, seconds=30):
+                socket = self.sockets[service]
+                if not socket.poll(int(seconds * 1000)):
+                    return None
+                return json.loads(socket.recv_multipart()[0])
+
+            def call(self, service, method, attachments=(), **params):
+                id = self.send(service, method, attachments, **params)
+                while True:
+                    reply = self.receive(service)
+                    assert reply, f"{method}: no reply"
+                    if reply.get("id") != id or "method" in reply:
+                        continue
+                    if "error" in reply:
+                        raise Refused(reply["error"])
+                    return reply["result"]
+
+            def refusal(self, *arguments, **params):
+                try:
+                    self.call(*arguments, **params)
+                except Refused as error:
+                    return error.name
+
+            def perform(self, *requests, attachments=(), **params):
+                return self.call("catalog", "changes.perform", attachments, requests=list(requests), **params)
+
+            def open(self, purpose="tests", **params):
+                return self.call("catalog", "session.open", client="script", purpose=purpose, **params)
+
+            def in_background(self, function, *arguments, **params):
+                """Calls a method of this client in a thread; returns a function that waits for its outcome."""
+                outcome = []
+
+                def run():
+                    try:
+                        outcome.append(function(*arguments, **params))
+                    except Refused as error:
+                        outcome.append(error)
+
+                thread = threading.Thread(target=run)
+                thread.start()
+
+                def wait():
+                    thread.join(40)
+                    return outcome[0]
+
+                return wait
+
+
+        owner = Client()
+
+
+        def file(name):
+            with open(f"{os.environ['FILES']}/{name}", "rb") as opened:
+                return opened.read()
+
+
+        def create(name, ref="a", **more):
+            return {"type": "asset.create", "ref": ref, "resources": [{"attachment": 0}], **more}
+
+
+        def assets(client=owner, **fetch):
+            return client.call("catalog", "fetch.assets", fetch={"kind": "assets", **fetch})["assets"]
+
+
+        def equal(got, wanted):
+            assert got == wanted, f"{got} is not {wanted}"
+
+
+        def pending(seconds=15):
+            """Waits until something waits for the owner."""
+            end = time.monotonic() + seconds
+            while time.monotonic() < end:
+                found = owner.call("catalog", "grants.pending")
+                if found["grants"] or found["questions"]:
+                    return found
+                time.sleep(0.02)
+            raise AssertionError("nothing waits for the owner")
+
+
+        def decide(method, **params):
+            return owner.call("catalog", f"grants.{method}", **params)
+
+        """#
+
+    private static let ending = #"""
+        for part in parts:
+            line = {"part": part.__name__}
+            try:
+                note = part()
+                if note:
+                    line["note"] = note
+            except Exception:
+                line["problem"] = traceback.format_exc()
+            print(json.dumps(line), flush=True)
+        os._exit(0)
+        """#
+}

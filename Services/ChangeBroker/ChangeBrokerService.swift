@@ -80,7 +80,7 @@ struct ChangeBrokerService: RunnableService {
                     thread: feedThread,
                     limits: limits,
                     // The live feed carries everything: it is for identities that may read everything.
-                    security: listener.security(of: .feed) { access.mayRead($0) },
+                    security: listener.security(of: .feed) { access.mayRead($0, key: $1) },
                     logger: logger
                 )
             )

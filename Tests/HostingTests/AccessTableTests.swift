@@ -61,6 +61,20 @@ struct AccessTableTests {
         #expect(table.mayRead("key:known") == nil)
     }
 
+    @Test func `another key of the same name inherits nothing`() async throws {
+        let catalog = FakeCatalog()
+        let table = Self.table(catalog)
+        table.confirm()
+        let old = table.mark(of: "key:a", key: "first")
+        #expect(try await table.permission(of: "key:a", old).role == .readWrite)
+        #expect(table.mark(of: "key:a") === old && table.mark(of: "key:a", key: "first") === old)
+        catalog.permission.withLock { $0 = Permission(.undecided) }
+        let new = table.mark(of: "key:a", key: "second")
+        #expect(new !== old)
+        #expect(Permission(byte: old.value).role == .denied)
+        #expect(try await table.permission(of: "key:a", new).role == .undecided)
+    }
+
     @Test func `an answer that was asked for before a change is not remembered`() async throws {
         let reached = Promise<Void>()
         let release = Promise<Void>()

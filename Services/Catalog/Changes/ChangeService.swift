@@ -38,10 +38,9 @@ struct ChangeService: Sendable {
         }
         // A repeated request may use bytes or a snapshot that no longer exist, and does not need them, so its outcome is
         // looked up first. Other repeated requests are recognized within their commit.
-        let summary = ConsentSummary(changes.requests)
-        let needsConsent = summary.needsConsent(permission.consent)
+        let question = ConsentSummary(changes.requests, askedBy: permission.consent)
         let isLookedUp =
-            needsConsent || changes.recall || changes.requests.contains { $0.hasBytes || $0.hasSnapshot }
+            question != nil || changes.recall || changes.requests.contains { $0.hasBytes || $0.hasSnapshot }
         if let key, isLookedUp, let known = try await store.read({ try $0.history.outcome(key) }) {
             let isUnchecked = changes.recall && changes.requests.isEmpty && changes.requestDigest == nil
             return try known.result(for: isUnchecked ? known.digest : digest, key)
@@ -49,9 +48,9 @@ struct ChangeService: Sendable {
         guard !changes.recall else {
             throw CatalogError.transactionNotFound(changes.transaction ?? "")
         }
-        if needsConsent {
+        if let question {
             let identity = changes.onBehalfOf ?? context.identity
-            try await grants.questions.require(summary, of: changes, key, digest, identity: identity, context)
+            try await grants.questions.require(question, of: changes, key, digest, identity: identity, context)
         }
         var origin = ChangeOrigin(identity: context.identity)
         origin.client = changes.client.isEmpty ? nil : changes.client
@@ -62,6 +61,8 @@ struct ChangeService: Sendable {
             let result = try await write(changes, context, taken) { prepared in
                 var write = WriteRequest(changes: prepared, origin: origin, key: key, digest: digest)
                 write.source = WriteSource(connection: context.connection, client: changes.onBehalfOf)
+                // Nobody can take access away from the user who runs the services.
+                guard permission.role != .host else { return write }
                 write.mayBegin = { () throws(RPCError) in _ = try self.permission(for: changes, context) }
                 return write
             }

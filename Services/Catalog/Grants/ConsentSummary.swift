@@ -23,6 +23,13 @@ struct ConsentSummary {
         }
     }
 
+    /// Returns the summary if the owner is asked about a transaction; nil if not, which costs nothing for most clients.
+    init?(_ requests: [ChangeRequest], askedBy policy: ConsentPolicy) {
+        guard policy != .never else { return nil }
+        self.init(requests)
+        guard needsConsent(policy) else { return nil }
+    }
+
     /// Returns whether the owner is asked.
     func needsConsent(_ policy: ConsentPolicy) -> Bool {
         switch policy {

@@ -17,6 +17,8 @@ public final class AccessTable: Sendable {
 
     private struct State {
         var marks: [String: AccessMark] = [:]
+        /// The public keys of the identities with a mark, as far as they have one.
+        var keys: [String: String] = [:]
         /// Grows with every change, so that an answer that was asked for before it is not remembered.
         var generation: UInt64 = 0
         /// True while changes arrive.
@@ -62,11 +64,24 @@ public final class AccessTable: Sendable {
     // MARK: Requests
 
     /// Returns the identity's mark.
-    public func mark(of identity: String) -> AccessMark {
+    ///
+    /// - Parameter key: the public key that the identity connects with; nil if that is not known. Another key than before
+    ///   inherits nothing: what was known is forgotten, and refused to connections of the old key.
+    public func mark(of identity: String, key: String? = nil) -> AccessMark {
         state.withLock { state in
-            if let mark = state.marks[identity] { return mark }
+            if let mark = state.marks[identity] {
+                guard let key, let old = state.keys[identity], old != key else {
+                    if let key { state.keys[identity] = key }
+                    return mark
+                }
+                state.generation += 1
+                mark.value = Permission(.denied).byte
+            }
             let mark = AccessMark(known(identity)?.byte ?? 0)
-            if state.marks.count < Self.limit { state.marks[identity] = mark }
+            if state.marks.count < Self.limit || state.marks[identity] != nil {
+                state.marks[identity] = mark
+                state.keys[identity] = key
+            }
             return mark
         }
     }
@@ -100,8 +115,8 @@ public final class AccessTable: Sendable {
 
     /// Returns whether an identity may read the whole library; nil if that is not known or not decided. Then the catalog
     /// is asked, for the next call.
-    public func mayRead(_ identity: String) -> Bool? {
-        let mark = mark(of: identity)
+    public func mayRead(_ identity: String, key: String? = nil) -> Bool? {
+        let mark = mark(of: identity, key: key)
         switch Permission(byte: mark.value).role {
         case .undecided: return nil
         case .unknown:

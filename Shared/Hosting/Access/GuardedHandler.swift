@@ -56,7 +56,7 @@ public struct GuardedHandler: RequestHandler {
 
     public func limits(of method: String) -> MethodLimits { handler.limits(of: method) }
 
-    public func accessMark(of identity: String) -> AccessMark? { table.mark(of: identity) }
+    public func accessMark(of identity: String, key: String?) -> AccessMark? { table.mark(of: identity, key: key) }
 
     public func refusal(of method: String, for identity: String, _ mark: AccessMark?) -> RPCError? {
         let permission = Permission(byte: mark?.value ?? 0)

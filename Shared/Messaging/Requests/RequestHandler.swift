@@ -41,7 +41,9 @@ public protocol RequestHandler: Sendable {
 
     /// Returns what the handler knows about the access of an identity, on the poll thread; asked once for a connection.
     /// It must not block.
-    func accessMark(of identity: String) -> AccessMark?
+    ///
+    /// - Parameter key: the public key of the connection; nil without CURVE
+    func accessMark(of identity: String, key: String?) -> AccessMark?
 
     /// Returns the error that an open request ends with because its identity has lost access; nil if it may go on.
     /// Called on the poll thread, after ``RequestServer/review(_:)``.
@@ -59,7 +61,7 @@ extension RequestHandler {
     public func connectionEnded(_ connection: ConnectionID) {}
 
     /// Returns nil: nothing is known, and every request is the handler's own matter.
-    public func accessMark(of identity: String) -> AccessMark? { nil }
+    public func accessMark(of identity: String, key: String?) -> AccessMark? { nil }
 
     /// Returns nil.
     public func refusal(of method: String, for identity: String, _ mark: AccessMark?) -> RPCError? { nil }

@@ -75,7 +75,7 @@ public actor RequestServer: SocketOwner {
             limits: limits,
             memory: memory,
             isAdmitted: isAdmitted,
-            accessMark: { handler.accessMark(of: $0) },
+            accessMark: { handler.accessMark(of: $0, key: $1) },
             methodLimits: { handler.limits(of: $0) }
         )
         self.thread = thread

@@ -71,7 +71,7 @@ struct RequestServerStateMachine {
     let limits: MessagingLimits
     let methodLimits: @Sendable (String) -> MethodLimits
     /// Returns what the handler knows about the access of an identity.
-    let accessMark: @Sendable (String) -> AccessMark?
+    let accessMark: @Sendable (_ identity: String, _ key: String?) -> AccessMark?
     /// Returns whether a key is still on the list; nil without CURVE.
     let isAdmitted: (@Sendable (CurveIdentity) -> Bool)?
     /// The memory used by the requests of the service.
@@ -95,7 +95,7 @@ struct RequestServerStateMachine {
         limits: MessagingLimits,
         memory: RequestMemory,
         isAdmitted: (@Sendable (CurveIdentity) -> Bool)? = nil,
-        accessMark: @escaping @Sendable (String) -> AccessMark? = { _ in nil },
+        accessMark: @escaping @Sendable (_ identity: String, _ key: String?) -> AccessMark? = { _, _ in nil },
         methodLimits: @escaping @Sendable (String) -> MethodLimits
     ) {
         self.connections = ConnectionTable(transport: transport)
@@ -185,7 +185,9 @@ struct RequestServerStateMachine {
             metrics.messagesDropped += 1
             return (nil, replaced)
         }
-        if connection.accessMark == nil { connection.accessMark = accessMark(connection.identity) }
+        if connection.accessMark == nil {
+            connection.accessMark = accessMark(connection.identity, connection.curveIdentity?.key)
+        }
         return (connection, replaced)
     }
 

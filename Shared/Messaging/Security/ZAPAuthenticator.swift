@@ -18,7 +18,7 @@ public final class ZAPAuthenticator: Sendable {
     /// the client is to try again.
     ///
     /// Called on the authenticator's own thread; it must not block.
-    public typealias Approval = @Sendable (_ identity: String) -> Bool?
+    public typealias Approval = @Sendable (_ identity: String, _ publicKey: String) -> Bool?
     /// Called with the keys that were removed from the list; it must not block.
     typealias RevocationHook = @Sendable (_ publicKeys: Set<String>) -> Void
 
@@ -129,7 +129,7 @@ public final class ZAPAuthenticator: Sendable {
             (1...Self.longestName).contains(identity.utf8.count)
         {
             let known = CurveIdentity(key: key.text, name: identity)
-            switch approval.map({ $0(known.identity) }) ?? true {
+            switch approval.map({ $0(known.identity, known.key) }) ?? true {
             case nil: return .later
             case true?: curveIdentity = known
             case false?: break
@@ -172,7 +172,7 @@ public final class ZAPAuthenticator: Sendable {
             let gone = Set(
                 domain.admitted.filter { key, title in
                     domain.admission(name, key) != title
-                        || domain.approval?(CurveIdentity(key: key, name: title).identity) == false
+                        || domain.approval?(CurveIdentity(key: key, name: title).identity, key) == false
                 }.keys
             )
             isNeeded = isNeeded || gone.count < domain.admitted.count

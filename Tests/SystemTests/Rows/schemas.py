@@ -146,6 +146,8 @@ def messages_of_the_feed():
         perform(*[{"type": "asset.update", "id": one, "set": {"caption": letter * 4000}} for one in photos[4:]])
     perform({"type": "list.update", "id": shelf, "edits": [{"op": "remove", "members": [large]}]})
 
+    call("catalog", "grants.approve", identity="uid:54321", purpose="schemas")
+
     push = context.socket(zmq.PUSH)
     push.linger = 0
     push.connect(address("edits"))
@@ -162,7 +164,7 @@ def messages_of_the_feed():
         ("collection.<id>", "whole"), ("collection.<id>", "deleted"), ("list.<id>", "whole"), ("list.<id>", "deleted"),
         ("edit.<id>", "accepted"), ("edit.<id>", "applied"), ("edit.<id>", "failed"), ("edit.<id>", "refused"),
         ("fetch.<observation>", "whole"), ("fetch.<observation>", "deleted"), ("fetch.<observation>", "truncated"),
-        ("head", "whole"),
+        ("head", "whole"), ("grants", "whole"),
     }
     is_published_again = False
     end = time.monotonic() + 60

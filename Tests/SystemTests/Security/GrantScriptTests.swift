@@ -116,6 +116,10 @@ struct GrantScriptTests {
             while len(names) < 8:
                 names.append(crowd.receive("catalog")["error"]["data"]["name"])
             equal(set(names), {"limit_exceeded"})
+            # The question is written while the others are refused.
+            until = time.monotonic() + 10
+            while "key:crowd" not in {g["id"] for g in owner.call("catalog", "grants.pending")["grants"]}:
+                assert time.monotonic() < until
             equal(len([g for g in owner.call("catalog", "grants.pending")["grants"] if g["id"] == "key:crowd"]), 1)
             decide("deny", identity="key:crowd")
             equal({crowd.receive("catalog")["result"]["status"] for _ in range(32)}, {"denied"})

@@ -44,15 +44,29 @@ extension CatalogErrorMapping {
             )
         case .questionWithOptions:
             ErrorCode.invalidOptions.error("a question about consent is approved as it is")
-        case .limitedScope:
-            ErrorCode.changeNotSupported.error(
-                "this version grants access to the whole library only; limited access to a list of assets is not "
-                    + "supported yet and is never given in part",
-                ["parameter": "scope"]
+        case .notInLimitedView(let identity, let what):
+            ErrorCode.accessDenied.error(
+                "\(identity) sees the assets of its list only; \(what) needs access to the whole library",
+                ["identity": .string(identity)]
+            )
+        case .viewChanged(let identity):
+            ErrorCode.accessDenied.error(
+                "the owner of the library has changed what \(identity) may see; call session.open, and fetch again",
+                ["identity": .string(identity)]
+            )
+        case .tooManyAssets(let limit):
+            ErrorCode.limitExceeded.error(
+                "the list would have more than \(limit) assets; give access to the whole library, or narrow the list",
+                ["limit": JSON(limit)]
             )
         case .noAccess(let identity):
             ErrorCode.identifierNotFound.error(
                 "\(identity) has no access that could be taken away; `safelight grants list` shows who has",
+                ["identity": .string(identity)]
+            )
+        case .notLimited(let identity):
+            ErrorCode.identifierNotFound.error(
+                "\(identity) has no list of assets that could be changed; give it one with `safelight grants limit`",
                 ["identity": .string(identity)]
             )
         case .decidedByConnection(let identity):

@@ -66,41 +66,43 @@ struct CatalogHandler: RequestHandler {
         _ context: RequestContext
     ) async throws -> Reply {
         let identity = context.identity
+        // Read once: what the request may see does not change while it runs.
+        let view = grants.view(of: context)
         try await catchUp.wait(for: request, context)
         switch request {
-        case .fetchAssets(let fetch): return try await fetches.assetPage(fetch, owner: identity)
+        case .fetchAssets(let fetch): return try await fetches.assetPage(fetch, owner: identity, view: view)
         case .fetchCollections(let fetch):
             return Reply(fetch.form.applied(to: try await fetches.collections(fetch, owner: identity).json))
         case .fetchLists(let fetch):
             return Reply(fetch.form.applied(to: try await fetches.lists(fetch, owner: identity).json))
-        case .counts(let counts): return Reply(try await fetches.counts(counts, owner: identity).json)
-        case .find(let find): return Reply(try await fetches.find(find, owner: identity).json)
-        case .objects(let objects): return try await fetches.objects(objects, owner: identity)
+        case .counts(let counts): return Reply(try await fetches.counts(counts, owner: identity, view: view).json)
+        case .find(let find): return Reply(try await fetches.find(find, owner: identity, view: view).json)
+        case .objects(let objects): return try await fetches.objects(objects, owner: identity, view: view)
         case .keyAssets(let covers):
             let form = ObjectForm(dates: covers.dates)
             return Reply(form.applied(to: try await fetches.keyAssets(covers, owner: identity).json))
         case .can(let can): return Reply(try await fetches.can(can).json)
         case .createTransient(let new): return Reply(try await fetches.createTransient(new, owner: identity).json)
         case .releaseTransient(let old): return Reply(fetches.releaseTransient(old, owner: identity).json)
-        case .details(let details): return Reply(try await fetches.details(details, owner: identity).json)
+        case .details(let details): return Reply(try await fetches.details(details, owner: identity, view: view).json)
         case .difference(let diff): return Reply(try await fetches.difference(diff, owner: identity).json)
         case .fetchKeys(let fetch): return try await keys.keys(fetch, context)
         case .perform(let transaction): return Reply(try await changes.perform(transaction, context))
-        case .since(let page): return Reply(encoded: try await history.since(page).encoded)
-        case .follow(let stream): return try await history.follow(stream, context)
+        case .since(let page): return Reply(encoded: try await history.since(page, view: view).encoded)
+        case .follow(let stream): return try await history.follow(stream, context, view: view)
         case .token: return Reply(try await history.token().json)
         case .editsStatus(let status): return Reply(try await edits.status(status, for: identity).json)
         case .editsPending(let page): return Reply(try await edits.pending(page, for: identity).json)
         case .supports(let question): return Reply(ResourceRules.supports(question).json)
-        case .readResource(let read): return try await delivery.read(read, context)
+        case .readResource(let read): return try await delivery.read(read, context, view: view)
         case .exportResource(let export): return try await exports.export(export, context)
         case .beginUpload(let new): return Reply(try await uploads.begin(new, owner: identity).json)
         case .appendUpload(let next):
             return Reply(try await uploads.append(next, context.attachments, owner: identity).json)
         case .finishUpload(let upload):
             var finished = try await uploads.finish(upload, owner: identity)
-            // A client that may only add does not learn which bytes the library had.
-            if context.accessMark.map({ Permission(byte: $0.value).role }) == .addOnly { finished.isHealed = false }
+            // Who may not read the whole library does not learn which bytes it had.
+            if view != nil { finished.isHealed = false }
             return Reply(finished.json)
         case .cancelUpload(let upload): return Reply(try await uploads.cancel(upload, owner: identity).json)
         case .reportHarm(let harm): return Reply(try await quarantine.report(harm, from: identity).json)
@@ -114,9 +116,10 @@ struct CatalogHandler: RequestHandler {
         case .pendingGrants: return Reply(grants.pending().json)
         case .approveGrant(let decision): return Reply(try await grants.approve(decision, by: identity).json)
         case .denyGrant(let decision): return Reply(try await grants.deny(decision, by: identity).json)
+        case .limitGrant(let decision): return Reply(try await grants.limit(decision, by: identity).json)
         case .revokeGrant(let decision): return Reply(try await grants.revoke(decision, by: identity).json)
         case .grantHistory(let question): return Reply(try await grants.history(question).json)
-        case .grantStatus(let question): return Reply(grants.status(question).json)
+        case .grantStatus(let question): return Reply(try await grants.status(question).json)
         case .discover: return Reply(state.document)
         case .health: return Reply(await state.health().json)
         case .figures: return Reply(await state.counts())

@@ -168,9 +168,9 @@ struct BrokerRecord: Sendable {
         return head
     }
 
-    /// The grant after the record; nil if it changes none. A record that does changes nothing else.
+    /// The grant after the record; nil if it changes none. A record changes at most one.
     var grant: Grant? {
-        guard parts.count == 1, let part = parts.first, part.member == "grants" else { return nil }
+        guard let part = parts.first(where: { $0.member == "grants" }) else { return nil }
         return change(part)["after"].flatMap { try? Grant(json: $0) }
     }
 

@@ -101,8 +101,8 @@ struct KeysCommand: ParsableCommand {
         var output: String?
         @Option(
             help: """
-                Access to the library: readWrite, addOnly, ask (the client asks, and you decide), or owner (decides \
-                about others).
+                Access to the library: readWrite, addOnly, limited (to the assets of a list, see `safelight grants \
+                limit`), ask (the client asks, and you decide), or owner (decides about others).
                 """
         )
         var access: KeyStatement.Access = .readWrite
@@ -110,18 +110,15 @@ struct KeysCommand: ParsableCommand {
         var consent: ConsentPolicy = .never
         @Option(help: "What the access is for; `safelight grants list` shows it.")
         var purpose: String = ""
-        @Flag(help: "Access to a list of assets only. This version refuses it.")
+        @Flag(help: "The same as --access limited.")
         var limited = false
         @Flag(help: "Do nothing if the name is on a list and its secret key exists.")
         var ifMissing = false
         @OptionGroup var place: KeyFolderOptions
 
         func validate() throws {
-            guard !limited else {
-                throw ValidationError(
-                    "this version grants access to the whole library only; limited access to a list of assets is not "
-                        + "supported yet and is never given in part"
-                )
+            guard !limited || access == .readWrite || access == .limited else {
+                throw ValidationError("--limited is access to a list of assets; leave out --access \(access.rawValue)")
             }
             guard purpose.utf8.count <= Grant.maxPurposeBytes, !purpose.contains(where: \.isNewline) else {
                 throw ValidationError("--purpose must be one line of at most \(Grant.maxPurposeBytes) bytes")
@@ -139,6 +136,7 @@ struct KeysCommand: ParsableCommand {
                 return
             }
             let chosen = try lists.resolve(usual: [.requests, .feed, .edits])
+            let access = limited ? .limited : access
             let certificate = try folder.create(
                 name,
                 lists: chosen,

@@ -2,6 +2,7 @@ import Contracts
 import Hosting
 import JSONValue
 import Messaging
+import PhotoModel
 
 /// Dispatches each request to one call.
 struct ThumbnailerHandler: RequestHandler {
@@ -12,6 +13,8 @@ struct ThumbnailerHandler: RequestHandler {
     let livePhotos: LivePhotoService
     let exports: VideoExports
     let caches: CachingManagers
+    /// Returns the assets of a request that an identity with a limited grant does not see.
+    let hidden: @Sendable (_ identity: String, [ObjectID]) async throws(RPCError) -> [ObjectID]
     let state: ServiceState
 
     func limits(of method: String) -> MethodLimits { ThumbnailerRequest.limits(of: method) }
@@ -19,7 +22,13 @@ struct ThumbnailerHandler: RequestHandler {
     @concurrent
     func handle(_ request: IncomingRequest, _ context: RequestContext) async throws(RPCError) -> Reply {
         let owner = context.identity
-        switch try ThumbnailerRequest(method: request.method, params: request.params) {
+        let question = try ThumbnailerRequest(method: request.method, params: request.params)
+        if let mark = context.accessMark, !Permission(byte: mark.value).seesEverything,
+            let asset = question.viewedAsset, let unseen = try await hidden(owner, [asset]).first
+        {
+            throw RPCError.assetNotFound(unseen)
+        }
+        switch question {
         case .image(let image): return try await images.image(image, context)
         case .data(let image): return try await data.data(image, context)
         case .sheet(let sheet): return try await sheets.sheet(sheet)
@@ -50,5 +59,16 @@ struct ThumbnailerHandler: RequestHandler {
             case .image(let image)? = try? ThumbnailerRequest(method: request.method, params: request.params)
         else { return nil }
         return images.cachedImage(image, context)
+    }
+}
+
+extension ThumbnailerRequest {
+    /// The asset of a request that limited views have; nil for all others.
+    fileprivate var viewedAsset: ObjectID? {
+        switch self {
+        case .image(let image): image.asset
+        case .data(let image): image.asset
+        default: nil
+        }
     }
 }

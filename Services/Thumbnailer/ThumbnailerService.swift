@@ -126,6 +126,10 @@ struct ThumbnailerService: RunnableService {
             livePhotos: LivePhotoService(images: images, videos: videos),
             exports: exports,
             caches: caches,
+            hidden: { identity, assets throws(RPCError) in
+                let question = GrantStatus(identity: identity, assets: assets)
+                return try await catalog.ask(question, deadline: .seconds(5)).result.hidden
+            },
             state: ServiceState(
                 Self.name,
                 methods: ThumbnailerRequest.methods,

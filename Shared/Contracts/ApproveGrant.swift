@@ -10,7 +10,8 @@ public struct ApproveGrant: Request {
     public var question: String?
     /// What is granted; nil for what was asked for.
     public var access: AccessLevel?
-    public var scope: GrantScope
+    /// The part of the library; nil keeps what was decided before.
+    public var scope: GrantScope?
     /// The changes that the owner is asked about; nil keeps what was decided before.
     public var consent: ConsentPolicy?
     /// The purpose, if it differs from the one that the client stated.
@@ -20,7 +21,7 @@ public struct ApproveGrant: Request {
         identity: String? = nil,
         question: String? = nil,
         access: AccessLevel? = nil,
-        scope: GrantScope = .all,
+        scope: GrantScope? = nil,
         consent: ConsentPolicy? = nil,
         purpose: String? = nil
     ) {
@@ -54,12 +55,12 @@ public struct ApproveGrant: Request {
                 .nameOrNumber(AccessLevel.self),
                 "What is granted. Default: what was asked for, else readWrite."
             ),
-            .defaulted(
+            .optional(
                 "scope",
                 \.scope,
                 .name(GrantScope.self),
-                "The part of the library. This version refuses limited: change_not_supported.",
-                default: .all
+                "The part of the library: all, or limited to the list that grants.limit changes, which begins empty. "
+                    + "Default: as before, else all."
             ),
             .optional(
                 "consent",

@@ -37,6 +37,7 @@ public enum CatalogRequest: ServiceRequest {
     case pendingGrants(PendingGrants)
     case approveGrant(ApproveGrant)
     case denyGrant(DenyGrant)
+    case limitGrant(LimitGrant)
     case revokeGrant(RevokeGrant)
     case grantHistory(GrantHistory)
     case grantStatus(GrantStatus)
@@ -45,17 +46,17 @@ public enum CatalogRequest: ServiceRequest {
     case figures(MetricsRequest)
 
     public static let table = MethodTable<CatalogRequest>([
-        .method(fetchAssets, access: .read, limits: .large),
+        .method(fetchAssets, access: .view, limits: .large),
         .method(fetchCollections, access: .read, limits: .large),
         .method(fetchLists, access: .read, limits: .large),
-        .method(counts, access: .read, limits: .large),
-        .method(find, access: .read, limits: .large),
-        .method(objects, access: .read, limits: .large),
+        .method(counts, access: .view, limits: .large),
+        .method(find, access: .view, limits: .large),
+        .method(objects, access: .view, limits: .large),
         .method(keyAssets, access: .read, limits: .large),
         .method(can, access: .read, limits: .large),
         .method(createTransient, access: .read, limits: .large),
         .method(releaseTransient, access: .read),
-        .method(details, access: .read, limits: .large),
+        .method(details, access: .view, limits: .large),
         .method(difference, access: .read, limits: .large),
         .method(
             fetchKeys,
@@ -70,15 +71,15 @@ public enum CatalogRequest: ServiceRequest {
             attachments: "Bytes of resources and adjustment data; the requests name them by number.",
             limits: .transaction
         ),
-        .method(since, access: .read),
-        .method(follow, access: .read, notifications: [.changeRecords]),
-        .method(token, access: .read),
+        .method(since, access: .view),
+        .method(follow, access: .view, notifications: [.changeRecords]),
+        .method(token, access: .view),
         .method(editsStatus, access: .read),
         .method(editsPending, access: .service),
         .method(supports, access: .public),
         .method(
             readResource,
-            access: .read,
+            access: .view,
             attachments: "Response or notifications: the bytes.",
             notifications: [.resourceChunk]
         ),
@@ -98,6 +99,7 @@ public enum CatalogRequest: ServiceRequest {
         .method(pendingGrants, access: .owner),
         .method(approveGrant, access: .owner),
         .method(denyGrant, access: .owner),
+        .method(limitGrant, access: .owner, limits: .large),
         .method(revokeGrant, access: .owner),
         .method(grantHistory, access: .owner),
         .method(grantStatus, access: .service),

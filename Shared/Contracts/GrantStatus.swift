@@ -5,18 +5,34 @@ public import PhotoModel
 public struct GrantStatus: Request {
     public static let method = "grants.status"
     public var identity: String
+    /// Assets about which it is asked whether the identity sees them.
+    public var assets: [ObjectID]
 
-    public init(identity: String) { self.identity = identity }
+    public init(identity: String, assets: [ObjectID] = []) {
+        self.identity = identity
+        self.assets = assets
+    }
 
     public static let table = parameters(
         "What an identity may do, for services that have to check its requests.",
         blank: GrantStatus(identity: ""),
-        [.required("identity", \.identity, .text(maxBytes: Grant.maxIdentityBytes), "The identity.")]
+        [
+            .required("identity", \.identity, .text(maxBytes: Grant.maxIdentityBytes), "The identity."),
+            .defaulted(
+                "assets",
+                \.assets,
+                .list(of: .id(.asset), limit: 1000),
+                "Assets about which it is asked whether the identity sees them.",
+                default: []
+            ),
+        ]
     )
 
     public struct Result: JSONTabled {
         public var role: Permission.Role
         public var consent: ConsentPolicy
+        /// The requested assets that the identity does not see, if it may see a list of assets only.
+        public var hidden: [ObjectID] = []
 
         public init(_ permission: Permission) {
             role = permission.role
@@ -37,6 +53,13 @@ public struct GrantStatus: Request {
                     \.consent,
                     .name(ConsentPolicy.self),
                     "The changes that the owner is asked about."
+                ),
+                .defaulted(
+                    "hidden",
+                    \.hidden,
+                    .list(of: .id(.asset), limit: 1000),
+                    "The requested assets that the identity does not see.",
+                    default: []
                 ),
             ]
         )

@@ -5,7 +5,9 @@ public import PhotoModel
 public enum MethodAccess: String, Sendable, CaseIterable {
     /// Anyone who may connect.
     case `public`
-    /// Reads the library.
+    /// Reads the library as far as the identity may see it: with a limited grant the assets of its list.
+    case view
+    /// Reads the whole library.
     case read
     /// Adds to the library without reading it.
     case add
@@ -30,6 +32,8 @@ public struct Permission: Sendable, Hashable {
         case denied
         /// May add and read nothing.
         case addOnly
+        /// Sees and changes the assets of its list, and adds to it.
+        case limited
         case readWrite
         /// A service of this library on another machine.
         case service
@@ -54,10 +58,8 @@ public struct Permission: Sendable, Hashable {
             case .notDetermined: .undecided
             case .restricted: .restricted
             case .denied: .denied
-            // A limited view is not served, so a limited grant opens nothing.
-            case .limited: .denied
-            case .authorized where grant.scope == .limited: .denied
-            case .authorized: grant.access == .addOnly ? .addOnly : .readWrite
+            case .authorized where grant.scope == .all: grant.access == .addOnly ? .addOnly : .readWrite
+            case .authorized, .limited: grant.access == .addOnly ? .addOnly : .limited
             }
         self.init(role, consent: grant.consent)
     }
@@ -84,11 +86,15 @@ public struct Permission: Sendable, Hashable {
         self.init(Role(rawValue: byte & 0xF) ?? .unknown, consent: consent)
     }
 
+    /// True if the identity sees the whole library.
+    public var seesEverything: Bool { role >= .readWrite }
+
     /// Returns whether the role may call methods that need an access.
     public func allows(_ access: MethodAccess) -> Bool {
         switch access {
         case .public: role != .unknown
         case .add: role >= .addOnly
+        case .view: role >= .limited
         case .read, .change: role >= .readWrite
         case .owner: role == .owner || role == .host
         case .service: role == .service || role == .host
@@ -112,12 +118,17 @@ public struct Permission: Sendable, Hashable {
             return ErrorCode.accessRestricted.error("\(identity) cannot be given access to this library", data)
         case .denied:
             return ErrorCode.accessDenied.error("the owner of the library has denied access to \(identity)", data)
-        case .addOnly where access == .read || access == .change:
+        case .limited where access == .read || access == .change:
+            return ErrorCode.accessDenied.error(
+                "\(identity) sees the assets of its list only; \(method) needs access to the whole library",
+                data
+            )
+        case .addOnly where access == .view || access == .read || access == .change:
             return ErrorCode.accessDenied.error(
                 "\(identity) may add to the library only; \(method) needs readWrite access",
                 data
             )
-        case .addOnly, .readWrite, .service, .owner, .host:
+        case .addOnly, .limited, .readWrite, .service, .owner, .host:
             return ErrorCode.accessDenied.error(
                 "\(method) is for \(access == .service ? "services" : "the owner of the library") only, and \(identity) "
                     + "is not one",

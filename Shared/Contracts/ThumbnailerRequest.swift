@@ -27,12 +27,12 @@ public enum ThumbnailerRequest: ServiceRequest {
     public static let table = MethodTable<ThumbnailerRequest>([
         .method(
             image,
-            access: .read,
+            access: .view,
             attachments: "Response, image.degraded: the image, in one or more frames; above \(ImageDelivery.inReply) "
                 + "bytes it is sent in image.chunk notifications before the response.",
             notifications: [.imageDegraded, .imageChunk]
         ),
-        .method(data, access: .read, attachments: "As image.request.", notifications: [.imageChunk]),
+        .method(data, access: .view, attachments: "As image.request.", notifications: [.imageChunk]),
         .method(sheet, access: .read, attachments: "Response: the image."),
         .method(
             frames,

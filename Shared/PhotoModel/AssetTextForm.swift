@@ -13,7 +13,7 @@ public struct AssetTextForm: Sendable, Hashable {
         var name: String { String(describing: self) }
     }
 
-    private let bits: UInt64
+    private var bits: UInt64
     /// True if dates are RFC 3339 text in UTC, false if they are microseconds since 1970.
     let datesAreText: Bool
 
@@ -28,6 +28,13 @@ public struct AssetTextForm: Sendable, Hashable {
 
     /// Every member, and dates in microseconds: the form of records and messages.
     public static let full = AssetTextForm()
+
+    /// The form for identities with a limited grant, for which the user's albums do not exist.
+    public var withoutMemberships: AssetTextForm {
+        var form = self
+        form.bits &= ~(1 << UInt64(Member.memberships.rawValue))
+        return form
+    }
 
     func has(_ member: Member) -> Bool { bits & (1 << UInt64(truncatingIfNeeded: member.rawValue)) != 0 }
 

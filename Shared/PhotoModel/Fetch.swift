@@ -25,6 +25,9 @@ public struct Fetch: Sendable, Hashable {
     /// itself, or the collections or lists that contain its object, all at the moment of the result. Nil if they have
     /// not been read. It is not part of the wire form.
     public private(set) var scope: Set<ObjectID>?
+    /// For the view of an identity with a limited grant: its list. Nothing else belongs to the fetch. It is not part of
+    /// the wire form.
+    public private(set) var granted: GrantedAssets?
 
     /// Creates a fetch. Options that are nil have the default of the kind (D7, D8, T-07).
     ///
@@ -102,6 +105,13 @@ public struct Fetch: Sendable, Hashable {
     public func scoped(by scope: Set<ObjectID>?) -> Fetch {
         var fetch = self
         fetch.scope = scope
+        return fetch
+    }
+
+    /// Returns the same fetch in the view of an identity with a limited grant.
+    public func limited(to granted: GrantedAssets) -> Fetch {
+        var fetch = self
+        fetch.granted = granted
         return fetch
     }
 

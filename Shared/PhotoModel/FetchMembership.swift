@@ -53,6 +53,7 @@ extension Fetch {
     /// a ``scope`` and has none, and for one of a transient collection.
     public func includes(_ asset: Asset) -> Bool {
         guard case .assets(let source) = kind, (asset.trashedDate != nil) == inTrash else { return false }
+        if let granted, !granted.contains(asset.id) { return false }
         switch source {
         case .library: break
         case .ids(let list): guard list.contains(asset.id) else { return false }

@@ -22,6 +22,12 @@ public struct Grant: Sendable, Hashable, JSONTabled {
     public var date: Int64
     /// The identity that decided; nil while the question waits.
     public var decidedBy: String?
+    /// The number of assets on the list of a limited grant.
+    public var assetCount = 0
+    /// The assets that the transaction put on the list of a limited grant, and took off it. They are part of the
+    /// transaction's record, not of the stored grant.
+    public var added: [ObjectID] = []
+    public var removed: [ObjectID] = []
 
     public init(
         identity: String,
@@ -51,6 +57,8 @@ public struct Grant: Sendable, Hashable, JSONTabled {
     public static let topic = "grants"
     public static let maxIdentityBytes = 256
     public static let maxPurposeBytes = 1024
+    /// The most assets on the list of a limited grant.
+    public static let maxAssets = 100_000
 
     public static let table = JSONTable(
         "Grant",
@@ -75,6 +83,27 @@ public struct Grant: Sendable, Hashable, JSONTabled {
             .optional("key", \.key, .text(maxBytes: 40), "The public key that the decision is about."),
             .required("date", \.date, .date(), "When it was asked or decided."),
             .optional("decidedBy", \.decidedBy, .text(maxBytes: maxIdentityBytes), "The identity that decided."),
+            .defaulted(
+                "assetCount",
+                \.assetCount,
+                .count(0...maxAssets),
+                "The number of assets on the list of a limited grant.",
+                default: 0
+            ),
+            .defaulted(
+                "added",
+                \.added,
+                .list(of: .id(.asset), limit: maxAssets),
+                "The assets that this transaction put on the list of a limited grant.",
+                default: []
+            ),
+            .defaulted(
+                "removed",
+                \.removed,
+                .list(of: .id(.asset), limit: maxAssets),
+                "The assets that this transaction took off the list of a limited grant.",
+                default: []
+            ),
         ]
     )
 }

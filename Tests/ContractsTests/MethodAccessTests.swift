@@ -25,8 +25,10 @@ struct MethodAccessTests {
     @Test(.spec("T-40")) func `each role may do what its name says and no more`() {
         let allowed: [Permission.Role: Set<MethodAccess>] = [
             .unknown: [], .undecided: [.public], .restricted: [.public], .denied: [.public],
-            .addOnly: [.public, .add], .readWrite: [.public, .add, .read, .change],
-            .service: [.public, .add, .read, .change, .service], .owner: [.public, .add, .read, .change, .owner],
+            .addOnly: [.public, .add], .limited: [.public, .add, .view],
+            .readWrite: [.public, .add, .view, .read, .change],
+            .service: [.public, .add, .view, .read, .change, .service],
+            .owner: [.public, .add, .view, .read, .change, .owner],
             .host: Set(MethodAccess.allCases),
         ]
         for role in Permission.Role.allCases {
@@ -40,12 +42,15 @@ struct MethodAccessTests {
         }
     }
 
-    @Test func `a grant that is limited opens nothing`() {
+    @Test(.spec("T-41")) func `a limited grant opens no more than its list`() {
         for grant in [
             Grant(identity: "key:a", status: .limited), Grant(identity: "key:a", status: .authorized, scope: .limited),
         ] {
-            #expect(Permission(grant).role == .denied)
+            #expect(Permission(grant).role == .limited)
+            #expect(!Permission(grant).seesEverything)
         }
+        let adding = Grant(identity: "key:a", status: .limited, access: .addOnly, scope: .limited)
+        #expect(Permission(adding).role == .addOnly)
     }
 
     @Test func `a role of a newer catalog opens nothing`() throws {

@@ -61,16 +61,24 @@ struct ChangeService: Sendable {
             let result = try await write(changes, context, taken) { prepared in
                 var write = WriteRequest(changes: prepared, origin: origin, key: key, digest: digest)
                 write.source = WriteSource(connection: context.connection, client: changes.onBehalfOf)
+                if permission.role == .limited {
+                    write.limited = grants.registry.grant(of: changes.onBehalfOf ?? context.identity)
+                }
                 // Nobody can take access away from the user who runs the services.
                 guard permission.role != .host else { return write }
-                write.mayBegin = { () throws(RPCError) in _ = try self.permission(for: changes, context) }
+                write.mayBegin = { () throws(RPCError) in
+                    let now = try self.permission(for: changes, context)
+                    guard now.role == permission.role else {
+                        throw CatalogErrorMapping.rpcError(GrantError.viewChanged(context.identity))
+                    }
+                }
                 return write
             }
             // Most transactions wait for no actor.
             if !taken.uploads.isEmpty { await uploads.taken(taken.uploads, owner: context.identity) }
             if !taken.isEmpty { await healing.healed(taken.healed) }
             // Up to here the stored bytes must not be collected.
-            return Self.result(result, healed: permission.role == .addOnly ? [] : taken.healed)
+            return Self.result(result, healed: permission.seesEverything ? taken.healed : [])
         } catch {
             await healing.healed(taken.healed)
             await collector.discard(taken.release())
@@ -96,23 +104,28 @@ struct ChangeService: Sendable {
 
     /// Returns the transaction as an identity may make it.
     ///
-    /// One that may only add makes assets and nothing else. It learns nothing about what exists: bytes that the library
-    /// has already become a second asset.
+    /// One that may only add makes assets and nothing else; one that sees a list of assets changes those of its list
+    /// besides, one by one. Neither learns anything about what else exists: bytes that the library has already become a
+    /// second asset, and nothing is changed that concerns other frames of a burst.
     private static func allowed(
         _ changes: PerformChanges,
         _ permission: Permission,
         _ context: RequestContext
     ) throws(RPCError) -> PerformChanges {
-        guard permission.role == .addOnly else { return changes }
+        guard !permission.seesEverything else { return changes }
+        let isLimited = permission.role == .limited
         let identity = changes.onBehalfOf ?? context.identity
         var changes = changes
         for (index, request) in changes.requests.enumerated() {
             guard case .createAsset(var create) = request else {
                 if changes.onBehalfOf != nil, request.isFailure { continue }
-                throw CatalogErrorMapping.rpcError(GrantError.onlyAdds(identity, request: request.name))
-                    .about(request: index)
+                if isLimited, request.isOfListedAssets { continue }
+                let error: GrantError =
+                    isLimited
+                    ? .notInLimitedView(identity, request.name) : .onlyAdds(identity, request: request.name)
+                throw CatalogErrorMapping.rpcError(error).about(request: index)
             }
-            guard create.burst == nil else {
+            guard create.burst == nil, !create.set.concernsBurst else {
                 throw CatalogErrorMapping.rpcError(GrantError.onlyAddsNoFrames(identity)).about(request: index)
             }
             create.ifDuplicate = .create
@@ -140,9 +153,10 @@ struct ChangeService: Sendable {
             }
             try await ingestor.makeDurable(taken)
             do throws(WriteFailure) {
-                let result = try await writer.perform(request(prepared)).result
+                let performed = try await writer.perform(request(prepared))
+                grants.apply(performed)
                 await ingestor.removeMoved(changes.requests, prepared, context)
-                return result
+                return performed.result
             } catch {
                 switch error {
                 case .refused(let refusal): throw refusal
@@ -163,9 +177,23 @@ struct ChangeService: Sendable {
 }
 
 extension ChangeRequest {
+    /// True if the request changes nothing but the assets that it names.
+    fileprivate var isOfListedAssets: Bool {
+        switch self {
+        case .updateAsset(let request): !request.set.concernsBurst
+        case .deleteAssets, .trashAssets, .restoreAssets: true
+        default: false
+        }
+    }
+
     /// True if the request only records that a published edit was not applied.
     fileprivate var isFailure: Bool {
         if case .failEdit = self { return true }
         return false
     }
+}
+
+extension AssetPatch {
+    /// True if other frames of a burst change too.
+    fileprivate var concernsBurst: Bool { representsBurst != nil || isUserPick != nil }
 }

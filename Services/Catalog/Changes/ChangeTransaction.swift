@@ -37,6 +37,8 @@ struct ChangeTransaction<State: LibraryState> {
     var lastKeys: [ObjectID: OrderKey] = [:]
     /// Bursts of which frames were added, hidden, shown or removed.
     var bursts: Set<String> = []
+    /// Returns whether a request may name a stored asset; nil for all.
+    var mayName: ((ObjectID) throws -> Bool)?
     /// Microseconds for which an asset counts as recently added; 0 if none ever does.
     let recentSpan: Int64
 
@@ -75,6 +77,9 @@ struct ChangeTransaction<State: LibraryState> {
     }
 
     private mutating func apply(_ change: PreparedChange) throws {
+        if let mayName {
+            for id in change.request.assets where try !mayName(id) { throw notFound(id) }
+        }
         switch change.request {
         case .createAsset(let request): try create(request, change)
         case .updateAsset(let request): try update(request)

@@ -17,15 +17,17 @@ struct HistoryReader: Sendable {
         return CurrentToken.Result(token: head.token, oldest: head.oldestToken)
     }
 
-    func since(_ request: ChangesSince) async throws -> EncodedPage {
+    /// - Parameter view: for an identity with a limited grant, what it sees
+    func since(_ request: ChangesSince, view: LimitedView? = nil) async throws -> EncodedPage {
         let pageBytes = pageBytes
         return try await store.read { reader in
             let head = try reader.head()
             let start = request.token ?? head.oldestToken
             try head.check(start)
             let filter = FeedTopicFilter(request.topics)
+            var limited = try view.map { try LimitedRecords($0, reader, after: start.sequence, head) }
             let page =
-                filter.isEverything
+                filter.isEverything || view != nil
                 ? try reader.history.records(
                     after: start.sequence,
                     through: head.sequence,
@@ -41,8 +43,16 @@ struct HistoryReader: Sendable {
                 )
             // A page that did not reach a limit covers everything up to the head, even if it contains no records.
             let last = page.isCut ? page.records.last?.sequence ?? head.sequence : head.sequence
+            var records = page.records.map(\.bytes)
+            if limited != nil {
+                // The list changes with records of other topics too, so all are read.
+                records = try records.compactMap { try limited?.next($0) { (reader, head) } }
+                if !filter.isEverything {
+                    records = try records.filter { filter.includes(try ChangeRecord(json: JSON(parsing: $0)).topics) }
+                }
+            }
             return EncodedPage(
-                records: page.records.map(\.bytes),
+                records: records,
                 token: ChangeToken(library: head.library, sequence: last),
                 oldest: head.oldestToken,
                 head: head.token
@@ -53,23 +63,40 @@ struct HistoryReader: Sendable {
     /// Streams records until the request is cancelled, waiting for credit and for commits.
     ///
     /// - Throws: `invalid_options` on a REQ socket, `token_expired`
-    func follow(_ request: ChangesFollow, _ context: RequestContext) async throws -> Reply {
+    func follow(
+        _ request: ChangesFollow,
+        _ context: RequestContext,
+        view: LimitedView? = nil
+    ) async throws -> Reply {
         guard context.acceptsNotifications else {
             throw ChangeError.followWithoutNotifications
         }
         let head = try await store.read { try $0.head() }
         let start = request.token ?? head.token
         try head.check(start)
+        var limited = try await store.read { reader in
+            try view.map { try LimitedRecords($0, reader, after: start.sequence, try reader.head()) }
+        }
         var position = start.sequence
         func token() -> ChangeToken { ChangeToken(library: head.library, sequence: position) }
         while !Task.isCancelled {
-            let records: [[UInt8]]
+            var records: [[UInt8]]
             switch tail.page(after: position, bytes: followBytes) {
             case .atHead:
                 guard await tail.wait(for: position + 1) else { return Reply(FollowEnd(token: token()).json) }
                 continue
             case .records(let found, let last): (records, position) = (found.map(\.bytes), last)
             case .older: (records, position) = try await stored(after: position)
+            }
+            if let before = limited {
+                let all = records
+                (records, limited) = try await store.read { reader in
+                    let head = try reader.head()
+                    var limited = before
+                    return (try all.compactMap { try limited.next($0) { (reader, head) } }, limited)
+                }
+                // The token of the next notification covers these records too.
+                if records.isEmpty { continue }
             }
             try await context.notifier.notify(
                 ChangesFollow.notification,

@@ -23,6 +23,9 @@ struct WriteRequest: Sendable {
     var grant: GrantChange?
     /// A question about consent that the transaction records.
     var question: ConsentQuestion?
+    /// The limited grant of the client: the transaction names the assets of its list only, and its new assets join the
+    /// list.
+    var limited: Grant?
     /// Checked when the transaction begins, long after it was received perhaps: whether the client may still make it.
     var mayBegin: (@Sendable () throws(RPCError) -> Void)?
 

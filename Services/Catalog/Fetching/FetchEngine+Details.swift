@@ -7,7 +7,11 @@ extension FetchEngine {
     /// The number of entries beyond which the details say that the result has to be reloaded.
     static let maxDetails = 20_000
 
-    func details(_ request: ChangesDetails, owner: String = "") async throws -> ChangesDetails.Result {
+    func details(
+        _ request: ChangesDetails,
+        owner: String = "",
+        view: LimitedView? = nil
+    ) async throws -> ChangesDetails.Result {
         let fetch = try request.fetch.map { try resolved($0, owner: owner) }
         if let described = request.fetch, let fetch {
             let isHeld = described.container?.isTransient == true
@@ -22,6 +26,8 @@ extension FetchEngine {
                 throw FetchError.rangeReversed
             }
             var result = ChangesDetails.Result(from: from, to: to)
+            let past = try HistoricalView(view, reader, at: from.sequence, head)
+            let present = try HistoricalView(view, reader, at: to.sequence, head)
             if let fetch {
                 let between = DetailsRange(
                     reader: reader,
@@ -30,13 +36,13 @@ extension FetchEngine {
                     from: from.sequence,
                     to: to.sequence
                 )
-                result.objectWasDeleted = try between.requireObject(of: fetch, fetch)
-                result.details = try between.details(fetch, fetch)
+                let (old, new) = (try past.fetch(fetch), try present.fetch(fetch))
+                result.objectWasDeleted = try between.requireObject(of: old, new)
+                result.details = try between.details(old, new)
                 try result.finish(request.wantsIncrementalChangeDetails, request.form)
             }
             for id in IDList(request.ids).ids {
-                let before = try HistoricalState(reader: reader, moment: from.sequence, head: head).entity(id)
-                let after = try HistoricalState(reader: reader, moment: to.sequence, head: head).entity(id)
+                let (before, after) = (try past.entity(id), try present.entity(id))
                 guard before?.json != after?.json else { continue }
                 var details = ObjectDetails(id: id, before: before?.json, after: after?.json)
                 details.objectWasDeleted = before != nil && after == nil
@@ -168,6 +174,31 @@ extension ChangesDetails.Result {
         if !wantsIncremental { details?.makeWhole() }
         if let count = details?.listed, count > FetchEngine.maxDetails { details?.makeWhole() }
         if form == .rice { rice = try details?.rice() }
+    }
+}
+
+/// The library at a moment, as an identity sees it.
+private struct HistoricalView {
+    let state: HistoricalState
+    let view: LimitedView?
+    /// The list of a limited grant; nil for the whole library.
+    let granted: GrantedAssets?
+
+    init(_ view: LimitedView?, _ reader: LibraryReader, at moment: Int64, _ head: LibraryHead) throws {
+        state = HistoricalState(reader: reader, moment: moment, head: head)
+        self.view = view
+        granted = try view?.assets(reader, at: moment, head)
+    }
+
+    func fetch(_ fetch: Fetch) throws -> Fetch {
+        try view?.fetch(fetch, state.reader, at: state.moment, state.head) ?? fetch
+    }
+
+    func entity(_ id: ObjectID) throws -> HistoricalState.Entity? {
+        guard let granted else { return try state.entity(id) }
+        guard id.kind == .asset, granted.contains(id), var asset = try state.asset(id) else { return nil }
+        asset.memberships = []
+        return HistoricalState.Entity(json: asset.json, contentRevision: asset.contentRevision)
     }
 }
 

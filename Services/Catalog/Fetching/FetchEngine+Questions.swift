@@ -6,7 +6,8 @@ import PhotoModel
 extension FetchEngine {
     // MARK: Counting
 
-    func counts(_ request: FetchCounts, owner: String = "") async throws -> FetchCounts.Result {
+    func counts(_ request: FetchCounts, owner: String = "", view: LimitedView? = nil) async throws -> FetchCounts.Result
+    {
         let fetches = try request.fetches.map { description in
             let fetch = try resolved(description, owner: owner)
             return (fetch: fetch, members: try transientMembers(of: fetch, owner: owner))
@@ -17,6 +18,8 @@ extension FetchEngine {
             for (fetch, members) in fetches {
                 try Task.checkCancellation()
                 guard fetch.kind.entityClass == .asset else {
+                    // Refused by name: a limited view has assets only.
+                    _ = try view?.fetch(fetch, reader, at: token.sequence, head)
                     let window = FetchStore.Window(from: 0, count: 0)
                     let page = try Self.page(fetch, window, token.sequence, head, reader, members: members)
                     result.counts.append(page.count)
@@ -24,7 +27,8 @@ extension FetchEngine {
                     continue
                 }
                 let rows = ResultRows(reader: reader, head: head, cache: cache)
-                let fetch = try self.expanded(fetch, owner: owner, rows, at: token.sequence)
+                var fetch = try self.expanded(fetch, owner: owner, rows, at: token.sequence)
+                if let view { fetch = try view.fetch(fetch, reader, at: token.sequence, head) }
                 if token.sequence == head.sequence, fetch.kind.isDecidedByEntity {
                     result.counts.append(try Self.count(fetch, head, reader, cache))
                 } else {
@@ -53,11 +57,12 @@ extension FetchEngine {
 
     // MARK: Finding
 
-    func find(_ request: FindInFetch, owner: String = "") async throws -> FindInFetch.Result {
-        let fetch = try resolved(request.fetch, owner: owner)
-        let members = try transientMembers(of: fetch, owner: owner)
+    func find(_ request: FindInFetch, owner: String = "", view: LimitedView? = nil) async throws -> FindInFetch.Result {
+        let resolved = try resolved(request.fetch, owner: owner)
+        let members = try transientMembers(of: resolved, owner: owner)
         return try await store.read { [cache] reader in
             let (head, token) = try Self.moment(request.token, reader)
+            let fetch = try view.map { try $0.fetch(resolved, reader, at: token.sequence, head) } ?? resolved
             let found: [Int?]
             if fetch.kind.entityClass == .asset {
                 let rows = ResultRows(reader: reader, head: head, cache: cache)

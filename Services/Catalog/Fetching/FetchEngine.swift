@@ -54,11 +54,13 @@ final class FetchEngine: Sendable {
     // MARK: Assets
 
     /// Returns a page in the form that the request names.
-    func assetPage(_ request: FetchAssets, owner: String) async throws -> Reply {
-        if request.form.isIDsOnly { return Reply(encoded: try await identifiers(request, owner: owner)) }
+    ///
+    /// - Parameter view: for an identity with a limited grant, what it sees
+    func assetPage(_ request: FetchAssets, owner: String, view: LimitedView? = nil) async throws -> Reply {
+        if request.form.isIDsOnly { return Reply(encoded: try await identifiers(request, owner: owner, view: view)) }
         let fetch = try resolvedAssets(request, owner)
         return try await store.read { reader in
-            try self.text(of: try self.selection(request, fetch, owner, reader), request.form)
+            try self.text(of: try self.selection(request, fetch, owner, reader, view), request.form)
         }
     }
 
@@ -76,11 +78,13 @@ final class FetchEngine: Sendable {
         var page: FetchAssets.Result
         let rows: ArraySlice<Int64>
         let results: ResultRows
+        /// True if the page is of a limited view.
+        var isLimited = false
     }
 
     /// Returns a page as text: the assets go from their rows into it one by one.
     func text(of selection: Selection, _ form: ObjectForm) throws -> Reply {
-        let wanted = form.assetText
+        let wanted = selection.isLimited ? form.assetText.withoutMemberships : form.assetText
         // The digests of all resources are needed if any bytes are in quarantine, which is rare.
         let isWatched = quarantine.count > 0
         var suspects: [Asset] = []
@@ -112,12 +116,15 @@ final class FetchEngine: Sendable {
         _ request: FetchAssets,
         _ fetch: Fetch,
         _ owner: String,
-        _ reader: LibraryReader
+        _ reader: LibraryReader,
+        _ view: LimitedView? = nil
     ) throws -> Selection {
         let (head, token) = try Self.moment(request.token, reader)
         let results = ResultRows(reader: reader, head: head, cache: cache)
-        let fetch = try expanded(fetch, owner: owner, results, at: token.sequence)
-        let isNear = request.from < Self.deepPage && fetch.offset < Self.deepPage
+        var fetch = try expanded(fetch, owner: owner, results, at: token.sequence)
+        if let view { fetch = try view.fetch(fetch, reader, at: token.sequence, head) }
+        // The list of a limited grant may be long: its results are kept and carried forward instead.
+        let isNear = request.from < Self.deepPage && fetch.offset < Self.deepPage && view == nil
         let rows: ArraySlice<Int64>
         let count: Int
         if token.sequence == head.sequence, isNear, fetch.kind.isDecidedByEntity {
@@ -132,7 +139,7 @@ final class FetchEngine: Sendable {
         }
         var page = FetchAssets.Result(token: token, count: count, assets: [])
         try Self.addAbsent(to: &page, request, fetch, head, reader)
-        return Selection(page: page, rows: rows, results: results)
+        return Selection(page: page, rows: rows, results: results, isLimited: view != nil)
     }
 
     private func resolvedAssets(_ request: FetchAssets, _ owner: String) throws -> Fetch {
@@ -144,10 +151,11 @@ final class FetchEngine: Sendable {
     }
 
     /// Returns the text of a page that has the identifiers of its assets only; the assets are not read.
-    private func identifiers(_ request: FetchAssets, owner: String) async throws -> [Bytes] {
-        let fetch = try resolvedAssets(request, owner)
+    private func identifiers(_ request: FetchAssets, owner: String, view: LimitedView?) async throws -> [Bytes] {
+        let resolved = try resolvedAssets(request, owner)
         return try await store.read { [cache] reader in
             let (head, token) = try Self.moment(request.token, reader)
+            let fetch = try view.map { try $0.fetch(resolved, reader, at: token.sequence, head) } ?? resolved
             let rows = try ResultRows(reader: reader, head: head, cache: cache).window(of: fetch, at: token.sequence)
             let page = rows.dropFirst(min(request.from, rows.count)).prefix(request.count)
             var result = FetchAssets.Result(token: token, count: rows.count, assets: [])
@@ -171,12 +179,19 @@ final class FetchEngine: Sendable {
     ) throws {
         // The owner of a transient collection knows its members.
         guard case .assets(.ids(let list)) = fetch.kind, request.fetch.ids != nil else { return }
-        page.missing = try missing(list, page.sequence, head, reader)
-        if !fetch.inTrash { page.trashed = try trashed(list, page.sequence, head, reader) }
+        // An asset that is not in a limited view is missing, whether or not it exists.
+        let visible = fetch.granted.map { granted in IDList(list.ids.filter(granted.contains)) } ?? list
+        let missing = try missing(visible, page.sequence, head, reader)
+        page.missing =
+            fetch.granted.map { granted in
+                let absent = Set(missing)
+                return list.ids.filter { !granted.contains($0) || absent.contains($0) }
+            } ?? missing
+        if !fetch.inTrash { page.trashed = try trashed(visible, page.sequence, head, reader) }
     }
 
     /// Returns the objects at some positions of a result.
-    func objects(_ request: FetchObjects, owner: String = "") async throws -> Reply {
+    func objects(_ request: FetchObjects, owner: String = "", view: LimitedView? = nil) async throws -> Reply {
         let fetch = try resolved(request.fetch, owner: owner)
         guard fetch.kind.entityClass == .asset else {
             throw FetchError.wrongKind(method: "fetch.objects", accepted: "kind assets")
@@ -184,7 +199,8 @@ final class FetchEngine: Sendable {
         return try await store.read { [cache] reader in
             let (head, token) = try Self.moment(request.token, reader)
             let rows = ResultRows(reader: reader, head: head, cache: cache)
-            let fetch = try self.expanded(fetch, owner: owner, rows, at: token.sequence)
+            var fetch = try self.expanded(fetch, owner: owner, rows, at: token.sequence)
+            if let view { fetch = try view.fetch(fetch, reader, at: token.sequence, head) }
             let array = try rows.window(of: fetch, at: token.sequence)
             let selected = try Set(request.at).sorted().map { index in
                 guard index < array.count else {
@@ -193,7 +209,8 @@ final class FetchEngine: Sendable {
                 return array[array.startIndex + index]
             }
             let page = FetchAssets.Result(token: token, count: array.count, assets: [])
-            return try self.text(of: Selection(page: page, rows: selected[...], results: rows), request.form)
+            let selection = Selection(page: page, rows: selected[...], results: rows, isLimited: view != nil)
+            return try self.text(of: selection, request.form)
         }
     }
 

@@ -1,10 +1,48 @@
+import Contracts
 import PhotoModel
 
 /// A change of one grant, as part of a write request; it is applied within the write transaction.
 struct GrantChange: Sendable {
     let identity: String
+    /// What is done with the list of a limited grant; nil for nothing.
+    var list: GrantListChange?
+    /// True if the identity's access was limited although no grant was stored: its key's file says so.
+    var wasLimited = false
     /// Returns the grant after the change from the stored one; nil if nothing changes.
     let apply: @Sendable (_ stored: Grant?) throws -> Grant?
+}
+
+/// A change of the list of a limited grant.
+struct GrantListChange: Sendable {
+    let action: LimitGrant.Action
+    let assets: [ObjectID]
+    /// True for assets that the same transaction makes, which the database does not have yet.
+    let areNew: Bool
+
+    init(_ action: LimitGrant.Action, _ assets: [ObjectID], areNew: Bool = false) {
+        (self.action, self.assets, self.areNew) = (action, assets, areNew)
+    }
+
+    /// Notes in the grant which assets come onto its list and which leave it.
+    ///
+    /// - Throws: `identifier_not_found` for an asset that does not exist, `limit_exceeded`
+    func apply(to grant: inout Grant, _ stored: Grant?, _ reader: LibraryReader) throws {
+        if action != .remove, !areNew {
+            for id in assets where try reader.assets.rowNumber(of: id) == nil { throw CatalogError.objectNotFound(id) }
+        }
+        // The list of another key of the same name is not taken over.
+        let isKept = stored.map { $0.key == grant.key } ?? false
+        let old = try reader.grants.listed(of: grant.identity)
+        var new = isKept && action != .set ? old : []
+        switch action {
+        case .set, .add: new.formUnion(assets)
+        case .remove: new.subtract(assets)
+        }
+        guard new.count <= Grant.maxAssets else { throw GrantError.tooManyAssets(limit: Grant.maxAssets) }
+        grant.added = new.subtracting(old).sorted()
+        grant.removed = old.subtracting(new).sorted()
+        grant.assetCount = new.count
+    }
 }
 
 extension WriteRequest {

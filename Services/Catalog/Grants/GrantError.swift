@@ -22,6 +22,15 @@ enum GrantError: RefusedRequest, Equatable {
     /// A client that may only add sent a frame of a burst, which changes the other frames.
     case onlyAddsNoFrames(String)
 
+    // MARK: Limited access
+
+    /// A client with a limited grant asked for something that its view does not have.
+    case notInLimitedView(String, String)
+    /// What the identity may see has changed while a request ran.
+    case viewChanged(String)
+    /// The list would be longer than the limit.
+    case tooManyAssets(limit: Int)
+
     // MARK: The owner's decisions
 
     /// Neither an identity nor a question is named, or both.
@@ -30,12 +39,12 @@ enum GrantError: RefusedRequest, Equatable {
     case noQuestion(String)
     /// A question about consent was approved with options.
     case questionWithOptions
-    /// Access to a list of assets.
-    case limitedScope
     /// The identity has no access that could be taken away.
     case noAccess(String)
     /// What the identity may do follows from how it is connected.
     case decidedByConnection(String)
+    /// The identity has no list that could be changed.
+    case notLimited(String)
     /// No listed key has the identity's name.
     case noKey(String)
     /// There are as many grants as there may be.

@@ -69,6 +69,7 @@ final class GrantRegistry: Sendable {
         case .ask: Permission(.undecided)
         case .readWrite: Permission(.readWrite, consent: key.statement.consent)
         case .addOnly: Permission(.addOnly, consent: key.statement.consent)
+        case .limited: Permission(.limited, consent: key.statement.consent)
         }
     }
 
@@ -124,10 +125,17 @@ final class GrantRegistry: Sendable {
     }
 
     private static func stated(_ key: StatedKey) -> Grant {
-        Grant(
+        let status: AuthorizationStatus =
+            switch key.statement.access {
+            case .ask: .notDetermined
+            case .limited: .limited
+            case .readWrite, .addOnly, .owner: .authorized
+            }
+        return Grant(
             identity: key.identity,
-            status: key.statement.access == .ask ? .notDetermined : .authorized,
+            status: status,
             access: key.statement.access == .addOnly ? .addOnly : .readWrite,
+            scope: status == .limited ? .limited : .all,
             consent: key.statement.consent,
             purpose: key.statement.purpose,
             key: key.publicKey.text,

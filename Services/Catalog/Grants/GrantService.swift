@@ -41,6 +41,7 @@ final class GrantService: Sendable {
     private let clock: MonotonicClock
     private let now: @Sendable () -> Int64
     private let logger: Logger
+    private let lists = GrantedAssetLists()
     private let state = Mutex(State())
 
     init(
@@ -180,15 +181,15 @@ final class GrantService: Sendable {
 
     func approve(_ request: ApproveGrant, by owner: String) async throws -> DecidedGrant {
         if let question = try Self.question(request.question, or: request.identity) {
-            guard request.access == nil, request.consent == nil, request.purpose == nil, request.scope == .all else {
+            guard request.access == nil, request.consent == nil, request.purpose == nil, request.scope == nil else {
                 throw GrantError.questionWithOptions
             }
             return DecidedGrant(question: try await questions.decide(question, isApproved: true, by: owner))
         }
-        guard request.scope == .all else { throw GrantError.limitedScope }
         return try await decide(request.identity ?? "", by: owner) { grant in
-            let wasDecided = grant.status == .authorized
-            grant.status = .authorized
+            let wasDecided = grant.status == .authorized || grant.status == .limited
+            grant.scope = request.scope ?? grant.scope
+            grant.status = grant.scope == .limited ? .limited : .authorized
             grant.access = request.access ?? grant.access
             grant.consent = request.consent ?? (wasDecided ? grant.consent : .never)
             grant.purpose = request.purpose?.trimmingBlanks ?? grant.purpose
@@ -210,8 +211,45 @@ final class GrantService: Sendable {
         return try await decide(request.identity, by: owner) { $0.status = .denied }
     }
 
-    func status(_ request: GrantStatus) -> GrantStatus.Result {
-        GrantStatus.Result(registry.permission(of: request.identity))
+    /// Gives access to a list of assets, or changes the list.
+    ///
+    /// - Throws: `identifier_not_found` for an asset that does not exist, and if there is no list to change,
+    ///   `limit_exceeded`
+    func limit(_ request: LimitGrant, by owner: String) async throws -> DecidedGrant {
+        if request.action != .set {
+            guard registry.permission(of: request.identity).role == .limited else {
+                throw GrantError.notLimited(request.identity)
+            }
+        }
+        let list = GrantListChange(request.action, request.assets)
+        return try await decide(request.identity, by: owner, list: list) { grant in
+            (grant.status, grant.scope, grant.access) = (.limited, .limited, .readWrite)
+        }
+    }
+
+    /// For services: what an identity may do, and which of some assets it does not see.
+    func status(_ request: GrantStatus) async throws -> GrantStatus.Result {
+        let permission = registry.permission(of: request.identity)
+        var result = GrantStatus.Result(permission)
+        guard !request.assets.isEmpty, !permission.seesEverything else { return result }
+        let view = view(of: request.identity)
+        result.hidden = try await store.read { reader in
+            try request.assets.filter { try !view.contains($0, reader) }
+        }
+        return result
+    }
+
+    // MARK: Views
+
+    /// Returns what the client of a request sees; nil if that is the whole library.
+    func view(of context: RequestContext) -> LimitedView? {
+        // Only requests from connections have a mark.
+        guard let mark = context.accessMark, !Permission(byte: mark.value).seesEverything else { return nil }
+        return view(of: context.identity)
+    }
+
+    private func view(of identity: String) -> LimitedView {
+        LimitedView(identity: identity, key: registry.publicKey(of: identity), lists: lists)
     }
 
     /// The most records that are read for one question about the history.
@@ -254,6 +292,7 @@ final class GrantService: Sendable {
     private func decide(
         _ identity: String,
         by owner: String,
+        list: GrantListChange? = nil,
         _ change: @escaping @Sendable (inout Grant) -> Void
     ) async throws -> DecidedGrant {
         guard AccessTable.local(identity) == nil else {
@@ -266,7 +305,8 @@ final class GrantService: Sendable {
             throw GrantError.tooManyGrants(limit: GrantRegistry.limit)
         }
         let (key, before, time) = (registry.publicKey(of: identity), registry.grant(of: identity), now())
-        let write = GrantChange(identity: identity) { stored in
+        let wasLimited = before.status == .limited
+        let write = GrantChange(identity: identity, list: list, wasLimited: wasLimited) { stored in
             var grant = stored.flatMap { $0.key == key ? $0 : nil } ?? before
             change(&grant)
             grant.key = key
@@ -294,7 +334,15 @@ final class GrantService: Sendable {
             guard case .refused(let refusal) = error else { throw ChangeError.noMetadata }
             throw refusal
         }
-        guard let grant = performed.grant, let sequence = performed.record?.sequence else { return nil }
+        return apply(performed)
+    }
+
+    /// Applies the grant of a committed transaction, if it changed one.
+    @discardableResult
+    func apply(_ performed: PerformedWrite) -> Grant? {
+        guard var grant = performed.grant, let sequence = performed.record?.sequence else { return nil }
+        // The list itself is in the record and in the database.
+        (grant.added, grant.removed) = ([], [])
         registry.apply(grant, sequence: sequence)
         refresh(grant.identity)
         return grant

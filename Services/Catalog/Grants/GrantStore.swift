@@ -16,12 +16,20 @@ struct GrantStore {
             client TEXT NOT NULL,
             public_key TEXT,
             date INTEGER NOT NULL,
-            decided_by TEXT
+            decided_by TEXT,
+            asset_count INTEGER NOT NULL,
+            list_version INTEGER NOT NULL,
+            limited_since INTEGER NOT NULL
+        ) STRICT, WITHOUT ROWID;
+        CREATE TABLE grant_asset (
+            identity TEXT NOT NULL,
+            asset TEXT NOT NULL,
+            PRIMARY KEY (identity, asset)
         ) STRICT, WITHOUT ROWID;
         """
 
     private static let columns =
-        "identity, status, access, scope, consent, purpose, client, public_key, date, decided_by"
+        "identity, status, access, scope, consent, purpose, client, public_key, date, decided_by, asset_count"
 
     func all() throws -> [Grant] {
         try Row.fetchAll(database, sql: "SELECT \(Self.columns) FROM grants").map(Grant.init)
@@ -32,14 +40,69 @@ struct GrantStore {
         return try Row.fetchOne(statement, arguments: [identity]).map(Grant.init)
     }
 
-    func save(_ grant: Grant) throws {
+    /// - Parameter sequence: that of the transaction
+    func save(_ change: EntityChange<Grant>, _ wanted: GrantChange?, sequence: Int64) throws {
+        guard let grant = change.after else { return }
+        let isOtherList = !grant.added.isEmpty || !grant.removed.isEmpty
+        let wasLimited =
+            change.before.map { $0.status == .limited && $0.key == grant.key } ?? (wanted?.wasLimited == true)
+        let begins = grant.status == .limited && !wasLimited
         try database.run(
-            "INSERT OR REPLACE INTO grants (\(Self.columns)) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            """
+            INSERT INTO grants (\(Self.columns), list_version, limited_since)
+            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+            ON CONFLICT (identity) DO UPDATE SET status = excluded.status, access = excluded.access,
+                scope = excluded.scope, consent = excluded.consent, purpose = excluded.purpose,
+                client = excluded.client, public_key = excluded.public_key, date = excluded.date,
+                decided_by = excluded.decided_by, asset_count = excluded.asset_count,
+                list_version = max(list_version, excluded.list_version),
+                limited_since = max(limited_since, excluded.limited_since)
+            """,
             [
                 grant.identity, grant.status.number, grant.access.number, grant.scope.rawValue, grant.consent.rawValue,
-                grant.purpose, grant.client, grant.key, grant.date, grant.decidedBy,
+                grant.purpose, grant.client, grant.key, grant.date, grant.decidedBy, grant.assetCount,
+                isOtherList ? sequence : 0, begins ? sequence : 0,
             ]
         )
+        for id in grant.removed {
+            try database.run("DELETE FROM grant_asset WHERE identity = ? AND asset = ?", [grant.identity, id.text])
+        }
+        for id in grant.added {
+            try database.run("INSERT OR IGNORE INTO grant_asset VALUES (?, ?)", [grant.identity, id.text])
+        }
+    }
+
+    // MARK: The lists of limited grants
+
+    /// What is stored about the list of a limited grant besides its assets.
+    struct List {
+        /// The key that the decision is about.
+        var key: String?
+        /// The sequence of the transaction that changed the list last; 0 if none did.
+        var version: Int64
+        /// The sequence of the transaction that limited the grant.
+        var limitedSince: Int64
+    }
+
+    /// Returns what is stored about a list; nil if the grant is not limited.
+    func list(of identity: String) throws -> List? {
+        let statement = try database.cachedStatement(
+            sql: "SELECT public_key, list_version, limited_since FROM grants WHERE identity = ? AND status = ?"
+        )
+        return try Row.fetchOne(statement, arguments: [identity, AuthorizationStatus.limited.number])
+            .map { List(key: $0[0], version: $0[1], limitedSince: $0[2]) }
+    }
+
+    func listed(of identity: String) throws -> Set<ObjectID> {
+        let statement = try database.cachedStatement(sql: "SELECT asset FROM grant_asset WHERE identity = ?")
+        return Set(try String.fetchAll(statement, arguments: [identity]).compactMap { ObjectID($0) })
+    }
+
+    func isListed(_ id: ObjectID, of identity: String) throws -> Bool {
+        let statement = try database.cachedStatement(
+            sql: "SELECT 1 FROM grant_asset WHERE identity = ? AND asset = ?"
+        )
+        return try Int.fetchOne(statement, arguments: [identity, id.text]) != nil
     }
 }
 
@@ -60,5 +123,6 @@ extension Grant {
             date: row[8],
             decidedBy: row[9]
         )
+        assetCount = row[10]
     }
 }

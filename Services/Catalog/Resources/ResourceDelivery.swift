@@ -24,9 +24,13 @@ struct ResourceDelivery: Sendable {
 
     func read(
         _ request: ReadResource,
-        _ context: RequestContext
+        _ context: RequestContext,
+        view: LimitedView? = nil
     ) async throws -> Reply {
-        let asset = try await store.read { try $0.assets.asset(request.asset) }
+        let asset = try await store.read { reader in
+            guard try view?.contains(request.asset, reader) ?? true else { return nil as Asset? }
+            return try reader.assets.asset(request.asset)
+        }
         guard let asset else {
             throw ResourceError.noAsset(request.asset)
         }

@@ -1,3 +1,4 @@
+import Contracts
 import GRDB
 import JSONValue
 import PhotoModel
@@ -146,7 +147,22 @@ struct BatchStore {
     /// Returns the change of a grant; nil if there is none.
     private func grantChange(_ change: GrantChange) throws -> EntityChange<Grant>? {
         let stored = try GrantStore(database: database).grant(change.identity)
-        return try change.apply(stored).map { EntityChange(before: stored, after: $0) }
+        guard var after = try change.apply(stored) else { return nil }
+        let isOtherKey = stored.map { $0.key != after.key } ?? false
+        // Another key of the same name does not take over the list.
+        let list = change.list ?? (isOtherKey ? GrantListChange(.add, []) : nil)
+        try list?.apply(to: &after, stored, LibraryReader(database: database))
+        return EntityChange(before: stored, after: after)
+    }
+
+    /// Returns the change that puts the new assets of a client on the list of its limited grant; nil if there are none.
+    private func joining(_ assets: [EntityChange<Asset>], _ grant: Grant) throws -> GrantChange? {
+        let new = assets.compactMap { $0.before == nil ? $0.after?.id : nil }
+        guard !new.isEmpty else { return nil }
+        let list = GrantListChange(.add, new, areNew: true)
+        return GrantChange(identity: grant.identity, list: list, wasLimited: true) { stored in
+            stored.flatMap { $0.key == grant.key ? $0 : nil } ?? grant
+        }
     }
 
     private func perform(_ request: WriteRequest, _ head: LibraryHead, _ work: inout Work) throws {
@@ -168,6 +184,11 @@ struct BatchStore {
             makeID: rules.makeID
         )
         var performed = PerformedWrite(result: .null)
+        if let limited = request.limited {
+            let grants = GrantStore(database: database)
+            let isOwnList = try grants.list(of: limited.identity)?.key == limited.key
+            transaction.mayName = { try isOwnList && grants.isListed($0, of: limited.identity) }
+        }
         try transaction.apply(request.changes)
         let moment = request.passesTime ? rules.moment : now
         if request.passesTime { performed.hasMore = try transaction.passTime(moment, trashSpan: rules.trashSpan) }
@@ -175,7 +196,8 @@ struct BatchStore {
         for found in request.reread { try transaction.add(found) }
         let changes = try transaction.finish()
         performed.isIdle = request.passesTime && changes.isEmpty
-        let grant = try request.grant.flatMap(grantChange)
+        let wanted = try request.grant ?? request.limited.flatMap { try joining(changes.assets, $0) }
+        let grant = try wanted.flatMap(grantChange)
         performed.grant = grant?.after
         let isChanged = !changes.isEmpty || grant != nil || request.question != nil
         var token = head.token
@@ -198,7 +220,7 @@ struct BatchStore {
             }
             work.isWriting = true
             try library.save(changes, sequence: head.sequence + 1, &work.counters)
-            if let after = grant?.after { try GrantStore(database: database).save(after) }
+            if let grant { try GrantStore(database: database).save(grant, wanted, sequence: record.sequence) }
             try history.append(record, bytes: bytes, &work.counters)
             performed.record = CommittedRecord(
                 sequence: record.sequence,

@@ -182,6 +182,16 @@ struct FetchStore {
             lowering.isInOrder = approach == .inOrder
             conditions.append(lowering.lower(predicate))
         }
+        if let granted = fetch.granted {
+            conditions.append(
+                SQLFragment(
+                    "a.id IN (SELECT value FROM json_each(?))",
+                    [jsonList(granted.ids.map(\.text)).databaseValue]
+                )
+            )
+            // The other tables of a fetch do not have the identifier.
+            fewerTables = nil
+        }
         let dates = leading == nil ? nil : "k"
         return Query(
             tables: source,
@@ -253,17 +263,20 @@ struct FetchStore {
 }
 
 extension Fetch {
-    /// True if the stored flag `visible` of assets decides which assets are left out.
+    /// True if the stored flag `visible` of assets decides which assets are left out. Its indexes and counters are of the
+    /// whole library.
     var countsAsVisible: Bool {
-        !includeHidden && !includeAllBurstAssets && sourceTypes == .userLibrary && !inTrash
+        granted == nil && !includeHidden && !includeAllBurstAssets && sourceTypes == .userLibrary && !inTrash
     }
 
     /// True if the stored flag `shown` of memberships decides which assets are left out.
-    var countsAsShown: Bool { !includeHidden && !includeAllBurstAssets && sourceTypes == .all && !inTrash }
+    var countsAsShown: Bool {
+        granted == nil && !includeHidden && !includeAllBurstAssets && sourceTypes == .all && !inTrash
+    }
 
     /// The counter that has the number of assets before offset and limit; nil if there is none.
     var counter: String? {
-        guard case .assets(let source) = kind else { return nil }
+        guard granted == nil, case .assets(let source) = kind else { return nil }
         switch (source, predicate?.root) {
         case (.library, nil) where countsAsVisible: return mediaType.map { "visible.\($0.rawValue)" } ?? "visible"
         case (.library, let condition?) where countsAsVisible && mediaType == nil:

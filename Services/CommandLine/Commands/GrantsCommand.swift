@@ -9,13 +9,16 @@ public import PhotoModel
 struct GrantsCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "grants",
-        abstract: "Decide who may do what with the library: list, pending, approve, deny, revoke, history.",
+        abstract: "Decide who may do what with the library: list, pending, approve, deny, limit, revoke, history.",
         discussion: """
             An identity is key:NAME for a client with a key, uid:N for another user of this machine; NAME alone stands \
             for key:NAME. Decisions take effect at once, without a restart. Run it as the user who runs the services, \
             or with a key made with `safelight keys create NAME --access owner`.
             """,
-        subcommands: [List.self, Pending.self, Approve.self, Deny.self, Revoke.self, History.self],
+        subcommands: [
+            List.self, Pending.self, Approve.self, Deny.self, Limit.self, Widen.self, Narrow.self, Revoke.self,
+            History.self,
+        ],
         defaultSubcommand: List.self
     )
 
@@ -67,6 +70,8 @@ struct GrantsCommand: AsyncParsableCommand {
         )
         @Argument(help: "An identity, or a question about consent as printed by `grants pending`.") var id: String
         @Option(help: "readWrite or addOnly.") var access: AccessLevel?
+        @Option(help: "all, or limited to a list of assets (see grants limit). Default: as before, else all.")
+        var scope: GrantScope?
         @Option(help: "The changes that you are asked about: never, destructive or always.") var consent: ConsentPolicy?
         @Option(help: "The purpose, if it is not the one that the client stated.") var purpose: String?
         @OptionGroup var client: ClientOptions
@@ -78,6 +83,7 @@ struct GrantsCommand: AsyncParsableCommand {
                     identity: identity,
                     question: question,
                     access: access,
+                    scope: scope,
                     consent: consent,
                     purpose: purpose
                 )
@@ -99,6 +105,64 @@ struct GrantsCommand: AsyncParsableCommand {
             let decided = try await library.catalog.ask(DenyGrant(identity: identity, question: question)).result
             try output.result(decided.json) { GrantText.lines(decided) }
         }
+    }
+
+    /// `safelight grants limit`
+    struct Limit: LibraryCommand {
+        static let configuration = CommandConfiguration(
+            abstract: "Give an identity access to a list of assets and to nothing else.",
+            discussion: """
+                The list is of the assets that the options select now; `grants widen` and `grants narrow` change it. \
+                What the client adds joins its list. Albums, folders and moments are not in its view.
+                """
+        )
+        @Argument(help: "The identity.") var identity: String
+        @OptionGroup var assets: AssetSelection
+        @OptionGroup var client: ClientOptions
+
+        func run(in library: PhotoLibrary, output: Output) async throws {
+            try await GrantsCommand.change(identity, assets, .set, in: library, output)
+        }
+    }
+
+    /// `safelight grants widen`
+    struct Widen: LibraryCommand {
+        static let configuration = CommandConfiguration(abstract: "Add assets to the list of a limited identity.")
+        @Argument(help: "The identity.") var identity: String
+        @OptionGroup var assets: AssetSelection
+        @OptionGroup var client: ClientOptions
+
+        func run(in library: PhotoLibrary, output: Output) async throws {
+            try await GrantsCommand.change(identity, assets, .add, in: library, output)
+        }
+    }
+
+    /// `safelight grants narrow`
+    struct Narrow: LibraryCommand {
+        static let configuration = CommandConfiguration(abstract: "Take assets off the list of a limited identity.")
+        @Argument(help: "The identity.") var identity: String
+        @OptionGroup var assets: AssetSelection
+        @OptionGroup var client: ClientOptions
+
+        func run(in library: PhotoLibrary, output: Output) async throws {
+            try await GrantsCommand.change(identity, assets, .remove, in: library, output)
+        }
+    }
+
+    fileprivate static func change(
+        _ identity: String,
+        _ assets: AssetSelection,
+        _ action: LimitGrant.Action,
+        in library: PhotoLibrary,
+        _ output: Output
+    ) async throws {
+        let request = LimitGrant(
+            identity: GrantText.identity(identity),
+            assets: try await assets.read(in: library),
+            action: action
+        )
+        let decided = try await library.catalog.ask(request).result
+        try output.result(decided.json) { GrantText.lines(decided) }
     }
 
     /// `safelight grants revoke`
@@ -150,6 +214,7 @@ struct GrantsCommand: AsyncParsableCommand {
 
 extension AccessLevel: ExpressibleByArgument {}
 extension ConsentPolicy: ExpressibleByArgument {}
+extension GrantScope: ExpressibleByArgument {}
 
 /// The table of grants.
 private struct GrantTable {
@@ -195,7 +260,9 @@ enum GrantText {
         switch grant.status {
         case .notDetermined: return "\(identity) asks for \(grant.access.rawValue): \(grant.purpose.printable)"
         case .restricted, .denied: return "\(identity) is \(grant.status.rawValue)"
-        case .authorized, .limited:
+        case .limited:
+            return "\(identity) sees \(grant.assetCount) assets"
+        case .authorized:
             let consent = grant.consent == .never ? "" : ", consent \(grant.consent.rawValue)"
             return "\(identity) has \(grant.access.rawValue) access\(consent)"
         }

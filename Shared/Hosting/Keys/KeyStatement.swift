@@ -10,6 +10,8 @@ public struct KeyStatement: Sendable, Equatable {
     /// The access that a key file can state.
     public enum Access: String, Sendable, CaseIterable {
         case readWrite, addOnly
+        /// Access to a list of assets, which the owner of the library makes with `safelight grants limit`.
+        case limited
         /// Nothing is decided: the client has to ask with `session.open`.
         case ask
         /// The key belongs to the owner of the library.

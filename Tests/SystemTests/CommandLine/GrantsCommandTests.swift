@@ -30,9 +30,9 @@ struct GrantsCommandTests {
         func asAnn(_ arguments: String...) throws -> (status: Int32?, output: String, errors: String) {
             try RunningProgram.run("safelight", arguments, environment: open.variables("ann"))
         }
-        let limited = try safelight("keys", "create", "ann", "--limited")
+        let limited = try safelight("keys", "create", "ann", "--limited", "--access", "addOnly")
         #expect(limited.status == 2)
-        #expect(limited.errors.contains("whole library only"))
+        #expect(limited.errors.contains("leave out --access"))
         try #require(try safelight("keys", "create", "ann", "--access", "ask").status == 0)
         #expect(try safelight("keys", "list").output.contains("ask"))
         #expect(try safelight("grants").output.contains("notDetermined"))
@@ -92,6 +92,41 @@ struct GrantsCommandTests {
         try FileManager.default.removeItem(atPath: open.made("ann"))
         try #require(try safelight("keys", "create", "ann", "--access", "ask").status == 0)
         #expect(try ask().errors.contains("session.open"))
+        #expect(open.services.stop() == [])
+    }
+
+    @Test(.spec("T-41")) func `the owner limits a key to what a fetch finds, widens and narrows it`() throws {
+        let open = try NetworkFixture()
+        func safelight(_ arguments: String...) throws -> (status: Int32?, output: String, errors: String) {
+            try open.services.safelight(arguments)
+        }
+        func seen() throws -> Int {
+            let page = try RunningProgram.run("safelight", ["fetch", "--json"], environment: open.variables("ann"))
+            try #require(page.status == 0, "\(page.errors)")
+            return page.output.split(separator: "\n").count
+        }
+        let folder = open.services.folder
+        for seed in 1...4 {
+            try folder.write(TestImages.jpeg(width: 32, height: 24, seed: UInt64(seed)), to: "photos/\(seed).jpg")
+        }
+        try #require(try safelight("import", folder.file("photos")).status == 0)
+        try #require(try safelight("keys", "create", "ann", "--limited").status == 0)
+        #expect(try safelight("keys", "list").output.contains("limited"))
+        #expect(try seen() == 0)
+        let ids = try safelight("fetch", "--json").output.split(separator: "\n")
+            .compactMap { try JSON(parsing: String($0))["id"]?.stringValue }
+        try #require(ids.count == 4)
+        try #require(try safelight("favorite", ids[0], ids[1]).status == 0)
+        let made = try safelight("grants", "limit", "ann", "--where", "isFavorite == YES")
+        #expect(made.output.contains("key:ann sees 2 assets"), "\(made.errors)")
+        #expect(try seen() == 2)
+        #expect(try safelight("grants", "widen", "ann", ids[2]).output.contains("sees 3 assets"))
+        #expect(try safelight("grants", "narrow", "ann", ids[0], ids[1]).output.contains("sees 1 assets"))
+        #expect(try seen() == 1)
+        #expect(try safelight("grants", "widen", "nobody", ids[2]).status == 1)
+        // The list survives a restart, after which the service has another port.
+        try open.services.restart(.catalog)
+        #expect(try safelight("grants", "list", "--json").output.contains("\"assetCount\":1"))
         #expect(open.services.stop() == [])
     }
 

@@ -147,6 +147,7 @@ def messages_of_the_feed():
     perform({"type": "list.update", "id": shelf, "edits": [{"op": "remove", "members": [large]}]})
 
     call("catalog", "grants.approve", identity="uid:54321", purpose="schemas")
+    call("catalog", "grants.limit", identity="uid:54321", assets=photos[4:6])
 
     push = context.socket(zmq.PUSH)
     push.linger = 0

@@ -27,6 +27,7 @@ struct GrantScriptTests {
         try script.key("silent", "--access", "ask")
         for name in ["barred", "writer"] { try script.key(name) }
         try script.key("adder", "--access", "addOnly")
+        try script.key("viewer", "--access", "limited")
         try script.key("boss", "--access", "owner")
         try script.key("helper", "--domain", "requests,services")
         try script.run(Self.roles, parts: ["every_method_and_role"])
@@ -34,11 +35,11 @@ struct GrantScriptTests {
 
     private static let roles = #"""
         def every_method_and_role():
-            roles = {"undecided": "silent", "denied": "barred", "addOnly": "adder",
+            roles = {"undecided": "silent", "denied": "barred", "addOnly": "adder", "limited": "viewer",
                      "readWrite": "writer", "service": "helper", "owner": "boss", "host": owner}
             allowed = {
-                "public": {"undecided", "denied", "addOnly", "readWrite", "service", "owner", "host"},
-                "add": {"addOnly", "readWrite", "service", "owner", "host"},
+                "public": set(roles), "add": {"addOnly", "limited", "readWrite", "service", "owner", "host"},
+                "view": {"limited", "readWrite", "service", "owner", "host"},
                 "read": {"readWrite", "service", "owner", "host"},
                 "change": {"readWrite", "service", "owner", "host"},
                 "owner": {"owner", "host"}, "service": {"service", "host"}}
@@ -133,8 +134,10 @@ struct GrantScriptTests {
             assert len(boss.call("catalog", "grants.list")["grants"]) >= 9
             equal(Client("writer").refusal("catalog", "grants.list"), "access_denied")
             equal(owner.refusal("catalog", "grants.approve", identity="key:nobody"), "identifier_not_found")
-            equal(owner.refusal("catalog", "grants.approve", identity="key:silent", scope="limited"),
-                  "change_not_supported")
+            equal(owner.refusal("catalog", "grants.limit", identity="key:silent", assets=[], action="add"),
+                  "identifier_not_found")
+            equal(owner.refusal("catalog", "grants.limit", identity="key:silent", assets=["a" + "0" * 26]),
+                  "identifier_not_found")
             equal(owner.refusal("catalog", "grants.deny"), "invalid_options")
 
 

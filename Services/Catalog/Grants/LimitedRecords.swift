@@ -1,0 +1,64 @@
+import JSONValue
+import PhotoModel
+
+/// Rewrites change records for a limited view, in the order of their sequences: assets that come onto the list are
+/// insertions, those that leave it are deletions, and what is not on it is not there.
+struct LimitedRecords {
+    private let view: LimitedView
+    /// The list after the last record.
+    private var ids: Set<ObjectID>
+
+    /// - Parameter moment: the sequence after which records follow
+    init(_ view: LimitedView, _ reader: LibraryReader, after moment: Int64, _ head: LibraryHead) throws {
+        self.view = view
+        ids = try view.assets(reader, at: moment, head).ids
+    }
+
+    /// Returns the text of the next record as the view has it; nil if nothing of it is in the view.
+    ///
+    /// - Throws: `access_denied` at a record after which the grant is not limited any more
+    mutating func next(_ bytes: [UInt8], _ reader: () throws -> (LibraryReader, LibraryHead)) throws -> [UInt8]? {
+        var record = try ChangeRecord(json: JSON(parsing: bytes))
+        let old = ids
+        record.grants.removeAll { ($0.after ?? $0.before)?.identity != view.identity }
+        for grant in record.grants.compactMap(\.after) {
+            guard grant.status == .limited, grant.key == view.key else {
+                throw GrantError.viewChanged(view.identity)
+            }
+            ids.subtract(grant.removed)
+            ids.formUnion(grant.added)
+        }
+        record.questions.removeAll { $0.identity != view.identity }
+        (record.collections, record.lists, record.edits) = ([], [], [])
+        var changes = record.assets.compactMap { change in
+            Self.visible(
+                old.contains(change.id) ? change.before : nil,
+                ids.contains(change.id) ? change.after : nil
+            )
+        }
+        let other = record.grants.compactMap(\.after).flatMap { $0.added + $0.removed }
+        let touched = Set(record.assets.map(\.id))
+        let moved = other.filter { !touched.contains($0) && old.contains($0) != ids.contains($0) }
+        if !moved.isEmpty {
+            let (reader, head) = try reader()
+            let state = HistoricalState(reader: reader, moment: record.sequence, head: head)
+            for id in moved {
+                guard let asset = try state.asset(id) else { continue }
+                if let change = Self.visible(old.contains(id) ? asset : nil, ids.contains(id) ? asset : nil) {
+                    changes.append(change)
+                }
+            }
+        }
+        record.assets = changes
+        let isEmpty = changes.isEmpty && record.grants.isEmpty && record.questions.isEmpty
+        return isEmpty ? nil : record.bytes
+    }
+
+    private static func visible(_ before: Asset?, _ after: Asset?) -> EntityChange<Asset>? {
+        guard before != nil || after != nil else { return nil }
+        var change = EntityChange(before: before, after: after)
+        change.before?.memberships = []
+        change.after?.memberships = []
+        return change
+    }
+}

@@ -1,0 +1,124 @@
+import JSONValue
+import PhotoModel
+import Synchronization
+
+/// What an identity with a limited grant sees of the library: the assets that its grant lists, and nothing else.
+///
+/// The list is part of the library's state, so each moment has its own. Fetches of the view have one more condition
+/// (``Fetch/limited(to:)``) and are otherwise the same at every moment; that is why widening and narrowing are ordinary
+/// insertions and removals.
+struct LimitedView: Sendable {
+    let identity: String
+    /// The identity's public key: the list of an earlier key of the same name is not its list.
+    let key: String?
+    let lists: GrantedAssetLists
+
+    /// The bytes of records that are read for the list at an earlier moment; above it the token is expired.
+    private static let maxBytes = 64 << 20
+
+    // MARK: The list
+
+    private func stored(_ reader: LibraryReader) throws -> GrantStore.List? {
+        try reader.grants.list(of: identity).flatMap { $0.key == key ? $0 : nil }
+    }
+
+    /// Returns the list at a moment.
+    ///
+    /// - Throws: `token_expired` for a moment before the grant was limited, or which the history does not reach: the view
+    ///   of that moment was another one
+    func assets(_ reader: LibraryReader, at moment: Int64, _ head: LibraryHead) throws -> GrantedAssets {
+        guard let list = try stored(reader) else { return GrantedAssets(identity: identity, version: 0, ids: []) }
+        var head = head
+        head.oldest = max(head.oldest, list.limitedSince)
+        try head.check(ChangeToken(library: head.library, sequence: moment))
+        let current = try lists.assets(of: identity, version: list.version) {
+            try reader.grants.listed(of: identity)
+        }
+        guard moment < list.version else { return current }
+        var steps: [Grant] = []
+        var first = list.version
+        try eachGrant(reader, after: moment, head) { sequence, grant in
+            first = min(first, sequence)
+            steps.append(grant)
+        }
+        var ids = current.ids
+        for step in steps.reversed() {
+            ids.subtract(step.added)
+            ids.formUnion(step.removed)
+        }
+        return GrantedAssets(identity: identity, version: first - 1, ids: ids)
+    }
+
+    /// Calls a closure with the changes of the list after a moment, oldest first.
+    private func eachGrant(
+        _ reader: LibraryReader,
+        after moment: Int64,
+        _ head: LibraryHead,
+        _ visit: (Int64, Grant) -> Void
+    ) throws {
+        var (position, total) = (moment, 0)
+        while position < head.sequence {
+            try Task.checkCancellation()
+            let page = try reader.history.records(
+                after: position,
+                through: head.sequence,
+                topics: [Grant.topic],
+                count: 1000,
+                bytes: 4 << 20
+            )
+            for stored in page.records {
+                total += stored.bytes.count
+                guard total <= Self.maxBytes else {
+                    throw CatalogError.tokenExpired(ChangeToken(library: head.library, sequence: moment), head)
+                }
+                let record = try ChangeRecord(json: JSON(parsing: stored.bytes))
+                for grant in record.grants.compactMap(\.after)
+                where grant.identity == identity && !(grant.added.isEmpty && grant.removed.isEmpty) {
+                    visit(record.sequence, grant)
+                }
+            }
+            guard page.isCut, let last = page.records.last else { return }
+            position = last.sequence
+        }
+    }
+
+    /// Returns whether an asset is on the list now.
+    func contains(_ id: ObjectID, _ reader: LibraryReader) throws -> Bool {
+        try stored(reader) != nil && reader.grants.isListed(id, of: identity)
+    }
+
+    // MARK: Fetches
+
+    /// Returns a fetch as the view has it.
+    ///
+    /// - Throws: the error of an unknown object for a fetch in one, because albums, folders and moments are not in the
+    ///   view; `access_denied` for fetches of collections and lists
+    func fetch(_ fetch: Fetch, _ reader: LibraryReader, at moment: Int64, _ head: LibraryHead) throws -> Fetch {
+        switch fetch.kind {
+        case .assets(.library), .assets(.ids), .assets(.smartAlbum), .assets(.burst): break
+        case .assets: throw CatalogError.notFound(fetch)
+        default: throw GrantError.notInLimitedView(identity, "a fetch of collections or lists")
+        }
+        return fetch.limited(to: try assets(reader, at: moment, head))
+    }
+}
+
+/// The lists of limited grants in memory, each in its newest version.
+final class GrantedAssetLists: Sendable {
+    /// The most assets on all lists in memory; beyond it all are dropped and read again.
+    private static let limit = 1_000_000
+
+    private let lists = Mutex<[String: GrantedAssets]>([:])
+
+    func assets(of identity: String, version: Int64, _ read: () throws -> Set<ObjectID>) throws -> GrantedAssets {
+        if let known = lists.withLock({ $0[identity] }), known.version == version { return known }
+        let new = GrantedAssets(identity: identity, version: version, ids: try read())
+        lists.withLock { lists in
+            // A read of an older state of the database does not replace a newer list.
+            if let known = lists[identity], known.version > version { return }
+            if lists.values.reduce(new.ids.count, { $0 + $1.ids.count }) > Self.limit { lists = [:] }
+            lists[identity] = new
+        }
+        return new
+    }
+}

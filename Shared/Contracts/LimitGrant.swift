@@ -1,0 +1,46 @@
+public import JSONValue
+public import PhotoModel
+
+/// `grants.limit`: gives an identity access to a list of assets (T-41), or changes the list.
+public struct LimitGrant: Request {
+    /// What is done with the list.
+    public enum Action: String, Sendable, CaseIterable {
+        case set, add, remove
+    }
+
+    public static let method = "grants.limit"
+    public var identity: String
+    public var assets: [ObjectID]
+    public var action: Action
+
+    public init(identity: String, assets: [ObjectID], action: Action = .set) {
+        self.identity = identity
+        self.assets = assets
+        self.action = action
+    }
+
+    public static let table = parameters(
+        "Gives an identity access to a list of assets and nothing else, or changes its list. The client sees the "
+            + "difference as inserted and removed assets, in its details and in changes.since and changes.follow. "
+            + "Requests that run when access becomes limited end with access_denied.",
+        blank: LimitGrant(identity: "", assets: []),
+        [
+            .required(
+                "identity",
+                \.identity,
+                .text(maxBytes: Grant.maxIdentityBytes),
+                "The identity, key:NAME or uid:N."
+            ),
+            .required("assets", \.assets, .list(of: .id(.asset), limit: Grant.maxAssets), "The assets."),
+            .defaulted(
+                "action",
+                \.action,
+                .name(Action.self),
+                "set makes them the list; add and remove change the list of a grant that is limited already.",
+                default: .set
+            ),
+        ]
+    )
+
+    public typealias Result = DecidedGrant
+}

@@ -1,0 +1,27 @@
+/// The assets that a limited grant lists, at one moment.
+///
+/// Lists are equal if they are of the same identity and version: the list of a grant never changes within a version. So
+/// fetches with different lists are different fetches, in caches too.
+public final class GrantedAssets: Sendable, Hashable {
+    public let identity: String
+    /// The sequence of a transaction after which the list was this one.
+    public let version: Int64
+    public let ids: Set<ObjectID>
+
+    public init(identity: String, version: Int64, ids: Set<ObjectID>) {
+        self.identity = identity
+        self.version = version
+        self.ids = ids
+    }
+
+    public func contains(_ id: ObjectID) -> Bool { ids.contains(id) }
+
+    public static func == (left: GrantedAssets, right: GrantedAssets) -> Bool {
+        left === right || (left.version == right.version && left.identity == right.identity)
+    }
+
+    public func hash(into hasher: inout Hasher) {
+        hasher.combine(version)
+        hasher.combine(identity)
+    }
+}

@@ -82,6 +82,8 @@ struct CatalogHandler: RequestHandler {
             let form = ObjectForm(dates: covers.dates)
             return Reply(form.applied(to: try await fetches.keyAssets(covers, owner: identity).json))
         case .can(let can): return Reply(try await fetches.can(can).json)
+        case .toCloud(let ids): return Reply(try await fetches.toCloud(ids).json)
+        case .toLocal(let ids): return Reply(try await fetches.toLocal(ids).json)
         case .createTransient(let new): return Reply(try await fetches.createTransient(new, owner: identity).json)
         case .releaseTransient(let old): return Reply(fetches.releaseTransient(old, owner: identity).json)
         case .details(let details): return Reply(try await fetches.details(details, owner: identity, view: view).json)

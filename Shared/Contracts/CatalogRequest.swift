@@ -8,6 +8,8 @@ public enum CatalogRequest: ServiceRequest {
     case objects(FetchObjects)
     case keyAssets(FetchKeyAssets)
     case can(FetchCan)
+    case toCloud(IDsToCloud)
+    case toLocal(IDsToLocal)
     case createTransient(CreateTransient)
     case releaseTransient(ReleaseTransient)
     case details(ChangesDetails)
@@ -54,6 +56,8 @@ public enum CatalogRequest: ServiceRequest {
         .method(objects, access: .view, limits: .large),
         .method(keyAssets, access: .read, limits: .large),
         .method(can, access: .read, limits: .large),
+        .method(toCloud, access: .read),
+        .method(toLocal, access: .read),
         .method(createTransient, access: .read, limits: .large),
         .method(releaseTransient, access: .read),
         .method(details, access: .view, limits: .large),

@@ -117,6 +117,18 @@ struct AssetStore {
         return try String.fetchOne(statement, arguments: [Data(bytes)]).map(AssetRowMapping.identifier)
     }
 
+    /// Returns the assets whose photo, video or sound has these bytes, except those in the trash, oldest import first.
+    func assets(withPrimaryOriginal digest: String, limit: Int) throws -> [ObjectID] {
+        guard let bytes = [UInt8](hexadecimal: digest) else { return [] }
+        let statement = try database.cachedStatement(
+            sql: """
+                SELECT a.id FROM resource r JOIN asset a ON a.row = r.asset
+                WHERE r.digest = ? AND r.type IN (1, 2, 3) AND a.trashed_date IS NULL ORDER BY r.asset LIMIT ?
+                """
+        )
+        return try String.fetchAll(statement, arguments: [Data(bytes), limit]).map(AssetRowMapping.identifier)
+    }
+
     /// Returns at most ``ChangeRecord/maxEntities`` assets that are marked as damaged because of these bytes.
     func damaged(by digest: ResourceDigest) throws -> [ObjectID] {
         guard let bytes = [UInt8](hexadecimal: digest.text) else { return [] }

@@ -60,4 +60,73 @@ struct ClockJumpTests {
         await right.close()
         #expect(services.stop() == [])
     }
+
+    /// A library that is preloaded into services: it shifts the wall clock by the seconds in a file, and no other clock.
+    /// (libfaketime also shifts the absolute times of timers on the monotonic clock.)
+    private static let source = """
+        #define _GNU_SOURCE
+        #include <dlfcn.h>
+        #include <fcntl.h>
+        #include <stdlib.h>
+        #include <sys/mman.h>
+        #include <sys/time.h>
+        #include <time.h>
+        #include <unistd.h>
+        /* The seconds by which the wall clock is off, in a file that the test writes. */
+        static volatile const long *offset;
+        __attribute__((constructor)) static void begin(void) {
+            const char *path = getenv("CLOCK_OFFSET");
+            int file = path ? open(path, O_RDONLY | O_CLOEXEC) : -1;
+            if (file < 0) return;
+            void *map = mmap(0, sizeof(long), PROT_READ, MAP_SHARED, file, 0);
+            close(file);
+            if (map != MAP_FAILED) offset = map;
+        }
+        #define REAL(name) ((__typeof__(&name))dlsym(RTLD_NEXT, #name))
+        int clock_gettime(clockid_t clock, struct timespec *now) {
+            static __typeof__(&clock_gettime) real;
+            if (!real) real = REAL(clock_gettime);
+            int result = real(clock, now);
+            if (result == 0 && offset && (clock == CLOCK_REALTIME || clock == CLOCK_REALTIME_COARSE)) now->tv_sec += *offset;
+            return result;
+        }
+        int gettimeofday(struct timeval *restrict now, void *restrict zone) {
+            int result = REAL(gettimeofday)(now, zone);
+            if (result == 0 && offset) now->tv_sec += *offset;
+            return result;
+        }
+        time_t time(time_t *out) {
+            struct timespec now;
+            clock_gettime(CLOCK_REALTIME, &now);
+            if (out) *out = now.tv_sec;
+            return now.tv_sec;
+        }
+        """
+
+    @Test func `F12: a wall clock that jumps while all run ends nothing, expires nothing and reorders nothing`() throws
+    {
+        let clock = try TestSupport.TemporaryFolder("jumps")
+        try clock.write([UInt8](repeating: 0, count: MemoryLayout<Int>.size), to: "offset")
+        let compiler = try Needed.program(oneOf: "cc", "clang")
+        let source = try clock.write(Array(Self.source.utf8), to: "clock.c")
+        let library = clock.file("libclock.so")
+        let made = try RunningProgram.run(compiler, ["-shared", "-fPIC", "-O1", "-o", library, source, "-ldl"])
+        try #require(made.status == 0, "\(made.errors)")
+        let services = try SafelightFixture(
+            "jumps",
+            environment: ["LD_PRELOAD": library, "CLOCK_OFFSET": clock.file("offset")]
+        )
+        try services.folder.write(TestImages.jpeg(width: 32, height: 24, seed: 1), to: "1.jpg")
+        try services.start([.catalog, .changeBroker, .thumbnailer])
+        let python = try Needed.python("zmq")
+        var environment = services.environment
+        environment["LD_PRELOAD"] = nil
+        environment["FILES"] = services.folder.path
+        let script = TestPaths.package + "/Tests/SystemTests/Rows/clock.py"
+        let run = try RunningProgram.run(python, ["-B", script], environment: environment, seconds: 100)
+        #expect(run.status == 0, "\(run.errors)\n\(services.logs)")
+        #expect(run.output.contains("the_clock_jumps") && !run.output.contains("problem"), "\(run.output)")
+        #expect(services.stop() == [])
+        withExtendedLifetime(clock) {}
+    }
 }

@@ -167,6 +167,7 @@ public final class ResourceStore: Sendable {
                 try Descriptor(opening: path, O_RDONLY).sync()
                 isSynced = true
             }
+            if present.isGood, !(try syncUnlessDurable(digest)) { continue }
             let isSettled = try stripe(of: digest).mutex.withLock { (publications) throws(StorageError) in
                 publications += 1
                 return try settle(path, as: digest, present)
@@ -179,6 +180,19 @@ public final class ResourceStore: Sendable {
                 isHealed: !present.isGood && present != .missing,
                 lease: lease
             )
+        }
+    }
+
+    /// Syncs a file that has been staged and is not durable yet; returns false if it does not exist any more.
+    private func syncUnlessDurable(_ digest: ResourceDigest) throws(StorageError) -> Bool {
+        let path = path(of: digest)
+        do throws(StorageError) {
+            if PublicationStamp.isIntact(try DirectoryOperations.status(path), digest) { return true }
+            try watcher?(.syncFile(path))
+            try Descriptor(opening: path, O_RDONLY | O_NOFOLLOW).sync()
+            return true
+        } catch .notFound {
+            return false
         }
     }
 
@@ -427,25 +441,6 @@ public final class ResourceStore: Sendable {
     private static func parent(of path: String) -> String {
         guard let slash = path.lastIndex(of: "/") else { return "." }
         return slash == path.startIndex ? "/" : String(path[..<slash])
-    }
-}
-
-/// The result of storing bytes.
-public struct StoredResource: Sendable {
-    /// The digest of the bytes.
-    public let digest: ResourceDigest
-    /// The size in bytes.
-    public let size: Int64
-    /// True if they were already stored; their age then counts from now.
-    public let wasPresent: Bool
-    /// True if they replaced a damaged stored file.
-    public let isHealed: Bool
-    /// Keeps the bytes in the store until a transaction refers to them.
-    public let lease: ResourceLease
-
-    /// Returns the same resource with a lease that ends on its own. The lease of this resource must not have ended.
-    public func leasedAgain() -> StoredResource {
-        StoredResource(digest: digest, size: size, wasPresent: wasPresent, isHealed: isHealed, lease: lease.renewed())
     }
 }
 

@@ -69,6 +69,22 @@ struct StagingTests {
         #expect(trace.next().count { if case .syncFolder = $0 { true } else { false } } == 1)
     }
 
+    @Test func `bytes that another request has staged are synced before they count as stored`() throws {
+        let trace = Trace()
+        let store = try store(trace)
+        let staged = try store.stage(bytes: content(0))
+        _ = trace.next()
+        let stored = try store.put(bytes: content(0))
+        #expect(stored.wasPresent)
+        let path = store.path(of: stored.digest)
+        let steps = trace.next()
+        #expect(steps.contains(.syncFile(path)), "\(steps)")
+        #expect(try isStamped(staged, store))
+        // A file that is durable is not synced again.
+        _ = try store.put(bytes: content(0))
+        #expect(!trace.next().contains(.syncFile(path)))
+    }
+
     @Test func `few staged files are synced one by one, with their folders`() throws {
         let trace = Trace()
         let store = try store(trace)

@@ -1,6 +1,7 @@
 import CZeroMQ
 import Foundation
 import JSONValue
+import PhotoModel
 import TestSupport
 import Testing
 
@@ -28,19 +29,28 @@ struct ProtocolExampleTests {
         init(_ services: SafelightFixture) { self.services = services }
 
         /// Sends a request to a service and waits for its response; notifications before it are passed over.
+        ///
+        /// - Parameter isExample: false to leave the request out of the page
         @discardableResult
-        func call(_ service: String, _ method: String, _ params: JSON) throws -> JSON {
+        func call(
+            _ service: String,
+            _ method: String,
+            _ params: JSON,
+            attachments: [[UInt8]] = [],
+            isExample: Bool = true
+        ) throws -> JSON {
             let socket = sockets[service] ?? ScriptSocket(ZMQ_DEALER, services, service)
             sockets[service] = socket
             let request: JSON = [
                 "jsonrpc": "2.0", "id": JSON(exchanges.count + 1), "method": .string(method), "params": params,
             ]
-            socket.send(request.text)
+            #expect(socket.send([Array(request.text.utf8)] + attachments))
             while true {
                 let frames = try #require(socket.receive(milliseconds: 30_000), "\(method): no reply")
                 let reply = try JSON(parsing: frames[0])
                 guard reply["method"] == nil else { continue }
                 try #require(reply["error"] == nil, "\(method): \(reply.text)")
+                guard isExample else { return reply["result"] ?? .null }
                 exchanges.append(Exchange(request: request, reply: reply, attachments: Array(frames.dropFirst())))
                 return reply["result"] ?? .null
             }
@@ -50,15 +60,26 @@ struct ProtocolExampleTests {
     private static let file = TestPaths.package + "/Shared/docs/protocol-examples.json"
 
     @Test func `the examples of the protocol page have the shape that the services answer with`() throws {
-        let services = try SafelightFixture("examples")
-        let photo = try services.folder.write(
+        let photos = try TemporaryFolder("examples-photos")
+        let services = try SafelightFixture("examples", environment: ["SAFELIGHT_IMPORT_ROOTS": photos.path])
+        let photo = try photos.write(
             TestImages.jpeg(width: 640, height: 480, date: "2024:06:01 12:00:00", seed: 1),
-            to: "photos/summit.jpg"
+            to: "summit.jpg"
+        )
+        let film = photos.file("film.mp4")
+        try TestFilms.make(film, ["-c:v", "libx264", "-pix_fmt", "yuv420p", "-c:a", "aac"])
+        let motion = try photos.write(
+            TestMotionPhotos.jpeg(.container, film: Array(try Data(contentsOf: URL(fileURLWithPath: film)))).bytes,
+            to: "motion.jpg"
         )
         try services.start()
         let session = Session(services)
         try run(session, photo: photo)
-        let examples = JSON.array(session.exchanges.map { json($0, folder: services.folder.file("photos")) })
+        try runMore(session, film: film, motion: motion)
+        try expectAll(session)
+        let examples = JSON.array(
+            session.exchanges.map { json($0, folder: photos.path, backup: services.folder.file("backup")) }
+        )
         if ProcessInfo.processInfo.environment["SAFELIGHT_RECORD_EXAMPLES"] != nil {
             try (examples.prettyText + "\n").write(toFile: Self.file, atomically: true, encoding: .utf8)
         }
@@ -166,6 +187,147 @@ struct ProtocolExampleTests {
         try session.call("catalog", "grants.history", ["identity": visitor, "count": 1])
     }
 
+    /// The requests of the other methods, on an album of its own with a film and a motion photo.
+    private func runMore(_ session: Session, film: String, motion: String) throws {
+        let made = try session.call(
+            "catalog",
+            "changes.perform",
+            [
+                "client": "example",
+                "requests": [
+                    ["type": "asset.create", "ref": "film", "resources": [["type": "video", "path": .string(film)]]],
+                    [
+                        "type": "asset.create", "ref": "motion",
+                        "resources": [["type": "photo", "path": .string(motion)]],
+                    ],
+                ],
+            ],
+            isExample: false
+        )
+        let film = try #require(made["placeholders"]?["film"])
+        let motion = try #require(made["placeholders"]?["motion"])
+        let assets: JSON = ["kind": "assets", "sort": [["key": "creationDate", "ascending": true]]]
+
+        try session.call("catalog", "fetch.objects", ["fetch": assets, "at": [0], "members": ["id", "mediaType"]])
+        try session.call("catalog", "fetch.lists", ["fetch": ["kind": "lists"]])
+        try session.call("catalog", "fetch.keys", ["fetch": assets, "maxCount": 100])
+        try session.call("catalog", "fetch.can", ["ids": [motion]])
+        try session.call("catalog", "changes.since", ["limit": 1])
+        let cloud = try session.call("catalog", "ids.toCloud", ["ids": [motion]])
+        let cloudID = try #require(cloud["mappings"]?.objectValue?.members.first?.1["id"])
+        try session.call("catalog", "ids.toLocal", ["cloudIds": [cloudID]])
+        try runResources(session)
+        try runImages(session, film: film, motion: motion)
+        try runEdits(session, motion)
+        try runMaintenance(session, motion)
+    }
+
+    private func runResources(_ session: Session) throws {
+        let selected = try session.call("catalog", "transient.create", ["ids": []], isExample: false)
+        try session.call("catalog", "transient.release", ["id": selected["id"] ?? .null])
+        let bytes = TestImages.jpeg(width: 64, height: 48, seed: 9)
+        let upload = try session.call("catalog", "upload.begin", ["size": JSON(bytes.count)], isExample: false)
+        let name = upload["upload"] ?? .null
+        try session.call("catalog", "upload.append", ["upload": name, "offset": 0], attachments: [bytes])
+        try session.call("catalog", "upload.finish", ["upload": name])
+        try session.call("catalog", "upload.cancel", ["upload": name])
+    }
+
+    private func runImages(_ session: Session, film: JSON, motion: JSON) throws {
+        try session.call("thumbnailer", "image.sheet", ["assets": [film, motion], "columns": 2, "cell": 128])
+        try session.call("thumbnailer", "image.frames", ["asset": film, "count": 2])
+        try session.call(
+            "thumbnailer",
+            "livePhoto.request",
+            ["asset": motion, "targetSize": ["width": 256, "height": 256], "deliveryMode": "highQualityFormat"]
+        )
+        let ticket = try session.call("thumbnailer", "video.playback", ["asset": film])
+        try session.call(
+            "thumbnailer",
+            "video.read",
+            ["asset": film, "stream": ticket["stream"] ?? .null, "offset": 0, "length": 1024]
+        )
+        let export = try session.call("thumbnailer", "video.export", ["asset": film, "preset": "640x480"])
+        let name = export["export"] ?? .null
+        let question: JSON = ["export": name, "wait": 20_000]
+        var state: String?
+        repeat {
+            state = try session.call("thumbnailer", "video.exportStatus", question, isExample: false)["state"]?
+                .stringValue
+        } while state == "waiting" || state == "running"
+        try session.call("thumbnailer", "video.exportStatus", question)
+        try session.call("thumbnailer", "video.cancelExport", ["export": name])
+
+        let cache = try session.call("thumbnailer", "cache.open", [:], isExample: false)["cache"] ?? .null
+        let wanted: JSON = ["cache": cache, "assets": [motion], "targetSize": ["width": 256, "height": 256]]
+        try session.call(
+            "thumbnailer",
+            "cache.configure",
+            ["cache": cache, "allowsCachingHighQualityImages": true]
+        )
+        try session.call("thumbnailer", "cache.start", wanted)
+        try session.call("thumbnailer", "cache.status", ["cache": cache])
+        try session.call("thumbnailer", "cache.stop", wanted)
+        try session.call("thumbnailer", "cache.stopAll", ["cache": cache])
+        try session.call("thumbnailer", "cache.close", ["cache": cache])
+    }
+
+    private func runEdits(_ session: Session, _ asset: JSON) throws {
+        let list: JSON = ["version": 1, "operations": [["operation": "exposure", "value": 0.5]]]
+        try session.call("editor", "edits.preview", ["asset": asset, "adjustments": list, "maximumSide": 256])
+        try session.call("editor", "edits.suggest", ["asset": asset])
+        try session.call("editor", "edits.apply", ["asset": asset, "adjustments": list], isExample: false)
+        try session.call("editor", "edits.compare", ["asset": asset, "maximumSide": 256])
+        let photos = session.exchanges.compactMap { exchange in exchange.result["placeholders"]?["photo"] }
+        let target = try #require(photos.first)
+        try session.call("editor", "edits.copy", ["from": asset, "to": [target], "dryRun": true])
+        try session.call("editor", "edits.undo", ["asset": asset])
+        try session.call("catalog", "edits.status", ["ids": ["enhance-1"]])
+        try session.call("catalog", "edits.pending", ["limit": 10])
+    }
+
+    private func runMaintenance(_ session: Session, _ asset: JSON) throws {
+        let digest = String(repeating: "0", count: 64)
+        let failure: JSON = [
+            "digest": .string(digest), "name": "worker_crashed", "reason": "signal 11", "service": "thumbnailer",
+            "failures": 2,
+        ]
+        try session.call("catalog", "quarantine.report", failure)
+        try session.call("catalog", "quarantine.list", [:])
+        try session.call("catalog", "quarantine.lift", ["digest": .string(digest)])
+        try session.call("catalog", "library.collect", ["dryRun": true])
+        try session.call("catalog", "library.rescan", [:])
+        let target = session.services.folder.file("backup")
+        try session.call("catalog", "library.backup", ["target": .string(target)])
+        let visitor: JSON = "uid:4243"
+        try session.call("catalog", "grants.limit", ["identity": visitor, "assets": [asset]])
+        try session.call("catalog", "grants.status", ["identity": visitor, "assets": [asset]])
+        try session.call("catalog", "grants.deny", ["identity": visitor])
+        let observed = try session.call(
+            "change-broker",
+            "fetch.observe",
+            ["fetch": ["kind": "assets"]],
+            isExample: false
+        )
+        try session.call("change-broker", "fetch.unobserve", ["observation": observed["observation"] ?? .null])
+    }
+
+    /// Expects an example of each method, except of those without a response of their own: streams that end only when
+    /// they are cancelled, notifications, the published edit, and two whose result is a document.
+    private func expectAll(_ session: Session) throws {
+        let without: Set = [
+            "changes.follow", "feed.follow", "rpc.cancel", "rpc.credit", "edits.publish", "rpc.discover", "figures",
+        ]
+        let executed = Set(session.exchanges.compactMap { $0.request["method"]?.stringValue })
+        for service in ["catalog", "thumbnailer", "editor", "change-broker"] {
+            let document = try session.call(service, "rpc.discover", [:], isExample: false)
+            for method in document["methods"]?.arrayValue ?? [] {
+                let name = method["name"]?.stringValue ?? ""
+                #expect(executed.contains(name) || without.contains(name), "\(name) has no example")
+            }
+        }
+    }
+
     /// Waits until the broker answers for the last change; these requests are no examples.
     private func waitForBroker(_ session: Session, token: JSON) throws {
         let socket = ScriptSocket(ZMQ_DEALER, session.services, "change-broker")
@@ -178,7 +340,7 @@ struct ProtocolExampleTests {
         Issue.record("the broker did not reach \(token.text)")
     }
 
-    private func json(_ exchange: Exchange, folder: String) -> JSON {
+    private func json(_ exchange: Exchange, folder: String, backup: String) -> JSON {
         let types: [([UInt8], String)] = [([0xFF, 0xD8], "JPEG"), (Array("RIFF".utf8), "WebP")]
         let attachments = exchange.attachments.map { bytes -> JSON in
             let type = types.first { bytes.starts(with: $0.0) }?.1
@@ -190,8 +352,10 @@ struct ProtocolExampleTests {
             example = .object(members)
         }
         // Paths of this run become a path that reads well.
-        let text = example.text.replacing(folder.replacing("/", with: "\\/"), with: "/photos")
-            .replacing(folder, with: "/photos")
+        var text = example.text
+        for (path, name) in [(folder, "/photos"), (backup, "/backup")] {
+            text = text.replacing(path.replacing("/", with: "\\/"), with: name).replacing(path, with: name)
+        }
         return (try? JSON(parsing: text)) ?? example
     }
 
@@ -200,7 +364,9 @@ struct ProtocolExampleTests {
         switch json {
         case .object(let object):
             // Members are compared by name: their order is that of the tables.
-            let members = object.members.sorted { $0.0 < $1.0 }.map { JSON.array([.string($0.0), shape($0.1)]) }
+            // Identifiers differ from run to run.
+            let members = object.members.map { (ObjectID($0.0) != nil || $0.0.count > 40 ? "identifier" : $0.0, $0.1) }
+                .sorted { $0.0 < $1.0 }.map { JSON.array([.string($0.0), shape($0.1)]) }
             return .array([.string("object")] + members)
         case .array(let items): return .array([.string("array")] + items.map(shape))
         case .string: return "string"

@@ -103,7 +103,7 @@ struct CatalogHandler: RequestHandler {
             return Reply(try await uploads.append(next, context.attachments, owner: identity).json)
         case .finishUpload(let upload):
             var finished = try await uploads.finish(upload, owner: identity)
-            // Who may not read the whole library does not learn which bytes it had.
+            // A client that may not read the whole library does not learn which bytes it had.
             if view != nil { finished.isHealed = false }
             return Reply(finished.json)
         case .cancelUpload(let upload): return Reply(try await uploads.cancel(upload, owner: identity).json)

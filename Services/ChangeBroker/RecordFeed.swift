@@ -102,7 +102,7 @@ actor RecordFeed {
     /// - Returns: the token after which records are needed
     func adopt(_ current: CurrentToken.Result) -> ChangeToken {
         problem = nil
-        // What was asked before may be older than the first record that arrives.
+        // Answers from before may be older than the first record that arrives.
         access?.forget()
         access?.confirm()
         oldest = current.oldest.sequence

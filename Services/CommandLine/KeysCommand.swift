@@ -91,7 +91,7 @@ struct KeysCommand: ParsableCommand {
         static let configuration = CommandConfiguration(
             abstract: "Create the keys of a client and add it to lists, with what it may do.",
             discussion: """
-                Give the output folder to the client: NAME.key_secret, NAME.key and server.key. What it may do holds \
+                Give the output folder to the client: NAME.key_secret, NAME.key and server.key. Its access holds \
                 until `safelight grants` decides something else.
                 """
         )

@@ -79,7 +79,7 @@ static safelight_video_status open_output(job *job) {
     return SAFELIGHT_VIDEO_OK;
 }
 
-/* What describes the container, not the film. */
+/* True for tags that describe the container, not the film. */
 static int is_of_container(const char *key) {
     static const char *const names[] = {"major_brand", "minor_version", "compatible_brands", "encoder",
                                         "com.android.version", "rotate", "handler_name", "vendor_id"};
@@ -454,7 +454,7 @@ static const AVStream *best_sound(const AVFormatContext *context) {
     return index < 0 ? NULL : context->streams[index];
 }
 
-/* What the encoder of AAC takes. */
+/* The formats that the encoder of AAC accepts. */
 static const char encodable[] =
     "aformat=sample_fmts=fltp:sample_rates=48000|44100|32000|24000|22050|16000:channel_layouts=stereo|mono|5.1";
 

@@ -278,7 +278,7 @@ static int primaries(const AVFrame *frame, int is_hdr) {
 
 static safelight_video_status to_pixels(const safelight_video *video, AVFrame *frame, int width, int height, uint8_t *target) {
     const AVCodecParameters *codec = shown(video)->codecpar;
-    /* What the container says counts where the stream says nothing. */
+    /* The container's values count where the stream has none. */
     if (frame->color_trc == AVCOL_TRC_UNSPECIFIED) frame->color_trc = codec->color_trc;
     if (frame->color_primaries == AVCOL_PRI_UNSPECIFIED) frame->color_primaries = codec->color_primaries;
     if (frame->colorspace == AVCOL_SPC_UNSPECIFIED) frame->colorspace = codec->color_space;

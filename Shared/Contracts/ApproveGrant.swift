@@ -8,7 +8,7 @@ public struct ApproveGrant: Request {
     public var identity: String?
     /// The question about consent; nil to decide about an identity.
     public var question: String?
-    /// What is granted; nil for what was asked for.
+    /// The access that is granted; nil for the requested one.
     public var access: AccessLevel?
     /// The part of the library; nil keeps what was decided before.
     public var scope: GrantScope?

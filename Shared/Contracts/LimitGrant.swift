@@ -3,7 +3,7 @@ public import PhotoModel
 
 /// `grants.limit`: gives an identity access to a list of assets (T-41), or changes the list.
 public struct LimitGrant: Request {
-    /// What is done with the list.
+    /// The change of the list.
     public enum Action: String, Sendable, CaseIterable {
         case set, add, remove
     }

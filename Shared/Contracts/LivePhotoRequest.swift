@@ -108,7 +108,7 @@ public struct LivePhotoRequest: Request {
     public struct Result: JSONTabled {
         /// Description of the attached still.
         public var still: ImageRequest.Result
-        /// What is needed to play the film.
+        /// The ticket to play the film.
         public var film: VideoPlayback.Result
         /// True if the still is of lower quality than requested.
         public var isDegraded: Bool

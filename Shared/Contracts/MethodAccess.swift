@@ -19,7 +19,7 @@ public enum MethodAccess: String, Sendable, CaseIterable {
     case service
 }
 
-/// What an identity may do: its role, and the changes that the owner is asked about. It fits into one byte, so that it
+/// The permission of an identity: its role, and the changes that the owner is asked about. It fits into one byte, so that it
 /// can be read without a lock.
 public struct Permission: Sendable, Hashable {
     /// The roles of identities.

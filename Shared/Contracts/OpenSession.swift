@@ -43,7 +43,7 @@ public struct OpenSession: Request {
         /// The identity of the connection.
         public var identity: String
         public var status: AuthorizationStatus
-        /// What is granted, or asked for if nothing is decided.
+        /// The granted access, or the requested one if nothing is decided.
         public var access: AccessLevel
         public var scope: GrantScope
         public var consent: ConsentPolicy

@@ -14,7 +14,7 @@ public struct ConsentQuestion: Sendable, Hashable, JSONTabled {
     public var client: String
     public var transaction: String?
     public var state: State
-    /// What the transaction would do, for people.
+    /// The effects of the transaction, for people.
     public var summary: String
     /// The number of objects that each kind of request names, by the request's type.
     public var counts: JSONObject

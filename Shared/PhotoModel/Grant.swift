@@ -1,6 +1,6 @@
 public import JSONValue
 
-/// What the owner of the library has decided about one identity, or the question that waits for a decision.
+/// The decision of the library's owner about one identity, or the question that waits for a decision.
 ///
 /// An identity has at most one. A grant is an entity: each change of it is a transaction of the history.
 public struct Grant: Sendable, Hashable, JSONTabled {
@@ -8,7 +8,7 @@ public struct Grant: Sendable, Hashable, JSONTabled {
     public var identity: String
     /// The decision; `notDetermined` while the question waits for it.
     public var status: AuthorizationStatus
-    /// What is granted; while the question waits, what is asked for.
+    /// The granted access; while the question waits, the requested one.
     public var access: AccessLevel
     public var scope: GrantScope
     public var consent: ConsentPolicy

@@ -1,4 +1,4 @@
-/// What receives an exported file. Both functions are called on the thread of the export.
+/// The receiver of an exported file. Both functions are called on the thread of the export.
 public final class VideoExportSink {
     let write: (_ bytes: UnsafeRawBufferPointer, _ position: Int64) -> Bool
     let progress: (_ time: Int64) -> Bool

@@ -14,7 +14,7 @@ struct MotionPhotoTests {
         #expect(found.offset == Int64(photo.range.lowerBound) && found.size == Int64(film.count))
         #expect((found.pixelWidth, found.pixelHeight, found.duration) == (1920, 1080, 2_900_000))
         #expect(found.contentType == "public.mpeg-4" && !facts.isVideo && facts.contentType == "public.jpeg")
-        // What a worker returns is read again.
+        // The result of a worker is read again.
         #expect(try PhotoMetadata(json: facts.json).film == found)
     }
 

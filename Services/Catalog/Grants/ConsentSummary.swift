@@ -1,7 +1,7 @@
 import JSONValue
 import PhotoModel
 
-/// What a transaction would do, as the owner reads it (S-13).
+/// The effects of a transaction, as the owner reads them (S-13).
 struct ConsentSummary {
     /// Objects by the type of the request that names them.
     private(set) var counts: [(name: String, count: Int)] = []

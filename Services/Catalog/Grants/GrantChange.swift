@@ -4,7 +4,7 @@ import PhotoModel
 /// A change of one grant, as part of a write request; it is applied within the write transaction.
 struct GrantChange: Sendable {
     let identity: String
-    /// What is done with the list of a limited grant; nil for nothing.
+    /// The change of the list of a limited grant; nil for none.
     var list: GrantListChange?
     /// True if the identity's access was limited although no grant was stored: its key's file says so.
     var wasLimited = false

@@ -26,7 +26,7 @@ enum GrantError: RefusedRequest, Equatable {
 
     /// A client with a limited grant asked for something that its view does not have.
     case notInLimitedView(String, String)
-    /// What the identity may see has changed while a request ran.
+    /// The view of the identity has changed while a request ran.
     case viewChanged(String)
     /// The list would be longer than the limit.
     case tooManyAssets(limit: Int)
@@ -41,7 +41,7 @@ enum GrantError: RefusedRequest, Equatable {
     case questionWithOptions
     /// The identity has no access that could be taken away.
     case noAccess(String)
-    /// What the identity may do follows from how it is connected.
+    /// The access of the identity follows from its connection and cannot be decided.
     case decidedByConnection(String)
     /// The identity has no list that could be changed.
     case notLimited(String)

@@ -74,7 +74,7 @@ struct GrantStore {
 
     // MARK: The lists of limited grants
 
-    /// What is stored about the list of a limited grant besides its assets.
+    /// The stored facts about the list of a limited grant, besides its assets.
     struct List {
         /// The key that the decision is about.
         var key: String?

@@ -2,7 +2,7 @@ import JSONValue
 import PhotoModel
 import Synchronization
 
-/// What an identity with a limited grant sees of the library: the assets that its grant lists, and nothing else.
+/// The library as an identity with a limited grant sees it: the assets that its grant lists, and nothing else.
 ///
 /// The list is part of the library's state, so each moment has its own. Fetches of the view have one more condition
 /// (``Fetch/limited(to:)``) and are otherwise the same at every moment; that is why widening and narrowing are ordinary

@@ -1,8 +1,8 @@
 import Glibc
 
-/// What a worker writes into the pipe of an export: a head of 16 bytes, and the bytes of the file after it.
+/// A record in the pipe of an export, which a worker writes: a head of 16 bytes, and the bytes of the file after it.
 enum ExportRecord {
-    /// So many bytes follow, for a position of the file.
+    /// The position in the file, and the number of bytes that follow for it.
     case bytes(Int64, Int)
     /// The microseconds of the output that are made.
     case progress(Int64)

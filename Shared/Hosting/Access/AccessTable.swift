@@ -5,7 +5,7 @@ public import Messaging
 public import PhotoModel
 import Synchronization
 
-/// What a service knows about the access of identities.
+/// The access of identities, as far as a service knows it.
 ///
 /// Each identity has one byte (``AccessMark``), which all of its connections share and requests read without a lock. The
 /// service learns of changes from the catalog's history; an identity that it does not know is asked about once. While the
@@ -193,7 +193,7 @@ public final class AccessTable: Sendable {
         guard !identities.isEmpty else { return }
         Task {
             for identity in identities {
-                // Who cannot be asked about now is asked about with the next request.
+                // The catalog is asked about the others with their next requests.
                 if let permission = try? await lookup(identity) { changed(identity, to: permission) }
             }
         }

@@ -49,7 +49,7 @@ public struct GuardedHandler: RequestHandler {
         guard permission.role != .unknown, refusal(of: request.method, for: context.identity, permission) == nil else {
             return nil
         }
-        // What a limited view has is the handler's question to the catalog.
+        // The handler asks the catalog whether a limited view has the asset.
         if permission.role == .limited, access(request.method) != .public { return nil }
         return handler.replyAtOnce(to: request, context)
     }
@@ -62,7 +62,7 @@ public struct GuardedHandler: RequestHandler {
 
     public func refusal(of method: String, for identity: String, _ mark: AccessMark?) -> RPCError? {
         let permission = Permission(byte: mark?.value ?? 0)
-        // What a request may see is decided when it begins. One that began before its identity's view was limited ends.
+        // The view of a request is decided when it begins. One that began before its identity's view was limited ends.
         if permission.role == .limited, let needed = access(method), needed != .public, needed != .add {
             refusals.count(identity)
             return ErrorCode.accessDenied.error(
@@ -70,7 +70,7 @@ public struct GuardedHandler: RequestHandler {
                 ["identity": .string(identity), "access": .string(needed.rawValue)]
             )
         }
-        // What is not known was allowed before, and is checked again when it is.
+        // A request with unknown permission was allowed before, and is checked again when the permission is known.
         guard permission.role != .unknown, let error = refusal(of: method, for: identity, permission) else {
             return nil
         }

@@ -19,7 +19,7 @@ public struct ListedKey: Sendable, Equatable {
     public let name: String
     public let publicKey: CurvePublicKey
     public var lists: [KeyList]
-    /// What the first of the lists states about the access of its owner.
+    /// The access of the key's owner, as the first of the lists states it.
     public var statement = KeyStatement()
 }
 

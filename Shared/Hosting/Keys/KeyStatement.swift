@@ -1,11 +1,11 @@
 public import Messaging
 public import PhotoModel
 
-/// What the file of a listed key states about its owner: the decision that holds until the owner of the library decides
+/// The access that the file of a listed key states: the decision that holds until the owner of the library decides
 /// something else with `safelight grants`.
 ///
-/// A file without a statement was made by an earlier version, or added to the folder by hand. Whoever could write there
-/// is the owner of the library, so it grants readWrite access, as it always did.
+/// A file without a statement was made by an earlier version, or added to the folder by hand. Only the owner of
+/// the library can write there, so it grants readWrite access, as it always did.
 public struct KeyStatement: Sendable, Equatable {
     /// The access that a key file can state.
     public enum Access: String, Sendable, CaseIterable {

@@ -1,7 +1,7 @@
 import Synchronization
 
-/// What a service knows about the access of one identity, shared by the identity's connections: one byte, whose meaning
-/// is the handler's. It is read without a lock.
+/// The access of one identity as far as a service knows it, shared by the identity's connections: one byte, whose
+/// meaning is the handler's. It is read without a lock.
 public final class AccessMark: Sendable {
     private let byte: Atomic<UInt8>
 

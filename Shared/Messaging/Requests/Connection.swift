@@ -9,7 +9,7 @@ final class Connection {
     let identity: String
     /// The peer's key; nil without CURVE.
     let curveIdentity: CurveIdentity?
-    /// What the handler knows about the access of the identity; nil if it keeps nothing.
+    /// The access of the identity as far as the handler knows it; nil if it keeps none.
     var accessMark: AccessMark?
     /// Capacity for messages on their way to this peer.
     let outboxSemaphore: ByteSemaphore

@@ -9,7 +9,7 @@ public struct RequestContext: Sendable {
     /// The caller's identity: `uid:1000` over ipc, as reported by the kernel; `key:<name>` over CURVE; `loopback` if it
     /// is unknown.
     public let identity: String
-    /// What the handler knows about the access of the identity; nil if it keeps nothing.
+    /// The access of the identity as far as the handler knows it; nil if it keeps none.
     public let accessMark: AccessMark?
     /// True if the peer can receive notifications before the response; REQ sockets cannot.
     public let acceptsNotifications: Bool

@@ -11,7 +11,7 @@ CONFIRM_AFTER = 5.0  # seconds that a filtered subscriber may be behind the head
 
 FAMILIES = {"asset": "assets", "collection": "collections", "list": "lists", "edit": "edits"}
 
-# What the topic "grants" carries.
+# The members of messages on the topic "grants".
 GRANT_MEMBERS = ("grants", "questions")
 
 

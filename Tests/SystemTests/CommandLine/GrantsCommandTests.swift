@@ -67,7 +67,7 @@ struct GrantsCommandTests {
         watch.signal(SIGINT)
         #expect(watch.wait(seconds: 20) == 0, "\(watch.errorText)")
 
-        // Who changed what.
+        // The log names the identity of each change.
         let log = try safelight("log", "--by", "ann", "--since", "2020-01-01")
         #expect(log.status == 0, "\(log.errors)")
         #expect(log.output.contains("By ann") && !log.output.contains("is denied"))

@@ -3,7 +3,7 @@ import JSONValue
 import TestSupport
 import Testing
 
-/// What the rows about Live Photos and motion photos promise, as a script sees it.
+/// The rows about Live Photos and motion photos, as a script sees them.
 @Suite(.serialized, .timeLimit(.minutes(5)))
 struct LivePhotoRowsByScriptTests {
     @Test(.spec("T-47"))

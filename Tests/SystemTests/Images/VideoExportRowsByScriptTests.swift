@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-/// What the row about exports of videos promises, as a script sees it.
+/// The row about exports of videos, as a script sees it.
 @Suite(.serialized, .timeLimit(.minutes(8)))
 struct VideoExportRowsByScriptTests {
     @Test(.spec("S-60"))

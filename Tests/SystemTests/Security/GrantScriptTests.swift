@@ -1,7 +1,7 @@
 import TestSupport
 import Testing
 
-/// Who may do what, as scripts with keys see it.
+/// The access of identities, as scripts with keys see it.
 @Suite(.serialized, .timeLimit(.minutes(4)))
 struct GrantScriptTests {
     @Test(.spec("S-10", "S-11", "S-12", "T-40", "P-29"))
@@ -159,7 +159,7 @@ struct GrantScriptTests {
             equal(set(reply), {"token", "sequence", "isChanged", "placeholders"})
             equal(set(reply["placeholders"]), {"pair", "edited", "large"})
             equal(before & set(reply["placeholders"].values()), set())
-            # What the library has already is not told.
+            # The reply does not say which bytes the library has.
             again = adder.perform(create("1.jpg"), attachments=[file("1.jpg")])
             equal(set(again), {"token", "sequence", "isChanged", "placeholders"})
             assert again["placeholders"]["a"] != owned["placeholders"]["a"]

@@ -1,7 +1,7 @@
 import TestSupport
 import Testing
 
-/// What an identity with a limited grant sees, as a script with its key sees it (T-41, P-06).
+/// The library of an identity with a limited grant, as a script with its key sees it (T-41, P-06).
 @Suite(.serialized, .timeLimit(.minutes(4)))
 struct LimitedScriptTests {
     @Test(.spec("T-41", "P-06"))
@@ -268,7 +268,7 @@ struct LimitedScriptTests {
                    for id in (album, unknown_album)]
             equal(got[0], got[1])
             assert "identifier_not_found" in got[0]
-            # What is on the list is served.
+            # Assets on the list are served.
             viewer.call("thumbnailer", "image.request", asset=known[0], targetSize=size)
             viewer.call("catalog", "resource.read", asset=known[0], type="photo")
             viewer.perform({"type": "asset.update", "id": known[0], "set": {"rating": 2}})

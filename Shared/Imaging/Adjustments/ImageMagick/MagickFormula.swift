@@ -54,7 +54,7 @@ enum MagickFormula {
                 return n[0] * y + n[8] * 2 * y * (1 - y) * colour
             }
         }
-        // What is added may be negative, so it is spread over the values that there are.
+        // The added values may be negative, so they are mapped to the range of a pixel.
         let all = added.flatMap { body in (0...255).map { body(Double($0) / 255) } }
         let low = min(0, (all.min() ?? 0) - 0.001)
         let range = (all.max() ?? 1) + 0.001 - low

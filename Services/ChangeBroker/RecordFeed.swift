@@ -54,7 +54,7 @@ actor RecordFeed {
         var token: ChangeToken?
     }
 
-    /// - Parameter access: is told of changed grants, and whether changes arrive; nil if nobody has to be
+    /// - Parameter access: receives changed grants, and whether changes arrive; nil for none
     init(
         _ configuration: ChangeBrokerConfiguration,
         publishers: [Publisher],

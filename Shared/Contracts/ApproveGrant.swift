@@ -53,7 +53,7 @@ public struct ApproveGrant: Request {
                 "access",
                 \.access,
                 .nameOrNumber(AccessLevel.self),
-                "What is granted. Default: what was asked for, else readWrite."
+                "The granted access. Default: the requested one, else readWrite."
             ),
             .optional(
                 "scope",

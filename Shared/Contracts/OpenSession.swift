@@ -72,7 +72,7 @@ public struct OpenSession: Request {
                     "access",
                     \.access,
                     .name(AccessLevel.self),
-                    "What is granted, which may be less than asked."
+                    "The granted access, which may be less than the requested one."
                 ),
                 .derived("accessNumber", { $0.access.number }, .count(1...2), "PhotoKit's number of the access."),
                 .required("scope", \.scope, .name(GrantScope.self), "The part of the library."),

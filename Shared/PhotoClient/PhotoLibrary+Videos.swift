@@ -15,7 +15,7 @@ extension PhotoLibrary {
     /// Exports a video and waits for the finished file, which ``readStream(_:of:size:from:_:)`` reads. If the task is
     /// cancelled, the export is too.
     ///
-    /// - Parameter progress: is told how far it is
+    /// - Parameter progress: called with each status of the running export
     /// - Throws: the error for which the export failed
     public func exportVideo(
         _ request: ExportVideo,

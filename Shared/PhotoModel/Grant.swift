@@ -69,7 +69,7 @@ public struct Grant: Sendable, Hashable, JSONTabled {
             .required("id", \.identity, .text(maxBytes: maxIdentityBytes), "The identity, key:NAME or uid:N."),
             .required("status", \.status, .name(AuthorizationStatus.self), "The decision."),
             .derived("statusNumber", { $0.status.number }, .count(0...4), "PhotoKit's number of the status."),
-            .required("access", \.access, .name(AccessLevel.self), "What is granted, or asked for."),
+            .required("access", \.access, .name(AccessLevel.self), "The granted access, or the requested one."),
             .derived("accessNumber", { $0.access.number }, .count(1...2), "PhotoKit's number of the access."),
             .required("scope", \.scope, .name(GrantScope.self), "The part of the library that it is about."),
             .required(

@@ -11,7 +11,7 @@ import Testing
 
 @Suite(.timeLimit(.minutes(1)))
 struct AccessTableTests {
-    /// A catalog that answers with what it is told.
+    /// A catalog that answers with the permission set in it.
     private final class FakeCatalog: Sendable {
         let permission = Mutex<Permission?>(Permission(.readWrite))
         let asked = Mutex(0)

@@ -98,7 +98,7 @@ struct VideoExportTests {
         #expect(kept.tracks.first?.bitDepth == 10 && kept.tracks.first?.tag == "hvc1")
     }
 
-    @Test func `the part that is made is reported, and the work stops when it is told to`() throws {
+    @Test func `the part that is made is reported, and the work stops when progress returns false`() throws {
         let film = try Self.film()
         var times: [Int64] = []
         _ = try Self.export(film, VideoExportSettings()) { time in

@@ -64,7 +64,7 @@ struct ChangeService: Sendable {
                 if permission.role == .limited {
                     write.limited = grants.registry.grant(of: changes.onBehalfOf ?? context.identity)
                 }
-                // Nobody can take access away from the user who runs the services.
+                // The access of the user who runs the services cannot be taken away.
                 guard permission.role != .host else { return write }
                 write.mayBegin = { () throws(RPCError) in
                     let now = try self.permission(for: changes, context)

@@ -99,7 +99,7 @@ final class ConsentService: Sendable {
             entry.waiters[number] = nil
             state.entries[id] = entry
             guard key == nil else { return (entry.isApproved, nil) }
-            // Nobody can come back to it.
+            // A transaction without an id cannot be repeated, so its question ends with the request.
             state.remove(id)
             return (entry.isApproved, entry.isApproved == nil ? entry.question : nil)
         }

@@ -19,7 +19,7 @@ final class ExportReceiver: Sendable {
 
     /// - Parameters:
     ///   - pipe: the end that is read; it is closed when the thread ends
-    ///   - progress: is told the microseconds of the output that are made
+    ///   - progress: called with the microseconds of the output that are made
     init(pipe: Int32, file: Int32, maxBytes: Int64, progress: @escaping @Sendable (Int64) -> Void) {
         self.pipe = pipe
         self.file = file

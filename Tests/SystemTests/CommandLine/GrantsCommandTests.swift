@@ -10,7 +10,7 @@ import Testing
 @Suite(.serialized, .timeLimit(.minutes(3)))
 struct GrantsCommandTests {
     @Test(.spec("S-10", "S-12"))
-    func `the owner decides by the command line, a hook is told, and decisions survive a restart`() throws {
+    func `the owner decides by the command line, a hook is called, and decisions survive a restart`() throws {
         let open = try NetworkFixture()
         let services = open.services
         let seen = services.folder.file("seen")

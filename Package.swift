@@ -69,6 +69,7 @@ let modules: [Module] = [
     Module(layer: 0, name: "CLibRaw", kind: .system(pkgConfig: "libraw", apt: "libraw-dev")),
     Module(layer: 0, name: "CZlib", kind: .system(pkgConfig: nil, apt: "zlib1g-dev")),
     Module(layer: 0, name: "CCrypto", kind: .system(pkgConfig: "libcrypto", apt: "libssl-dev")),
+    Module(layer: 0, name: "CCurl", kind: .system(pkgConfig: "libcurl", apt: "libcurl4-openssl-dev")),
     Module(layer: 0, name: "CLinux", kind: .system(pkgConfig: nil, apt: "libc6-dev")),
     Module(layer: 0, name: "CMetadata", kind: .c, dependencies: ["CGExiv2"]),
     Module(layer: 0, name: "CTimeZones", kind: .c),
@@ -105,6 +106,7 @@ let modules: [Module] = [
         ]
     ),
     Module(layer: 2, name: "Video", dependencies: ["CVideo", "ImageFormats"]),
+    Module(layer: 2, name: "ObjectStorage", dependencies: ["Basics", "CCurl"]),
     Module(layer: 2, name: "Storage", dependencies: ["GRDB", "Basics", "Logging", "CProcess", "CWriteAheadLog"]),
 
     // Layer 3, protocol: every request, response, feed message and error, defined once
@@ -193,6 +195,12 @@ let modules: [Module] = [
         dependencies: ["Metadata", "ImageFormats", "PhotoModel", "JSONValue", "SamplePhotos", "TestSupport"]
     ),
     Module(layer: 6, name: "VideoTests", kind: .tests, dependencies: ["Video", "JSONValue", "TestSupport"]),
+    Module(
+        layer: 6,
+        name: "ObjectStorageTests",
+        kind: .tests,
+        dependencies: ["ObjectStorage", "Basics", "TestSupport"]
+    ),
     Module(layer: 6, name: "StorageTests", kind: .tests, dependencies: ["Storage", "TestSupport", "GRDB"]),
     Module(layer: 6, name: "ContractsTests", kind: .tests, dependencies: protocolModules + ["TestSupport"]),
     Module(

@@ -1,0 +1,250 @@
+import Basics
+import Glibc
+import Synchronization
+
+/// Facts about a stored object.
+public struct ObjectInfo: Sendable, Equatable {
+    /// The size in bytes.
+    public let size: Int64
+    /// The SHA-256 that the store has computed, as it reports it: in base64, that of the parts with `-` and their number;
+    /// nil if it reports none.
+    public let checksum: String?
+    /// The store's name for this version of the bytes.
+    public let tag: String?
+
+    /// False if the store's checksum shows that the object has other bytes than those of a SHA-256.
+    public func mayHave(digest: String) -> Bool {
+        guard let checksum, !checksum.contains("-") else { return true }
+        return checksum == Base64.text([UInt8](hexadecimal: digest) ?? [])
+    }
+}
+
+extension ObjectStoreClient {
+    /// Returns the facts about an object; nil if it does not exist.
+    public func head(_ key: String) async throws -> ObjectInfo? {
+        do {
+            let reply = try await send(Call(method: "HEAD", key: key, headers: [("x-amz-checksum-mode", "ENABLED")]))
+            guard let size = reply.headers["content-length"].flatMap({ Int64($0) }) else {
+                throw ObjectStoreError(.unexpectedReply, "the object store does not report sizes")
+            }
+            return ObjectInfo(
+                size: size,
+                checksum: reply.headers["x-amz-checksum-sha256"],
+                tag: reply.headers["etag"]
+            )
+        } catch let error as ObjectStoreError where error.problem == .noObject {
+            // A response to HEAD has no body: it does not say if it is the bucket that is missing.
+            try await checkBucket()
+            return nil
+        }
+    }
+
+    /// Checks that the bucket exists and can be read.
+    ///
+    /// - Throws: ``ObjectStoreError``
+    public func checkBucket() async throws {
+        _ = try await send(Call(method: "GET", query: [("list-type", "2"), ("max-keys", "1")]))
+    }
+
+    /// Deletes an object; succeeds if it does not exist. In a versioned bucket, earlier versions stay.
+    public func delete(_ key: String) async throws {
+        do {
+            _ = try await send(Call(method: "DELETE", key: key))
+        } catch let error as ObjectStoreError where error.problem == .noObject {}
+    }
+
+    /// Uploads a file and confirms its size and SHA-256 at the store.
+    ///
+    /// The bytes are hashed while they are sent. Afterwards the store's own checksum is compared, or the object is read
+    /// back if the store has none. An object that is there already with these bytes is not uploaded again.
+    ///
+    /// - Parameters:
+    ///   - descriptor: the open file; it is read at positions
+    ///   - size: its size in bytes
+    ///   - digest: its SHA-256, in hexadecimal
+    ///   - sent: receives numbers of bytes that were sent, growing
+    /// - Returns: the facts about the object
+    /// - Throws: ``ObjectStoreError``: ``ObjectStoreProblem/fileDamaged`` if the file has other bytes
+    @discardableResult
+    public func upload(
+        _ key: String,
+        from descriptor: Int32,
+        size: Int64,
+        digest: String,
+        sent: (@Sendable (Int64) -> Void)? = nil
+    ) async throws -> ObjectInfo {
+        if size > settings.partBytes {
+            if let info = try await head(key), info.size == size, try await confirm(key, info, digest: digest) {
+                return info
+            }
+            return try await uploadParts(key, from: descriptor, size: size, digest: digest, sent: sent)
+        }
+        let isConditional = knowsConditions.load(ordering: .relaxed)
+        do {
+            try await put(key, from: descriptor, size: size, digest: digest, replaces: !isConditional, sent: sent)
+        } catch let error as ObjectStoreError where error.problem == .unexpectedReply && isConditional {
+            // The key is the digest: replacing an object changes nothing.
+            try await put(key, from: descriptor, size: size, digest: digest, replaces: true, sent: sent)
+            knowsConditions.store(false, ordering: .relaxed)
+        } catch let error as ObjectStoreError where error.problem == .objectExists {
+            if let info = try await head(key), info.size == size, try await confirm(key, info, digest: digest) {
+                return info
+            }
+            try await put(key, from: descriptor, size: size, digest: digest, replaces: true, sent: sent)
+        }
+        return try await confirmed(key, size: size, digest: digest)
+    }
+
+    private func confirmed(_ key: String, size: Int64, digest: String, parts: String? = nil) async throws -> ObjectInfo
+    {
+        guard let info = try await head(key) else {
+            throw ObjectStoreError(.objectDamaged, "an object that was uploaded is not there")
+        }
+        guard info.size == size, try await confirm(key, info, digest: digest, parts: parts) else {
+            throw ObjectStoreError(.objectDamaged, "the object store has other bytes than were uploaded")
+        }
+        return info
+    }
+
+    private func put(
+        _ key: String,
+        from descriptor: Int32,
+        size: Int64,
+        digest: String,
+        replaces: Bool,
+        sent: (@Sendable (Int64) -> Void)?
+    ) async throws {
+        var headers = [("x-amz-sdk-checksum-algorithm", "SHA256")]
+        headers.append(("x-amz-checksum-sha256", Base64.text([UInt8](hexadecimal: digest) ?? [])))
+        if !replaces { headers.append(("if-none-match", "*")) }
+        let call = Call(
+            method: "PUT",
+            key: key,
+            headers: headers,
+            body: .file(descriptor, 0..<size, hash: digest),
+            sent: sent
+        )
+        try await retrying { [call] in
+            var call = call
+            let hash = Mutex(SHA256())
+            call.observe = { bytes in hash.withLock { $0.update(data: bytes) } }
+            _ = try await self.attempt(call)
+            guard hash.withLock({ $0.finalize().hexadecimal }) == digest else {
+                throw ObjectStoreError(.fileDamaged, "the local file has other bytes than it had at import")
+            }
+        }
+    }
+
+    /// Returns whether an object has the bytes: by the store's checksum, else by reading it.
+    ///
+    /// - Parameter parts: the checksum of an upload in parts
+    public func confirm(
+        _ key: String,
+        _ info: ObjectInfo,
+        digest: String,
+        parts: String? = nil
+    ) async throws -> Bool {
+        // Of an upload in parts, stores report different checksums: another one than expected is no proof.
+        if info.size > settings.partBytes {
+            if let parts, info.checksum == parts { return true }
+        } else if let checksum = info.checksum, !checksum.contains("-") {
+            return info.mayHave(digest: digest)
+        }
+        return try await hasBytes(key, size: info.size, digest: digest)
+    }
+
+    /// Downloads an object and compares its SHA-256.
+    public func hasBytes(_ key: String, size: Int64, digest: String) async throws -> Bool {
+        let hash = Mutex(SHA256())
+        try await download(key, size: size) { bytes in hash.withLock { $0.update(data: bytes) } }
+        return hash.withLock { $0.finalize().hexadecimal } == digest
+    }
+
+    /// Downloads an object. After a lost connection the transfer continues where it ended, of the same version.
+    ///
+    /// - Parameters:
+    ///   - size: its size in bytes
+    ///   - sink: receives the bytes in order, on a thread of the client; an error ends the transfer
+    /// - Throws: ``ObjectStoreError``; errors of the sink
+    public func download(
+        _ key: String,
+        size: Int64,
+        sink: @escaping @Sendable (UnsafeRawBufferPointer) throws -> Void
+    ) async throws {
+        let received = Atomic64()
+        let tag = Mutex<String?>(nil)
+        var failures = 0
+        while true {
+            let start = received.value
+            do {
+                var call = Call(method: "GET", key: key)
+                if start > 0 {
+                    call.headers.append(("range", "bytes=\(start)-"))
+                    if let tag = tag.withLock({ $0 }) { call.headers.append(("if-match", tag)) }
+                }
+                call.sink = { bytes in
+                    guard received.value + Int64(bytes.count) <= size else {
+                        throw ObjectStoreError(.objectDamaged, "the object is larger than the bytes that were uploaded")
+                    }
+                    try sink(bytes)
+                    received.add(Int64(bytes.count))
+                }
+                let reply = try await attempt(call)
+                if start > 0, reply.headers["content-range"]?.hasPrefix("bytes \(start)-") != true {
+                    throw ObjectStoreError(.unexpectedReply, "the object store does not serve ranges")
+                }
+                tag.withLock { $0 = reply.headers["etag"] }
+                guard received.value == size else {
+                    throw ObjectStoreError(.objectDamaged, "the object is shorter than the bytes that were uploaded")
+                }
+                return
+            } catch let error as ObjectStoreError {
+                if received.value == size, size > 0, error.problem == .truncated { return }
+                // Progress starts the count of failures again.
+                failures = received.value > start ? 1 : failures + 1
+                let isTried = error.problem.isTransient || (error.problem == .clockSkew && failures == 1)
+                guard isTried, failures < settings.attempts, !Task.isCancelled else { throw error }
+                await TaskDelay.retryDelay(Self.pause(after: failures))
+            }
+        }
+    }
+
+    /// Returns the bytes of a range.
+    ///
+    /// - Parameter range: at most 8 MiB within the object
+    public func read(_ key: String, _ range: Range<Int64>) async throws -> [UInt8] {
+        guard !range.isEmpty else { return [] }
+        let bytes = Mutex<[UInt8]>([])
+        let headers = [("range", "bytes=\(range.lowerBound)-\(range.upperBound - 1)")]
+        try await retrying {
+            bytes.withLock { $0 = [] }
+            let sink = { @Sendable (piece: UnsafeRawBufferPointer) in bytes.withLock { $0 += piece } }
+            _ = try await self.attempt(Call(method: "GET", key: key, headers: headers, sink: sink))
+        }
+        return bytes.withLock { $0 }
+    }
+}
+
+/// A number that several threads count.
+private final class Atomic64: Sendable {
+    private let number = Atomic<Int64>(0)
+    var value: Int64 { number.load(ordering: .sequentiallyConsistent) }
+    func add(_ count: Int64) { number.add(count, ordering: .sequentiallyConsistent) }
+}
+
+/// Base64 (RFC 4648), as checksums are written.
+enum Base64 {
+    private static let alphabet = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/".utf8)
+
+    static func text(_ bytes: [UInt8]) -> String {
+        var text: [UInt8] = []
+        for start in stride(from: 0, to: bytes.count, by: 3) {
+            let group = Array(bytes[start..<min(start + 3, bytes.count)])
+            let bits = group.reduce(0) { $0 << 8 | Int($1) } << (8 * (3 - group.count))
+            for index in 0..<4 {
+                text.append(index <= group.count ? alphabet[bits >> (18 - 6 * index) & 63] : UInt8(ascii: "="))
+            }
+        }
+        return String(decoding: text, as: UTF8.self)
+    }
+}

@@ -1,0 +1,110 @@
+import Basics
+import Glibc
+import Synchronization
+
+/// Uploads in parts, for large files.
+extension ObjectStoreClient {
+    /// Uploads a file in parts and confirms it. A failed upload is aborted, so that the store keeps no parts of it.
+    func uploadParts(
+        _ key: String,
+        from descriptor: Int32,
+        size: Int64,
+        digest: String,
+        sent: (@Sendable (Int64) -> Void)?
+    ) async throws -> ObjectInfo {
+        let begin = Call(
+            method: "POST",
+            key: key,
+            query: [("uploads", "")],
+            headers: [("x-amz-checksum-algorithm", "SHA256")]
+        )
+        let reply = try await send(begin)
+        guard let upload = XMLText.element("UploadId", of: String(decoding: reply.body, as: UTF8.self)) else {
+            throw ObjectStoreError(.unexpectedReply, "the object store does not begin uploads in parts")
+        }
+        do {
+            return try await uploadParts(key, upload, from: descriptor, size: size, digest: digest, sent: sent)
+        } catch {
+            // Also after a cancellation: the request needs a task that is not cancelled.
+            let abort = Call(method: "DELETE", key: key, query: [("uploadId", upload)])
+            _ = await Task { try? await self.attempt(abort) }.value
+            throw error
+        }
+    }
+
+    private func uploadParts(
+        _ key: String,
+        _ upload: String,
+        from descriptor: Int32,
+        size: Int64,
+        digest: String,
+        sent: (@Sendable (Int64) -> Void)?
+    ) async throws -> ObjectInfo {
+        // A store accepts at most 10,000 parts.
+        let partBytes = max(settings.partBytes, (size + 9_999) / 10_000)
+        var whole = SHA256()
+        var hashes: [UInt8] = []
+        var list = ""
+        var number = 0
+        var start: Int64 = 0
+        while start < size {
+            let range = start..<min(start + partBytes, size)
+            defer { start = range.upperBound }
+            number += 1
+            let hash = try Self.hash(descriptor, range, &whole)
+            let before = start
+            let report: (@Sendable (Int64) -> Void)? = sent.map { sent in { @Sendable count in sent(before + count) } }
+            let call = Call(
+                method: "PUT",
+                key: key,
+                query: [("partNumber", String(number)), ("uploadId", upload)],
+                headers: [("x-amz-checksum-sha256", Base64.text(hash))],
+                body: .file(descriptor, range, hash: hash.hexadecimal),
+                sent: report
+            )
+            let reply = try await send(call)
+            guard let tag = reply.headers["etag"] else {
+                throw ObjectStoreError(.unexpectedReply, "the object store names no part")
+            }
+            hashes += hash
+            let checksum = "<ChecksumSHA256>\(Base64.text(hash))</ChecksumSHA256>"
+            list += "<Part><PartNumber>\(number)</PartNumber><ETag>\(tag)</ETag>\(checksum)</Part>"
+        }
+        guard whole.finalize().hexadecimal == digest else {
+            throw ObjectStoreError(.fileDamaged, "the local file has other bytes than it had at import")
+        }
+        let body =
+            "<CompleteMultipartUpload xmlns=\"http://s3.amazonaws.com/doc/2006-03-01/\">\(list)"
+            + "</CompleteMultipartUpload>"
+        let reply = try await send(
+            Call(method: "POST", key: key, query: [("uploadId", upload)], body: .bytes(Array(body.utf8)))
+        )
+        // A failure of the completion has the status 200.
+        if let code = XMLText.element("Code", of: String(decoding: reply.body, as: UTF8.self)) {
+            throw ObjectStoreError(.storeBusy, "the object store did not put the parts together (\(code))")
+        }
+        let parts = Base64.text(SHA256.hash(data: hashes).bytes) + "-\(number)"
+        guard let info = try await head(key), info.size == size,
+            try await confirm(key, info, digest: digest, parts: parts)
+        else {
+            throw ObjectStoreError(.objectDamaged, "the object store has other bytes than were uploaded")
+        }
+        return info
+    }
+
+    /// Returns the SHA-256 of a range of a file, and adds its bytes to another hash.
+    private static func hash(_ descriptor: Int32, _ range: Range<Int64>, _ whole: inout SHA256) throws -> [UInt8] {
+        var hash = SHA256()
+        var bytes = [UInt8](repeating: 0, count: 1 << 20)
+        var position = range.lowerBound
+        while position < range.upperBound {
+            let wanted = Int(min(Int64(bytes.count), range.upperBound - position))
+            let count = bytes.withUnsafeMutableBytes { pread(descriptor, $0.baseAddress, wanted, off_t(position)) }
+            guard count > 0 else { throw ObjectStoreError(.fileDamaged, "the file cannot be read, or is shorter") }
+            hash.update(data: bytes[..<count])
+            whole.update(data: bytes[..<count])
+            position += Int64(count)
+        }
+        return hash.finalize().bytes
+    }
+}

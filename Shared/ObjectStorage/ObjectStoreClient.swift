@@ -1,0 +1,216 @@
+import Basics
+import CCurl
+import Dispatch
+import Glibc
+import Synchronization
+
+/// A client of one bucket of a service that speaks the S3 protocol.
+///
+/// Each request is signed, has time limits, and is repeated after failures that may pass: at most
+/// ``ObjectStoreSettings/attempts`` times, after random and growing pauses. Transfers run on threads of their own.
+/// Cancelling the calling task ends the transfer.
+public final class ObjectStoreClient: Sendable {
+    public let location: ObjectStoreLocation
+    let signer: RequestSigner
+    let settings: ObjectStoreSettings
+    private let pool = HandlePool()
+    private let threads = DispatchQueue(label: "object-store", attributes: .concurrent)
+    /// Seconds to add to this machine's clock, learned from a store that refused a signature because of its time.
+    private let clockOffset = Atomic<Int>(0)
+    /// False after the store has refused a condition of an upload, which not every service knows.
+    let knowsConditions = Atomic<Bool>(true)
+    /// Returns seconds since 1970.
+    private let now: @Sendable () -> Int
+
+    public init(
+        _ location: ObjectStoreLocation,
+        _ credentials: ObjectStoreCredentials,
+        _ settings: ObjectStoreSettings = ObjectStoreSettings(),
+        now: (@Sendable () -> Int)? = nil
+    ) {
+        self.location = location
+        self.signer = RequestSigner(credentials, region: location.region)
+        self.settings = settings
+        self.now = now ?? { time(nil) }
+    }
+
+    /// The difference between the store's clock and this machine's in seconds, if the store has refused a signature
+    /// because of it; else 0.
+    public var clockSkewSeconds: Int { clockOffset.load(ordering: .relaxed) }
+
+    /// A request before it is signed.
+    struct Call: Sendable {
+        var method: String
+        var key: String?
+        var query: [(String, String)] = []
+        var headers: [(String, String)] = []
+        var body: UploadBody?
+        var sink: (@Sendable (UnsafeRawBufferPointer) throws -> Void)?
+        var observe: (@Sendable (UnsafeRawBufferPointer) -> Void)?
+        var sent: (@Sendable (Int64) -> Void)?
+    }
+
+    /// The bytes of a request with their SHA-256 in hexadecimal.
+    enum UploadBody: Sendable {
+        case bytes([UInt8])
+        case file(Int32, Range<Int64>, hash: String)
+    }
+
+    /// A response with a status of 200 to 299.
+    struct Reply: Sendable {
+        let headers: [String: String]
+        let body: [UInt8]
+    }
+
+    // MARK: Attempts
+
+    /// Sends a request, again after failures that may pass.
+    func send(_ call: Call) async throws -> Reply {
+        try await retrying { try await self.attempt(call) }
+    }
+
+    /// Runs a piece of work again after failures that may pass.
+    func retrying<Value: Sendable>(_ work: @Sendable () async throws -> Value) async throws -> Value {
+        var failures = 0
+        var isClockSet = false
+        while true {
+            do {
+                return try await work()
+            } catch let error as ObjectStoreError {
+                if error.problem == .clockSkew, !isClockSet {
+                    // The offset is known now.
+                    isClockSet = true
+                    continue
+                }
+                failures += 1
+                guard error.problem.isTransient, failures < settings.attempts, !Task.isCancelled else { throw error }
+                await TaskDelay.retryDelay(Self.pause(after: failures))
+            }
+        }
+    }
+
+    /// Returns a random pause that grows with the number of failures: up to 0.2 s, 0.4 s, 0.8 s …, at most 5 s.
+    static func pause(after failures: Int) -> Duration {
+        let most = min(5_000, 100 << min(10, failures))
+        return .milliseconds(Int.random(in: most / 4...most))
+    }
+
+    /// Sends a request once.
+    func attempt(_ call: Call) async throws -> Reply {
+        let isCancelled = CancelFlag()
+        return try await withTaskCancellationHandler {
+            try Task.checkCancellation()
+            return try await withCheckedThrowingContinuation { continuation in
+                threads.async { [self] in
+                    continuation.resume(with: Result { try perform(call, isCancelled) })
+                }
+            }
+        } onCancel: {
+            isCancelled.value.store(true, ordering: .relaxed)
+        }
+    }
+
+    private final class CancelFlag: Sendable {
+        let value = Atomic<Bool>(false)
+    }
+
+    private func perform(_ call: Call, _ flag: CancelFlag) throws -> Reply {
+        let transfer = HTTPTransfer()
+        var hash = RequestSigner.emptyHash
+        switch call.body {
+        case .bytes(let bytes):
+            transfer.body = .bytes(bytes)
+            hash = SHA256.hash(data: bytes).hexadecimal
+        case .file(let descriptor, let range, let known):
+            transfer.body = .file(descriptor, range)
+            hash = known
+        case nil: break
+        }
+        let path = location.path(of: call.key)
+        let headers = signer.signed(
+            method: call.method,
+            path: path,
+            query: call.query,
+            headers: [("host", location.authority)] + call.headers,
+            payloadHash: hash,
+            seconds: now() + clockOffset.load(ordering: .relaxed)
+        )
+        transfer.method = call.method
+        let query = RequestSigner.queryText(call.query)
+        transfer.url = "\(location.scheme)://\(location.authority)\(path)" + (query.isEmpty ? "" : "?\(query)")
+        transfer.headers = headers
+        transfer.settings = settings
+        transfer.sink = call.sink
+        transfer.observe = call.observe
+        transfer.sent = call.sent
+        transfer.isCancelled = { flag.value.load(ordering: .relaxed) }
+        let response = try pool.withHandle { try transfer.run(on: $0) }
+        guard (200..<300).contains(response.status) else { throw error(of: response, call) }
+        return Reply(headers: response.headers, body: response.body)
+    }
+
+    // MARK: Refusals
+
+    private func error(of response: HTTPTransfer.Response, _ call: Call) -> ObjectStoreError {
+        let text = String(decoding: response.body, as: UTF8.self)
+        let code = XMLText.element("Code", of: text) ?? ""
+        let said = code.isEmpty ? "status \(response.status)" : "\(code), status \(response.status)"
+        switch (response.status, code) {
+        case (_, "RequestTimeTooSkewed"):
+            setClock(response.headers["date"])
+            return ObjectStoreError(
+                .clockSkew,
+                "the clock of this machine differs from that of the object store by \(clockSkewSeconds) s; set it"
+            )
+        case (_, "QuotaExceeded"), (_, "XMinioStorageFull"), (_, "StorageFull"), (_, "InsufficientStorage"), (507, _),
+            (_, "XMinioAdminBucketQuotaExceeded"):
+            return ObjectStoreError(.storeFull, "the object store is full (\(said)); give it more space")
+        case (_, "NoSuchBucket"):
+            return ObjectStoreError(.noBucket, "there is no bucket \(location.bucket); create it")
+        case (404, _): return ObjectStoreError(.noObject, "the object does not exist (\(said))")
+        case (412, _), (409, "ConditionalRequestConflict"):
+            return ObjectStoreError(.objectExists, "the object was created or replaced meanwhile (\(said))")
+        case (401, _), (403, _):
+            return ObjectStoreError(
+                .accessDenied,
+                "the object store refuses \(signer.credentials.accessKey) (\(said)); check the credentials and what "
+                    + "they allow"
+            )
+        case (_, "XAmzContentSHA256Mismatch"), (_, "BadDigest"), (_, "XAmzContentChecksumMismatch"):
+            return ObjectStoreError(.fileDamaged, "other bytes arrived than were announced (\(said))")
+        case (501, _):
+            return ObjectStoreError(
+                .unexpectedReply,
+                "the object store does not support a part of the request (\(said))"
+            )
+        case (408, _), (429, _), (500..., _), (_, "SlowDown"), (_, "RequestTimeout"):
+            return ObjectStoreError(.storeBusy, "the object store is not ready (\(said))")
+        default:
+            return ObjectStoreError(
+                .unexpectedReply,
+                "the object store has refused \(call.method) (\(said)); is the endpoint one for S3?"
+            )
+        }
+    }
+
+    /// Learns the difference of the clocks from the header `Date`.
+    private func setClock(_ date: String?) {
+        guard let date else { return }
+        let seconds = curl_getdate(date, nil)
+        if seconds > 0 { clockOffset.store(seconds - now(), ordering: .relaxed) }
+    }
+}
+
+/// The few elements of XML that answers of S3 have.
+enum XMLText {
+    /// Returns the text of the first element with a name.
+    static func element(_ name: String, of text: String) -> String? {
+        guard let start = text.firstRange(ofText: "<\(name)>"),
+            let end = String(text[start.upperBound...]).firstRange(ofText: "</\(name)>")
+        else { return nil }
+        let rest = String(text[start.upperBound...])
+        return String(rest[..<end.lowerBound])
+            .replacing("&quot;", with: "\"").replacing("&lt;", with: "<").replacing("&gt;", with: ">")
+            .replacing("&amp;", with: "&")
+    }
+}

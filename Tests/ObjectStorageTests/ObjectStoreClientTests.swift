@@ -1,0 +1,164 @@
+import Basics
+import Foundation
+import Synchronization
+import TestSupport
+import Testing
+
+@testable import ObjectStorage
+
+/// The client against a real S3 server: moto's, as a process (SystemTests/Rows/s3server.py).
+@Suite(.serialized, .timeLimit(.minutes(3)))
+struct ObjectStoreClientTests {
+    private let folder: TemporaryFolder
+    private static let credentials = ObjectStoreCredentials(
+        accessKey: "safelight-key",
+        secret: "a secret that is in no log"
+    )
+
+    init() throws { folder = try TemporaryFolder("object-store") }
+
+    /// Starts a server; returns it and its address without the scheme.
+    private func server(_ environment: [String: String] = [:]) throws -> (RunningProgram, String) {
+        let python = try Needed.python("moto, flask_cors")
+        let script = TestPaths.package + "/Tests/SystemTests/Rows/s3server.py"
+        let program = try RunningProgram(python, ["-B", script, folder.path, "0"], environment: environment)
+        #expect(program.waitForOutput("ready"), "\(program.errorText)")
+        return (program, "127.0.0.1:" + (try String(contentsOfFile: folder.file("port"), encoding: .utf8)))
+    }
+
+    private func client(
+        _ endpoint: String,
+        credentials: ObjectStoreCredentials = credentials,
+        _ change: (inout ObjectStoreSettings) -> Void = { _ in }
+    ) throws -> ObjectStoreClient {
+        var settings = ObjectStoreSettings()
+        settings.partBytes = 5 << 20
+        change(&settings)
+        return ObjectStoreClient(
+            try ObjectStoreLocation(url: "s3://photos/p", endpoint: endpoint),
+            credentials,
+            settings
+        )
+    }
+
+    private func faults(_ text: String) throws {
+        try folder.write(Array(text.utf8), to: "faults.new")
+        #expect(rename(folder.file("faults.new"), folder.file("faults")) == 0)
+    }
+
+    private func requests(_ part: String) throws -> Int {
+        try String(contentsOfFile: folder.file("requests"), encoding: .utf8).split(separator: "\n")
+            .count { $0.contains(part) }
+    }
+
+    private static func bytes(_ count: Int) -> [UInt8] {
+        var random = SeededRandom(seed: UInt64(count))
+        return (0..<count / 8).flatMap { _ in
+            withUnsafeBytes(of: UInt64.random(in: .min ... .max, using: &random)) { Array($0) }
+        }
+    }
+
+    private func downloaded(_ client: ObjectStoreClient, _ key: String, _ size: Int) async throws -> [UInt8] {
+        let found = Mutex<[UInt8]>([])
+        try await client.download(key, size: Int64(size)) { piece in found.withLock { $0 += piece } }
+        return found.withLock { $0 }
+    }
+
+    @Test func `objects of one and of several parts go there and back, and truncated transfers continue`() async throws
+    {
+        let (server, address) = try server()
+        defer { server.killHard() }
+        let client = try client("http://" + address)
+        for (key, size) in [("small", 100_000), ("none", 0), ("large", 12 << 20)] {
+            let bytes = Self.bytes(size)
+            let digest = SHA256.hash(data: bytes).hexadecimal
+            let file = try FileHandle(forReadingFrom: URL(filePath: try folder.write(bytes, to: key)))
+            let sent = Mutex<[Int64]>([])
+            let info = try await client.upload(
+                key,
+                from: file.fileDescriptor,
+                size: Int64(size),
+                digest: digest,
+                sent: { count in sent.withLock { $0.append(count) } }
+            )
+            #expect(info.size == Int64(size))
+            #expect(sent.withLock { $0 == $0.sorted() && ($0.last ?? 0) <= Int64(size) })
+            #expect(try await downloaded(client, key, size) == bytes)
+            // A second upload finds the object, and replaces one with other bytes.
+            let puts = try requests("\"PUT\"")
+            try await client.upload(key, from: file.fileDescriptor, size: Int64(size), digest: digest)
+            #expect(try requests("\"PUT\"") - puts <= 1)
+            try faults(#"{"truncate": true}"#)
+            if size > 0 {
+                let task = Task { try await downloaded(client, key, size) }
+                while try requests("\"range\": \"bytes=") == 0 { await Task.yield() }
+                try faults("{}")
+                #expect(try await task.value == bytes)
+            }
+            try faults("{}")
+            // A local file with other bytes is not uploaded.
+            let error = await #expect(throws: ObjectStoreError.self) {
+                try await client.upload(
+                    key + "-other",
+                    from: file.fileDescriptor,
+                    size: Int64(size),
+                    digest: SHA256.hash(data: [1]).hexadecimal
+                )
+            }
+            #expect(error?.problem == .fileDamaged)
+            #expect(try await client.head(key + "-other") == nil)
+        }
+        // A store that knows no conditions is asked without them.
+        try faults(#"{"unconditional": true}"#)
+        let bytes = Self.bytes(2000)
+        let file = try FileHandle(forReadingFrom: URL(filePath: try folder.write(bytes, to: "plain")))
+        let digest = SHA256.hash(data: bytes).hexadecimal
+        try await client.upload("plain", from: file.fileDescriptor, size: 2000, digest: digest)
+        #expect(try await downloaded(client, "plain", 2000) == bytes)
+        try faults("{}")
+        #expect(try await client.read("small", 10..<20) == Array(Self.bytes(100_000)[10..<20]))
+        try await client.delete("small")
+        try await client.delete("small")
+        #expect(try await client.head("small") == nil)
+    }
+
+    @Test func `a store with another clock is signed for by its clock, and wrong keys are named`() async throws {
+        let (server, address) = try server()
+        defer { server.killHard() }
+        let client = try client("http://" + address)
+        try faults(#"{"skew": 7200}"#)
+        try await client.checkBucket()
+        #expect((7100...7300).contains(client.clockSkewSeconds))
+        try faults("{}")
+        try await client.checkBucket()
+        #expect((-100...100).contains(client.clockSkewSeconds))
+        let wrong = ObjectStoreCredentials(accessKey: "safelight-key", secret: "wrong")
+        let error = await #expect(throws: ObjectStoreError.self) {
+            try await self.client("http://" + address, credentials: wrong).checkBucket()
+        }
+        #expect(error?.problem == .accessDenied && error?.message.contains("wrong") == false)
+        server.killHard()
+        let gone = await #expect(throws: ObjectStoreError.self) { try await client.checkBucket() }
+        #expect(gone?.problem == .unreachable)
+    }
+
+    @Test func `certificates of an own authority are trusted when it is named, and no others`() async throws {
+        let openssl = try Needed.program("openssl")
+        let (certificate, key) = (folder.file("cert.pem"), folder.file("key.pem"))
+        let made = try RunningProgram.run(
+            openssl,
+            [
+                "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=127.0.0.1", "-addext",
+                "subjectAltName=IP:127.0.0.1", "-keyout", key, "-out", certificate,
+            ]
+        )
+        try #require(made.status == 0, "\(made.errors)")
+        let (server, address) = try server(["S3_CERTIFICATE": certificate, "S3_KEY": key])
+        defer { server.killHard() }
+        let error = await #expect(throws: ObjectStoreError.self) {
+            try await client("https://" + address).checkBucket()
+        }
+        #expect(error?.problem == .untrustedCertificate)
+        try await client("https://" + address) { $0.certificateFile = certificate }.checkBucket()
+    }
+}

@@ -67,6 +67,8 @@ let modules: [Module] = [
     Module(layer: 0, name: "CHeif", kind: .system(pkgConfig: nil, apt: "libheif-dev")),
     Module(layer: 0, name: "CJXL", kind: .system(pkgConfig: nil, apt: "libjxl-dev")),
     Module(layer: 0, name: "CLibRaw", kind: .system(pkgConfig: "libraw", apt: "libraw-dev")),
+    Module(layer: 0, name: "CRaqm", kind: .system(pkgConfig: "raqm", apt: "libraqm-dev")),
+    Module(layer: 0, name: "CSixel", kind: .system(pkgConfig: "libsixel", apt: "libsixel-dev")),
     Module(layer: 0, name: "CZlib", kind: .system(pkgConfig: nil, apt: "zlib1g-dev")),
     Module(layer: 0, name: "CCrypto", kind: .system(pkgConfig: "libcrypto", apt: "libssl-dev")),
     Module(layer: 0, name: "CCurl", kind: .system(pkgConfig: "libcurl", apt: "libcurl4-openssl-dev")),
@@ -78,6 +80,7 @@ let modules: [Module] = [
     Module(layer: 0, name: "CJPEG", kind: .c, dependencies: ["CLibJPEG"]),
     Module(layer: 0, name: "CVideo", kind: .c),
     Module(layer: 0, name: "CPixels", kind: .c),
+    Module(layer: 0, name: "CText", kind: .c, dependencies: ["CRaqm"]),
     Module(layer: 0, name: "CProcess", kind: .c),
     Module(layer: 0, name: "CAcceptLimit", kind: .c),
     Module(layer: 0, name: "CWriteAheadLog", kind: .c),
@@ -95,7 +98,8 @@ let modules: [Module] = [
         layer: 2,
         name: "Imaging",
         dependencies: [
-            "CMagickWand", "CHeif", "CJXL", "CJPEG", "CPixels", "CRaw", "ImageFormats", "PhotoModel", "JSONValue",
+            "CMagickWand", "CHeif", "CJXL", "CJPEG", "CPixels", "CRaw", "CText", "ImageFormats", "PhotoModel",
+            "JSONValue",
         ]
     ),
     Module(
@@ -103,6 +107,7 @@ let modules: [Module] = [
         name: "Metadata",
         dependencies: [
             "CMetadata", "CTimeZones", "CPlaceNames", "CJPEG", "CJXL", "ImageFormats", "PhotoModel", "JSONValue",
+            "Basics",
         ]
     ),
     Module(layer: 2, name: "Video", dependencies: ["CVideo", "ImageFormats"]),
@@ -133,7 +138,7 @@ let modules: [Module] = [
         name: "Catalog",
         kind: .program(name: "catalog", isLinked: true),
         dependencies: serviceModules + [
-            "Storage", "Metadata", "Video", "ImageFormats", "GRDB", "GRDBSQLite", "DequeModule",
+            "Storage", "ObjectStorage", "Metadata", "Video", "ImageFormats", "GRDB", "GRDBSQLite", "DequeModule",
         ]
     ),
     Module(
@@ -152,7 +157,9 @@ let modules: [Module] = [
         layer: 5,
         name: "Editor",
         kind: .program(name: "editor"),
-        dependencies: serviceModules + ["PhotoClient", "Storage", "Imaging", "ImageFormats", "Metadata"]
+        dependencies: serviceModules + [
+            "PhotoClient", "Storage", "Imaging", "ImageFormats", "Metadata", "Video", "SystemPackage",
+        ]
     ),
     Module(
         layer: 5,
@@ -160,7 +167,7 @@ let modules: [Module] = [
         kind: .program(name: "safelight"),
         dependencies: protocolModules + [
             "Hosting", "PhotoClient", "Logging", "ArgumentParser", "Subprocess", "SystemPackage", "SamplePhotos",
-            "Basics", "ImageFormats",
+            "Basics", "ImageFormats", "DequeModule", "CSixel",
         ]
     ),
     Module(
@@ -248,7 +255,8 @@ let modules: [Module] = [
         name: "EditorTests",
         kind: .tests,
         dependencies: protocolModules + [
-            "Basics", "Editor", "Thumbnailer", "Hosting", "PhotoClient", "Storage", "Imaging", "Metadata", "Logging",
+            "Basics", "Editor", "Thumbnailer", "Hosting", "PhotoClient", "Storage", "Imaging", "ImageFormats",
+            "Metadata", "Video", "Logging",
             "ArgumentParser", "TestSupport",
         ]
     ),
@@ -258,7 +266,7 @@ let modules: [Module] = [
         kind: .tests,
         dependencies: [
             "CommandLine", "Hosting", "Contracts", "PhotoModel", "JSONValue", "ArgumentParser", "SystemPackage",
-            "TestSupport",
+            "TestSupport", "Basics",
         ]
     ),
     Module(

@@ -58,6 +58,8 @@ struct CatalogConfiguration: Sendable {
     var rereadRate = 50
     /// The number of seconds for which nothing must refer to stored bytes before they are deleted.
     var collectAfterSeconds = 3600
+    /// The object store with copies of all files; nil if they are on this machine only.
+    var remoteStorage: RemoteStorageOptions?
     /// Microseconds between deletions of old records if few are due.
     var trimInterval: Int64 = 60_000_000
 

@@ -33,6 +33,11 @@ extension CatalogErrorMapping {
             ErrorCode.invalidOptions.error("changes.follow needs a DEALER socket; a REQ socket polls changes.since")
         case .wrongKind(let id, let expected):
             ErrorCode.invalidParams.error("\(id) is not \(noun(expected))")
+        case .identifierRefused(let id):
+            ErrorCode.conflict.error(
+                "no new object can have the identifier \(id): an object has it, or it was not generated today",
+                ["id": .string(id.text)]
+            )
         case .transient(let id):
             ErrorCode.changeNotSupported.error(
                 "\(id) is transient and cannot be changed; create another one, or an album with its members",
@@ -64,6 +69,16 @@ extension CatalogErrorMapping {
                 "\(id) has media type \(asset.rawValue) and its render has \(render.rawValue); send a render of the same"
                     + " type",
                 ["id": .string(id.text), "mediaType": .string(asset.rawValue)]
+            )
+        case .noLivePhoto(let id):
+            ErrorCode.requestNotSupported.error(
+                "\(id) is not a Live Photo: omit pairedVideo",
+                ["id": .string(id.text), "parameter": "pairedVideo"]
+            )
+        case .pairedVideoIsNoVideo(let id):
+            ErrorCode.requestNotSupported.error(
+                "the pairedVideo of the edit of \(id) is an image; send its rendered film",
+                ["id": .string(id.text), "parameter": "pairedVideo"]
             )
         case .foreignInputToken(let asset, let edit):
             ErrorCode.invalidParams.error(

@@ -13,11 +13,14 @@ extension CatalogErrorMapping {
                 "index \(index) is beyond the end: the result has \(count) objects",
                 ["index": JSON(index), "count": JSON(count)]
             )
+        case .badPosition(let text):
+            ErrorCode.invalidParams.error("after: \"\(text)\" is not the next of a page")
         case .notFollowable:
             ErrorCode.notObservable.error(
                 "change records do not tell how a transient collection changes; compare two results of it by "
                     + "details.diff"
             )
+        case .localFiles: ErrorCode.notObservable.error(Fetch.localFilesReason)
         case .rangeReversed: ErrorCode.invalidOptions.error("from is later than to; exchange them")
         case .differentClasses(let before, let after):
             ErrorCode.invalidOptions.error(

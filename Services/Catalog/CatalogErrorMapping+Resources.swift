@@ -1,6 +1,7 @@
 import Contracts
 import Hosting
 import JSONValue
+import ObjectStorage
 import PhotoModel
 import Storage
 
@@ -156,6 +157,22 @@ extension CatalogErrorMapping {
                 "the \(type.rawValue) of \(id) has \(bytes) bytes and a response carries \(limit): give a path, or use"
                     + " resource.read",
                 ["limit": JSON(limit), "bytes": .int(bytes)]
+            )
+        case .networkAccessRequired(let digest):
+            ErrorCode.networkAccessRequired.error(
+                "the bytes are in remote storage only; repeat the request with networkAccessAllowed to download them",
+                ["isInCloud": true, "digest": .string(digest.text)]
+            )
+        case .notDownloaded(let digest, let error):
+            ErrorCode.networkError.error(
+                "the bytes are in remote storage only, and could not be downloaded: \(error.message)",
+                [
+                    "isInCloud": true, "digest": .string(digest.text), "problem": .string(error.problem.rawValue),
+                ]
+            )
+        case .noRemoteStorage:
+            ErrorCode.requestNotSupported.error(
+                "the library has no remote storage; start the catalog with --object-store s3://bucket/prefix"
             )
         case .exportPathNotAbsolute:
             ErrorCode.invalidParams.error("path must be an absolute path without ..", ["parameter": "path"])

@@ -14,6 +14,7 @@ struct CatalogHandler: RequestHandler {
     let edits: EditReader
     let delivery: ResourceDelivery
     let exports: ResourceExport
+    let storage: StorageService
     let uploads: UploadRegistry
     let quarantine: Quarantine
     let backups: BackupService
@@ -72,7 +73,7 @@ struct CatalogHandler: RequestHandler {
         switch request {
         case .fetchAssets(let fetch): return try await fetches.assetPage(fetch, owner: identity, view: view)
         case .fetchCollections(let fetch):
-            return Reply(fetch.form.applied(to: try await fetches.collections(fetch, owner: identity).json))
+            return Reply(fetch.form.applied(to: try await fetches.collections(fetch, owner: identity, view: view).json))
         case .fetchLists(let fetch):
             return Reply(fetch.form.applied(to: try await fetches.lists(fetch, owner: identity).json))
         case .counts(let counts): return Reply(try await fetches.counts(counts, owner: identity, view: view).json)
@@ -80,24 +81,38 @@ struct CatalogHandler: RequestHandler {
         case .objects(let objects): return try await fetches.objects(objects, owner: identity, view: view)
         case .keyAssets(let covers):
             let form = ObjectForm(dates: covers.dates)
-            return Reply(form.applied(to: try await fetches.keyAssets(covers, owner: identity).json))
-        case .can(let can): return Reply(try await fetches.can(can).json)
+            return Reply(form.applied(to: try await fetches.keyAssets(covers, owner: identity, view: view).json))
+        case .duplicates(let page): return Reply(try await fetches.duplicates(page).json)
+        case .can(let can): return Reply(try await fetches.can(can, view: view).json)
         case .toCloud(let ids): return Reply(try await fetches.toCloud(ids).json)
         case .toLocal(let ids): return Reply(try await fetches.toLocal(ids).json)
-        case .createTransient(let new): return Reply(try await fetches.createTransient(new, owner: identity).json)
+        case .createTransient(let new):
+            return Reply(try await fetches.createTransient(new, owner: identity, view: view).json)
         case .releaseTransient(let old): return Reply(fetches.releaseTransient(old, owner: identity).json)
-        case .details(let details): return Reply(try await fetches.details(details, owner: identity, view: view).json)
-        case .difference(let diff): return Reply(try await fetches.difference(diff, owner: identity).json)
-        case .fetchKeys(let fetch): return try await keys.keys(fetch, context)
+        case .details(let details):
+            let view = try self.view(onBehalfOf: details.onBehalfOf, context) ?? view
+            return Reply(try await fetches.details(details, owner: identity, view: view).json)
+        case .difference(let diff):
+            return Reply(try await fetches.difference(diff, owner: identity, view: view).json)
+        case .fetchKeys(let fetch):
+            return try await keys.keys(fetch, context, view: self.view(onBehalfOf: fetch.onBehalfOf, context))
         case .perform(let transaction): return Reply(try await changes.perform(transaction, context))
-        case .since(let page): return Reply(encoded: try await history.since(page, view: view).encoded)
+        case .since(let page):
+            let view = try self.view(onBehalfOf: page.onBehalfOf, context) ?? view
+            return Reply(encoded: try await history.since(page, view: view).encoded)
         case .follow(let stream): return try await history.follow(stream, context, view: view)
         case .token: return Reply(try await history.token().json)
         case .editsStatus(let status): return Reply(try await edits.status(status, for: identity).json)
         case .editsPending(let page): return Reply(try await edits.pending(page, for: identity).json)
         case .supports(let question): return Reply(ResourceRules.supports(question).json)
         case .readResource(let read): return try await delivery.read(read, context, view: view)
-        case .exportResource(let export): return try await exports.export(export, context)
+        case .exportResource(let export): return try await exports.export(export, context, view: view)
+        case .downloadResource(let download):
+            return Reply(try await storage.download(download, context, view: view).json)
+        case .storageStatus(let question): return Reply(try await storage.status(question).json)
+        case .storageVerify(let verify): return Reply(try await storage.verify(verify, context.notifier).json)
+        case .storageKeep(let keep): return Reply(try await storage.keep(keep, context).json)
+        case .storageRetry(let retry): return Reply(try await storage.retry(retry).json)
         case .beginUpload(let new): return Reply(try await uploads.begin(new, owner: identity).json)
         case .appendUpload(let next):
             return Reply(try await uploads.append(next, context.attachments, owner: identity).json)
@@ -126,5 +141,12 @@ struct CatalogHandler: RequestHandler {
         case .health: return Reply(await state.health().json)
         case .figures: return Reply(await state.counts())
         }
+    }
+
+    /// Returns the view of the client that a service asks for; nil if it names none.
+    private func view(onBehalfOf client: String?, _ context: RequestContext) throws -> LimitedView? {
+        guard let client else { return nil }
+        try changes.services.check(context.identity, for: "onBehalfOf")
+        return try grants.view(onBehalfOf: client)
     }
 }

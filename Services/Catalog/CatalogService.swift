@@ -28,6 +28,8 @@ struct CatalogService: RunnableService {
     let rereader: MetadataRereader
     let collector: ResourceCollector
     let grants: GrantService
+    /// Nil for a library without remote storage.
+    let uploader: UploadService?
     private let thread: PollThread
     private let lock: LibraryLock
 
@@ -119,9 +121,11 @@ struct CatalogService: RunnableService {
             // This fails only if the catalog's own disk fails; the next attempt will report the bytes again.
             _ = try? await quarantine.report(ReportWorkerFault(harm, by: .catalog))
         }
+        if configuration.remoteStorage != nil { store.useLocalFiles(of: resources) }
         let fetches = FetchEngine(
             store: store,
             quarantine: quarantine,
+            remoteResources: configuration.remoteStorage.map { _ in resources },
             cacheBytes: configuration.resultCacheBytes,
             transients: TransientCollectionRegistry(clock: environment.clock, wallClock: environment.now)
         )
@@ -145,6 +149,15 @@ struct CatalogService: RunnableService {
             maxBytes: configuration.maxFileBytes,
             logger: logger
         )
+        let originals = try await Originals(
+            configuration,
+            environment,
+            store: store,
+            resources: resources,
+            blockingIO: blockingIO,
+            tail: tail,
+            logger: logger
+        )
         let handler = CatalogHandler(
             catchUp: CatchUp(store: store, tail: tail, clock: environment.clock),
             fetches: fetches,
@@ -162,8 +175,9 @@ struct CatalogService: RunnableService {
             ),
             history: HistoryReader(store: store, tail: tail),
             edits: EditReader(store: store, services: services),
-            delivery: ResourceDelivery(store: store, resources: resources, blockingIO: blockingIO),
-            exports: ResourceExport(store: store, resources: resources, blockingIO: blockingIO),
+            delivery: ResourceDelivery(store: store, blockingIO: blockingIO, opener: originals.opener),
+            exports: ResourceExport(store: store, blockingIO: blockingIO, opener: originals.opener),
+            storage: StorageService(store: store, resources: resources, fetches: fetches, originals: originals),
             uploads: uploads,
             quarantine: quarantine,
             backups: BackupService(
@@ -234,6 +248,7 @@ struct CatalogService: RunnableService {
             rate: configuration.rereadRate,
             logger: logger
         )
+        uploader = originals.uploader
         self.configuration = configuration
         self.logger = logger
         self.store = store
@@ -354,7 +369,7 @@ struct CatalogService: RunnableService {
             collector,
             ScheduledChanges(writer: writer, interval: configuration.clockInterval, logger: logger),
             LoopComponent("grants") { await grants.watch() },
-        ] + servers.parts + [
+        ] + (uploader.map { [$0] } ?? []) + servers.parts + [
             // Streams end before the server waits for its open requests.
             ClosingComponent("streams") { tail.close() },
             ClosingComponent("access") { grants.table.close() },

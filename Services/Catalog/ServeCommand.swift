@@ -66,6 +66,8 @@ struct ServeCommand: AsyncParsableCommand {
     )
     var checkSeconds: Double?
 
+    @OptionGroup(title: "Object store") var objectStore: ObjectStoreFlags
+
     @OptionGroup var check: CheckOptions
 
     func run() async throws {
@@ -115,6 +117,7 @@ struct ServeCommand: AsyncParsableCommand {
         try set(&settings.rereadRate, rereadRate, "SAFELIGHT_REREAD_RATE")
         try set(&settings.readers, readers, "SAFELIGHT_READERS")
         try set(&settings.checkSeconds, checkSeconds, "SAFELIGHT_CHECK_SECONDS", "number")
+        settings.remoteStorage = try objectStore.resolve(environment: environment)
         settings.importRoots =
             importRoot.isEmpty
             ? environment("SAFELIGHT_IMPORT_ROOTS").map { $0.split(separator: ":").map(String.init) } ?? []

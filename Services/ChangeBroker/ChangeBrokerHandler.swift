@@ -51,12 +51,23 @@ struct ChangeBrokerHandler: RequestHandler {
 
     private func since(_ request: FeedSince, _ context: RequestContext) async throws(RPCError) -> EncodedPage {
         let remaining = context.deadlineMicroseconds.subtractingReportingOverflow(clock.nowMicroseconds()).partialValue
+        let deadline = Duration.microseconds(min(30_000_000, max(1000, remaining)))
+        let filter = FeedTopicFilter(request.topics)
+        if let client = try await history.view(of: context) {
+            return try await history.page(
+                for: client,
+                after: request.token,
+                limit: request.limit,
+                filter: filter,
+                deadline: deadline
+            )
+        }
         return try await history.page(
             after: request.token,
             limit: request.limit,
-            filter: FeedTopicFilter(request.topics),
+            filter: filter,
             maxBytes: configuration.pageBytes,
-            deadline: min(.seconds(30), .microseconds(max(1000, remaining)))
+            deadline: deadline
         )
     }
 

@@ -121,8 +121,11 @@ struct ChangeBrokerService: RunnableService {
         access.onChange { identities in
             servers.review(identities)
             MessagingContext.shared.authenticator.reviewSoon()
-            for identity in identities where !access.mayKeep(identity) {
-                Task { await feed.removeHolders(of: identity) }
+            for identity in identities {
+                let permission = Permission(byte: access.mark(of: identity).value)
+                guard permission.role != .unknown else { continue }
+                let isVisible = (whole: permission.seesEverything, limited: permission.role == .limited)
+                Task { await feed.removeHolders(of: identity, except: isVisible) }
             }
         }
         metrics.section("access") { refusals.metrics }

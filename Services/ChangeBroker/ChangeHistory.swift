@@ -1,5 +1,6 @@
 import Contracts
 import JSONValue
+import Messaging
 import PhotoClient
 import PhotoModel
 
@@ -10,6 +11,57 @@ struct ChangeHistory: Sendable {
 
     /// How long a page waits for the ring before the catalog is asked.
     static let maxWait = Duration.milliseconds(250)
+
+    // MARK: Limited views
+
+    /// Returns the client of a request if it sees a list of assets only; nil if it sees the whole library.
+    ///
+    /// - Throws: `access_denied` if it sees nothing, `unavailable` if the catalog cannot be asked
+    func view(of context: RequestContext) async throws(RPCError) -> LimitedClient? {
+        guard let mark = context.accessMark, !Permission(byte: mark.value).seesEverything else { return nil }
+        return try await listed(of: context.identity)?.client
+    }
+
+    /// The list of a limited client at a moment.
+    struct Listed: Sendable {
+        let client: LimitedClient
+        var assets: Set<ObjectID>
+        let token: ChangeToken
+    }
+
+    /// Returns the list of a client now; nil if it sees the whole library.
+    func listed(of identity: String, wantsList: Bool = false) async throws(RPCError) -> Listed? {
+        let status: GrantStatus.Result
+        do throws(RPCError) {
+            let question = GrantStatus(identity: identity, wantsList: wantsList)
+            status = try await catalog.ask(question, deadline: .seconds(5)).result
+        } catch  where error.isTransient {
+            throw .catalogUnreachable(has: "list of assets that \(identity) sees")
+        }
+        guard !status.permission.seesEverything else { return nil }
+        if let error = status.permission.refusal(of: "the feed", needing: .view, for: identity) { throw error }
+        let client = LimitedClient(identity: identity, key: status.key)
+        return Listed(client: client, assets: Set(status.list ?? []), token: status.token ?? .none)
+    }
+
+    /// Returns the page after a token as a client with a limited grant has it; only the catalog knows.
+    func page(
+        for client: LimitedClient,
+        after token: ChangeToken?,
+        limit: Int,
+        filter: FeedTopicFilter,
+        deadline: Duration
+    ) async throws(RPCError) -> EncodedPage {
+        do throws(RPCError) {
+            let topics = filter.topics.sorted()
+            let request = ChangesSince(token: token, limit: limit, topics: topics, onBehalfOf: client.identity)
+            return try await catalog.encodedPage(request, deadline: deadline)
+        } catch  where error.isTransient && error.errorCode != .deadlineExceeded {
+            throw .catalogUnreachable(has: "records of a limited view")
+        }
+    }
+
+    // MARK: Records
 
     /// Returns the page after a token.
     ///

@@ -28,6 +28,10 @@ struct FollowSession: Sendable {
     ///   and unreachable; the reader opens the stream again with its last token
     func run(_ request: FeedFollow, _ context: RequestContext) async throws(RPCError) -> FollowEnd {
         let feed = history.feed
+        var listed: ChangeHistory.Listed?
+        if try await history.view(of: context) != nil {
+            listed = try await history.listed(of: context.identity, wantsList: true)
+        }
         guard var cursor = await startToken(request) else { throw .brokerNotReady }
         let (id, signal) = try await feed.addFollower(context.identity, at: cursor)
         do throws(RPCError) {
@@ -35,7 +39,7 @@ struct FollowSession: Sendable {
             if request.token == nil { try await context.notifier.notify(FeedFollow.progress, ["token": token(cursor)]) }
             var reported = ReportedPosition(token: cursor, time: clock.nowMicroseconds())
             for await _ in signal {
-                while try await step(request, &cursor, &reported, context.notifier) {
+                while try await step(request, &listed, &cursor, &reported, context.notifier) {
                     await feed.follower(id, isAt: cursor)
                 }
                 await feed.follower(id, isAt: cursor)
@@ -56,17 +60,25 @@ struct FollowSession: Sendable {
     /// - Returns: whether more may be available at once
     private func step(
         _ request: FeedFollow,
+        _ listed: inout ChangeHistory.Listed?,
         _ cursor: inout ChangeToken,
         _ reported: inout ReportedPosition,
         _ notifier: Notifier
     ) async throws(RPCError) -> Bool {
-        let page = try await history.page(
-            after: cursor,
-            limit: configuration.followRecords,
-            filter: FeedTopicFilter(request.topics),
-            maxBytes: configuration.followBytes,
-            deadline: .seconds(30)
-        )
+        let page: EncodedPage
+        let filter = FeedTopicFilter(request.topics)
+        if listed != nil {
+            guard let next = try await limitedPage(filter, &listed, cursor) else { return false }
+            page = next
+        } else {
+            page = try await history.page(
+                after: cursor,
+                limit: configuration.followRecords,
+                filter: filter,
+                maxBytes: configuration.followBytes,
+                deadline: .seconds(30)
+            )
+        }
         let isMoved = page.token != cursor
         cursor = page.token
         if !page.records.isEmpty {
@@ -79,6 +91,43 @@ struct FollowSession: Sendable {
             try await progress(cursor, &reported, notifier)
         }
         return isMoved && page.hasMore
+    }
+
+    /// Returns the next page of a limited view; nil if there is none yet. Records that do not concern the view are stepped
+    /// over in memory; the others are rewritten by the catalog.
+    private func limitedPage(
+        _ filter: FeedTopicFilter,
+        _ listed: inout ChangeHistory.Listed?,
+        _ cursor: ChangeToken
+    ) async throws(RPCError) -> EncodedPage? {
+        guard var list = listed else { return nil }
+        // The list is that of a later moment until the cursor has come to it.
+        if cursor.sequence >= list.token.sequence,
+            let calm = await history.feed.calm(after: cursor, for: list.assets), calm.token != cursor || !calm.isEnded
+        {
+            guard calm.token != cursor else { return nil }
+            let head = await history.feed.token ?? calm.token
+            return EncodedPage(records: [], token: calm.token, oldest: calm.token, head: head)
+        }
+        let page = try await history.page(
+            for: list.client,
+            after: cursor,
+            limit: configuration.followRecords,
+            filter: .everything,
+            deadline: .seconds(30)
+        )
+        var records: [[UInt8]] = []
+        for bytes in page.records {
+            let record: BrokerRecord
+            do throws(JSONProblem) { record = try BrokerRecord(bytes) } catch { throw .unreadableRecord(error) }
+            if let grant = record.grant, grant.identity == list.client.identity {
+                list.assets.subtract(grant.removed)
+                list.assets.formUnion(grant.added)
+            }
+            if filter.includes(record.parts.map(\.topic)) { records.append(bytes) }
+        }
+        listed = list
+        return EncodedPage(records: records, token: page.token, oldest: page.oldest, head: page.head)
     }
 
     private func progress(

@@ -97,6 +97,21 @@ struct RecordRing: Sendable {
         return page
     }
 
+    /// Steps over the records after a sequence that do not concern a reader.
+    ///
+    /// - Parameter concerns: returns whether a record with these topics does
+    /// - Returns: the last record before the first one that does, and whether there is such a one; nil if the ring is not
+    ///   complete after the sequence
+    func calm(after sequence: Int64, _ concerns: ([String]) -> Bool) -> (sequence: Int64, isEnded: Bool)? {
+        guard sequence >= oldestComplete, sequence <= head else { return nil }
+        var last = sequence
+        for entry in entries[position(after: sequence)...].prefix(Self.scan) {
+            if concerns(entry.topics) { return (last, true) }
+            last = entry.sequence
+        }
+        return (last, false)
+    }
+
     /// Returns the encoded bytes of the records after a sequence; nil if the ring is not complete after it.
     func bytes(after sequence: Int64) -> Int? {
         guard sequence >= oldestComplete else { return nil }

@@ -6,7 +6,8 @@ import Glibc
 enum Program {
     static func main() async {
         do {
-            var command = try SafelightCommand.parseAsRoot()
+            try checkCommand(Array(CommandLine.arguments.dropFirst()))
+            var command = try await SafelightCommand.asyncParseAsRoot()
             if var asynchronous = command as? any AsyncParsableCommand {
                 try await asynchronous.run()
             } else {
@@ -15,6 +16,30 @@ enum Program {
         } catch {
             exitReporting(error)
         }
+    }
+
+    /// Refuses an unknown command with a suggestion; the parser would only call it unexpected.
+    private static func checkCommand(_ arguments: [String]) throws {
+        var command: any ParsableCommand.Type = SafelightCommand.self
+        for argument in arguments {
+            let subcommands = command.configuration.subcommands
+            if argument.hasPrefix("-") || argument == "help" || subcommands.isEmpty { return }
+            if let next = subcommands.first(where: { names(of: $0).contains(argument) }) {
+                command = next
+                continue
+            }
+            // The argument may be one of the default subcommand.
+            guard command.configuration.defaultSubcommand == nil else { return }
+            let nearest = SpellingSuggestion.nearest(to: argument, of: subcommands.flatMap(names))
+            throw CommandFailure.usage(
+                "there is no command \"\(argument.prefix(80))\"; "
+                    + (nearest.map { "did you mean \"\($0)\"?" } ?? "`safelight --help` lists the commands")
+            )
+        }
+    }
+
+    private static func names(of command: any ParsableCommand.Type) -> [String] {
+        [command._commandName] + command.configuration.aliases
     }
 
     /// Prints the error and exits with the status that belongs to it.

@@ -8,7 +8,8 @@ struct SafelightCommand: AsyncParsableCommand {
         abstract: "A photo library that runs as a set of small services.",
         discussion: """
             To start, run `safelight up` in one terminal and `safelight import FOLDER` in another. Every command has \
-            --json. Identifiers are written in full, or as - to read them from standard input, one per line.
+            --json. Assets are given by their identifier or its beginning, by their file name, by their number in the \
+            last listing (@3, or @2-5), or as - to read them from standard input, one per line.
 
             Exit status: 0 success, 1 failure, 2 wrong usage, 3 partial success; messages name what failed.
             """,
@@ -24,9 +25,10 @@ struct SafelightCommand: AsyncParsableCommand {
             CommandGroup(
                 name: "Photos",
                 subcommands: [
-                    ImportCommand.self, FetchCommand.self, ShowCommand.self, FavoriteCommand.self, HideCommand.self,
-                    DeleteCommand.self, TrashCommand.self, UntrashCommand.self, AlbumCommand.self, FolderCommand.self,
-                    MomentsCommand.self, ExportCommand.self,
+                    ImportCommand.self, FetchCommand.self, ShowCommand.self, SetCommand.self, FavoriteCommand.self,
+                    HideCommand.self, DeleteCommand.self, TrashCommand.self, UntrashCommand.self, AlbumCommand.self,
+                    FolderCommand.self, DuplicatesCommand.self,
+                    MomentsCommand.self, ExportCommand.self, UndoCommand.self,
                 ]
             ),
             CommandGroup(
@@ -38,7 +40,7 @@ struct SafelightCommand: AsyncParsableCommand {
             ),
             CommandGroup(
                 name: "Backup and maintenance",
-                subcommands: [BackupCommand.self, RestoreCommand.self, RescanCommand.self]
+                subcommands: [BackupCommand.self, RestoreCommand.self, RescanCommand.self, StorageCommand.self]
             ),
             CommandGroup(
                 name: "Automation",

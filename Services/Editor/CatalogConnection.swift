@@ -31,8 +31,9 @@ struct CatalogConnection: Sendable {
 
         /// - Throws: `quarantined` if the resource with this digest must not be opened
         func requireOpen(_ digest: String) throws(RPCError) {
-            guard let entry = page.quarantine(of: digest) else { return }
-            throw entry.rpcError(of: asset.originalFilename ?? asset.id.text)
+            if let entry = page.quarantine(of: digest) {
+                throw entry.rpcError(of: asset.originalFilename ?? asset.id.text)
+            }
         }
     }
 
@@ -60,22 +61,29 @@ struct CatalogConnection: Sendable {
         }
     }
 
-    /// Commits a render as one change, together with the state of the published edit that it carries out, if any.
+    /// Commits a render as one change, with the film of a Live Photo if there is one, and together with the state of the published edit that it carries out, if any.
     ///
     /// - Throws: `conflict` if the asset's pixels are not those of the plan, or if the published edit is already
     ///   finished
     func commit(
         _ render: Render,
+        film: Render? = nil,
         of plan: EditPlan,
         asset: ObjectID,
         as transaction: EditTransaction,
         publishedEdit: String? = nil
     ) async throws(RPCError) -> PerformChanges.Result {
         var attachments = [plan.adjustments.json.bytes]
-        let source = try await source(render.bytes, &attachments)
+        let source: ResourceSource
+        if let upload = render.upload {
+            source = .upload(upload)
+        } else {
+            source = try await self.source(render.bytes, &attachments)
+        }
         let edit = ChangeRequest.EditAsset(
             id: asset,
             render: NewResource(type: .fullSizePhoto, source: source),
+            pairedVideo: film?.upload.map { NewResource(type: .fullSizePairedVideo, source: .upload($0)) },
             adjustmentData: AdjustmentData(
                 formatIdentifier: AdjustmentList.formatIdentifier,
                 formatVersion: AdjustmentList.formatVersion,

@@ -3,13 +3,14 @@ import JSONValue
 import PhotoModel
 import Storage
 
-/// The digest of a client's request, without its client name and transaction id.
+/// The digest of a client's request, without its client name and transaction id, and without the permission to download.
 ///
 /// The editor's own transactions differ between attempts, because each is conditional on the revision it was rendered
 /// from. When a transaction id is repeated, the catalog therefore compares this digest.
 enum EditDigest {
     static func of(_ edit: ApplyEdit) -> String {
         var named = edit
+        named.isNetworkAccessAllowed = false
         named.client = ""
         named.transaction = nil
         return digest(ApplyEdit.method, ApplyEdit.table.encode(named))
@@ -21,6 +22,7 @@ enum EditDigest {
         named.to = [asset]
         named.fetch = nil
         named.priority = .normal
+        named.isNetworkAccessAllowed = false
         named.client = ""
         named.transaction = nil
         return digest(CopyEdits.method, CopyEdits.table.encode(named))
@@ -35,6 +37,7 @@ enum EditDigest {
 
     static func of(_ undo: UndoEdits) -> String {
         var named = undo
+        named.isNetworkAccessAllowed = false
         named.client = ""
         named.transaction = nil
         return digest(UndoEdits.method, UndoEdits.table.encode(named))

@@ -10,6 +10,8 @@ struct EditPlan: Sendable, Equatable {
     /// The version of the asset that the source is; it becomes the base of the edit.
     var base: EditBase
     var adjustments: AdjustmentList
+    /// The film that the operations apply to as well; nil if only the image is edited (T-48).
+    var film: AssetResource?
     /// The engine that the request, its list or the present edit names; nil for the editor's setting.
     var engine: RenderEngine?
     /// The content revision that the edit replaces.
@@ -19,7 +21,7 @@ struct EditPlan: Sendable, Equatable {
 
     /// Returns true if the plan needs the asset's present adjustment data.
     static func needsAdjustmentData(_ mode: AdjustmentMode, of asset: Asset) -> Bool {
-        mode == .append && asset.hasAdjustments
+        asset.hasAdjustments && (mode == .append || asset.isFilmOfThisEditor)
     }
 
     /// - Parameters:
@@ -44,9 +46,18 @@ struct EditPlan: Sendable, Equatable {
         ifRevision = edit.ifRevision
         contentRevision = asset.contentRevision
         engine = edit.engine ?? edit.adjustments.engine?.engine
+        try Self.requireSupported(edit.adjustments, for: asset)
+        if asset.mediaType == .video, base == nil {
+            (self.base, source, adjustments) = try Self.film(edit, of: asset, data)
+            return
+        }
         (self.base, source) = if let base { base } else { try Self.input(of: asset) }
-        guard Self.needsAdjustmentData(edit.mode, of: asset) else {
-            adjustments = AdjustmentList(operations: try Self.operations(edit, onto: source))
+        guard edit.mode == .append, asset.hasAdjustments else {
+            adjustments = AdjustmentList(
+                operations: try Self.operations(edit, onto: source),
+                livePhoto: edit.adjustments.livePhoto
+            )
+            try addFilm(of: asset)
             return
         }
         let present = try Self.presentList(of: asset, data: data)
@@ -57,16 +68,21 @@ struct EditPlan: Sendable, Equatable {
         guard operations.count <= AdjustmentList.maximumCount else {
             throw .tooManyOperations(operations.count, of: asset, present: present.operations.count)
         }
-        adjustments = AdjustmentList(operations: operations)
+        adjustments = AdjustmentList(
+            operations: operations,
+            livePhoto: edit.adjustments.livePhoto?.merged(onto: present.livePhoto) ?? present.livePhoto
+        )
         engine = engine ?? present.engine?.engine
+        try addFilm(of: asset)
     }
 
-    /// Returns the imported image (S-85).
+    /// Returns the imported image or film (S-85).
     static func original(of asset: Asset) throws(RPCError) -> AssetResource {
-        guard asset.mediaType == .image, let photo = asset.resource(.photo) else {
+        let original = asset.resource(asset.mediaType == .video ? .video : .photo)
+        guard asset.mediaType == .image || asset.mediaType == .video, let original else {
             throw .noEditableImage(asset)
         }
-        return photo
+        return original
     }
 
     /// Returns the version that an edit starts from: the base of the last edit if this editor made it, so that its list

@@ -3,13 +3,14 @@ import Contracts
 import Hosting
 import JSONValue
 import Messaging
+import PhotoClient
 import PhotoModel
 import Storage
 
 /// Content editing by other programs: the input they need to make an edit of their own.
 extension EditProcessor {
     /// Handles `editing.begin`; the editor keeps no state of it.
-    func begin(_ begin: BeginEditing) async throws(RPCError) -> Reply {
+    func begin(_ begin: BeginEditing, _ context: RequestContext) async throws(RPCError) -> Reply {
         let found = try await catalog.asset(begin.asset, atLeast: begin.atLeast)
         let (asset, sequence) = (found.asset, found.page.sequence)
         guard
@@ -20,6 +21,11 @@ extension EditProcessor {
             throw .noOriginal(asset)
         }
         if let choice = begin.originalChoice { (base, resource, hasData) = try chosen(choice, asset) }
+        try await require(
+            resource.digest,
+            of: found,
+            NetworkAccess(isAllowed: begin.isNetworkAccessAllowed, client: context)
+        )
         var result = BeginEditing.Result(
             version: base,
             resource: resource,
@@ -34,6 +40,7 @@ extension EditProcessor {
             supportedRenderTypes: RenderType.supported(for: asset.mediaType),
             sequence: sequence
         )
+        result.pairedVideo = EditPlan.film(of: asset, base)
         var attachments: [Bytes] = []
         if hasData, let data = try adjustmentData(of: asset) {
             result.formatIdentifier = asset.adjustmentFormatIdentifier
@@ -48,7 +55,6 @@ extension EditProcessor {
             remainingBytes -= bytes.count
             attachments.append(bytes)
         }
-        try found.requireOpen(resource.digest)
         // For a video, examining the frames is left to the program.
         guard asset.mediaType == .image else { return Reply(result.json, attachments: attachments) }
         result.orientation = try await orientation(of: resource)
@@ -68,15 +74,19 @@ extension EditProcessor {
     }
 
     /// Handles `edits.compare`.
-    func compare(_ compare: CompareEdit) async throws(RPCError) -> Reply {
+    func compare(_ compare: CompareEdit, _ context: RequestContext) async throws(RPCError) -> Reply {
         let found = try await catalog.asset(compare.asset, atLeast: compare.atLeast)
         let (asset, sequence) = (found.asset, found.page.sequence)
         let (original, shown) = (try EditPlan.original(of: asset).digest, asset.currentResource?.digest ?? "")
-        for digest in [original, shown] { try found.requireOpen(digest) }
+        let access = NetworkAccess(isAllowed: compare.isNetworkAccessAllowed, client: context)
+        for digest in Set([original, shown]) { try await require(digest, of: found, access) }
         let (before, after) = (try resources.open(original), try resources.open(shown))
         let job = WorkerJob(
             method: EditWorker.compareMethod,
-            params: ["maximumSide": JSON(compare.maximumSide)],
+            params: [
+                "maximumSide": JSON(compare.maximumSide), "labels": .bool(compare.labels),
+                "frameTimes": comparedTimes(of: asset) ?? .null,
+            ],
             files: [before.descriptor, after.descriptor]
         )
         let render = try await answer(job, shown, .high)

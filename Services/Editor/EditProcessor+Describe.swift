@@ -8,25 +8,34 @@ import Storage
 /// Edits as files for other programs.
 extension EditProcessor {
     /// Handles `edits.describe`.
-    func describe(_ describe: DescribeEdit) async throws(RPCError) -> Reply {
+    func describe(_ describe: DescribeEdit, _ context: RequestContext) async throws(RPCError) -> Reply {
         guard describe.asset != nil || describe.adjustments != nil && describe.form != .convert else {
             throw describe.form == .convert ? .describesNoAsset : .describesNothing
         }
-        var digest = ""
+        var digest: String?
         var list = describe.adjustments ?? AdjustmentList()
         if let id = describe.asset {
             if describe.adjustments == nil { list = try await self.list(of: id) }
             let found = try await catalog.asset(id)
             let original = try EditPlan.original(of: found.asset)
-            digest = (found.asset.resource(.adjustmentBasePhoto) ?? original).digest
-            try found.requireOpen(digest)
+            guard found.asset.mediaType != .video || describe.form != .convert else {
+                throw .noCommand(for: found.asset)
+            }
+            let base = (found.asset.resource(.adjustmentBasePhoto) ?? original).digest
+            try found.requireOpen(base)
+            if describe.form == .convert {
+                let access = NetworkAccess(isAllowed: describe.isNetworkAccessAllowed, client: context)
+                try await require(base, of: found, access)
+            }
+            digest = base
         }
         var files: [ResourceFile] = []
-        if !digest.isEmpty { files.append(try resources.open(digest)) }
+        if let digest, describe.form == .convert { files.append(try resources.open(digest)) }
         let job = WorkerJob(
             method: EditWorker.describeMethod,
             params: [
-                "plan": RenderPlan(digest: digest, adjustments: list).json, "form": .string(describe.form.rawValue),
+                "plan": RenderPlan(digest: digest ?? "", adjustments: list).json,
+                "form": .string(describe.form.rawValue),
             ],
             files: files.map(\.descriptor)
         )

@@ -2,6 +2,7 @@ import Basics
 import Contracts
 import Hosting
 import JSONValue
+import Messaging
 import PhotoClient
 import PhotoModel
 import Storage
@@ -63,14 +64,16 @@ extension EditProcessor {
             // The data of earlier steps may have been collected; then the step is listed without it.
             let bytes = try? resources.open(data.digest).readAll(limit: Int64(AdjustmentData.maxBytes))
             step.adjustments = bytes.flatMap { try? JSON(parsing: $0) }
+            let isOnOriginal = step.adjustments != nil && step.adjustments?["base"] == nil
+            if asset.mediaType == .video, isOnOriginal { step.base = asset.originalResource?.digest }
         }
         return step
     }
 
     /// Handles `edits.undo`.
-    func undo(_ undo: UndoEdits, for identity: String) async throws(RPCError) -> EditOutcome {
+    func undo(_ undo: UndoEdits, _ context: RequestContext) async throws(RPCError) -> EditOutcome {
         let transaction = EditTransaction(
-            identity: identity,
+            identity: context.identity,
             client: undo.client,
             transaction: undo.transaction ?? PhotoLibrary.randomTransaction(),
             digest: EditDigest.of(undo)
@@ -91,7 +94,13 @@ extension EditProcessor {
             return EditOutcome(asset: undo.asset, token: result.token, isChanged: result.isChanged)
         }
         let result = try await serializer.run(undo.asset) { () async throws(RPCError) in
-            try await restore(step, of: undo.asset, ifContentRevision: history.contentRevision, transaction)
+            try await restore(
+                step,
+                of: undo.asset,
+                ifContentRevision: history.contentRevision,
+                transaction,
+                access: NetworkAccess(isAllowed: undo.isNetworkAccessAllowed, client: context)
+            )
         }
         metrics.applied.add()
         return EditOutcome(asset: undo.asset, token: result.token, isChanged: result.isChanged)
@@ -105,9 +114,11 @@ extension EditProcessor {
         ifContentRevision expected: Revision?,
         _ transaction: EditTransaction,
         publishedEdit: String? = nil,
-        priority: WorkerPriority = .normal
+        priority: WorkerPriority = .normal,
+        access: NetworkAccess = .none
     ) async throws(RPCError) -> PerformChanges.Result {
-        let asset = try await catalog.asset(id).asset
+        let found = try await catalog.asset(id)
+        let asset = found.asset
         if let expected, expected != asset.contentRevision { throw .conflict(asset, expected: expected) }
         if Self.isOwn(step), let base = step.base, asset.version(base) != nil {
             let edit = ApplyEdit(
@@ -120,8 +131,13 @@ extension EditProcessor {
                 transaction,
                 from: base,
                 publishedEdit: publishedEdit,
-                priority: priority
+                priority: priority,
+                access: access
             )
+        }
+        for digest in [step.base, step.render].compactMap(\.self)
+        where asset.resources.contains(where: { $0.digest == digest }) {
+            try await require(digest, of: found, access)
         }
         let version = try earlierVersion(step, of: asset)
         return try await catalog.restore(version, asset: id, as: transaction, publishedEdit: publishedEdit)

@@ -33,18 +33,40 @@ extension EditProcessor {
             throw .appliesToNothing
         }
         if let asset = edits.asset {
-            let edit = try await edit(edits, asset)
+            let access = NetworkAccess(isAllowed: edits.isNetworkAccessAllowed, client: context)
+            let edit = try await edit(edits, asset, access)
             guard !edits.dryRun else { return try await validate(edit) }
-            return try await apply(edit, for: context.identity, priority: edits.priority.ofWorkers).json
+            let notifier = context.notifier
+            let progress = FilmProgress { part in
+                // The client may not accept notifications.
+                _ = try? await notifier.notify(
+                    Self.progress,
+                    ["done": 0, "failed": 0, "total": 1, "part": .double(part)]
+                )
+            }
+            return try await apply(
+                edit,
+                for: context.identity,
+                priority: edits.priority.ofWorkers,
+                access: access,
+                progress: { progress.update($0) }
+            ).json
         }
         guard edits.ifRevision == nil, edits.ifContentRevision == nil else {
             throw .revisionOfSeveral
         }
         let assets = try await assets(edits.assets, edits.fetch)
+        // The progress of several downloads at a time would not be one; `edits.progress` counts the assets.
+        let access = NetworkAccess(isAllowed: edits.isNetworkAccessAllowed)
         return try await each(assets, dryRun: edits.dryRun, context.notifier) { asset throws(RPCError) in
-            let edit = try await edit(edits, asset)
+            let edit = try await edit(edits, asset, access)
             guard !edits.dryRun else { return try await validate(edit) }
-            return try await apply(edit, for: context.identity, priority: edits.priority.ofWorkers).json
+            return try await apply(
+                edit,
+                for: context.identity,
+                priority: edits.priority.ofWorkers,
+                access: access
+            ).json
         }
     }
 
@@ -71,6 +93,8 @@ extension EditProcessor {
                 if let outcome = try await storedOutcome(asset, transaction) { return outcome.json }
             }
             var list = try found.get()
+            // A time of one film means nothing in another.
+            list.livePhoto?.keyFrame = nil
             if !copy.geometry { list.operations.removeAll(where: \.kind.isGeometric) }
             let edit = ApplyEdit(
                 asset: asset,
@@ -80,22 +104,35 @@ extension EditProcessor {
                 transaction: name
             )
             guard !copy.dryRun else { return try await validate(edit) }
-            return try await apply(edit, for: context.identity, priority: copy.priority.ofWorkers, asked: asked).json
+            return try await apply(
+                edit,
+                for: context.identity,
+                priority: copy.priority.ofWorkers,
+                asked: asked,
+                access: NetworkAccess(isAllowed: copy.isNetworkAccessAllowed)
+            ).json
         }
     }
 
     /// Handles `edits.suggest`.
-    func suggest(_ suggest: SuggestEdit) async throws(RPCError) -> SuggestEdit.Result {
-        SuggestEdit.Result(adjustments: try await suggestion(for: suggest.asset, atLeast: suggest.atLeast))
+    func suggest(_ suggest: SuggestEdit, _ context: RequestContext) async throws(RPCError) -> SuggestEdit.Result {
+        let access = NetworkAccess(isAllowed: suggest.isNetworkAccessAllowed, client: context)
+        return SuggestEdit.Result(
+            adjustments: try await suggestion(for: suggest.asset, atLeast: suggest.atLeast, access)
+        )
     }
 
     // MARK: - Parts
 
     /// Returns the request for one asset, with all values explicit.
-    private func edit(_ edits: ApplyEdits, _ asset: ObjectID) async throws(RPCError) -> ApplyEdit {
+    private func edit(
+        _ edits: ApplyEdits,
+        _ asset: ObjectID,
+        _ access: NetworkAccess
+    ) async throws(RPCError) -> ApplyEdit {
         var adjustments = edits.adjustments
         if edits.enhance {
-            adjustments.operations = try await suggestion(for: asset).operations + adjustments.operations
+            adjustments.operations = try await suggestion(for: asset, access).operations + adjustments.operations
         }
         let isOne = edits.asset != nil
         return ApplyEdit(
@@ -130,7 +167,10 @@ extension EditProcessor {
         }
         if published.enhance {
             edit.adjustments.operations =
-                try await suggestion(for: published.asset).operations + edit.adjustments.operations
+                try await suggestion(
+                    for: published.asset,
+                    NetworkAccess(isAllowed: published.isNetworkAccessAllowed)
+                ).operations + edit.adjustments.operations
         }
         return .edit(edit)
     }
@@ -138,11 +178,12 @@ extension EditProcessor {
     /// Returns operations that would improve the version that an edit starts from.
     private func suggestion(
         for id: ObjectID,
-        atLeast token: ChangeToken? = nil
+        atLeast token: ChangeToken? = nil,
+        _ access: NetworkAccess
     ) async throws(RPCError) -> AdjustmentList {
         let found = try await catalog.asset(id, atLeast: token)
         let input = try EditPlan.input(of: found.asset).source
-        try found.requireOpen(input.digest)
+        try await require(input.digest, of: found, access)
         let file = try resources.open(input.digest)
         let job = WorkerJob(method: EditWorker.suggestMethod, files: [file.descriptor])
         let result: WorkerResult

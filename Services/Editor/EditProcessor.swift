@@ -12,12 +12,16 @@ struct EditProcessor: Sendable {
     let catalog: CatalogConnection
     let resources: ResourceFolder
     let workers: ResourceJobRunner
+    let videos: VideoRenderer
+    let livePhotos = LivePhotoOperations()
     let serializer: PerAssetSerializer
     let metrics: EditorMetrics
     /// The engine of edits that name none.
     let engine: RenderEngine
     /// The most bytes of one attachment.
     let largestAttachment: Int
+    /// Returns the first of some assets that an identity does not see; nil if it sees all of them.
+    var unseen: @Sendable (_ identity: String, [ObjectID]) async throws(RPCError) -> ObjectID? = { _, _ in nil }
 
     /// How often an edit without a precondition is rendered before it fails because other clients keep changing the
     /// asset.
@@ -28,11 +32,14 @@ struct EditProcessor: Sendable {
     /// - Parameters:
     ///   - identity: the requesting client
     ///   - asked: the digest of its request, if that differs from the edit itself
+    ///   - access: whether the original may be downloaded
     func apply(
         _ edit: ApplyEdit,
         for identity: String,
         priority: WorkerPriority = .normal,
-        asked: String? = nil
+        asked: String? = nil,
+        access: NetworkAccess = .none,
+        progress: @escaping @Sendable (Double) -> Void = { _ in }
     ) async throws(RPCError) -> EditOutcome {
         let transaction = EditTransaction(
             identity: identity,
@@ -47,7 +54,13 @@ struct EditProcessor: Sendable {
             var render = 1
             while true {
                 do throws(RPCError) {
-                    let result = try await renderAndCommit(edit, transaction, priority: priority)
+                    let result = try await renderAndCommit(
+                        edit,
+                        transaction,
+                        priority: priority,
+                        access: access,
+                        progress: progress
+                    )
                     metrics.applied.add()
                     return EditOutcome(asset: edit.asset, token: result.token, isChanged: result.isChanged)
                 } catch  where error.errorCode == .conflict && edit.isUnconditional && render < Self.renders {
@@ -65,6 +78,9 @@ struct EditProcessor: Sendable {
         let transaction = EditTransaction(identity: queued.key.publisher, client: Self.publishing)
         _ = try await serializer.run(queued.edit.asset) { () async throws(RPCError) in
             let (published, id) = (queued.edit, queued.key.id)
+            let access = NetworkAccess(isAllowed: published.isNetworkAccessAllowed)
+            let named = [published.asset] + (published.source.map { [$0] } ?? [])
+            if let asset = try await unseen(queued.key.publisher, named) { throw RPCError.assetNotFound(asset) }
             switch try await target(of: published) {
             case .original:
                 let revert = RevertEdit(asset: published.asset, ifContentRevision: published.ifContentRevision)
@@ -76,10 +92,17 @@ struct EditProcessor: Sendable {
                     ifContentRevision: published.ifContentRevision,
                     transaction,
                     publishedEdit: id,
-                    priority: .low
+                    priority: .low,
+                    access: access
                 )
             case .edit(let edit):
-                return try await renderAndCommit(edit, transaction, publishedEdit: id, priority: .low)
+                return try await renderAndCommit(
+                    edit,
+                    transaction,
+                    publishedEdit: id,
+                    priority: .low,
+                    access: access
+                )
             }
         }
     }
@@ -88,19 +111,34 @@ struct EditProcessor: Sendable {
     static let publishing = "edits"
 
     /// Handles `edits.preview`: renders an edit without committing it.
-    func preview(_ preview: PreviewEdit) async throws(RPCError) -> Reply {
+    func preview(_ preview: PreviewEdit, _ context: RequestContext) async throws(RPCError) -> Reply {
+        let access = NetworkAccess(isAllowed: preview.isNetworkAccessAllowed, client: context)
+        guard preview.adjustments.livePhoto != nil else { return try await self.preview(preview, access) }
+        // The film may take a while: a later preview or save of the same client takes its place.
+        return try await livePhotos.run(preview.asset, for: context.identity) { () async throws(RPCError) in
+            try await self.preview(preview, access)
+        }
+    }
+
+    private func preview(_ preview: PreviewEdit, _ access: NetworkAccess) async throws(RPCError) -> Reply {
         let found = try await catalog.asset(preview.asset, atLeast: preview.atLeast)
         let (asset, sequence) = (found.asset, found.page.sequence)
-        let source = try EditPlan.input(of: asset).source
+        guard asset.mediaType != .video else { return try await previewFrame(preview, found, access) }
+        let version = try EditPlan.input(of: asset)
+        let source = version.source
+        try EditPlan.requireSupported(preview.adjustments, for: asset)
+        guard preview.frameTime == nil else { throw .frameTimeOfPhoto(asset) }
+        let operations = try EditPlan.operations(preview.adjustments, preview.magick, onto: source)
+        if let options = preview.adjustments.livePhoto, let film = EditPlan.film(of: asset, version.base) {
+            return try await previewLivePhoto(preview, operations, options, version, film, found, access)
+        }
         let plan = RenderPlan(
             digest: source.digest,
-            adjustments: AdjustmentList(
-                operations: try EditPlan.operations(preview.adjustments, preview.magick, onto: source)
-            ),
+            adjustments: AdjustmentList(operations: operations),
             maximumSide: preview.maximumSide,
             engine: preview.engine ?? preview.adjustments.engine?.engine ?? engine
         )
-        try found.requireOpen(plan.digest)
+        try await require(plan.digest, of: found, access)
         let render = try await render(plan, .high)
         guard render.bytes.count <= largestAttachment else {
             throw .previewTooLarge(render.bytes.count, limit: largestAttachment)
@@ -145,20 +183,32 @@ struct EditProcessor: Sendable {
         _ transaction: EditTransaction,
         from base: String? = nil,
         publishedEdit: String? = nil,
-        priority: WorkerPriority = .normal
+        priority: WorkerPriority = .normal,
+        access: NetworkAccess = .none,
+        progress: @escaping @Sendable (Double) -> Void = { _ in }
     ) async throws(RPCError) -> PerformChanges.Result {
         let found = try await catalog.asset(edit.asset)
         let asset = found.asset
         let data = EditPlan.needsAdjustmentData(edit.mode, of: asset) ? try adjustmentData(of: asset) : nil
         var plan = try EditPlan(edit, of: asset, adjustmentData: data, from: base.flatMap(asset.version))
-        try found.requireOpen(plan.source.digest)
-        let render = try await render(
-            RenderPlan(digest: plan.source.digest, adjustments: plan.adjustments, engine: plan.engine ?? engine),
-            priority
-        )
+        try await require(plan.source.digest, of: found, access)
+        let render: Render
+        var film: Render?
+        if let source = plan.film {
+            try await require(source.digest, of: found, access)
+            (render, film) = try await renderLivePhoto(plan, source, priority, progress: progress)
+        } else if asset.mediaType == .video {
+            render = try await videos.render(plan.source, plan.adjustments, priority, progress: progress)
+        } else {
+            render = try await self.render(
+                RenderPlan(digest: plan.source.digest, adjustments: plan.adjustments, engine: plan.engine ?? engine),
+                priority
+            )
+        }
         plan.adjustments.engine = render.appliedEngine
         return try await catalog.commit(
             render,
+            film: film,
             of: plan,
             asset: asset.id,
             as: transaction,

@@ -10,6 +10,8 @@ import Storage
 /// A finished render.
 struct Render: Sendable, Equatable, JSONTabled {
     var bytes: [UInt8] = []
+    /// The catalog's upload that has the bytes, for films.
+    var upload: String?
     var mimeType = ""
     var pixelWidth = 0
     var pixelHeight = 0
@@ -66,13 +68,16 @@ enum EditWorker {
         case inspectMethod: try inspect(job)
         case compareMethod: try compare(job)
         case describeMethod: try describe(job)
+        case VideoEditWorker.renderMethod: try VideoEditWorker.render(job)
+        case VideoEditWorker.frameMethod: try VideoEditWorker.frame(job)
+        case VideoEditWorker.keyFrameMethod: try VideoEditWorker.keyFrame(job)
         default: throw WorkerJobError(name: "invalid_request", message: "unknown worker job \(job.method)")
         }
     }
 
-    /// Returns operations that would improve an image.
+    /// Returns operations that would improve an image, or a frame of a film.
     private static func suggest(_ job: WorkerJob) throws(WorkerJobError) -> WorkerResult {
-        let source = try job.contents(ofFile: 0, limit: largestSource)
+        let source = try VideoEditWorker.picture(job, file: 0)
         do throws(ImagingError) {
             return WorkerResult(result: AdjustmentList(operations: try AutoEnhance.suggest(for: source)).json)
         } catch {
@@ -80,13 +85,19 @@ enum EditWorker {
         }
     }
 
-    /// Draws two images side by side in one.
+    /// Draws two images, or frames of two films, side by side in one.
     private static func compare(_ job: WorkerJob) throws(WorkerJobError) -> WorkerResult {
-        let before = try job.contents(ofFile: 0, limit: largestSource)
-        let after = try job.contents(ofFile: 1, limit: largestSource)
+        let times = job.params["frameTimes"]?.arrayValue?.map(\.intValue) ?? []
+        let before = try VideoEditWorker.picture(job, file: 0, at: times.first ?? nil)
+        let after = try VideoEditWorker.picture(job, file: 1, at: times.last ?? nil)
         do throws(ImagingError) {
             let side = Int(job.params["maximumSide"]?.intValue ?? 1024)
-            let image = try ComparisonImage.render(before, after, maximumSide: side)
+            let image = try ComparisonImage.render(
+                before,
+                after,
+                maximumSide: side,
+                isLabelled: job.params["labels"]?.boolValue ?? false
+            )
             let render = Render(
                 mimeType: image.format.mimeType,
                 pixelWidth: image.pixelWidth,

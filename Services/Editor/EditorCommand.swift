@@ -37,6 +37,17 @@ struct EditorCommand: AsyncParsableCommand {
     @Option(help: "What carries out the pixels of edits that name no engine: fused or imagemagick.")
     var engine = RenderEngine.fused.rawValue
 
+    @Option(name: .customLong("films-mib"), help: "The size limit of a rendered film, in MiB.")
+    var filmsMiB: Int64 = 4096
+
+    @Option(
+        help: ArgumentHelp(
+            "The folder of films while they are rendered. (default: $SAFELIGHT_CACHE, else that of temporary files)",
+            valueName: "folder"
+        )
+    )
+    var films: String?
+
     @OptionGroup var check: CheckOptions
 
     func run() async throws {
@@ -62,6 +73,8 @@ struct EditorCommand: AsyncParsableCommand {
             throw HostingError.badSetting(source: "--engine", reason: "must be fused or imagemagick")
         }
         configuration.engine = engine
+        configuration.filmBytes = filmsMiB.multipliedReportingOverflow(by: 1 << 20).partialValue
+        configuration.filmFolder = films ?? Hosting.Environment["SAFELIGHT_CACHE"] ?? configuration.filmFolder
         configuration.workerLimits = try worker.resolve(configuration.workerLimits)
         configuration.traffic = try traffic.resolve()
         try configuration.validate()

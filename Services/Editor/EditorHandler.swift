@@ -2,6 +2,7 @@ import Contracts
 import Hosting
 import JSONValue
 import Messaging
+import PhotoModel
 
 /// Dispatches each request to one call.
 struct EditorHandler: RequestHandler {
@@ -12,20 +13,59 @@ struct EditorHandler: RequestHandler {
 
     @concurrent
     func handle(_ request: IncomingRequest, _ context: RequestContext) async throws(RPCError) -> Reply {
-        switch try EditorRequest(method: request.method, params: request.params) {
-        case .begin(let editing): try await edits.begin(editing)
+        let question = try EditorRequest(method: request.method, params: request.params)
+        if let mark = context.accessMark, !Permission(byte: mark.value).seesEverything {
+            // A limited view is checked first of all, so that an asset that is not on the list is like one that does not
+            // exist.
+            if question.hasFetch { throw RPCError.fetchInLimitedView(context.identity) }
+            if let asset = try await edits.unseen(context.identity, question.assets) {
+                throw RPCError.assetNotFound(asset)
+            }
+        }
+        return switch question {
+        case .begin(let editing): try await edits.begin(editing, context)
         case .apply(let edit): Reply(try await edits.apply(edit, context))
-        case .preview(let preview): try await edits.preview(preview)
+        case .livePhoto(let edit): Reply(try await edits.saveLivePhoto(edit, context))
+        case .preview(let preview): try await edits.preview(preview, context)
         case .revert(let revert): Reply(try await edits.revert(revert, for: context.identity).json)
         case .copy(let copy): Reply(try await edits.copy(copy, context))
-        case .compare(let compare): try await edits.compare(compare)
-        case .describe(let describe): try await edits.describe(describe)
-        case .suggest(let suggest): Reply(try await edits.suggest(suggest).json)
+        case .compare(let compare): try await edits.compare(compare, context)
+        case .describe(let describe): try await edits.describe(describe, context)
+        case .suggest(let suggest): Reply(try await edits.suggest(suggest, context).json)
         case .history(let history): Reply(try await edits.history(history).json)
-        case .undo(let undo): Reply(try await edits.undo(undo, for: context.identity).json)
+        case .undo(let undo): Reply(try await edits.undo(undo, context).json)
         case .discover: Reply(state.document)
         case .health: Reply(await state.health().json)
         case .figures: Reply(await state.counts())
+        }
+    }
+}
+
+extension EditorRequest {
+    /// The assets that a request names.
+    fileprivate var assets: [ObjectID] {
+        switch self {
+        case .begin(let editing): [editing.asset]
+        case .apply(let edit): (edit.asset.map { [$0] } ?? []) + edit.assets
+        case .livePhoto(let edit): [edit.asset]
+        case .preview(let preview): [preview.asset]
+        case .revert(let revert): [revert.asset]
+        case .copy(let copy): [copy.from] + copy.to
+        case .compare(let compare): [compare.asset]
+        case .describe(let describe): describe.asset.map { [$0] } ?? []
+        case .suggest(let suggest): [suggest.asset]
+        case .history(let history): [history.asset]
+        case .undo(let undo): [undo.asset]
+        case .discover, .health, .figures: []
+        }
+    }
+
+    /// True if the request names assets by a fetch.
+    fileprivate var hasFetch: Bool {
+        switch self {
+        case .apply(let edit): edit.fetch != nil
+        case .copy(let copy): copy.fetch != nil
+        default: false
         }
     }
 }

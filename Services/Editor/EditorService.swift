@@ -50,16 +50,44 @@ struct EditorService: RunnableService {
             limits: limits,
             logger: logger
         )
+        let report: @Sendable (ResourceJobRunner.WorkerFault) async -> Void = { harm in
+            await library.catalog.report(ReportWorkerFault(harm, by: .editor), logger: logger)
+        }
+        let filmWorkers = WorkerPool(
+            executable: configuration.executable,
+            count: 1,
+            limits: configuration.filmLimits,
+            logger: logger
+        )
+        let access = AccessTable { identity throws(RPCError) in
+            try await library.catalog.ask(GrantStatus(identity: identity), deadline: .seconds(5)).result.permission
+        }
         let edits = EditProcessor(
             catalog: CatalogConnection(library: library, largestAttachment: configuration.largestAttachment),
             resources: resources,
-            workers: ResourceJobRunner(workers) { harm in
-                await library.catalog.report(ReportWorkerFault(harm, by: .editor), logger: logger)
-            },
+            workers: ResourceJobRunner(workers, report: report),
+            videos: VideoRenderer(
+                resources: resources,
+                workers: filmWorkers,
+                folder: configuration.filmFolder,
+                maxBytes: configuration.filmBytes,
+                library: library,
+                report: report
+            ),
             serializer: serializer,
             metrics: metrics,
             engine: configuration.engine,
-            largestAttachment: limits.maxAttachmentBytes
+            largestAttachment: limits.maxAttachmentBytes,
+            unseen: { identity, assets throws(RPCError) in
+                guard !Permission(byte: access.mark(of: identity).value).seesEverything else { return nil }
+                for start in stride(from: 0, to: assets.count, by: 1000) {
+                    let part = Array(assets[start..<min(start + 1000, assets.count)])
+                    let question = GrantStatus(identity: identity, assets: part)
+                    let status = try await library.catalog.ask(question, deadline: .seconds(5)).result
+                    if let hidden = status.hidden.first { return hidden }
+                }
+                return nil
+            }
         )
         let handler = EditorHandler(
             edits: edits,
@@ -74,9 +102,6 @@ struct EditorService: RunnableService {
         let thread = try PollThread(name: "editor")
         var serverLimits = limits
         serverLimits.requestsPerConnection = configuration.requestsPerConnection
-        let access = AccessTable { identity throws(RPCError) in
-            try await library.catalog.ask(GrantStatus(identity: identity), deadline: .seconds(5)).result.permission
-        }
         let refusals = RefusalCounts()
         metrics.all.section("access") { refusals.metrics }
         let grants = GrantFollower(feed: library.changes(since: nil, topics: [FeedTopic.grants]), logger: logger)
@@ -111,7 +136,7 @@ struct EditorService: RunnableService {
                     await library.close()
                     await thread.shutdown()
                 },
-                WorkerPoolComponent(workers),
+                WorkerPoolComponent(workers), WorkerPoolComponent(filmWorkers),
             ] + servers.parts + [
                 LoopComponent("published edits") { await publishing.run() },
                 LoopComponent("grants") {

@@ -1,8 +1,11 @@
 import Contracts
+import Glibc
 import Hosting
+import Imaging
 import JSONValue
 import PhotoModel
 import Storage
+import Video
 
 /// The requests that the editor refuses: the only place in the service that knows the codes and texts of errors. Errors
 /// of the catalog are passed on as they are.
@@ -11,6 +14,14 @@ extension RPCError {
 
     static func assetNotFound(_ id: ObjectID) -> RPCError {
         ErrorCode.identifierNotFound.error("there is no asset \(id)", ["id": .string(id.text)])
+    }
+
+    /// A client with a limited grant edits the assets that it names.
+    static func fetchInLimitedView(_ identity: String) -> RPCError {
+        ErrorCode.accessDenied.error(
+            "\(identity) sees the assets of its list only: name the assets to edit instead of a fetch",
+            ["identity": .string(identity)]
+        )
     }
 
     static func noOriginal(_ asset: Asset) -> RPCError {
@@ -103,6 +114,46 @@ extension RPCError {
         )
     }
 
+    static func operationOfPhotos(_ kind: AdjustmentKind, _ asset: Asset) -> RPCError {
+        ErrorCode.requestNotSupported.error(
+            "\"\(kind.rawValue)\" is an operation for photos, and \(asset.id) is a film; films have "
+                + FilmAdjustments.supportedText,
+            ["operation": .string(kind.rawValue), "mediaType": .string(asset.mediaType.rawValue)]
+        )
+    }
+
+    static func operationOfFilms(_ kind: AdjustmentKind, _ asset: Asset) -> RPCError {
+        ErrorCode.requestNotSupported.error(
+            "\"\(kind.rawValue)\" is an operation for films, and \(asset.id) is a photo; the sound of a Live Photo's film is"
+                + " audioVolume of edits.livePhoto",
+            ["operation": .string(kind.rawValue), "mediaType": .string(asset.mediaType.rawValue)]
+        )
+    }
+
+    /// The film of a Live Photo is edited too, and does not have the operation.
+    static func operationOfStills(_ kind: AdjustmentKind, _ asset: Asset) -> RPCError {
+        ErrorCode.requestNotSupported.error(
+            "\"\(kind.rawValue)\" is an operation for photos, and the film of \(asset.id) would be edited too; films have "
+                + "\(FilmAdjustments.supportedText). Use edits.apply without livePhoto to edit the still alone",
+            ["operation": .string(kind.rawValue), "asset": .string(asset.id.text)]
+        )
+    }
+
+    static func noLivePhoto(_ asset: Asset) -> RPCError {
+        ErrorCode.requestNotSupported.error(
+            "\(asset.id) is not a Live Photo; edit it with edits.apply",
+            ["asset": .string(asset.id.text), "mediaType": .string(asset.mediaType.rawValue)]
+        )
+    }
+
+    /// - Parameter time: microseconds
+    static func keyFrameAfterEnd(_ time: Int64, duration: Int64) -> RPCError {
+        ErrorCode.invalidParams.error(
+            "keyFrame: the film has \(duration) microseconds, and the frame is at \(time)",
+            ["parameter": "keyFrame", "duration": .int(duration)]
+        )
+    }
+
     static func nothingToCopy(from id: ObjectID) -> RPCError {
         ErrorCode.requestNotSupported.error("\(id) has no edit to copy", ["asset": .string(id.text)])
     }
@@ -159,6 +210,18 @@ extension RPCError {
 
     // MARK: Parameters
 
+    /// `convert` does not edit films.
+    static func noCommand(for asset: Asset) -> RPCError {
+        ErrorCode.requestNotSupported.error(
+            "\(asset.id) is a film, and convert edits photos; describe its colours as cube or hald",
+            ["asset": .string(asset.id.text)]
+        )
+    }
+
+    static func frameTimeOfPhoto(_ asset: Asset) -> RPCError {
+        ErrorCode.invalidOptions.error("\(asset.id) is a photo: omit frameTime", ["asset": .string(asset.id.text)])
+    }
+
     static let describesNothing = ErrorCode.invalidParams.error(
         "edits.describe: name an asset, or give adjustments",
         ["parameter": "asset"]
@@ -196,6 +259,14 @@ extension RPCError {
         )
     }
 
+    /// A later save or preview of the same Live Photo cancelled this one (T-48).
+    static func replacedEdit(of asset: ObjectID) -> RPCError {
+        ErrorCode.userCancelled.error(
+            "a later edits.livePhoto or edits.preview of \(asset) cancelled this one; nothing was changed",
+            ["asset": .string(asset.text), "isReplaced": true]
+        )
+    }
+
     static let cancelledWhileWaiting = ErrorCode.userCancelled.error(
         "the request was cancelled while it waited; nothing was changed"
     )
@@ -206,6 +277,13 @@ extension RPCError {
     }
 
     // MARK: Results
+
+    static func filmNotWritten(errno: Int32, folder: String) -> RPCError {
+        let reason = String(cString: strerror(errno))
+        return errno == ENOSPC || errno == EDQUOT || errno == EFBIG
+            ? ErrorCode.notEnoughSpace.error("the film cannot be written: \(reason); free space in \(folder)")
+            : ErrorCode.internalError.error("the film cannot be written to \(folder): \(reason)")
+    }
 
     static func previewTooLarge(_ bytes: Int, limit: Int) -> RPCError {
         ErrorCode.limitExceeded.error(
@@ -235,6 +313,32 @@ extension WorkerJobError {
             name: ErrorCode.resourceChanged.rawValue,
             message: "the stored bytes do not match \(digest); restore the file from a backup"
         )
+    }
+
+    static func operationOfPhotos(_ kind: AdjustmentKind) -> WorkerJobError {
+        WorkerJobError(
+            name: ErrorCode.requestNotSupported.rawValue,
+            message: "\"\(kind.rawValue)\" is an operation for photos; films have \(FilmAdjustments.supportedText)"
+        )
+    }
+
+    /// - Parameter start: microseconds
+    static func partBehindEnd(start: Int64, of duration: Int64) -> WorkerJobError {
+        WorkerJobError(
+            name: ErrorCode.invalidParams.rawValue,
+            message: "timeRange: the film has \(Double(duration) / 1e6) seconds, and the part begins at "
+                + "\(Double(start) / 1e6)"
+        )
+    }
+
+    /// The error of a job that edits a film.
+    init(edit error: any Error) {
+        switch error {
+        case let error as WorkerJobError: self = error
+        case let error as VideoError: self.init(name: error.name, message: error.message)
+        case let error as ImagingError: self.init(name: error.name, message: error.message)
+        default: self.init(name: ErrorCode.internalError.rawValue, message: "the video cannot be rendered")
+        }
     }
 
     static func invalidRender(_ error: some Error) -> WorkerJobError {

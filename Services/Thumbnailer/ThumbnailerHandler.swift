@@ -23,25 +23,32 @@ struct ThumbnailerHandler: RequestHandler {
     func handle(_ request: IncomingRequest, _ context: RequestContext) async throws(RPCError) -> Reply {
         let owner = context.identity
         let question = try ThumbnailerRequest(method: request.method, params: request.params)
-        if let mark = context.accessMark, !Permission(byte: mark.value).seesEverything,
-            let asset = question.viewedAsset, let unseen = try await hidden(owner, [asset]).first
-        {
-            throw RPCError.assetNotFound(unseen)
+        var unseen: Set<ObjectID> = []
+        if let mark = context.accessMark, !Permission(byte: mark.value).seesEverything {
+            let named = question.viewedAssets
+            // As many as one question may name.
+            for start in stride(from: 0, to: named.count, by: 1000) {
+                unseen.formUnion(try await hidden(owner, Array(named[start..<min(start + 1000, named.count)])))
+            }
+            if let asset = question.viewedAsset, unseen.contains(asset) { throw RPCError.assetNotFound(asset) }
         }
         switch question {
         case .image(let image): return try await images.image(image, context)
         case .data(let image): return try await data.data(image, context)
-        case .sheet(let sheet): return try await sheets.sheet(sheet)
-        case .frames(let frames): return try await videos.frames(frames)
+        case .sheet(let sheet): return try await sheets.sheet(sheet, without: unseen)
+        case .frames(let frames): return try await videos.frames(frames, context)
         case .livePhoto(let photo): return try await livePhotos.request(photo, context)
-        case .playback(let video): return Reply(try await videos.playback(video).json)
+        case .playback(let video): return Reply(try await videos.playback(video, context).json)
+        case .videoAsset(let video): return Reply(try await videos.asset(video, context).json)
         case .readVideo(let range): return try await videos.read(range, context)
-        case .exportVideo(let video): return Reply(try await exports.begin(video, owner: owner).json)
+        case .exportVideo(let video): return Reply(try await exports.begin(video, context).json)
         case .exportStatus(let export): return Reply(try await exports.wait(export, owner: owner).json)
         case .cancelExport(let export): try exports.cancel(export, owner: owner)
         case .openCache(let cache): return Reply(try caches.open(cache, owner: owner).json)
         case .configureCache(let cache): try caches.configure(cache, owner: owner)
-        case .startCaching(let images): try caches.start(images, owner: owner)
+        case .startCaching(var images):
+            images.images.assets.removeAll(where: unseen.contains)
+            try caches.start(images, owner: owner)
         case .stopCaching(let images): try caches.stop(images, owner: owner)
         case .stopAllCaching(let cache): try caches.stopAll(cache, owner: owner)
         case .cacheStatus(let cache): return Reply(try caches.status(cache, owner: owner).json)
@@ -63,11 +70,26 @@ struct ThumbnailerHandler: RequestHandler {
 }
 
 extension ThumbnailerRequest {
-    /// The asset of a request that limited views have; nil for all others.
+    /// The assets that a request names.
+    fileprivate var viewedAssets: [ObjectID] {
+        switch self {
+        case .sheet(let sheet): sheet.assets
+        case .startCaching(let images): images.images.assets
+        default: viewedAsset.map { [$0] } ?? []
+        }
+    }
+
+    /// The one asset that a request is about; nil for all others.
     fileprivate var viewedAsset: ObjectID? {
         switch self {
         case .image(let image): image.asset
         case .data(let image): image.asset
+        case .frames(let frames): frames.asset
+        case .livePhoto(let photo): photo.asset
+        case .playback(let video): video.asset
+        case .videoAsset(let video): video.asset
+        case .readVideo(let range): range.asset
+        case .exportVideo(let video): video.asset
         default: nil
         }
     }

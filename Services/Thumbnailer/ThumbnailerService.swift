@@ -95,31 +95,49 @@ struct ThumbnailerService: RunnableService {
         metrics.all.section("access") { refusals.metrics }
         let blockingIO = BlockingIOExecutor()
         metrics.all.section("files") { blockingIO.metrics }
+        let originals = OriginalFiles(resources: resources, catalog: catalog)
         let caches = CachingManagers(
             source: source,
             renditions: renditions,
+            originals: originals,
             workers: configuration.workers,
             metrics: metrics
         )
-        let images = ImageRequestService(source: source, renditions: renditions, caches: caches)
+        let images = ImageRequestService(
+            source: source,
+            renditions: renditions,
+            caches: caches,
+            originals: originals
+        )
+        let streams = VideoStreams(renderer: renderer)
         let exports = VideoExports(
             source: source,
+            streams: streams,
+            blockingIO: blockingIO,
             exporter: Self.exporter(configuration, renderer, logger),
+            originals: originals,
             metrics: metrics
         )
         let videos = VideoService(
             source: source,
             renditions: renditions,
-            streams: VideoStreams(renderer: renderer),
+            streams: streams,
             exports: exports,
-            blockingIO: blockingIO
+            blockingIO: blockingIO,
+            originals: originals
         )
         let handler = ThumbnailerHandler(
             images: images,
-            data: ImageDataService(source: source, renditions: renditions, blockingIO: blockingIO),
+            data: ImageDataService(
+                source: source,
+                renditions: renditions,
+                blockingIO: blockingIO,
+                originals: originals
+            ),
             sheets: ContactSheetService(
                 source: source,
                 renditions: renditions,
+                originals: originals,
                 largestAttachment: limits.maxAttachmentBytes
             ),
             videos: videos,

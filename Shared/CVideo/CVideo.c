@@ -186,6 +186,7 @@ void safelight_video_get_track(const safelight_video *video, int index, safeligh
     if (index < 0 || index >= (int)video->context->nb_streams) return;
     const AVStream *stream = video->context->streams[index];
     const AVCodecParameters *codec = stream->codecpar;
+    track->id = stream->id;
     switch (codec->codec_type) {
     case AVMEDIA_TYPE_VIDEO: track->kind = 0; break;
     case AVMEDIA_TYPE_AUDIO: track->kind = 1; break;
@@ -214,6 +215,10 @@ void safelight_video_get_track(const safelight_video *video, int index, safeligh
     track->frames = stream->nb_frames;
     const AVDictionaryEntry *language = av_dict_get(stream->metadata, "language", NULL, 0);
     track->language = language ? language->value : NULL;
+}
+
+int safelight_video_sound(const safelight_video *video) {
+    return av_find_best_stream(video->context, AVMEDIA_TYPE_AUDIO, -1, -1, NULL, 0);
 }
 
 const char *safelight_video_tag(const safelight_video *video, int track, int index, const char **value) {

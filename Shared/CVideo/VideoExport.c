@@ -268,7 +268,8 @@ static safelight_video_status prepare(job *job, track *track, const char *filter
     avcodec_flush_buffers(track->decoder);
     /* Streams for broadcasting have no index: their times alone would lead behind the first key frame. */
     int is_moved = input->iformat->flags & AVFMT_TS_DISCONT && av_seek_frame(input, -1, 0, AVSEEK_FLAG_BYTE) >= 0;
-    if (!is_moved && avformat_seek_file(input, -1, INT64_MIN, job->video->start, job->video->start, 0) < 0 && !status)
+    int64_t first = job->video->start + job->options->start;
+    if (!is_moved && avformat_seek_file(input, -1, INT64_MIN, first, first, 0) < 0 && !status)
         status = SAFELIGHT_VIDEO_UNREADABLE;
     return status;
 }
@@ -339,6 +340,17 @@ static safelight_video_status write_packets(job *job, track *track) {
     }
 }
 
+/* Changes colours and draws over a frame. */
+static safelight_video_status paint(const job *job, AVFrame *frame) {
+    const safelight_video_export_options *options = job->options;
+    if (!options->colours && !options->overlay.pixels) return SAFELIGHT_VIDEO_OK;
+    if (frame->format != AV_PIX_FMT_YUV420P) return SAFELIGHT_VIDEO_CODEC;
+    if (av_frame_make_writable(frame) < 0) return SAFELIGHT_VIDEO_NO_MEMORY;
+    if (options->colours) safelight_video_recolour(frame, options->colours);
+    if (options->overlay.pixels) safelight_video_draw(frame, options->matrix, &options->overlay);
+    return SAFELIGHT_VIDEO_OK;
+}
+
 /* Encodes what the filters have ready; with is_end also what the encoder still holds. */
 static safelight_video_status encode(job *job, track *track, int is_end) {
     safelight_video_status status = SAFELIGHT_VIDEO_OK;
@@ -346,6 +358,7 @@ static safelight_video_status encode(job *job, track *track, int is_end) {
         int result = av_buffersink_get_frame(track->out, job->frame);
         if (result < 0) break;
         job->frame->pict_type = AV_PICTURE_TYPE_NONE;
+        if (track == &job->picture && (status = paint(job, job->frame))) break;
         if (track == &job->sound)
             job->frame->pts = av_rescale_q(job->frame->pts, av_buffersink_get_time_base(track->out), track->encoder->time_base);
         result = avcodec_send_frame(track->encoder, job->frame);
@@ -449,11 +462,6 @@ static safelight_video_status run(job *job) {
     return status;
 }
 
-static const AVStream *best_sound(const AVFormatContext *context) {
-    int index = av_find_best_stream((AVFormatContext *)context, AVMEDIA_TYPE_AUDIO, -1, -1, NULL, 0);
-    return index < 0 ? NULL : context->streams[index];
-}
-
 /* The formats that the encoder of AAC accepts. */
 static const char encodable[] =
     "aformat=sample_fmts=fltp:sample_rates=48000|44100|32000|24000|22050|16000:channel_layouts=stereo|mono|5.1";
@@ -470,7 +478,8 @@ static safelight_video_status begin(job *job) {
     job->picture.source = input->streams[job->video->info.track];
     if (!options->filters && !can_copy(job, job->picture.source)) return SAFELIGHT_VIDEO_CODEC;
     status = add_track(job, &job->picture, !options->filters, options->filters);
-    AVStream *sound = options->is_silent ? NULL : (AVStream *)best_sound(input);
+    int heard_track = options->is_silent ? -1 : safelight_video_sound(job->video);
+    AVStream *sound = heard_track < 0 ? NULL : input->streams[heard_track];
     if (!status && sound) {
         job->sound.source = sound;
         int copies = !options->sound_filters && can_copy(job, sound) && (!options->filters || is_common(sound));

@@ -30,6 +30,11 @@ struct safelight_video {
     int is_flushing;
 };
 
+/* Changes the colours of a frame of 8 bits, 4:2:0, by a table. */
+void safelight_video_recolour(AVFrame *frame, const int16_t *table);
+/* Draws a picture over such a frame. */
+void safelight_video_draw(AVFrame *frame, const char *matrix, const safelight_video_picture *picture);
+
 double safelight_video_now(void);
 /* Starts the count of bytes and time of an operation. */
 void safelight_video_begin(safelight_video *video);

@@ -19,6 +19,8 @@ public struct ApplyEdit: Request {
     public var ifContentRevision: Revision?
     /// Refused with conflict if the asset has another revision, which is in the error's data.
     public var ifRevision: Revision?
+    /// True if an original that is in remote storage may be downloaded.
+    public var isNetworkAccessAllowed = false
     /// Name of the client program.
     public var client: String
     /// Transaction id, chosen by the client; nil if the write is not idempotent.
@@ -62,6 +64,7 @@ public struct ApplyEdit: Request {
                 .revision,
                 "Refused with conflict if the asset has another revision, which is in the error's data."
             ),
+            .networkAccess(\.isNetworkAccessAllowed),
             .client(\.client),
             .transaction(\.transaction),
         ]

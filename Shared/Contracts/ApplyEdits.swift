@@ -31,6 +31,8 @@ public struct ApplyEdits: Request {
     public var priority: EditPriority
     /// True if the request is only validated.
     public var dryRun: Bool
+    /// True if originals that are in remote storage may be downloaded.
+    public var isNetworkAccessAllowed = false
     /// Name of the client program.
     public var client: String
     /// Transaction id, chosen by the client; with several assets each transaction's id is derived from it.
@@ -109,6 +111,7 @@ public struct ApplyEdits: Request {
             ),
             .priority(\.priority),
             .dryRun(\.dryRun),
+            .networkAccess(\.isNetworkAccessAllowed),
             .client(\.client),
             .optional(
                 "transaction",

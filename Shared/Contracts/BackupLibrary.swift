@@ -47,6 +47,8 @@ public struct BackupLibrary: Request {
         public var present: Int = 0
         /// Referenced files outside the library; they are listed but not copied.
         public var referenced: Int = 0
+        /// Resources in remote storage only; they are listed but not copied.
+        public var remote: Int = 0
         /// Resources removed from the earlier backup because the library no longer has them.
         public var removed: Int = 0
 
@@ -65,6 +67,7 @@ public struct BackupLibrary: Request {
                 .required("copied", \.copied, .count(0...Int.max), "Copied."),
                 .required("present", \.present, .count(0...Int.max), "Present from an earlier backup."),
                 .required("referenced", \.referenced, .count(0...Int.max), "Referenced files, listed but not copied."),
+                .defaulted("remote", \.remote, .count(0...Int.max), "In remote storage only, not copied.", default: 0),
                 .required("removed", \.removed, .count(0...Int.max), "Removed from the earlier backup."),
             ]
         )

@@ -16,6 +16,8 @@ public struct BeginEditing: Request {
     public var skipsDisplaySizeImage: Bool
     /// True if to omit the bytes of the input.
     public var skipsInput: Bool
+    /// True if an input that is in remote storage may be downloaded.
+    public var isNetworkAccessAllowed = false
     /// The service responds once it has reached this token; nil to respond at once.
     public var atLeast: ChangeToken?
 
@@ -76,6 +78,7 @@ public struct BeginEditing: Request {
                 "Omit the bytes of the input.",
                 default: false
             ),
+            .networkAccess(\.isNetworkAccessAllowed),
             .atLeast(\.atLeast),
         ]
     )
@@ -85,6 +88,8 @@ public struct BeginEditing: Request {
         public var version: EditBase
         /// The input, for resource.read.
         public var resource: AssetResource
+        /// The film of a Live Photo that belongs to the input, for resource.read; nil if it is none.
+        public var pairedVideo: AssetResource?
         /// EXIF orientation of the input's pixels.
         public var orientation: Int
         /// The inputToken for asset.edit.
@@ -143,6 +148,12 @@ public struct BeginEditing: Request {
             [
                 .required("version", \.version, .name(EditBase.self), "The version that the input is."),
                 .required("resource", \.resource, .object(AssetResource.self), "The input, for resource.read."),
+                .optional(
+                    "pairedVideo",
+                    \.pairedVideo,
+                    .object(AssetResource.self),
+                    "The film of a Live Photo that belongs to the input, for resource.read."
+                ),
                 .required("orientation", \.orientation, .count(1...8), "EXIF orientation of the input's pixels."),
                 .required("inputToken", \.inputToken, .editInput, "The inputToken for asset.edit."),
                 .required("contentRevision", \.contentRevision, .revision, "Content revision that the edit replaces."),

@@ -53,6 +53,7 @@ extension CachingRequest {
                 default: .jpeg
             ),
             .defaulted("quality", \.images.quality, .count(1...100), "As in image.request.", default: 85),
+            .networkAccess(\.images.isNetworkAccessAllowed),
         ]
     }
 }

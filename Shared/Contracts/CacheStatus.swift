@@ -1,5 +1,5 @@
 public import JSONValue
-import PhotoModel
+public import PhotoModel
 
 /// `cache.status`: the progress of a caching manager.
 public struct CacheStatus: Request {
@@ -22,6 +22,11 @@ public struct CacheStatus: Request {
         public var prepared = 0
         /// Images that could not be rendered.
         public var failed = 0
+        /// Assets with images that could not be rendered, at most ``mostFailedAssets``.
+        public var failedAssets: [ObjectID] = []
+
+        /// Maximum number of ``failedAssets``.
+        public static let mostFailedAssets = 100
 
         public init() {}
 
@@ -35,6 +40,13 @@ public struct CacheStatus: Request {
                 .required("preparing", \.preparing, .count(0...Int.max), "Images in preparation."),
                 .required("prepared", \.prepared, .count(0...Int.max), "Images cached."),
                 .required("failed", \.failed, .count(0...Int.max), "Images that could not be rendered."),
+                .defaulted(
+                    "failedAssets",
+                    \.failedAssets,
+                    .list(of: .id(.asset), limit: mostFailedAssets),
+                    "Assets with images that could not be rendered; `image.request` says why.",
+                    default: []
+                ),
             ]
         )
     }

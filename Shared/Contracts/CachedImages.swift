@@ -10,6 +10,8 @@ public struct CachedImages: Sendable, Hashable {
     public var version: ImageVersion = .current
     public var format: DeliveredFormat = .jpeg
     public var quality = 85
+    /// True if originals may be downloaded from remote storage to prepare their images.
+    public var isNetworkAccessAllowed = false
 
     public static let maxAssets = 1000
 
@@ -20,7 +22,7 @@ public struct CachedImages: Sendable, Hashable {
 
     /// Returns the image request that one of the images is prepared for.
     public func request(_ asset: ObjectID) -> ImageRequest {
-        ImageRequest(
+        var request = ImageRequest(
             asset: asset,
             targetSize: targetSize,
             contentMode: contentMode,
@@ -31,5 +33,7 @@ public struct CachedImages: Sendable, Hashable {
             format: format,
             quality: quality
         )
+        request.isNetworkAccessAllowed = isNetworkAccessAllowed
+        return request
     }
 }

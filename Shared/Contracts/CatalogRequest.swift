@@ -7,6 +7,7 @@ public enum CatalogRequest: ServiceRequest {
     case find(FindInFetch)
     case objects(FetchObjects)
     case keyAssets(FetchKeyAssets)
+    case duplicates(FetchDuplicates)
     case can(FetchCan)
     case toCloud(IDsToCloud)
     case toLocal(IDsToLocal)
@@ -24,6 +25,11 @@ public enum CatalogRequest: ServiceRequest {
     case supports(SupportsResources)
     case readResource(ReadResource)
     case exportResource(ExportResource)
+    case downloadResource(DownloadResource)
+    case storageStatus(StorageStatus)
+    case storageVerify(VerifyStorage)
+    case storageKeep(KeepInStorage)
+    case storageRetry(RetryStorage)
     case beginUpload(BeginUpload)
     case appendUpload(AppendUpload)
     case finishUpload(FinishUpload)
@@ -49,19 +55,20 @@ public enum CatalogRequest: ServiceRequest {
 
     public static let table = MethodTable<CatalogRequest>([
         .method(fetchAssets, access: .view, limits: .large),
-        .method(fetchCollections, access: .read, limits: .large),
+        .method(fetchCollections, access: .view, limits: .large),
         .method(fetchLists, access: .read, limits: .large),
         .method(counts, access: .view, limits: .large),
         .method(find, access: .view, limits: .large),
         .method(objects, access: .view, limits: .large),
-        .method(keyAssets, access: .read, limits: .large),
-        .method(can, access: .read, limits: .large),
+        .method(keyAssets, access: .view, limits: .large),
+        .method(duplicates, access: .read),
+        .method(can, access: .view, limits: .large),
         .method(toCloud, access: .read),
         .method(toLocal, access: .read),
-        .method(createTransient, access: .read, limits: .large),
-        .method(releaseTransient, access: .read),
+        .method(createTransient, access: .view, limits: .large),
+        .method(releaseTransient, access: .view),
         .method(details, access: .view, limits: .large),
-        .method(difference, access: .read, limits: .large),
+        .method(difference, access: .view, limits: .large),
         .method(
             fetchKeys,
             access: .read,
@@ -78,16 +85,26 @@ public enum CatalogRequest: ServiceRequest {
         .method(since, access: .view),
         .method(follow, access: .view, notifications: [.changeRecords]),
         .method(token, access: .view),
-        .method(editsStatus, access: .read),
+        .method(editsStatus, access: .view),
         .method(editsPending, access: .service),
         .method(supports, access: .public),
         .method(
             readResource,
             access: .view,
             attachments: "Response or notifications: the bytes.",
-            notifications: [.resourceChunk]
+            notifications: [.resourceChunk, .resourceProgress]
         ),
-        .method(exportResource, access: .read, attachments: "The bytes, if no path is given."),
+        .method(
+            exportResource,
+            access: .view,
+            attachments: "The bytes, if no path is given.",
+            notifications: [.resourceProgress]
+        ),
+        .method(downloadResource, access: .view, notifications: [.resourceProgress]),
+        .method(storageStatus, access: .owner),
+        .method(storageVerify, access: .owner, notifications: [.libraryProgress]),
+        .method(storageKeep, access: .owner, notifications: [.libraryProgress], limits: .large),
+        .method(storageRetry, access: .owner),
         .method(beginUpload, access: .add),
         .method(appendUpload, access: .add, attachments: "The bytes to append.", limits: .withAttachments),
         .method(finishUpload, access: .add),

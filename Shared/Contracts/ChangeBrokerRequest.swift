@@ -13,12 +13,12 @@ public enum ChangeBrokerRequest: ServiceRequest {
     case figures(MetricsRequest)
 
     public static let table = MethodTable<ChangeBrokerRequest>([
-        .method(since, access: .read),
-        .method(follow, access: .read, notifications: [.feedRecords, .feedProgress]),
-        .method(head, access: .read),
-        .method(observe, access: .read, limits: .large),
-        .method(unobserve, access: .read),
-        .method(details, access: .read, limits: .large),
+        .method(since, access: .view),
+        .method(follow, access: .view, notifications: [.feedRecords, .feedProgress]),
+        .method(head, access: .view),
+        .method(observe, access: .view, limits: .large),
+        .method(unobserve, access: .view),
+        .method(details, access: .view, limits: .large),
         .method(discover, access: .public),
         .method(health, access: .public),
         .method(figures, access: .read),

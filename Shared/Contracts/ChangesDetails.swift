@@ -16,6 +16,8 @@ public struct ChangesDetails: Request {
     public var form: DetailsForm
     /// If false, only whether the result changed.
     public var wantsIncrementalChangeDetails: Bool
+    /// For services: the client with a limited grant whose view is wanted.
+    public var onBehalfOf: String?
 
     public init(
         from: ChangeToken,
@@ -23,8 +25,10 @@ public struct ChangesDetails: Request {
         fetch: FetchDescription? = nil,
         ids: [ObjectID] = [],
         form: DetailsForm = .details,
-        wantsIncrementalChangeDetails: Bool = true
+        wantsIncrementalChangeDetails: Bool = true,
+        onBehalfOf: String? = nil
     ) {
+        self.onBehalfOf = onBehalfOf
         self.from = from
         self.to = to
         self.fetch = fetch
@@ -49,6 +53,7 @@ public struct ChangesDetails: Request {
                 "If false, only whether the result changed.",
                 default: true
             ),
+            .limitedClient(\.onBehalfOf),
         ]
     )
 

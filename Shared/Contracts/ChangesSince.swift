@@ -10,11 +10,14 @@ public struct ChangesSince: Request {
     public var limit: Int
     /// Topics to filter by, see ``FeedTopicFilter``; empty for all records.
     public var topics: [String]
+    /// For services: the client with a limited grant whose view is wanted.
+    public var onBehalfOf: String?
 
     public static let maxRecords = 1000
     public static let maxTopics = 1000
 
-    public init(token: ChangeToken?, limit: Int = 100, topics: [String] = []) {
+    public init(token: ChangeToken?, limit: Int = 100, topics: [String] = [], onBehalfOf: String? = nil) {
+        self.onBehalfOf = onBehalfOf
         self.token = token
         self.limit = limit
         self.topics = topics
@@ -41,6 +44,18 @@ public struct ChangesSince: Request {
     public static let table = parameters(
         "A page of the change log after a token.",
         blank: ChangesSince(token: nil),
-        fields(token: \.token, limit: \.limit, topics: \.topics)
+        fields(token: \.token, limit: \.limit, topics: \.topics) + [.limitedClient(\.onBehalfOf)]
     )
+}
+
+extension JSONField {
+    /// The client with a limited grant whose view a service asks for.
+    static func limitedClient(_ path: Path<String?>) -> JSONField {
+        .optional(
+            "onBehalfOf",
+            path,
+            .text(maxBytes: Grant.maxIdentityBytes),
+            "For services: the client with a limited grant whose view is wanted."
+        )
+    }
 }

@@ -112,6 +112,19 @@ extension JSONField {
         .defaulted("dryRun", path, .flag, "Validate only; render and commit nothing.", default: false)
     }
 
+    // MARK: Remote storage
+
+    static func networkAccess(_ path: Path<Bool>) -> JSONField {
+        .defaulted(
+            "networkAccessAllowed",
+            path,
+            .flag,
+            "Whether bytes may be downloaded from remote storage; if not, those that are only there are "
+                + "network_access_required.",
+            default: false
+        )
+    }
+
     // MARK: Images
 
     static func version(_ path: Path<ImageVersion>) -> JSONField {

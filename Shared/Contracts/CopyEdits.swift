@@ -19,6 +19,8 @@ public struct CopyEdits: Request {
     public var priority: EditPriority
     /// True if the request is only validated.
     public var dryRun: Bool
+    /// True if originals that are in remote storage may be downloaded.
+    public var isNetworkAccessAllowed = false
     /// Name of the client program.
     public var client: String
     /// As in edits.apply.
@@ -57,6 +59,7 @@ public struct CopyEdits: Request {
             .defaulted("geometry", \.geometry, .flag, "Also copy crop, rotation and other geometry.", default: true),
             .priority(\.priority),
             .dryRun(\.dryRun),
+            .networkAccess(\.isNetworkAccessAllowed),
             .client(\.client),
             .optional("transaction", \.transaction, .text(maxBytes: 96), "As in edits.apply."),
         ]

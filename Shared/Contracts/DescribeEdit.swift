@@ -21,6 +21,8 @@ public struct DescribeEdit: Request {
     public var adjustments: AdjustmentList?
     /// The form.
     public var form: Form
+    /// True if an original that is in remote storage may be downloaded.
+    public var isNetworkAccessAllowed = false
 
     public init(asset: ObjectID? = nil, adjustments: AdjustmentList? = nil, as form: Form) {
         self.asset = asset
@@ -52,6 +54,7 @@ public struct DescribeEdit: Request {
                 "cube: a .cube file of the colour operations; hald: a HALD CLUT of them, PNG; convert: a shell script of all "
                     + "operations, called with the names of input and output."
             ),
+            .networkAccess(\.isNetworkAccessAllowed),
         ]
     )
 

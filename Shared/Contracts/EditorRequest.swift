@@ -5,6 +5,7 @@ import PhotoModel
 public enum EditorRequest: ServiceRequest {
     case begin(BeginEditing)
     case apply(ApplyEdits)
+    case livePhoto(EditLivePhoto)
     case preview(PreviewEdit)
     case revert(RevertEdit)
     case copy(CopyEdits)
@@ -20,18 +21,37 @@ public enum EditorRequest: ServiceRequest {
     public static let table = MethodTable<EditorRequest>([
         .method(
             begin,
-            access: .read,
-            attachments: "Response: adjustment data, input and display-size image, numbered as in the result."
+            access: .view,
+            attachments: "Response: adjustment data, input and display-size image, numbered as in the result.",
+            notifications: [.resourceProgress]
         ),
-        .method(apply, access: .change, notifications: [.editsProgress], limits: .large),
-        .method(preview, access: .read, attachments: "Response: the image.", limits: .large),
-        .method(revert, access: .change),
-        .method(copy, access: .change, notifications: [.editsProgress], limits: .large),
-        .method(suggest, access: .read),
-        .method(history, access: .read),
-        .method(undo, access: .change),
-        .method(compare, access: .read, attachments: "Response: the image."),
-        .method(describe, access: .read, attachments: "Response: the file.", limits: .large),
+        .method(apply, access: .view, notifications: [.editsProgress, .resourceProgress], limits: .large),
+        .method(livePhoto, access: .view, notifications: [.editsProgress, .resourceProgress], limits: .large),
+        .method(
+            preview,
+            access: .view,
+            attachments: "Response: the image; behind it the film of a Live Photo, if the result has one.",
+            notifications: [.resourceProgress],
+            limits: .large
+        ),
+        .method(revert, access: .view),
+        .method(copy, access: .view, notifications: [.editsProgress], limits: .large),
+        .method(suggest, access: .view, notifications: [.resourceProgress]),
+        .method(history, access: .view),
+        .method(undo, access: .view, notifications: [.resourceProgress]),
+        .method(
+            compare,
+            access: .view,
+            attachments: "Response: the image.",
+            notifications: [.resourceProgress]
+        ),
+        .method(
+            describe,
+            access: .view,
+            attachments: "Response: the file.",
+            notifications: [.resourceProgress],
+            limits: .large
+        ),
         .method(discover, access: .public),
         .method(health, access: .public),
         .method(figures, access: .read),
@@ -39,6 +59,6 @@ public enum EditorRequest: ServiceRequest {
 
     /// The notifications that are pushed to the edits endpoint.
     public static let notifications = [
-        MethodDescription(notification: PublishEdit.method, PublishEdit.self, to: "edits", access: .change)
+        MethodDescription(notification: PublishEdit.method, PublishEdit.self, to: "edits", access: .view)
     ]
 }

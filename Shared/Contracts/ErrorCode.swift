@@ -15,6 +15,8 @@ public enum ErrorCode: String, Sendable, CaseIterable {
     case userCancelled = "user_cancelled"
     case tokenExpired = "token_expired"
     case libraryOffline = "library_offline"
+    case networkAccessRequired = "network_access_required"
+    case networkError = "network_error"
     case identifierNotFound = "identifier_not_found"
     case multipleIdentifiers = "multiple_identifiers"
     case detailsUnavailable = "details_unavailable"
@@ -67,6 +69,8 @@ public enum ErrorCode: String, Sendable, CaseIterable {
         case .userCancelled: 3072
         case .tokenExpired: 3105
         case .libraryOffline: 3114
+        case .networkAccessRequired: 3164
+        case .networkError: 3169
         case .identifierNotFound: 3201
         case .multipleIdentifiers: 3202
         case .detailsUnavailable: 3210
@@ -120,6 +124,8 @@ public enum ErrorCode: String, Sendable, CaseIterable {
         case .userCancelled: "The request was cancelled."
         case .tokenExpired: "The token is older than the retained history, or of another history: fetch again."
         case .libraryOffline: "The library's folder cannot be reached."
+        case .networkAccessRequired: "The bytes are in remote storage, and the request does not allow network access."
+        case .networkError: "The bytes are in remote storage, and could not be downloaded."
         case .identifierNotFound: "No entity has this identifier."
         case .multipleIdentifiers: "More than one entity matches."
         case .detailsUnavailable: "There are no details of this change."

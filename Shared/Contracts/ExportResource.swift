@@ -12,8 +12,17 @@ public struct ExportResource: Request {
     public var path: String?
     /// True if an existing file is replaced.
     public var replaces: Bool
+    /// True if bytes that are in remote storage may be downloaded.
+    public var isNetworkAccessAllowed: Bool
 
-    public init(asset: ObjectID, type: ResourceType = .photo, path: String? = nil, replaces: Bool = false) {
+    public init(
+        asset: ObjectID,
+        type: ResourceType = .photo,
+        path: String? = nil,
+        replaces: Bool = false,
+        isNetworkAccessAllowed: Bool = false
+    ) {
+        self.isNetworkAccessAllowed = isNetworkAccessAllowed
         self.asset = asset
         self.type = type
         self.path = path
@@ -34,6 +43,7 @@ public struct ExportResource: Request {
                     + "user; it appears when it is complete. Absent: the bytes are attached, up to 8 MiB."
             ),
             .defaulted("replace", \.replaces, .flag, "Replace an existing file.", default: false),
+            .networkAccess(\.isNetworkAccessAllowed),
         ]
     )
 

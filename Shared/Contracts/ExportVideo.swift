@@ -7,6 +7,8 @@ public import PhotoModel
 /// `video.cancelExport` ends it. When it is done, its `stream` is read with `video.read`. An export that nobody asks for
 /// during ``leaseSeconds`` is cancelled, or its file may be removed. Equal requests share one file. It is upright and has
 /// the tags of the original, such as date, place and camera.
+///
+/// A video in remote storage is downloaded before the response, with `resource.progress` notifications.
 public struct ExportVideo: Request {
     public static let method = "video.export"
     /// The time from the last request about an export to its end, in seconds.
@@ -17,6 +19,8 @@ public struct ExportVideo: Request {
     public var preset: VideoExportPreset
     /// The video with or without edits.
     public var version: VideoVersion
+    /// True if the video may be downloaded from remote storage.
+    public var isNetworkAccessAllowed = false
     /// The service responds once it has reached this token; nil to respond at once.
     public var atLeast: ChangeToken?
 
@@ -46,6 +50,7 @@ public struct ExportVideo: Request {
                 "The video with or without edits.",
                 default: .current
             ),
+            .networkAccess(\.isNetworkAccessAllowed),
             .atLeast(\.atLeast),
         ]
     )

@@ -20,6 +20,11 @@ public enum FeedTopic {
     /// Returns the topic of an observed fetch.
     public static func fetch(_ observation: String) -> String { "fetch.\(observation)" }
 
+    /// Returns the asset that a topic is about; nil for all other topics.
+    public static func asset(of topic: String) -> ObjectID? {
+        topic.hasPrefix("asset.") ? ObjectID(String(topic.dropFirst(6))) : nil
+    }
+
     public static func edit(_ id: String) -> String { "edit.\(id)" }
 }
 

@@ -19,13 +19,17 @@ public struct FetchKeys: Request {
     /// A moment at which the object of the fetch may still have existed. If it has been deleted since, the result is
     /// empty; without `since`, or if it did not exist then either, the request is refused.
     public var since: ChangeToken?
+    /// For services: the client with a limited grant whose view is wanted.
+    public var onBehalfOf: String?
 
     public init(
         fetch: FetchDescription,
         maxCount: Int,
         token: ChangeToken? = nil,
-        since: ChangeToken? = nil
+        since: ChangeToken? = nil,
+        onBehalfOf: String? = nil
     ) {
+        self.onBehalfOf = onBehalfOf
         self.fetch = fetch
         self.maxCount = maxCount
         self.token = token
@@ -52,6 +56,7 @@ public struct FetchKeys: Request {
                 "If the object of the fetch existed at this token and is deleted, the result is empty; else the request "
                     + "is refused with identifier_not_found."
             ),
+            .limitedClient(\.onBehalfOf),
         ]
     )
 
@@ -62,7 +67,8 @@ public struct FetchKeys: Request {
         public var count: Int
         /// True if the object of the fetch is deleted (see ``FetchKeys/since``).
         public var objectWasDeleted = false
-        /// The collections on which the result depends (`Fetch.scope` of PhotoModel); nil if it depends on none.
+        /// The collections on which the result depends (`Fetch.scope` of PhotoModel), or the list of the limited grant whose
+        /// view it is of; nil if it depends on none.
         public var scope: [ObjectID]?
 
         public init(token: ChangeToken, count: Int) {
@@ -83,7 +89,8 @@ public struct FetchKeys: Request {
                     "scope",
                     \.scope,
                     .list(of: .id(), limit: FetchKeys.maxScope),
-                    "What lies below the folder of the fetch, or contains its object; absent for all other fetches."
+                    "What lies below the folder of the fetch, or contains its object, or the list of the limited grant; "
+                        + "absent for all other fetches."
                 ),
             ]
         )

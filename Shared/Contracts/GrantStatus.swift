@@ -7,10 +7,13 @@ public struct GrantStatus: Request {
     public var identity: String
     /// Assets about which it is asked whether the identity sees them.
     public var assets: [ObjectID]
+    /// True to receive the whole list of a limited grant.
+    public var wantsList: Bool
 
-    public init(identity: String, assets: [ObjectID] = []) {
+    public init(identity: String, assets: [ObjectID] = [], wantsList: Bool = false) {
         self.identity = identity
         self.assets = assets
+        self.wantsList = wantsList
     }
 
     public static let table = parameters(
@@ -25,6 +28,13 @@ public struct GrantStatus: Request {
                 "Assets about which it is asked whether the identity sees them.",
                 default: []
             ),
+            .defaulted(
+                "wantsList",
+                \.wantsList,
+                .flag,
+                "Whether the whole list of a limited grant is wanted.",
+                default: false
+            ),
         ]
     )
 
@@ -33,6 +43,11 @@ public struct GrantStatus: Request {
         public var consent: ConsentPolicy
         /// The requested assets that the identity does not see, if it may see a list of assets only.
         public var hidden: [ObjectID] = []
+        /// The public key of the identity; nil for one without a key.
+        public var key: String?
+        /// The list of a limited grant and its token, if the list was asked for.
+        public var list: [ObjectID]?
+        public var token: ChangeToken?
 
         public init(_ permission: Permission) {
             role = permission.role
@@ -61,6 +76,14 @@ public struct GrantStatus: Request {
                     "The requested assets that the identity does not see.",
                     default: []
                 ),
+                .optional("key", \.key, .text(maxBytes: 40), "The public key of the identity."),
+                .optional(
+                    "list",
+                    \.list,
+                    .list(of: .id(.asset), limit: Grant.maxAssets),
+                    "The list of a limited grant, if it was asked for."
+                ),
+                .optional("token", \.token, .token, "The token of that list."),
             ]
         )
     }

@@ -30,6 +30,8 @@ public struct ImageFrames: Request {
     public var format: DeliveredFormat
     /// Quality of lossy formats, 1...100.
     public var quality: Int
+    /// True if the video may be downloaded from remote storage.
+    public var isNetworkAccessAllowed = false
     /// The service responds once it has reached this token; nil to respond at once.
     public var atLeast: ChangeToken?
 
@@ -103,6 +105,7 @@ public struct ImageFrames: Request {
             .version(\.version),
             .defaulted("format", \.format, .name(DeliveredFormat.self), "Format of the images.", default: .jpeg),
             .defaulted("quality", \.quality, .count(1...100), "Quality of lossy formats.", default: 85),
+            .networkAccess(\.isNetworkAccessAllowed),
             .atLeast(\.atLeast),
         ]
     )

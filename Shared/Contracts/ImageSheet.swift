@@ -5,16 +5,29 @@ public import PhotoModel
 public struct ImageSheet: Request {
     public static let method = "image.sheet"
     public static let maxAssets = 400
+
+    /// How the images are arranged.
+    public enum Layout: String, Sendable, Hashable, CaseIterable {
+        /// In squares of equal size.
+        case grid
+        /// In rows that are filled from edge to edge.
+        case justified
+    }
+
     /// The assets, row by row.
     public var assets: [ObjectID]
     /// Images per row.
     public var columns: Int
     /// Side length of a cell, in pixels.
     public var cell: Int
+    /// How the images are arranged.
+    public var layout: Layout
     /// Text below each image, in the order of `assets`; empty for the file names.
     public var labels: [String]
     /// The image with or without edits.
     public var version: ImageVersion
+    /// True if originals that are in remote storage may be downloaded.
+    public var isNetworkAccessAllowed = false
     /// The service responds once it has reached this token; nil to respond at once.
     public var atLeast: ChangeToken?
 
@@ -22,6 +35,7 @@ public struct ImageSheet: Request {
         assets: [ObjectID],
         columns: Int = 6,
         cell: Int = 256,
+        layout: Layout = .grid,
         labels: [String] = [],
         version: ImageVersion = .current,
         atLeast: ChangeToken? = nil
@@ -29,6 +43,7 @@ public struct ImageSheet: Request {
         self.assets = assets
         self.columns = columns
         self.cell = cell
+        self.layout = layout
         self.labels = labels
         self.version = version
         self.atLeast = atLeast
@@ -42,6 +57,14 @@ public struct ImageSheet: Request {
             .defaulted("columns", \.columns, .count(1...40), "Images per row.", default: 6),
             .defaulted("cell", \.cell, .count(32...1024), "Side length of a cell, in pixels.", default: 256),
             .defaulted(
+                "layout",
+                \.layout,
+                .name(Layout.self),
+                "`grid`: squares. `justified`: rows as wide as `columns` cells and at most one cell high, filled by images "
+                    + "of any shape.",
+                default: .grid
+            ),
+            .defaulted(
                 "labels",
                 \.labels,
                 .list(of: .text(maxBytes: 256), limit: maxAssets),
@@ -49,6 +72,7 @@ public struct ImageSheet: Request {
                 default: []
             ),
             .version(\.version),
+            .networkAccess(\.isNetworkAccessAllowed),
             .atLeast(\.atLeast),
         ]
     )

@@ -93,7 +93,7 @@ public struct LivePhotoRequest: Request {
     public var still: ImageRequest {
         var size = targetSize
         if size == .size(width: 0, height: 0) { size = .maximum }
-        return ImageRequest(
+        var still = ImageRequest(
             asset: asset,
             targetSize: size,
             contentMode: contentMode,
@@ -103,6 +103,8 @@ public struct LivePhotoRequest: Request {
             quality: quality,
             atLeast: atLeast
         )
+        still.isNetworkAccessAllowed = isNetworkAccessAllowed
+        return still
     }
 
     public struct Result: JSONTabled {

@@ -5,7 +5,8 @@ public import PhotoModel
 public enum MethodAccess: String, Sendable, CaseIterable {
     /// Anyone who may connect.
     case `public`
-    /// Reads the library as far as the identity may see it: with a limited grant the assets of its list.
+    /// Reads the library as far as the identity may see it, or edits what it sees: with a limited grant the assets of its
+    /// list.
     case view
     /// Reads the whole library.
     case read

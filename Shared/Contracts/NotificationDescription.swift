@@ -72,6 +72,11 @@ public struct NotificationDescription: Sendable {
         object(["offset": count]),
         attachments: "The bytes from offset."
     )
+    static let resourceProgress = NotificationDescription(
+        DownloadResource.notification,
+        "The part of the bytes that was downloaded from remote storage, from 0 to 1; only while something is downloaded.",
+        object(["progress": ["type": "number", "minimum": 0, "maximum": 1]])
+    )
     static let libraryProgress = NotificationDescription(
         BackupLibrary.notification,
         "How many of all resources are done.",

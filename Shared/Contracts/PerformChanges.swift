@@ -111,6 +111,42 @@ public struct PerformChanges: Request {
         )
     }
 
+    /// A new asset whose picture the library had already, in a file with other metadata.
+    public struct SameImage: JSONTabled, Hashable {
+        /// Index of the request in the transaction.
+        public var request: Int
+        /// The request's placeholder; nil if it has none.
+        public var ref: String?
+        /// Assets with the same picture, the one imported first at the front.
+        public var assets: [ObjectID]
+
+        /// The most assets that are listed.
+        public static let maxAssets = 8
+
+        public init(request: Int, ref: String? = nil, assets: [ObjectID]) {
+            self.request = request
+            self.ref = ref
+            self.assets = assets
+        }
+
+        public static let table = JSONTable(
+            "SameImage",
+            "A new asset whose picture the library had already, in a file with other metadata.",
+            unknown: .ignored,
+            blank: SameImage(request: 0, assets: []),
+            [
+                .required("request", \.request, .count(0...Int.max), "Index of the request."),
+                .optional("ref", \.ref, .text(maxBytes: 64), "Its placeholder."),
+                .required(
+                    "assets",
+                    \.assets,
+                    .list(of: .id(.asset), limit: maxAssets),
+                    "Assets with the same picture."
+                ),
+            ]
+        )
+    }
+
     public struct Result: JSONTabled {
         /// Token of the transaction.
         public var token: ChangeToken
@@ -126,6 +162,9 @@ public struct PerformChanges: Request {
         public var restored: [ObjectID]
         /// Members of requests for new assets that had no effect, because the library already had the bytes.
         public var ignored: [Ignored]
+        /// New assets whose picture the library had already, in a file with other metadata; empty for clients that do not
+        /// see the whole library.
+        public var sameImage: [SameImage]
         /// Digests of damaged stored files that were replaced with bytes of this request; empty in the response to a
         /// repeated request.
         public var healed: [String]
@@ -137,10 +176,12 @@ public struct PerformChanges: Request {
             duplicates: [String] = [],
             restored: [ObjectID] = [],
             ignored: [Ignored] = [],
+            sameImage: [SameImage] = [],
             healed: [String] = []
         ) {
             self.restored = restored
             self.ignored = ignored
+            self.sameImage = sameImage
             self.healed = healed
             self.token = token
             self.sequence = token.sequence
@@ -181,6 +222,13 @@ public struct PerformChanges: Request {
                     \.ignored,
                     .list(of: .object(Ignored.self), limit: 1000),
                     "Members of asset.create without effect, because the library already had the bytes.",
+                    default: []
+                ),
+                .defaulted(
+                    "sameImage",
+                    \.sameImage,
+                    .list(of: .object(SameImage.self), limit: 1000),
+                    "New assets whose picture the library had already, in a file with other metadata.",
                     default: []
                 ),
                 .defaulted(

@@ -12,8 +12,13 @@ public struct PreviewEdit: Request {
     public var magick: MagickOptions?
     /// The longer side of the preview, in pixels.
     public var maximumSide: Int
+    /// Microseconds of a film at which the frame is rendered; nil for the first that is not nearly one colour. Nil for
+    /// photos.
+    public var frameTime: Int64?
     /// The engine that renders the pixels; nil for the engine that the adjustments name, or else the editor's setting.
     public var engine: RenderEngine?
+    /// True if an original that is in remote storage may be downloaded.
+    public var isNetworkAccessAllowed = false
     /// The service responds once it has reached this token; nil to respond at once.
     public var atLeast: ChangeToken?
 
@@ -22,6 +27,7 @@ public struct PreviewEdit: Request {
         adjustments: AdjustmentList,
         magick: MagickOptions? = nil,
         maximumSide: Int = 1024,
+        frameTime: Int64? = nil,
         engine: RenderEngine? = nil,
         atLeast: ChangeToken? = nil
     ) {
@@ -29,12 +35,13 @@ public struct PreviewEdit: Request {
         self.adjustments = adjustments
         self.magick = magick
         self.maximumSide = maximumSide
+        self.frameTime = frameTime
         self.engine = engine
         self.atLeast = atLeast
     }
 
     public static let table = parameters(
-        "Renders an edit without committing it.",
+        "Renders an edit without committing it: a photo, or a frame of a film.",
         blank: PreviewEdit(asset: .none, adjustments: AdjustmentList(operations: [])),
         [
             .asset(\.asset),
@@ -48,7 +55,15 @@ public struct PreviewEdit: Request {
             ),
             .magick(\.magick),
             .defaulted("maximumSide", \.maximumSide, .count(16...4096), "The longer side in pixels.", default: 1024),
+            .optional(
+                "frameTime",
+                \.frameTime,
+                .integer(0...86_400_000_000),
+                "Microseconds of a film at which the frame is rendered. Default: the start of the part that is kept, or the"
+                    + " first frame that is not nearly one colour."
+            ),
             .engine(\.engine),
+            .networkAccess(\.isNetworkAccessAllowed),
             .atLeast(\.atLeast),
         ]
     )
@@ -60,6 +75,8 @@ public struct PreviewEdit: Request {
         public var pixelWidth: Int
         /// Height in pixels.
         public var pixelHeight: Int
+        /// The film of a Live Photo, the second attachment; nil if the adjustments do not apply to it.
+        public var film: Film?
         /// Sequence of the transaction at which it was read.
         public var sequence: Int64
 
@@ -79,7 +96,38 @@ public struct PreviewEdit: Request {
                 .required("mimeType", \.mimeType, .text(maxBytes: 64), "Media type of the bytes."),
                 .required("pixelWidth", \.pixelWidth, .count(0...1_000_000), "Width in pixels."),
                 .required("pixelHeight", \.pixelHeight, .count(0...1_000_000), "Height in pixels."),
+                .optional(
+                    "film",
+                    \.film,
+                    .object(Film.self),
+                    "The film of a Live Photo, which is the second attachment; if the adjustments have livePhoto."
+                ),
                 .sequence(\.sequence),
+            ]
+        )
+    }
+
+    /// The edited film of a Live Photo.
+    public struct Film: JSONTabled {
+        public var mimeType: String
+        public var pixelWidth: Int
+        public var pixelHeight: Int
+
+        public init(mimeType: String, pixelWidth: Int, pixelHeight: Int) {
+            self.mimeType = mimeType
+            self.pixelWidth = pixelWidth
+            self.pixelHeight = pixelHeight
+        }
+
+        public static let table = JSONTable(
+            "PreviewFilm",
+            "Description of the attached film.",
+            unknown: .ignored,
+            blank: Film(mimeType: "", pixelWidth: 0, pixelHeight: 0),
+            [
+                .required("mimeType", \.mimeType, .text(maxBytes: 64), "Media type of the bytes."),
+                .required("pixelWidth", \.pixelWidth, .count(0...1_000_000), "Width in pixels."),
+                .required("pixelHeight", \.pixelHeight, .count(0...1_000_000), "Height in pixels."),
             ]
         )
     }

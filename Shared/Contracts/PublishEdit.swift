@@ -32,6 +32,9 @@ public struct PublishEdit: Sendable, Hashable, JSONTabled {
     public var revert = false
     /// The step of the asset's edit history that is restored instead of applying `adjustments`; 0 is the original.
     public var step: Int?
+    /// True if an original that is in remote storage may be downloaded first. If not, the edit fails with
+    /// `network_access_required`.
+    public var isNetworkAccessAllowed = false
 
     public init(
         id: String,
@@ -80,6 +83,7 @@ public struct PublishEdit: Sendable, Hashable, JSONTabled {
                 .revision,
                 "Fails with conflict if the asset has another content revision."
             ),
+            .networkAccess(\.isNetworkAccessAllowed),
         ]
     )
 
@@ -109,7 +113,7 @@ public struct PublishEdit: Sendable, Hashable, JSONTabled {
 
     /// The corresponding ``ApplyEdit`` request; only meaningful if the edit has `adjustments`.
     public var request: ApplyEdit {
-        ApplyEdit(
+        var edit = ApplyEdit(
             asset: asset,
             adjustments: adjustments,
             magick: magick,
@@ -117,5 +121,7 @@ public struct PublishEdit: Sendable, Hashable, JSONTabled {
             engine: engine,
             ifContentRevision: ifContentRevision
         )
+        edit.isNetworkAccessAllowed = isNetworkAccessAllowed
+        return edit
     }
 }

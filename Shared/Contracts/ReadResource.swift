@@ -20,8 +20,17 @@ public struct ReadResource: Request {
     public var offset: Int64
     /// Number of bytes; nil: to the end.
     public var length: Int64?
+    /// True if bytes that are in remote storage may be downloaded.
+    public var isNetworkAccessAllowed: Bool
 
-    public init(asset: ObjectID, type: ResourceType, offset: Int64 = 0, length: Int64? = nil) {
+    public init(
+        asset: ObjectID,
+        type: ResourceType,
+        offset: Int64 = 0,
+        length: Int64? = nil,
+        isNetworkAccessAllowed: Bool = false
+    ) {
+        self.isNetworkAccessAllowed = isNetworkAccessAllowed
         self.asset = asset
         self.type = type
         self.offset = offset
@@ -42,6 +51,7 @@ public struct ReadResource: Request {
                 .integer(0...Int64.max),
                 "Number of bytes; absent: to the end. Without credit at most \(maxReplyBytes)."
             ),
+            .networkAccess(\.isNetworkAccessAllowed),
         ]
     )
 

@@ -15,6 +15,8 @@ public struct ReadVideo: Request {
     public var offset: Int64
     /// Number of bytes; nil: to the end.
     public var length: Int64?
+    /// True if the video may be downloaded from remote storage.
+    public var isNetworkAccessAllowed = false
 
     public init(asset: ObjectID, stream: String, offset: Int64 = 0, length: Int64? = nil) {
         self.asset = asset
@@ -37,6 +39,7 @@ public struct ReadVideo: Request {
                 .integer(0...Int64.max),
                 "Number of bytes; absent: to the end. Without credit at most \(ReadResource.maxReplyBytes)."
             ),
+            .networkAccess(\.isNetworkAccessAllowed),
         ]
     )
 

@@ -6,6 +6,8 @@ public struct SuggestEdit: Request {
     public static let method = "edits.suggest"
     /// The asset.
     public var asset: ObjectID
+    /// True if an original that is in remote storage may be downloaded.
+    public var isNetworkAccessAllowed = false
     /// The service responds once it has reached this token; nil to respond at once.
     public var atLeast: ChangeToken?
 
@@ -17,7 +19,7 @@ public struct SuggestEdit: Request {
     public static let table = parameters(
         "Suggests operations that would improve the version that an edit starts from, with explicit values; nothing is committed.",
         blank: SuggestEdit(asset: .none),
-        [.asset(\.asset), .atLeast(\.atLeast)]
+        [.asset(\.asset), .networkAccess(\.isNetworkAccessAllowed), .atLeast(\.atLeast)]
     )
 
     public struct Result: JSONTabled {

@@ -9,6 +9,7 @@ public enum ThumbnailerRequest: ServiceRequest {
     case frames(ImageFrames)
     case livePhoto(LivePhotoRequest)
     case playback(VideoPlayback)
+    case videoAsset(VideoAsset)
     case readVideo(ReadVideo)
     case exportVideo(ExportVideo)
     case exportStatus(WaitForVideoExport)
@@ -30,38 +31,45 @@ public enum ThumbnailerRequest: ServiceRequest {
             access: .view,
             attachments: "Response, image.degraded: the image, in one or more frames; above \(ImageDelivery.inReply) "
                 + "bytes it is sent in image.chunk notifications before the response.",
-            notifications: [.imageDegraded, .imageChunk]
+            notifications: [.imageDegraded, .imageChunk, .resourceProgress]
         ),
-        .method(data, access: .view, attachments: "As image.request.", notifications: [.imageChunk]),
-        .method(sheet, access: .read, attachments: "Response: the image."),
+        .method(
+            data,
+            access: .view,
+            attachments: "As image.request.",
+            notifications: [.imageChunk, .resourceProgress]
+        ),
+        .method(sheet, access: .view, attachments: "Response: the image."),
         .method(
             frames,
-            access: .read,
-            attachments: "Response: the frames, one each, in order; those with an error have none."
+            access: .view,
+            attachments: "Response: the frames, one each, in order; those with an error have none.",
+            notifications: [.resourceProgress]
         ),
         .method(
             livePhoto,
-            access: .read,
+            access: .view,
             attachments: "Response, image.degraded: the still, as those of image.request.",
-            notifications: [.imageDegraded, .imageChunk]
+            notifications: [.imageDegraded, .imageChunk, .resourceProgress]
         ),
-        .method(playback, access: .read),
+        .method(playback, access: .view, notifications: [.resourceProgress]),
+        .method(videoAsset, access: .view, notifications: [.resourceProgress]),
         .method(
             readVideo,
-            access: .read,
+            access: .view,
             attachments: "Response, resource.chunk: the bytes.",
-            notifications: [.resourceChunk]
+            notifications: [.resourceChunk, .resourceProgress]
         ),
-        .method(exportVideo, access: .read),
-        .method(exportStatus, access: .read),
-        .method(cancelExport, access: .read),
-        .method(openCache, access: .read),
-        .method(configureCache, access: .read),
-        .method(startCaching, access: .read),
-        .method(stopCaching, access: .read),
-        .method(stopAllCaching, access: .read),
-        .method(closeCache, access: .read),
-        .method(cacheStatus, access: .read),
+        .method(exportVideo, access: .view, notifications: [.resourceProgress]),
+        .method(exportStatus, access: .view),
+        .method(cancelExport, access: .view),
+        .method(openCache, access: .view),
+        .method(configureCache, access: .view),
+        .method(startCaching, access: .view),
+        .method(stopCaching, access: .view),
+        .method(stopAllCaching, access: .view),
+        .method(closeCache, access: .view),
+        .method(cacheStatus, access: .view),
         .method(discover, access: .public),
         .method(health, access: .public),
         .method(figures, access: .read),

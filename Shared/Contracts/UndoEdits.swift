@@ -11,6 +11,8 @@ public struct UndoEdits: Request {
     public var step: Int?
     /// Content revision that the asset must have, else the request is refused with conflict; nil to accept any.
     public var ifContentRevision: Revision?
+    /// True if an original that is in remote storage may be downloaded.
+    public var isNetworkAccessAllowed = false
     /// Name of the client program.
     public var client: String
     /// Transaction id, chosen by the client; nil if the write is not idempotent.
@@ -37,6 +39,7 @@ public struct UndoEdits: Request {
             .asset(\.asset),
             .optional("step", \.step, .count(0...Int.max), "0: the original; absent: the step before the last."),
             .ifContentRevision(\.ifContentRevision),
+            .networkAccess(\.isNetworkAccessAllowed),
             .client(\.client),
             .transaction(\.transaction),
         ]

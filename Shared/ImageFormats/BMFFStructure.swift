@@ -11,7 +11,11 @@ enum BMFFStructure {
     private struct Item {
         var type = ""
         var contentType = ""
-        var extent: Range<Int>?
+        /// The parts of the item, in order.
+        var extents: [Range<Int>] = []
+
+        /// The range of an item of one part, which EXIF and XMP always are.
+        var extent: Range<Int>? { extents.count == 1 ? extents[0] : nil }
     }
 
     static func read(_ file: ByteReader, kind: ImageFormat) throws(ImageHeader.Failure) -> ImageHeader {
@@ -62,6 +66,16 @@ enum BMFFStructure {
             }
         }
         return header
+    }
+
+    /// Returns the data of all items that are images or parts of one, in the order of their identifiers.
+    static func imageData(_ file: ByteReader) -> [Range<Int>]? {
+        guard let meta = boxes(file).first(where: { $0.name == "meta" }), meta.isWhole else { return nil }
+        let inner = boxes(meta.content, from: 4)
+        func content(_ name: String) -> ByteReader? { inner.first { $0.name == name }?.content }
+        let items = items(information: content("iinf"), locations: content("iloc"), data: content("idat"), file: file)
+        let images = items.filter { !["Exif", "mime", "uri "].contains($0.value.type) }
+        return images.sorted { $0.key < $1.key }.flatMap(\.value.extents)
     }
 
     static func boxes(_ reader: ByteReader, from start: Int = 0) -> [Box] {
@@ -153,7 +167,7 @@ enum BMFFStructure {
         return items
     }
 
-    /// Sets the ranges of the items. Only items with one extent are located, which EXIF and XMP always are.
+    /// Sets the ranges of the items.
     private static func locate(_ items: inout [Int: Item], _ box: ByteReader, _ data: ByteReader?, _ file: ByteReader) {
         guard let version = box.byte(0), let sizes = box.big16(4) else { return }
         let (offsetSize, lengthSize, baseSize) = (sizes >> 12, sizes >> 8 & 15, sizes >> 4 & 15)
@@ -173,17 +187,17 @@ enum BMFFStructure {
             guard let id = take(idSize), let method = version == 0 ? 0 : take(2), take(2) != nil,
                 let base = take(baseSize), let extents = take(2)
             else { return }
-            for index in 0..<extents {
+            for _ in 0..<extents {
                 guard take(indexSize) != nil, let offset = take(offsetSize), let length = take(lengthSize) else {
                     return
                 }
-                guard index == 0, extents == 1, items[id] != nil else { continue }
                 let source = method & 15 == 1 ? data : file
                 guard let source, method & 15 <= 1 else { continue }
                 let (begin, overflowed) = base.addingReportingOverflow(offset)
                 let (start, beyond) = begin.addingReportingOverflow(source.bytes.startIndex)
                 let (end, farBeyond) = start.addingReportingOverflow(length)
-                if !overflowed, !beyond, !farBeyond, length > 0 { items[id]?.extent = start..<end }
+                guard !overflowed, !beyond, !farBeyond, length > 0 else { continue }
+                if items[id]?.extents.count ?? 0 < ImageData.maxParts { items[id]?.extents.append(start..<end) }
             }
         }
     }

@@ -53,6 +53,28 @@ public enum TIFFStructure {
         return isCanon ? RawFileType.cr2 : RawFileType.contentType(ofMaker: first.text(makerTag) ?? "")
     }
 
+    /// Returns the strips and tiles of all images of a file, previews included.
+    static func imageData(_ file: ByteReader) -> [Range<Int>]? {
+        var next = Directory(file, at: nil)
+        var (found, seen): ([Range<Int>], Set<Int>) = ([], [])
+        while let directory = next, seen.count < maxDirectories, seen.insert(directory.start).inserted {
+            for one in directories(file, directory) {
+                for (offsets, lengths) in [(0x0111, 0x0117), (0x0144, 0x0145)] {
+                    let parts = zip(one.numbers(offsets), one.numbers(lengths))
+                    for (offset, length) in parts where found.count < ImageData.maxParts {
+                        guard let content = file.slice(offset, length) else { return nil }
+                        found.append(content.startIndex..<content.endIndex)
+                    }
+                }
+            }
+            next = directory.next.flatMap { $0 > 0 ? Directory(file, at: $0) : nil }
+        }
+        return found
+    }
+
+    /// The most directories that follow each other.
+    private static let maxDirectories = 64
+
     private static func directories(_ file: ByteReader, _ first: Directory) -> [Directory] {
         [first] + first.places(directoriesTag).compactMap { Directory(file, at: $0) }
     }
@@ -161,6 +183,12 @@ public enum TIFFStructure {
         func number(_ tag: Int) -> Int? {
             guard let field = field(tag), [1, 3, 4, 16].contains(field.type) else { return nil }
             return value(field, 0)
+        }
+
+        /// Returns the values of a field of type byte, short, long or long8, as many as a file has parts at most.
+        func numbers(_ tag: Int) -> [Int] {
+            guard let field = field(tag), [1, 3, 4, 16].contains(field.type) else { return [] }
+            return (0..<min(field.count, ImageData.maxParts)).compactMap { value(field, $0) }
         }
 
         /// Returns the values of a field of offsets, at most eight.

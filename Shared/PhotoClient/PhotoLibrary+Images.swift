@@ -7,13 +7,15 @@ extension PhotoLibrary {
     /// Returns an image with its bytes, joined from all messages.
     ///
     /// - Parameters:
-    ///   - deadline: time until the last byte
+    ///   - deadline: time until the last byte; nil for none, for an original that may have to be downloaded
     ///   - degraded: called with each degraded image before the final one; if nil, no degraded image is requested
+    ///   - progress: called with the part of the original that was downloaded, from 0 to 1
     /// - Throws: the thumbnailer's error, or `interrupted` if bytes are missing
     public func image(
         _ request: ImageRequest,
-        deadline: Duration = .seconds(120),
-        degraded: ((_ result: ImageRequest.Result, _ bytes: Bytes) -> Void)? = nil
+        deadline: Duration? = .seconds(120),
+        degraded: ((_ result: ImageRequest.Result, _ bytes: Bytes) -> Void)? = nil,
+        progress: ((Double) -> Void)? = nil
     ) async throws(RPCError) -> (result: ImageRequest.Result, bytes: Bytes) {
         var request = request
         if degraded == nil, request.deliveryMode == .opportunistic { request.isSynchronous = true }
@@ -26,6 +28,8 @@ extension PhotoLibrary {
             case .notification(ImageDelivery.chunk, let params, let attachments):
                 guard params["offset"]?.intValue == Int64(bytes.count) else { throw Self.incomplete }
                 for part in attachments { bytes += part }
+            case .notification(DownloadResource.notification, let params, _):
+                if let part = params["progress"]?.doubleValue { progress?(part) }
             case .notification: continue
             case .answer(let answer):
                 for part in answer.attachments { bytes += part }

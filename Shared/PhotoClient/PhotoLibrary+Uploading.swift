@@ -2,7 +2,7 @@ import Contracts
 public import Basics
 public import JSONValue
 import Logging
-import SystemPackage
+public import SystemPackage
 
 extension PhotoLibrary {
     /// Uploads a file to the catalog in chunks, for use in a change request.
@@ -26,7 +26,19 @@ extension PhotoLibrary {
             throw Self.cannotRead(path, error)
         }
         defer { try? file.close() }
-        return try await upload(deadline, verifies) { offset, length throws(RPCError) in
+        return try await upload(file, named: path, deadline: deadline, verifies: verifies)
+    }
+
+    /// Uploads an open file to the catalog in chunks, as ``upload(file:deadline:verifies:)``.
+    ///
+    /// - Parameter path: its name in errors
+    public func upload(
+        _ file: FileDescriptor,
+        named path: String = "the file",
+        deadline: Duration = .seconds(600),
+        verifies: Bool = false
+    ) async throws(RPCError) -> String {
+        try await upload(deadline, verifies) { offset, length throws(RPCError) in
             var chunk = Bytes(repeating: 0, count: length)
             var filled = 0
             do {

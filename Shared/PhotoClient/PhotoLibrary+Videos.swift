@@ -21,7 +21,7 @@ extension PhotoLibrary {
         _ request: ExportVideo,
         progress: (VideoExportStatus) -> Void = { _ in }
     ) async throws(RPCError) -> VideoExportStatus {
-        var status = try await thumbnailer.ask(request, deadline: .seconds(30)).result
+        var status = try await begin(request)
         do throws(RPCError) {
             while !status.state.isFinal {
                 progress(status)
@@ -39,6 +39,17 @@ extension PhotoLibrary {
             throw name.error(status.error?["message"]?.stringValue ?? "the export failed")
         }
         return status
+    }
+
+    /// Begins an export; without a deadline if the video may have to be downloaded before.
+    private func begin(_ request: ExportVideo) async throws(RPCError) -> VideoExportStatus {
+        guard request.isNetworkAccessAllowed else {
+            return try await thumbnailer.ask(request, deadline: .seconds(30)).result
+        }
+        for try await event in thumbnailer.stream(request, credit: 1 << 20) {
+            if case .answer(let answer) = event { return answer.result }
+        }
+        throw ErrorCode.interrupted.error("the export was not begun; export again")
     }
 
     /// Reads the stream of a video, in parts, from an offset to its end.

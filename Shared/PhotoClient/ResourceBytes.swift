@@ -6,9 +6,25 @@ public import PhotoModel
 extension PhotoLibrary {
     /// Returns the bytes of an asset's resource, in chunks of up to 1 MiB; their digest is verified at the end.
     ///
-    /// - Parameter credit: unread bytes that the catalog may send ahead, at least one chunk
-    public func resource(asset: ObjectID, type: ResourceType = .photo, credit: Int = 4 << 20) -> ResourceBytes {
-        ResourceBytes(library: self, asset: asset, type: type, credit: max(ReadResource.chunkBytes, credit))
+    /// - Parameters:
+    ///   - credit: unread bytes that the catalog may send ahead, at least one chunk
+    ///   - isNetworkAccessAllowed: whether bytes in remote storage may be downloaded
+    ///   - progress: receives the part that was downloaded, from 0 to 1; not called for bytes on the catalog's machine
+    public func resource(
+        asset: ObjectID,
+        type: ResourceType = .photo,
+        credit: Int = 4 << 20,
+        isNetworkAccessAllowed: Bool = false,
+        progress: @escaping ResourceBytes.Progress = { _ in }
+    ) -> ResourceBytes {
+        ResourceBytes(
+            library: self,
+            asset: asset,
+            type: type,
+            credit: max(ReadResource.chunkBytes, credit),
+            isNetworkAccessAllowed: isNetworkAccessAllowed,
+            progress: progress
+        )
     }
 }
 
@@ -16,11 +32,14 @@ extension PhotoLibrary {
 public struct ResourceBytes: AsyncSequence, Sendable {
     public typealias Element = Bytes
     public typealias Failure = RPCError
+    public typealias Progress = @Sendable (Double) async throws(RPCError) -> Void
 
     let library: PhotoLibrary
     let asset: ObjectID
     let type: ResourceType
     let credit: Int
+    let isNetworkAccessAllowed: Bool
+    let progress: Progress
 
     /// Reads all bytes into memory.
     ///
@@ -78,6 +97,9 @@ public struct ResourceBytes: AsyncSequence, Sendable {
             let event = try await stream.next()
             self.stream = stream
             switch event {
+            case .notification(DownloadResource.notification, let params, _):
+                if let part = params["progress"]?.doubleValue { try await resource.progress(part) }
+                return nil
             case .notification(_, let params, let attachments):
                 guard let chunk = attachments.first, params["offset"]?.intValue == offset else {
                     throw ErrorCode.interrupted.error("the catalog sent bytes at an unexpected offset; retry")
@@ -102,7 +124,12 @@ public struct ResourceBytes: AsyncSequence, Sendable {
         }
 
         private func open() -> ServiceStream<ReadResource>.Iterator {
-            let request = ReadResource(asset: resource.asset, type: resource.type, offset: offset)
+            let request = ReadResource(
+                asset: resource.asset,
+                type: resource.type,
+                offset: offset,
+                isNetworkAccessAllowed: resource.isNetworkAccessAllowed
+            )
             return resource.library.catalog.stream(request, credit: resource.credit).makeAsyncIterator()
         }
 

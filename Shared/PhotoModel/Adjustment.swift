@@ -160,6 +160,8 @@ extension Adjustment {
         case .crop where !rect.isValid:
             let member = number("x") + number("width") > 1 ? "width" : "height"
             return (member, "x + width and y + height of at most 1")
+        case .timeRange where number("end") - number("start") < 0.001:
+            return ("end", "a time at least 0.001 s after \"start\"")
         case .levels where number("black") + 0.005 > number("white"):
             return ("white", "a number at least 0.005 above \"black\"")
         case .curve:

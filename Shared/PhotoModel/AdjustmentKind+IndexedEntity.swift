@@ -125,12 +125,12 @@ extension AdjustmentKind {
             )
         case .textWatermark:
             (
-                "Draws a line of text over the image, as wide as \"size\".",
+                "Draws a line of text over the image, as wide as \"size\" and at most as high as the image.",
                 [
                     AdjustmentParameter(
                         "text",
                         .text(maxBytes: 200),
-                        "printable ASCII; accents are dropped, other characters become a question mark",
+                        "characters of the installed fonts; others are refused by name",
                         byDefault: .word(""),
                         neutral: .word("")
                     ),

@@ -18,6 +18,7 @@ public enum AdjustmentKind: String, Sendable, Hashable, CaseIterable {
     case vignette, grain
     case textWatermark, pictureWatermark
     case border, frame, roundedCorners, polaroid, shadow
+    case timeRange, speed, volume
 
     /// All operations in documentation order.
     public static var all: [AdjustmentKind] { allCases }
@@ -41,6 +42,8 @@ public enum AdjustmentKind: String, Sendable, Hashable, CaseIterable {
         case overlay
         /// Changes the edges of the finished picture, or adds to it on all sides.
         case frame
+        /// Chooses the part of a film, its speed and its sound. Photos have nothing of it.
+        case film
 
         /// A description of the stage for the schema.
         public var meaning: String {
@@ -53,6 +56,7 @@ public enum AdjustmentKind: String, Sendable, Hashable, CaseIterable {
             case .finish: "Depends on the position in the finished frame."
             case .overlay: "Draws over the finished image."
             case .frame: "Changes the edges of the finished picture, or adds to it on all sides."
+            case .film: "Chooses the part of a film, its speed and its sound; photos have nothing of it."
             }
         }
     }
@@ -134,6 +138,9 @@ extension AdjustmentKind {
         case .border, .frame, .roundedCorners, .polaroid, .shadow:
             stage = .frame
             (meaning, parameters) = declaredFrame
+        case .timeRange, .speed, .volume:
+            stage = .film
+            (meaning, parameters) = declaredFilm
         case .vignette, .grain:
             stage = .finish
             (meaning, parameters) = declaredDetail

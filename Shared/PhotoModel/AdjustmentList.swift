@@ -20,9 +20,22 @@ public struct AdjustmentList: Sendable, Hashable {
     /// because they could not repeat them.
     public var engine: AppliedEngine?
 
-    public init(operations: [Adjustment] = [], engine: AppliedEngine? = nil) {
+    /// True if the operations apply to a render that is not kept: that of another program's edit of a film (S-87).
+    public var isOnRender = false
+
+    /// Present if the list also applies to the film of a Live Photo (T-48).
+    public var livePhoto: LivePhotoAdjustment?
+
+    public init(
+        operations: [Adjustment] = [],
+        engine: AppliedEngine? = nil,
+        isOnRender: Bool = false,
+        livePhoto: LivePhotoAdjustment? = nil
+    ) {
         self.operations = operations
         self.engine = engine
+        self.isOnRender = isOnRender
+        self.livePhoto = livePhoto
     }
 
     /// Decodes a list and checks every member against the tables of `AdjustmentKind`.
@@ -32,7 +45,7 @@ public struct AdjustmentList: Sendable, Hashable {
         guard let object = json.objectValue else {
             throw AdjustmentError(.malformed, allowed: ["an object {\"version\":1,\"operations\":[…]}"])
         }
-        let known = ["version", "engine", "operations"]
+        let known = ["version", "engine", "base", "livePhoto", "operations"]
         for (name, _) in object.members where !known.contains(name) {
             throw AdjustmentError(.unknownMember, member: name, allowed: known)
         }
@@ -60,6 +73,18 @@ public struct AdjustmentList: Sendable, Hashable {
             }
             engine = applied == .byDefault ? nil : applied
         }
+        if let base = object["base"] {
+            guard base == "render" else {
+                throw AdjustmentError(
+                    .outOfRange,
+                    member: "base",
+                    found: String(base.text.prefix(64)),
+                    allowed: ["\"render\""]
+                )
+            }
+            isOnRender = true
+        }
+        livePhoto = try object["livePhoto"].map { json throws(AdjustmentError) in try LivePhotoAdjustment(json: json) }
         operations = []
         for (index, element) in elements.enumerated() {
             operations.append(try Self.operation(element, at: index))
@@ -89,14 +114,16 @@ public struct AdjustmentList: Sendable, Hashable {
 
     /// The canonical JSON form: every member written out, in the order of the tables. Equal lists have equal bytes.
     public var json: JSON {
-        let list = JSON.array(operations.map(\.json))
-        return engine.map { ["version": 1, "engine": $0.json, "operations": list] } ?? [
-            "version": 1, "operations": list,
-        ]
+        var object: JSONObject = ["version": 1]
+        if let engine { object["engine"] = engine.json }
+        if isOnRender { object["base"] = "render" }
+        if let livePhoto { object["livePhoto"] = livePhoto.json }
+        object["operations"] = .array(operations.map(\.json))
+        return .object(object)
     }
 
     /// True if the list changes nothing. Two flips that cancel each other count as a change.
-    public var isNeutral: Bool { operations.allSatisfy(\.isNeutral) }
+    public var isNeutral: Bool { operations.allSatisfy(\.isNeutral) && livePhoto?.isNeutral != false }
 
     /// The JSON Schema (draft 2020-12) of the format, generated from the tables that parse it.
     ///
@@ -118,6 +145,13 @@ public struct AdjustmentList: Sendable, Hashable {
             "type": "object", "required": ["version", "operations"], "additionalProperties": false,
             "properties": [
                 "version": ["const": 1], "engine": AppliedEngine.schema,
+                "base": [
+                    "const": "render",
+                    "description": .string(
+                        "Present if the operations apply to another program's render of a film, which is not kept."
+                    ),
+                ],
+                "livePhoto": LivePhotoAdjustment.schema,
                 "operations": [
                     "type": "array", "maxItems": JSON(maximumCount),
                     "items": ["oneOf": .array(AdjustmentKind.all.map(\.json))],

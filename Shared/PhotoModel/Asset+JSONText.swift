@@ -110,6 +110,7 @@ extension AssetResource {
             writer.member(",\"pixelHeight\":", pixelHeight)
             if let duration { writer.member(",\"duration\":", duration) }
             if let damage { writer.member(",\"damage\":", damage) }
+            if !isLocallyAvailable { writer.append(",\"locallyAvailable\":false") }
         }
     }
 }

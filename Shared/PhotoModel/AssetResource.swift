@@ -23,6 +23,9 @@ public struct AssetResource: Sendable, Hashable, JSONTabled {
     /// Why the image, or a part of it, cannot be shown: it is damaged, or too large. Nil if nothing is known. The bytes
     /// are stored unchanged either way.
     public var damage: String?
+    /// False if the bytes are in remote storage only, in pages of a library with an object store. Change records do not
+    /// say it: it is not part of the history.
+    public var isLocallyAvailable = true
 
     /// The maximum length of `damage` in bytes.
     public static let maxDamageBytes = 512
@@ -86,6 +89,13 @@ public struct AssetResource: Sendable, Hashable, JSONTabled {
                 \.damage,
                 .text(maxBytes: maxDamageBytes),
                 "Why the image, or a part of it, cannot be shown: damage, or too many pixels. The file is stored unchanged."
+            ),
+            .defaulted(
+                "locallyAvailable",
+                \.isLocallyAvailable,
+                .flag,
+                "False if the bytes are in remote storage only; in pages, not in change records.",
+                default: true
             ),
         ]
     )

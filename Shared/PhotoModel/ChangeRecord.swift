@@ -39,10 +39,20 @@ public struct ChangeRecord: Sendable, Hashable, JSONTabled {
     /// The token of the state after this record.
     public var token: ChangeToken { ChangeToken(library: library, sequence: sequence) }
 
+    /// The feed topic of the changes of an object.
+    public static func topic(of id: ObjectID) -> String {
+        switch id.kind {
+        case .asset: "asset.\(id)"
+        case .assetCollection: "collection.\(id)"
+        case .collectionList: "list.\(id)"
+        }
+    }
+
     /// The feed topics that carry this record, besides `changes`.
     public var topics: [String] {
-        assets.map { "asset.\($0.id)" } + collections.map { "collection.\($0.id)" } + lists.map { "list.\($0.id)" }
-            + edits.map { "edit.\($0.id)" } + (grants.isEmpty && questions.isEmpty ? [] : [Grant.topic])
+        assets.map { Self.topic(of: $0.id) } + collections.map { Self.topic(of: $0.id) }
+            + lists.map { Self.topic(of: $0.id) } + edits.map { "edit.\($0.id)" }
+            + (grants.isEmpty && questions.isEmpty ? [] : [Grant.topic])
     }
 
     public static let table = JSONTable(

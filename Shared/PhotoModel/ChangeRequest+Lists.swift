@@ -5,6 +5,8 @@ extension ChangeRequest {
     public struct CreateList: Sendable, Hashable, JSONTabled {
         /// The placeholder of the new folder; nil if it is not referred to.
         public var ref: String?
+        /// The identifier to give to the folder, which the client generated; nil for one of the catalog.
+        public var id: ObjectID?
         public var title: String
         /// The folder to which it is appended; nil is the root.
         public var parent: ObjectReference?
@@ -30,6 +32,7 @@ extension ChangeRequest {
             blank: CreateList(title: ""),
             [
                 .ref(\.ref),
+                .newID(\.id, .collectionList),
                 .required("title", \.title, .text(maxBytes: 1024), "Its name."),
                 .optional("parent", \.parent, .reference, "The folder to which it is appended; absent: the root."),
                 .defaulted(

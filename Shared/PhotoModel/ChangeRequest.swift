@@ -22,6 +22,8 @@ public enum ChangeRequest: Sendable, Hashable {
     public struct CreateAsset: Sendable, Hashable, JSONTabled {
         /// The placeholder of the new asset; nil if it is not referred to.
         public var ref: String?
+        /// The identifier to give to the asset, which the client generated; nil for one of the catalog (S-09).
+        public var id: ObjectID?
         /// The files of the asset.
         public var resources: [NewResource]
         /// The properties to set after the file's metadata was applied.
@@ -64,6 +66,7 @@ public enum ChangeRequest: Sendable, Hashable {
             blank: CreateAsset(resources: []),
             [
                 .ref(\.ref),
+                .newID(\.id, .asset),
                 .required(
                     "resources",
                     \.resources,
@@ -177,6 +180,8 @@ public enum ChangeRequest: Sendable, Hashable {
         public var id: ObjectID
         /// The rendered image with orientation applied, or the rendered video.
         public var render: NewResource
+        /// The rendered film of a Live Photo; nil to show its film as it was taken (T-48).
+        public var pairedVideo: NewResource?
         /// The description of the edit.
         public var adjustmentData: AdjustmentData
         /// The content revision that the asset must have; nil accepts any.
@@ -191,6 +196,7 @@ public enum ChangeRequest: Sendable, Hashable {
         public init(
             id: ObjectID,
             render: NewResource,
+            pairedVideo: NewResource? = nil,
             adjustmentData: AdjustmentData,
             ifContentRevision: Revision? = nil,
             inputToken: EditInputToken? = nil,
@@ -199,6 +205,7 @@ public enum ChangeRequest: Sendable, Hashable {
             self.publishedEdit = publishedEdit
             self.id = id
             self.render = render
+            self.pairedVideo = pairedVideo
             self.adjustmentData = adjustmentData
             self.ifContentRevision = ifContentRevision
             self.inputToken = inputToken
@@ -216,6 +223,12 @@ public enum ChangeRequest: Sendable, Hashable {
             [
                 .required("id", \.id, .id(.asset), "The asset."),
                 .required("render", \.render, .object(NewResource.self), "The rendered image, upright, or video."),
+                .optional(
+                    "pairedVideo",
+                    \.pairedVideo,
+                    .object(NewResource.self),
+                    "The rendered film of a Live Photo, upright. Default: its film as it was taken."
+                ),
                 .required("adjustmentData", \.adjustmentData, .object(AdjustmentData.self), "Description of the edit."),
                 .ifContentRevision(\.ifContentRevision),
                 .optional(
@@ -269,6 +282,8 @@ public enum ChangeRequest: Sendable, Hashable {
     public struct CreateCollection: Sendable, Hashable, JSONTabled {
         /// The placeholder of the new album; nil if it is not referred to.
         public var ref: String?
+        /// The identifier to give to the album, which the client generated; nil for one of the catalog.
+        public var id: ObjectID?
         public var title: String
         /// The first members.
         public var add: [ObjectReference]
@@ -294,6 +309,7 @@ public enum ChangeRequest: Sendable, Hashable {
             blank: CreateCollection(title: ""),
             [
                 .ref(\.ref),
+                .newID(\.id, .assetCollection),
                 .required("title", \.title, .text(maxBytes: 1024), "Its name."),
                 .defaulted(
                     "add",

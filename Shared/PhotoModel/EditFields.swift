@@ -2,6 +2,17 @@ package import JSONValue
 
 // Fields that several requests share, with one name, meaning and description each.
 extension JSONField {
+    /// Returns the field `id`: the identifier that a client gives to a new object.
+    static func newID(_ path: Path<ObjectID?>, _ kind: ObjectKind) -> JSONField {
+        .optional(
+            "id",
+            path,
+            .id(kind),
+            "The identifier to give to it, which the client generated: a letter, and in Crockford's base 32 the "
+                + "milliseconds since 1970 (48 bits, at most a day from now) and 80 random bits. Absent: the catalog's."
+        )
+    }
+
     /// Returns the field `ref`: the client's placeholder for the entity that a request creates.
     static func ref(_ path: Path<String?>) -> JSONField {
         .optional("ref", path, .text(maxBytes: ObjectReference.maxPlaceholderBytes), "Placeholder for the new object.")

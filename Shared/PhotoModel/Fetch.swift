@@ -115,6 +115,31 @@ public struct Fetch: Sendable, Hashable {
         return fetch
     }
 
+    /// True if a result depends on more than the properties of its entities: on a ``scope``, or on the list of a limited
+    /// grant.
+    public var needsScope: Bool { kind.needsScope || granted != nil }
+
+    /// True if the result depends on the files that are on the catalog's machine (`isLocal`). These come and go without
+    /// change records, so that such a result is of the moment at which it was made.
+    public var dependsOnLocalFiles: Bool { predicate?.root.mentions(.isLocal) ?? false }
+
+    /// Why the changes of such a result cannot be told, for users.
+    public static let localFilesReason =
+        "isLocal is not part of the history: files are downloaded and given up without change records; fetch or count "
+        + "again to see which are local now"
+
+    /// Returns the same fetch with what it depends on after a transaction: the list of its limited grant, else its scope.
+    ///
+    /// - Parameter sequence: that of the transaction
+    public func with(_ scope: Set<ObjectID>?, at sequence: Int64) -> Fetch {
+        guard let granted else { return scoped(by: scope) }
+        let (identity, key) = (granted.identity, granted.key)
+        return limited(to: GrantedAssets(identity: identity, key: key, version: sequence, ids: scope ?? []))
+    }
+
+    /// Returns the same fetch without its scope, and without the assets of its list: what stays the same while they change.
+    public var unscoped: Fetch { with(nil, at: 0) }
+
     /// Returns the same fetch with another offset and limit.
     public func window(offset: Int, limit: Int) -> Fetch {
         var fetch = self

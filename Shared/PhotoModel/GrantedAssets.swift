@@ -4,12 +4,15 @@
 /// fetches with different lists are different fetches, in caches too.
 public final class GrantedAssets: Sendable, Hashable {
     public let identity: String
+    /// The public key that the grant is about; another key of the same name has another list.
+    public let key: String?
     /// The sequence of a transaction after which the list was this one.
     public let version: Int64
     public let ids: Set<ObjectID>
 
-    public init(identity: String, version: Int64, ids: Set<ObjectID>) {
+    public init(identity: String, key: String? = nil, version: Int64, ids: Set<ObjectID>) {
         self.identity = identity
+        self.key = key
         self.version = version
         self.ids = ids
     }
@@ -17,7 +20,8 @@ public final class GrantedAssets: Sendable, Hashable {
     public func contains(_ id: ObjectID) -> Bool { ids.contains(id) }
 
     public static func == (left: GrantedAssets, right: GrantedAssets) -> Bool {
-        left === right || (left.version == right.version && left.identity == right.identity)
+        left === right
+            || (left.version == right.version && left.identity == right.identity && left.key == right.key)
     }
 
     public func hash(into hasher: inout Hasher) {

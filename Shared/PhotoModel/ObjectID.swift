@@ -82,6 +82,12 @@ public struct ObjectID: Sendable, Hashable, Comparable, CustomStringConvertible 
         return (rule, low)
     }
 
+    /// The time at which it was generated, in milliseconds since 1970; 0 for a derived identifier.
+    public var milliseconds: Int64 {
+        // The first ten digits: two bits that are zero, and 48 of time.
+        text.utf8.dropFirst().prefix(10).reduce(0) { $0 << 5 | Int64(Self.digitValues[$1] ?? 0) }
+    }
+
     private static let digitValues: [UInt8: UInt64] = Dictionary(
         uniqueKeysWithValues: alphabet.enumerated().map { ($1, UInt64($0)) }
     )

@@ -239,7 +239,7 @@ struct PredicateChecker {
         let allowed: [PredicateOperator]
         switch key.type {
         case .text: allowed = PredicateOperator.allCases
-        case .id: allowed = [.equal, .notEqual, .isIn]
+        case .id: allowed = [.equal, .notEqual, .isIn, .beginsWith]
         case .flag: allowed = [.equal, .notEqual, .isIn]
         case .textList: throw rpcError("use ANY \(key.name)", key, allowed: ["ANY \(key.name)"])
         case .integer, .number, .date, .duration, .name, .bits:
@@ -250,7 +250,7 @@ struct PredicateChecker {
         }
         guard
             folding.isEmpty || key.type == .text && (operation == .equal || operation == .notEqual)
-                || operation.textKind != nil
+                || operation.textKind != nil && key.name != PredicateKey.localIdentifier.name
         else { throw rpcError("[\(folding.letters)] is for ==, != and text operators on text", key) }
     }
 

@@ -13,6 +13,8 @@ public enum PredicateKey: String, Sendable, CaseIterable, Hashable {
     case cameraMake, cameraModel, lensModel
     case hasAdjustments, adjustmentFormatIdentifier
     case hasOnlyModificationDate, isCreationOffsetDerived
+    /// Not part of the history: see ``Fetch/dependsOnLocalFiles``.
+    case isLocal
     case aperture, exposureTime, iso, focalLength, focalLengthIn35mm, flash, imageDirection
     case headline, copyright, creator, credit, city, state, country, label, software
     case hierarchicalKeywords, persons
@@ -59,7 +61,7 @@ public enum PredicateKey: String, Sendable, CaseIterable, Hashable {
             .endDate:
             .date
         case .isFavorite, .isHidden, .representsBurst, .hasAdjustments, .hasOnlyModificationDate,
-            .isCreationOffsetDerived:
+            .isCreationOffsetDerived, .isLocal:
             .flag
         case .contentType, .burstIdentifier, .caption, .originalFilename, .cameraMake, .cameraModel, .lensModel,
             .adjustmentFormatIdentifier, .title, .headline, .copyright, .creator, .credit, .city, .state, .country,
@@ -69,9 +71,11 @@ public enum PredicateKey: String, Sendable, CaseIterable, Hashable {
         }
     }
 
-    /// True if a fetch may be sorted by the key: all keys except lists and identifiers, whose order has no meaning.
+    /// True if a fetch may be sorted by the key: all keys except lists and identifiers, whose order has no meaning, and
+    /// `isLocal`, which is not part of the history.
     public var isSortable: Bool {
         switch type {
+        case .flag where self == .isLocal: false
         case .id, .textList: false
         default: true
         }
@@ -172,6 +176,7 @@ extension Asset: PredicateSubject {
         case .longitude: .number(location?.longitude)
         case .hasOnlyModificationDate: .flag(hasOnlyModificationDate)
         case .isCreationOffsetDerived: .flag(isCreationOffsetDerived)
+        case .isLocal: .flag(resources.allSatisfy(\.isLocallyAvailable))
         case .keywords, .startDate, .endDate, .estimatedAssetCount: .null
         case .aperture, .exposureTime, .iso, .focalLength, .focalLengthIn35mm, .flash, .imageDirection, .title,
             .headline, .copyright, .creator, .credit, .city, .state, .country, .label, .software,

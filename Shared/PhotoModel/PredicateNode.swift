@@ -55,6 +55,20 @@ extension PredicateNode {
 }
 
 extension PredicateNode {
+    /// Returns whether a condition is on the key.
+    func mentions(_ wanted: PredicateKey) -> Bool {
+        switch self {
+        case .constant, .near, .inside: false
+        case .comparison(let key, _, _), .between(let key, _, _), .isIn(let key, _), .text(let key, _),
+            .bits(let key, _, _, _), .any(let key, _):
+            key == wanted
+        case .and(let operands), .or(let operands): operands.contains { $0.mentions(wanted) }
+        case .not(let operand): operand.mentions(wanted)
+        }
+    }
+}
+
+extension PredicateNode {
     func evaluate(_ subject: some PredicateSubject) -> Bool {
         switch self {
         case .constant(let truth): return truth

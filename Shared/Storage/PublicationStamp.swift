@@ -50,7 +50,7 @@ enum PublicationStamp {
     }
 
     /// `UTIME_OMIT` of `utimensat(2)`, a macro that is not imported into Swift.
-    private static let omit = (1 << 30) - 2
+    static let omit = (1 << 30) - 2
 }
 
 /// The attributes of a file that change whenever it is replaced or written to.

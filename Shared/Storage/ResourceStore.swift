@@ -287,7 +287,7 @@ public final class ResourceStore: Sendable {
     public func open(_ digest: ResourceDigest) throws(StorageError) -> ResourceFile {
         do throws(StorageError) {
             let file = try Descriptor(opening: path(of: digest), O_RDONLY | O_NOFOLLOW)
-            return try ResourceFile(file, digest: digest, isStored: true)
+            return Self.used(try ResourceFile(file, digest: digest, isStored: true))
         } catch .notFound {
             return try openReference(digest)
         }

@@ -65,6 +65,17 @@ public final class ResourceWriter: Sendable {
         return stored
     }
 
+    /// Makes the bytes durable like ``finish(verifies:)`` if they have a digest; otherwise removes them.
+    ///
+    /// - Throws: ``StorageError/resourceChanged(_:)`` if they have another digest.
+    public func finish(expecting digest: ResourceDigest) throws(StorageError) -> StoredResource {
+        guard state.withLock({ ResourceDigest($0.hash.finalize()) }) == digest else {
+            cancel()
+            throw .resourceChanged("other bytes arrived than those of \(digest)")
+        }
+        return try finish()
+    }
+
     /// Names the bytes by their digest without waiting for the disk; ``ResourceStore/makeDurable(_:)`` must follow.
     /// Afterwards the writer has ended, even if this throws.
     public func stage(verifies: Bool = false) throws(StorageError) -> StagedResource {

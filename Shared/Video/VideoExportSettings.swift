@@ -12,6 +12,8 @@ public struct VideoExportSettings: Sendable, Hashable {
     /// True to copy the tracks as they are.
     public var isCopied = false
     public var isHEVC = false
+    /// True for a QuickTime file instead of MPEG-4.
+    public var isQuickTime = false
     /// The encoder's constant rate factor: lower is better and larger.
     public var quality = 21
     /// The encoder's preset, a compromise between time and size.

@@ -134,6 +134,7 @@ public struct VideoFile: ~Copyable {
             String(validating: bytes.prefix { $0 != 0 }, as: UTF8.self)
         }
         return VideoInfo.Track(
+            id: Int(track.id),
             kind: [.video, .audio, .text, .other][Int(min(3, max(0, track.kind)))],
             codec: Self.text(track.codec) ?? "unknown",
             profile: Self.text(track.profile),
@@ -148,8 +149,15 @@ public struct VideoFile: ~Copyable {
             sampleRate: Int(max(0, track.sample_rate)),
             channels: Int(max(0, track.channels)),
             frameRate: track.frame_rate,
+            frameCount: max(0, track.frames),
             language: Self.text(track.language)
         )
+    }
+
+    /// The index of the sound track that is heard; nil if there is none.
+    public var soundTrack: Int? {
+        let index = safelight_video_sound(pointer)
+        return index < 0 ? nil : Int(index)
     }
 
     /// The most tags that are read, and the longest in bytes.

@@ -7,6 +7,8 @@ public struct VideoInfo: Sendable, Hashable {
 
     /// A track of the file.
     public struct Track: Sendable, Hashable {
+        /// The identifier in the container.
+        public var id: Int
         public var kind: TrackKind
         /// FFmpeg's name, for example "h264" or "aac".
         public var codec: String
@@ -31,6 +33,8 @@ public struct VideoInfo: Sendable, Hashable {
         public var channels: Int
         /// Frames per second; 0 if unknown.
         public var frameRate: Double
+        /// Frames or packets, by the container's index; 0 if it does not say it.
+        public var frameCount: Int64
         /// ISO 639 code; nil if unknown.
         public var language: String?
     }

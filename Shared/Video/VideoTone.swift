@@ -12,8 +12,11 @@ struct VideoTone {
     let sourceMatrix: String
     /// 1 for PQ and 2 for HLG if the colours are mapped, else 0.
     private let mapped: Int32
+    private let recolour: VideoEdit.Recolouring?
 
-    init(_ info: VideoInfo, isHEVC: Bool) {
+    /// - Parameter recolour: changes the colours of the output
+    init(_ info: VideoInfo, isHEVC: Bool, recolour: VideoEdit.Recolouring? = nil) {
+        self.recolour = recolour
         let known = ["bt709", "smpte170m", "bt470bg", "bt2020nc", "bt2020c", "smpte240m", "fcc"]
         // Without a word of it, as in frames.
         let guess = min(info.pixelWidth, info.pixelHeight) >= 720 ? "bt709" : "smpte170m"
@@ -34,7 +37,21 @@ struct VideoTone {
     /// The root of the number of points on an axis of the table.
     private static let level = 8
 
-    /// Calls a function with the table of the mapping as a Hald image, or with nil.
+    /// The table that recolours frames of the output; empty if there is none, or if it is part of that of the mapping.
+    ///
+    /// A table on luma and chroma: converting each frame to red, green and blue and back takes longer than encoding it.
+    var colours: [Int16] {
+        guard let recolour, !isMapped else { return [] }
+        let points = Int(SAFELIGHT_VIDEO_TABLE_POINTS * SAFELIGHT_VIDEO_TABLE_POINTS * SAFELIGHT_VIDEO_TABLE_POINTS)
+        var values = [UInt16](repeating: 0, count: 3 * points)
+        safelight_video_table_points(matrix, &values)
+        recolour(&values)
+        var table = [Int16](repeating: 0, count: 4 * points)
+        safelight_video_table_fill(matrix, values, &table)
+        return table
+    }
+
+    /// Calls a function with the table of the mapping and the recolouring as a Hald image, or with nil.
     func withTable<Result>(peak: Double, _ body: (UnsafePointer<UInt16>?, _ side: Int32) -> Result) -> Result {
         guard isMapped else { return body(nil, 0) }
         let points = Self.level * Self.level
@@ -50,6 +67,8 @@ struct VideoTone {
         // Converting from YUV, libswscale makes 255 of 8 bits 65280.
         var small = [UInt8](repeating: 0, count: source.count)
         safelight_video_to_srgb(source, &small, side * side, mapped, 1, 65_280, peak)
-        return body(small.map { UInt16($0) * 257 }, Int32(side))
+        source = small.map { UInt16($0) * 257 }
+        recolour?(&source)
+        return body(source, Int32(side))
     }
 }

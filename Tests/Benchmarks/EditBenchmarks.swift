@@ -8,7 +8,7 @@ import TestSupport
 /// command and a libvips pipeline; and a preview at screen size.
 enum EditBenchmarks {
     static func run(_ bench: BenchmarkContext) async throws {
-        guard bench.wants("edits") else { return }
+        guard bench.wants(group: "edits") else { return }
         guard let vips = TestPaths.program("vips") else {
             return bench.gap("edits", "vips is not installed (Debian: libvips-tools)")
         }
@@ -20,21 +20,24 @@ enum EditBenchmarks {
             let picture = [UInt8](
                 try await ThumbnailBenchmarks.largePicture(folder, vips: vips, width: width, height: height)
             )
-            let job = Job(name: "edits.\(megapixels)-megapixel", folder: folder, picture: picture)
+            let job = Job(size: "\(megapixels)-megapixel", folder: folder, picture: picture)
             try Data(picture).write(to: URL(fileURLWithPath: job.input))
-            let own = try await ownMemory(job)
-            try await alone(bench, job, own)
+            try await alone(bench, job)
             try await convert(bench, job)
+            try await engines(bench, job)
             try await libvips(bench, job)
             if megapixels == 12 { try await preview(bench, job) }
         }
     }
 
     private struct Job: Sendable {
-        let name: String
+        let size: String
         let folder: String
         let picture: [UInt8]
         var input: String { "\(folder)/in.jpg" }
+
+        /// The name of a comparison, such as `edits.sharpen.12-megapixel`; `--only edits.sharpen` selects both sizes.
+        func name(_ what: String) -> String { "edits.\(what).\(size)" }
 
         func ours(_ list: AdjustmentList, engine: RenderEngine = .fused) throws {
             let bytes = [UInt8](try Data(contentsOf: URL(fileURLWithPath: input)))
@@ -57,12 +60,14 @@ enum EditBenchmarks {
         ])
     }
 
-    private static func alone(_ bench: BenchmarkContext, _ job: Job, _ own: String) async throws {
+    private static func alone(_ bench: BenchmarkContext, _ job: Job) async throws {
+        guard bench.wants(job.name("alone")) else { return }
+        let own = try await ownMemory(job)
         let list = try list()
         try await bench.compare(
             [
                 Comparison(
-                    name: "\(job.name).alone",
+                    name: job.name("alone"),
                     ours: "ten colour operations and a crop",
                     peer: "the same decoder and encoder alone",
                     unit: "ms",
@@ -77,8 +82,9 @@ enum EditBenchmarks {
     }
 
     private static func convert(_ bench: BenchmarkContext, _ job: Job) async throws {
+        guard bench.wants(job.name("convert")) else { return }
         guard let convert = TestPaths.program("convert") else {
-            return bench.gap("\(job.name).convert", "convert is not installed (Debian: imagemagick)")
+            return bench.gap(job.name("convert"), "convert is not installed (Debian: imagemagick)")
         }
         let list = try list()
         let arguments = [
@@ -93,7 +99,7 @@ enum EditBenchmarks {
         try await bench.compare(
             [
                 Comparison(
-                    name: "\(job.name).convert",
+                    name: job.name("convert"),
                     ours: "ten colour operations and a crop, in process",
                     peer: "one convert command with similar operations",
                     unit: "pictures/s",
@@ -104,21 +110,31 @@ enum EditBenchmarks {
             peer: { [1 / (try await seconds { _ = try await runProgram(convert, arguments) })] },
             notes: { [memory] }
         )
-        try await engine(bench, job)
     }
 
     /// The engine "imagemagick" beside the command for `convert` that does the same.
-    private static func engine(_ bench: BenchmarkContext, _ job: Job) async throws {
-        try await engine(bench, job, "imagemagick", "the same", try list())
+    private static func engines(_ bench: BenchmarkContext, _ job: Job) async throws {
+        guard TestPaths.program("convert") != nil else { return }
+        try await engine(bench, job, "imagemagick", "ten colour operations and a crop", try list())
         let curves = AdjustmentList(operations: [.exposure(0.3), .contrast(0.2)])
-        try await engine(bench, job, "imagemagick-curves", "exposure and contrast", curves)
+        try await engine(bench, job, "curves", "exposure and contrast", curves)
         let hues = AdjustmentList(operations: [try step(.hsl, ["greenSaturation": 0.5, "blueHue": 0.2])])
-        try await engine(bench, job, "imagemagick-hues", "hsl", hues)
+        try await engine(bench, job, "hues", "hsl", hues)
+        // A pair takes a quarter of a minute.
         let look = AdjustmentList(operations: [try step(.lut, ["table": .string(Self.look)])])
-        try await engine(bench, job, "imagemagick-look", "a look, by a HALD CLUT,", look)
+        try await engine(bench, job, "look", "a look, by a HALD CLUT,", look, pairs: 5)
         let sharp = AdjustmentList(operations: [try step(.sharpen, ["amount": 1])])
-        try await engine(bench, job, "imagemagick-sharpen", "sharpening", sharp)
+        try await engine(bench, job, "sharpen", "sharpening", sharp)
     }
+
+    /// The memory of a worker. With Debian's 256 MiB the program keeps 24 megapixels in files, and some rows take minutes.
+    private static let policy = """
+        <policymap>
+          <policy domain="resource" name="memory" value="4GiB"/>
+          <policy domain="resource" name="map" value="4GiB"/>
+          <policy domain="resource" name="area" value="1GP"/>
+        </policymap>
+        """
 
     /// A .cube file of 17 points that mixes the channels, in Base64.
     private static let look: String = {
@@ -135,24 +151,29 @@ enum EditBenchmarks {
         _ job: Job,
         _ name: String,
         _ what: String,
-        _ list: AdjustmentList
+        _ list: AdjustmentList,
+        pairs: Int = 10
     ) async throws {
+        guard bench.wants(job.name(name)) else { return }
         let script = "\(job.folder)/edit.sh"
         try Data(AdjustmentDescription.script(job.picture, list)).write(to: URL(fileURLWithPath: script))
+        try Data(Self.policy.utf8).write(to: URL(fileURLWithPath: "\(job.folder)/policy.xml"))
+        let policy = "MAGICK_CONFIGURE_PATH=\(job.folder)"
         try await bench.compare(
             [
                 Comparison(
-                    name: "\(job.name).\(name)",
+                    name: job.name(name),
                     ours: "\(what) by the engine imagemagick, in process",
-                    peer: "its own command for convert",
+                    peer: "its own command for convert, with as much memory",
                     unit: "pictures/s",
                     aim: .ratio(1.5)
                 )
             ],
+            pairs: min(pairs, bench.pairs),
             ours: { [1 / (try await blockingSeconds { try job.ours(list, engine: .imagemagick) })] },
             peer: {
-                let arguments = [script, job.input, "\(job.folder)/script.jpg"]
-                return [1 / (try await seconds { _ = try await runProgram("/bin/sh", arguments) })]
+                let arguments = [policy, "/bin/sh", script, job.input, "\(job.folder)/script.jpg"]
+                return [1 / (try await seconds { _ = try await runProgram("/usr/bin/env", arguments) })]
             }
         )
     }
@@ -180,15 +201,16 @@ enum EditBenchmarks {
         """
 
     private static func libvips(_ bench: BenchmarkContext, _ job: Job) async throws {
+        guard bench.wants(job.name("libvips")) else { return }
         guard let python = TestPaths.program("python3"),
             (try? await runProgram(python, ["-c", "import pyvips"])) != nil
-        else { return bench.gap("\(job.name).libvips", "Python's pyvips is not installed (pip install pyvips)") }
+        else { return bench.gap(job.name("libvips"), "Python's pyvips is not installed (pip install pyvips)") }
         let list = try list()
         let memory = try await memory(of: python, ["-c", pipeline, job.input, "\(job.folder)/vips.jpg"])
         try await bench.compare(
             [
                 Comparison(
-                    name: "\(job.name).libvips",
+                    name: job.name("libvips"),
                     ours: "ten colour operations and a crop, in process",
                     peer: "similar operations as one libvips pipeline, without Python's start",
                     unit: "ms",
@@ -206,11 +228,12 @@ enum EditBenchmarks {
     }
 
     private static func preview(_ bench: BenchmarkContext, _ job: Job) async throws {
+        guard bench.wants(job.name("preview")) else { return }
         let list = try list()
         try await bench.compare(
             [
                 Comparison(
-                    name: "\(job.name).preview",
+                    name: job.name("preview"),
                     ours: "a preview of the edit, 1024 pixels",
                     peer: "a thumbnail of the same size, without the edit",
                     unit: "ms",

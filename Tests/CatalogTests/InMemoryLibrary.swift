@@ -17,6 +17,7 @@ struct InMemoryLibrary: LibraryState {
     func asset(_ id: ObjectID) -> Asset? { snapshot.assets[id] }
     func collection(_ id: ObjectID) -> AssetCollection? { snapshot.collections[id] }
     func list(_ id: ObjectID) -> CollectionList? { snapshot.lists[id] }
+    func hasHistory(of id: ObjectID) -> Bool { seen.contains(id) }
 
     func asset(withOriginal digest: String) -> ObjectID? {
         let all = snapshot.assets.values.filter { asset in
@@ -26,6 +27,8 @@ struct InMemoryLibrary: LibraryState {
         }
         return (all.filter { $0.trashedDate == nil }.map(\.id).min()) ?? all.map(\.id).min()
     }
+
+    func assets(withImage digest: [UInt8], limit: Int) -> [ObjectID] { [] }
 
     func frames(ofBurst identifier: String, limit: Int) -> [ObjectID] {
         snapshot.assets.values.filter { $0.burstIdentifier == identifier }.map(\.id).sorted()
@@ -104,6 +107,8 @@ struct InMemoryLibrary: LibraryState {
     /// Published edits by publisher and id.
     private(set) var edits: [String: StoredEdit] = [:]
 
+    /// The objects of all transactions.
+    private var seen: Set<ObjectID> = []
     private(set) var sequence: Int64 = 0
     private var random = SeededRandom(seed: 11)
 
@@ -143,6 +148,7 @@ struct InMemoryLibrary: LibraryState {
         if !result.isEmpty {
             sequence += 1
             snapshot.apply(record)
+            seen.formUnion(record.assets.map(\.id) + record.collections.map(\.id) + record.lists.map(\.id))
         }
         return (record, Dictionary(transaction.placeholders.map { ($0.ref, $0.id) }, uniquingKeysWith: { $1 }))
     }

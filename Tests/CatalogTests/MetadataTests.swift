@@ -109,7 +109,8 @@ struct MetadataTests {
                     ALTER TABLE asset DROP COLUMN marks;
                     UPDATE asset SET camera_model = NULL, camera_model_folded = NULL;
                     DELETE FROM counter WHERE name LIKE 'reread.%';
-                    DELETE FROM grdb_migrations WHERE identifier LIKE '% metadata';
+                    DROP TABLE image_digest;
+                    DELETE FROM grdb_migrations WHERE identifier LIKE '% metadata' OR identifier LIKE '% image digests';
                     """
             )
         }
@@ -159,7 +160,7 @@ struct MetadataTests {
         try await CatalogFixture.with(folder) { catalog in
             made = try await catalog.importImages([
                 Self.photo(1, aperture: 28, modified: "2020:01:02 03:04:05"),
-                Self.photo(2, aperture: 14, modified: "2020:01:02 03:04:05"), image(3),
+                Self.photo(1, aperture: 14, modified: "2020:01:02 03:04:05"), image(3),
                 Self.photo(4, aperture: 56),
             ])
             let set = AssetPatch(creationDate: .some(7), caption: .some("Mine"), rating: 4, keywords: ["own"])
@@ -183,6 +184,8 @@ struct MetadataTests {
             }
             #expect(try await catalog.asset(made[1]).metadata?.aperture == 1.4)
             #expect(try await catalog.asset(made[0]).hasOnlyModificationDate)
+            // The first two have the same picture.
+            #expect(try await catalog.call(FetchDuplicates()).groups.map(\.assets) == [Array(made.prefix(2))])
             let again = try await catalog.history().filter { $0.origin.identity == "examiner" }
             #expect(again.map { $0.assets.map(\.id) } == [Array(made.prefix(3))], "one transaction")
             // Files that are imported now are not among them.

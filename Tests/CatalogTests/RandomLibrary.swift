@@ -185,7 +185,7 @@ struct RandomLibrary {
                 "any": .string(random.pick(lists)), "op": "in",
                 "value": JSON([random.pick(texts), random.pick(texts)]),
             ]
-        default: return comparison(random.pick(PredicateClass.asset.keys))
+        default: return comparison(random.pick(PredicateClass.asset.keys.filter { $0 != .isLocal }))
         }
     }
 

@@ -2,6 +2,7 @@ import ArgumentParser
 import Contracts
 import JSONValue
 import PhotoModel
+import TestSupport
 import Testing
 
 @testable import CommandLine
@@ -126,7 +127,7 @@ struct ArgumentTests {
             "--quality",
             "70",
             "--original"
-        ).request()
+        ).request(Asset(id: try #require(ObjectID(id))))
         #expect(request.targetSize == .size(width: 640, height: 480))
         #expect((request.contentMode, request.resizeMode) == (.aspectFill, .exact))
         #expect((request.format, request.quality, request.version) == (.webp, 70, .original))
@@ -143,12 +144,69 @@ struct ArgumentTests {
 
     // MARK: Identifiers
 
-    @Test func `identifiers are read from arguments and standard input without duplicates`() throws {
-        var lines = ["a00000000000000000000000002  2024-05-01  name", "", id]
-        let ids = try Identifiers.read([id, "-"]) { lines.isEmpty ? nil : lines.removeFirst() }
-        #expect(ids.map(\.text) == [id, "a00000000000000000000000002"])
-        #expect(throws: CommandFailure.self) { try Identifiers.read(["a0000"]) { nil } }
-        #expect(throws: CommandFailure.self) { try Identifiers.one("c00000000000000000000000001") }
+    @Test func `a line of a listing names its identifier, another one its first word`() {
+        #expect(Identifiers.reference(inLine: "@1    \(id)  2024-05-01  name") == id)
+        #expect(Identifiers.reference(inLine: "IMG_1.jpg  12") == "IMG_1.jpg")
+        #expect(Identifiers.reference(inLine: "  ") == nil)
+    }
+
+    @Test func `beginnings of identifiers have at least four digits of one`() {
+        #expect(AssetReference.isPrefix("a000") && AssetReference.isPrefix(String(id.dropLast())))
+        for text in ["a00", "b0000", "c0000", "a00i0", "IMG_1.jpg", id] {
+            #expect(!AssetReference.isPrefix(text), "\(text)")
+        }
+    }
+
+    @Test func `numbers are those of the last listing`() throws {
+        let folder = try TemporaryFolder("listing")
+        let listing = LastListing { $0 == "XDG_STATE_HOME" ? folder.path : nil }
+        let none = #expect(throws: CommandFailure.self) { try listing.ids("@1") }
+        #expect(none?.message.contains("safelight fetch") == true)
+        let ids = try (1...9).map { try #require(ObjectID("a0000000000000000000000000\($0)")) }
+        listing.write(ids)
+        #expect(try listing.ids("@1") == [ids[0]])
+        #expect(try listing.ids("@2-4") == Array(ids[1...3]))
+        for text in ["@", "@0", "@x", "@4-2", "@10", "@1-10", "@1-2-3", "@-1"] {
+            #expect(throws: CommandFailure.self, "\(text)") { try listing.ids(text) }
+        }
+        // Without a home folder nothing is kept, and nothing fails.
+        LastListing { _ in nil }.write(ids)
+    }
+
+    @Test func `the format of an image is that of its file's extension`() throws {
+        #expect(try ThumbCommand.format(nil, of: nil) == .jpeg)
+        #expect(try ThumbCommand.format(nil, of: "a/b.c/x") == .jpeg)
+        #expect(try ThumbCommand.format(nil, of: "x.JPEG") == .jpeg)
+        #expect(try ThumbCommand.format(nil, of: "x.webp") == .webp)
+        #expect(try ThumbCommand.format(.png, of: "x.png") == .png)
+        #expect(try ThumbCommand.format(.png, of: "x.picture") == .png)
+        #expect(throws: CommandFailure.self) { try ThumbCommand.format(nil, of: "x.bmp") }
+        #expect(throws: CommandFailure.self) { try ThumbCommand.format(.png, of: "x.jpg") }
+    }
+
+    // MARK: Values
+
+    @Test func `dates have an offset, and locations two numbers`() throws {
+        #expect(try SetCommand.moment("2024-06-01T12:30:00Z") == (1_717_245_000_000_000, 0))
+        #expect(try SetCommand.moment("2024-06-01T12:30:00+02:00") == (1_717_237_800_000_000, 7200))
+        #expect(try SetCommand.moment("2024-06-01T12:30:00.5-03:30") == (1_717_257_600_500_000, -12_600))
+        for text in ["2024-06-01", "now", "2024-06-01T12:30:00", ""] {
+            #expect(throws: ValidationError.self, "\(text)") { try SetCommand.moment(text) }
+        }
+        #expect(try SetCommand.location("52.5, -13.25") == Location(latitude: 52.5, longitude: -13.25))
+        for text in ["", "1", "91,0", "0,181", "a,b", "1,2,3"] {
+            #expect(throws: ValidationError.self, "\(text)") { try SetCommand.location(text) }
+        }
+        #expect(throws: (any Error).self) { try parse(SetCommand.self, "set", id) }
+    }
+
+    @Test func `the nearest word is suggested, and nothing for a word that is like none`() {
+        let words = ["fetch", "favorite", "folder", "undo", "untrash"]
+        #expect(SpellingSuggestion.nearest(to: "fech", of: words) == "fetch")
+        #expect(SpellingSuggestion.nearest(to: "favourite", of: words) == "favorite")
+        #expect(SpellingSuggestion.nearest(to: "udno", of: words) == "undo")
+        #expect(SpellingSuggestion.nearest(to: "xyz", of: words) == nil)
+        #expect(SpellingSuggestion.distance("kitten", "sitting") == 3)
     }
 
     @Test func `many identifiers are divided into transactions`() throws {

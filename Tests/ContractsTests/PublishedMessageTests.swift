@@ -113,6 +113,6 @@ struct PublishedMessageTests {
         let method = document["methods"]?.arrayValue?.first { $0["name"] == "edits.publish" }
         #expect(method?["x-pushed-to"] == "edits")
         #expect(method?["result"] == nil)
-        #expect(method?["params"]?.arrayValue?.count == 12)
+        #expect(method?["params"]?.arrayValue?.count == 13)
     }
 }

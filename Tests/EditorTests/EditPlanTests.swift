@@ -95,7 +95,7 @@ struct EditPlanTests {
         #expect(errorCode(edit, ours) == nil)
     }
 
-    @Test func `each impossible edit has its error`() {
+    @Test func `each impossible edit has its error`() throws {
         let append = ApplyEdit(asset: .none, adjustments: grey, mode: .append)
         let theirs = asset(.photo, .fullSizePhoto, .adjustmentData, format: "com.example.other")
         #expect(errorCode(append, theirs, bright.json.bytes) == .requestNotSupported)
@@ -104,11 +104,23 @@ struct EditPlanTests {
         let ours = asset(.photo, .adjustmentData, format: AdjustmentList.formatIdentifier)
         #expect(errorCode(append, ours, [1, 2]) == .invalidResource)
         #expect(errorCode(append, ours, nil) == .invalidResource)
-        var video = asset(.video)
-        video.mediaType = .video
-        #expect(errorCode(append, video) == .missingResource)
+        var film = asset(.photo)
+        film.mediaType = .video
+        #expect(errorCode(append, film) == .missingResource)
+        film = asset(.video)
+        film.mediaType = .video
+        #expect(errorCode(append, film) == nil)
+        let sharp = AdjustmentList(operations: [try Adjustment(.clarity, ["value": 0.5])])
+        #expect(errorCode(ApplyEdit(asset: .none, adjustments: sharp), film) == .requestNotSupported)
         let guarded = ApplyEdit(asset: .none, adjustments: grey, ifContentRevision: Revision(6))
         #expect(errorCode(guarded, asset(.photo)) == .conflict)
+    }
+
+    @Test func `operations on films are refused for photos, with a film or without`() throws {
+        let quiet = try JSON(parsing: #"{"version": 1, "operations": [{"operation": "volume", "value": 0}]}"#)
+        let edit = ApplyEdit(asset: .none, adjustments: try AdjustmentList(json: quiet))
+        #expect(errorCode(edit, asset(.photo)) == .requestNotSupported)
+        #expect(errorCode(edit, asset(.photo, .pairedVideo)) == .requestNotSupported)
     }
 
     @Test func `the digest covers the request, not its client name and transaction id`() {

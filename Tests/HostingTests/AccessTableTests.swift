@@ -117,6 +117,25 @@ struct AccessTableTests {
         #expect(table.mayKeep("key:a") == false)
     }
 
+    @Test func `a service that has to ask again reviews requests only if the answer is another`() async throws {
+        let catalog = FakeCatalog()
+        catalog.permission.withLock { $0 = Permission(.limited) }
+        let table = Self.table(catalog)
+        let reviewed = Mutex<[Set<String>]>([])
+        table.onChange { identities in reviewed.withLock { $0.append(identities) } }
+        // As after a start, and after the catalog was away: nothing is remembered, and the same is answered.
+        _ = try await table.permission(of: "key:a", nil)
+        table.changed("key:a", to: Permission(.limited))
+        table.forget()
+        _ = try await table.permission(of: "key:a", nil)
+        table.changed("key:a", to: Permission(.limited))
+        #expect(reviewed.withLock { $0 } == [])
+        table.forget()
+        catalog.permission.withLock { $0 = Permission(.readWrite) }
+        _ = try await table.permission(of: "key:a", nil)
+        #expect(reviewed.withLock { $0 } == [["key:a"]])
+    }
+
     @Test func `refusals are counted by identity, and beyond the limit together`() {
         let counts = RefusalCounts()
         for number in 0..<1200 { counts.count("key:\(number)") }

@@ -49,7 +49,7 @@ struct BlockingIOExecutorTests {
             await barrier.wait(forHeld: 2)
             let values = [try await blockingIO.run { 7 }, try await blockingIO.run(.upkeep) { 8 }]
             #expect(values == [7, 8])
-            while blockingIO.metrics["long"]?["waiting"]?.intValue != 8 { await Task.yield() }
+            while blockingIO.metrics["long"]?["waiting"]?.intValue != 8, !Task.isCancelled { await Task.yield() }
             barrier.open(10)
             try await group.waitForAll()
         }
@@ -73,11 +73,11 @@ struct BlockingIOExecutorTests {
                     }
                 }
             }
-            while blockingIO.metrics["long"]?["waiting"]?.intValue != 20 { await Task.yield() }
+            while blockingIO.metrics["long"]?["waiting"]?.intValue != 20, !Task.isCancelled { await Task.yield() }
             group.addTask {
                 try await blockingIO.run(.long, for: .identity("one")) { done.withLock { $0.append("one") } }
             }
-            while blockingIO.metrics["long"]?["waiting"]?.intValue != 21 { await Task.yield() }
+            while blockingIO.metrics["long"]?["waiting"]?.intValue != 21, !Task.isCancelled { await Task.yield() }
             barrier.open(1)
             await done.wait { $0.count == 21 }
             barrier.open(1)

@@ -27,7 +27,7 @@ struct FairSemaphoreTests {
                 await waiting.wait { $0 == number + 1 }
             }
             // The tasks have begun; their places in the queue are taken a moment later.
-            while semaphore.waitingCount < 4 { await Task.yield() }
+            while semaphore.waitingCount < 4, !Task.isCancelled { await Task.yield() }
             gate.fulfill(())
         }
         #expect(order.current.firstIndex(of: "one") ?? 9 <= 1, "\(order.current)")
@@ -46,7 +46,7 @@ struct FairSemaphoreTests {
         await isHeld.value()
         // Two of one source and one of another: the turns of those that stay are kept.
         let waiting = [1, 1, 2].map { source in Task { await semaphore.withPermit(for: source) { source } } }
-        while semaphore.waitingCount < 3 { await Task.yield() }
+        while semaphore.waitingCount < 3, !Task.isCancelled { await Task.yield() }
         waiting[2].cancel()
         #expect(await waiting[2].value == nil)
         #expect(semaphore.waitingCount == 2, "the permit is still taken, and nobody's turn has come")
@@ -72,7 +72,7 @@ struct FairSemaphoreTests {
         await isHeld.value()
         let cancelled = Task { await semaphore.withPermit(for: 1) { 1 } }
         let next = Task { await semaphore.withPermit(for: 2) { 2 } }
-        while semaphore.waitingCount < 2 { await Task.yield() }
+        while semaphore.waitingCount < 2, !Task.isCancelled { await Task.yield() }
         cancelled.cancel()
         #expect(await cancelled.value == nil)
         gate.fulfill(())

@@ -113,7 +113,9 @@ let pythonWorker = """
             if first: os.close(os.open(params['path'], os.O_WRONLY | os.O_CREAT))
             os.kill(os.getpid(), signal.SIGKILL if first else signal.SIGSEGV)
         elif method == 'exit': os._exit(5)
-        elif method == 'sleep': time.sleep(params['seconds']); send({'result': {}})
+        elif method == 'sleep':
+            if 'begun' in params: open(params['begun'], 'w').close()
+            time.sleep(params['seconds']); send({'result': {}})
         elif method == 'spin':
             while True: pass
         elif method == 'allocate':
@@ -137,6 +139,7 @@ let pythonWorker = """
             'memory': resource.getrlimit(resource.RLIMIT_AS)[0], 'files': resource.getrlimit(resource.RLIMIT_NOFILE)[0],
             'fileSize': resource.getrlimit(resource.RLIMIT_FSIZE)[0], 'core': resource.getrlimit(resource.RLIMIT_CORE)[0],
             'cpu': resource.getrlimit(resource.RLIMIT_CPU)[0], 'environment': sorted(os.environ)}})
+        for file in files: os.close(file)
     """
 
 /// A pool of Python workers.

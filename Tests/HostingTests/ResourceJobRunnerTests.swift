@@ -26,11 +26,15 @@ struct ResourceJobRunnerTests {
 
     @Test func `a job whose worker is killed is run once more by another worker`() async throws {
         let book = FaultRecorder()
+        let folder = TemporaryFolder()
+        let begun = "\(folder.path)/begun"
         try await PythonPool(count: 2).run { pool in
             let work = ResourceJobRunner(pool) { book.write($0) }
             try await withThrowingTaskGroup { group in
-                group.addTask { try await work.run(WorkerJob(method: "sleep", params: ["seconds": 1]), over: "d") }
-                try await until(pool) { $0["busy"] == 1 }
+                let job = WorkerJob(method: "sleep", params: ["seconds": 1, "begun": .string(begun)])
+                group.addTask { try await work.run(job, over: "d") }
+                // A slot is busy a moment before its worker has the job, and a job that never arrived is no crash.
+                try await until(pool) { _ in access(begun, F_OK) == 0 }
                 let pids = pool.metrics()["pids"]?.arrayValue?.compactMap(\.intValue) ?? []
                 // Kills both: the worker that has the job, and one that never had any.
                 for pid in pids { kill(Int32(pid), SIGKILL) }

@@ -296,11 +296,12 @@ struct WorkerPoolTests {
             let before = openDescriptors(below: folder)
             for round in 0..<200 {
                 let file = open(path, O_RDONLY | O_CLOEXEC)
-                if round % 20 == 0 {
+                // A worker runs more jobs between two crashes than it may have open descriptors.
+                if round % 100 == 50 {
                     _ = await failure(of: WorkerJob(method: "crash", params: ["signal": "SIGSEGV"]), in: pool)
                 } else {
                     let result = try await pool.run(WorkerJob(method: "read", files: [file]))
-                    #expect(result.attachments[0].count == 7)
+                    #expect(result.attachments.map(\.count) == [7])
                 }
                 close(file)
             }

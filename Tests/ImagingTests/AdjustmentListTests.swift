@@ -95,7 +95,7 @@ struct AdjustmentListTests {
                         #expect(isAllowed, "\(kind) \(parameter.name) \(edge)")
                     } catch {
                         // Some values are allowed only in combination with others: two corners may not coincide.
-                        let isContradiction = [.crop, .levels, .perspective].contains(kind)
+                        let isContradiction = [.crop, .levels, .perspective, .timeRange].contains(kind)
                         #expect(!isAllowed || isContradiction, "\(kind) \(parameter.name) \(edge)")
                         #expect(error.reason == .outOfRange && error.member != nil && !error.allowed.isEmpty)
                     }
@@ -143,7 +143,7 @@ struct AdjustmentListTests {
         }
         #expect(
             schema["x-stages"]?.arrayValue?.compactMap { $0["stage"]?.stringValue } == [
-                "geometry", "cleaning", "colour", "detail", "effect", "finish", "overlay", "frame",
+                "geometry", "cleaning", "colour", "detail", "effect", "finish", "overlay", "frame", "film",
             ]
         )
         #expect(schema["x-forward"]?.stringValue?.contains("refuses the whole list") == true)

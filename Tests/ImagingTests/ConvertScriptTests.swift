@@ -53,6 +53,45 @@ struct ConvertScriptTests {
         }
     }
 
+    /// Settings of `convert` stay in force, and so do the colour space and the filter of a picture: they must not count for
+    /// what follows.
+    @Test(
+        arguments: [
+            [.resize, .deskew], [.resize, .polaroid], [.vignette, .polaroid], [.clarity, .deskew],
+            [.perspective, .deskew], [.straighten, .polaroid], [.charcoal, .wave], [.charcoal, .vignette, .wave],
+            [.charcoal, .border], [.charcoal, .deskew], [.polaroid, .border], [.trim, .deskew], [.shadow, .frame],
+            [.charcoal, .colorize], [.sketch, .pictureWatermark],
+        ] as [[AdjustmentKind]]
+    )
+    func `no operation changes what another one means`(kinds: [AdjustmentKind]) throws {
+        let folder = try TemporaryFolder("convert")
+        let operations = try kinds.map { try EngineFixtures.cases($0)[0] }
+        for isGrey in [false, true] {
+            let picture =
+                isGrey
+                ? TestImages.png(width: 120, height: 80) { x, y in
+                    let value = UInt8((3 * x + 5 * y + (x / 20 + y / 15) % 2 * 60) & 255)
+                    return (value, value, value, 255)
+                } : EngineFixtures.picture(seed: 31, width: 120, height: 80)
+            let engine = try EngineTests.render(picture, operations, .imagemagick)
+            let theirs = try Self.converted(picture, operations, folder)
+            let distance = theirs.psnr(engine)
+            #expect(
+                distance >= 45,
+                "\(kinds): \(distance) dB, \(engine.width)x\(engine.height) and \(theirs.width)x\(theirs.height)"
+            )
+        }
+    }
+
+    @Test(arguments: RenderEngine.allCases)
+    func `a border around a charcoal drawing has its colour`(engine: RenderEngine) throws {
+        let operations = try [
+            Adjustment(.charcoal, ["radius": 1]), Adjustment(.border, ["size": 0.1, "colour": "#336699"]),
+        ]
+        let made = try EngineTests.render(EngineFixtures.picture(seed: 31), operations, engine)
+        #expect(Array(made.values.prefix(3)) == [0x3333, 0x6666, 0x9999])
+    }
+
     /// Lists of colour operations only, as a table can hold them.
     private static let looks: [[Adjustment]] = {
         let film = JSON.string(Data(EngineFixtures.filmLook).base64EncodedString())

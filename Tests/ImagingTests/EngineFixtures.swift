@@ -105,7 +105,7 @@ enum EngineFixtures {
         case .flip: return ["value": index == 1 ? "vertical" : "horizontal"]
         case .perspective:
             return ["topLeftX": .double(0.05 + 0.05 * Double(index)), "topRightY": 0.1, "bottomRightX": 0.93]
-        case .resize: return ["width": JSON([200, 120, 61][index])]
+        case .resize: return ["width": JSON([100, 72, 61][index])]
         case .exposure: return ["value": .double([-2, 1, 3][index])]
         case .levels:
             return ["black": .double(0.05 * Double(index + 1)), "white": 0.9, "gamma": .double([0.6, 1.3, 2][index])]
@@ -164,6 +164,8 @@ enum EngineFixtures {
         case .deskew: return ["threshold": .double([0.2, 0.4, 0.8][index]), "colour": "#336699"]
         case .polaroid: return ["angle": .double([-8, 0, 5][index]), "colour": "#336699"]
         case .shadow: return ["opacity": share, "size": .double([0.004, 0.01, 0.05][index]), "colour": "#ddeeff"]
+        case .timeRange: return ["start": .double([0, 1, 2][index]), "end": 10]
+        case .speed, .volume: return ["value": .double([0.5, 1, 2][index])]
         case .blackAndWhite, .sepia: return ["value": share]
         default: return ["value": .double(strength)]
         }

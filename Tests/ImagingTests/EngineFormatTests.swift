@@ -28,6 +28,7 @@ struct EngineFormatTests {
         [
             [.crop(UnitRect(x: 0.1, y: 0.1, width: 0.7, height: 0.8)), .rotate(.quarter)],
             [try Adjustment(.resize, ["width": 70])], [.straighten(5)],
+            [try Adjustment(.perspective, ["topLeftX": 0.05, "topRightY": 0.1, "bottomRightX": 0.93])],
             [.exposure(0.5), .saturation(0.4), .contrast(0.2)],
             [
                 try Adjustment(.sharpen, ["amount": 1]), try Adjustment(.clarity, ["value": 0.5]),
@@ -38,8 +39,8 @@ struct EngineFormatTests {
 
     private static func compare(_ bytes: [UInt8], _ name: String) throws {
         for operations in try lists() {
-            let fused = try EngineTests.render(bytes, operations, .fused)
-            let magick = try EngineTests.render(bytes, operations, .imagemagick)
+            let fused = try EngineTests.render(bytes, operations, .fused, isFlattened: true)
+            let magick = try EngineTests.render(bytes, operations, .imagemagick, isFlattened: true)
             let distance = fused.psnr(magick)
             let isMoved = operations.contains { $0.kind.isGeometric }
             // Black beside white shows the shape of a filter.
@@ -68,6 +69,21 @@ struct EngineFormatTests {
                 header.pixelWidth * header.pixelHeight < 2_000_000
             else { continue }
             try Self.compare(bytes, photo.lastPathComponent)
+        }
+    }
+
+    @Test func `a trim that would leave nothing changes nothing`() throws {
+        let convert = try Needed.program("convert")
+        let folder = try TemporaryFolder("trim")
+        let (input, output) = (folder.file("in.png"), folder.file("grey.tif"))
+        let picture = EngineFixtures.picture(seed: 318, width: 120, height: 80, bits: 16)
+        try Data(picture).write(to: URL(filePath: input))
+        _ = try ExternalTool.run(convert, [input, "-colorspace", "Gray", output])
+        let grey = [UInt8](try Data(contentsOf: URL(filePath: output)))
+        let trim = try Adjustment(.trim, ["fuzz": 0.4])
+        for engine in RenderEngine.allCases {
+            let made = try EngineTests.render(grey, [trim], engine)
+            #expect((made.width, made.height) == (120, 80))
         }
     }
 

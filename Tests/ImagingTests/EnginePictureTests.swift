@@ -11,7 +11,8 @@ import Testing
 /// the same of each.
 ///
 /// The short form makes one picture of each sort with one operation each, in turn. The long form, `make soak`, makes
-/// every operation at three values and 50 random lists, and prints each distance for a table.
+/// every operation at three values of every picture and 50 random lists, prints each distance, and at the end the
+/// smallest of each operation. `SAFELIGHT_OPERATIONS=trim,deskew` repeats a part of it.
 @Suite(.serialized, .timeLimit(.minutes(120)))
 struct EnginePictureTests {
     private static let isLong = TestEnvironment.rounds(1) > 1
@@ -32,8 +33,11 @@ struct EnginePictureTests {
         ("plain.bmp", ["-depth", "8"]),
     ]
 
+    /// Small, so that most of the time is spent on what differs between cases.
+    private static let (width, height) = (120, 80)
+
     private static let alpha = [
-        "(", "-size", "216x144", "gradient:", ")", "-alpha", "off", "-compose", "CopyOpacity", "-composite",
+        "(", "-size", "\(width)x\(height)", "gradient:", ")", "-alpha", "off", "-compose", "CopyOpacity", "-composite",
     ]
 
     struct Picture {
@@ -67,7 +71,7 @@ struct EnginePictureTests {
         }
         let pictures = try sorts.enumerated().map { index, sort in
             let input = folder.file("in.png")
-            let picture = EngineFixtures.picture(seed: UInt64(300 + index), width: 216, height: 144, bits: 16)
+            let picture = EngineFixtures.picture(seed: UInt64(300 + index), width: width, height: height, bits: 16)
             try Data(picture).write(to: URL(filePath: input))
             return try made(input, sort.name, sort.arguments)
         }
@@ -77,7 +81,7 @@ struct EnginePictureTests {
         return try pictures
             + photos.enumerated().map { index, photo in
                 let name = "photo-\(index).\(photo.pathExtension.lowercased())"
-                return try made("\(photo.path)[0]", name, ["-resize", "216x144", "-depth", "8"])
+                return try made("\(photo.path)[0]", name, ["-resize", "\(width)x\(height)", "-depth", "8"])
             }
     }
 
@@ -101,6 +105,24 @@ struct EnginePictureTests {
         return try DeepPixels([UInt8](Data(contentsOf: URL(filePath: output))))
     }
 
+    private struct Distances {
+        var cases = 0
+        var engines = Double.infinity
+        var convert = Double.infinity
+        /// The picture of the smallest distance to `convert`.
+        var worst = ""
+
+        mutating func add(_ other: Distances) {
+            cases += other.cases
+            engines = min(engines, other.engines)
+            if other.convert < convert { (convert, worst) = (other.convert, other.worst) }
+        }
+
+        func report(_ label: String) {
+            print("smallest: \(label): \(cases) cases, engines \(engines), convert \(convert) \(worst)")
+        }
+    }
+
     /// Expects the distances that the documentation promises.
     private static func check(
         _ picture: Picture,
@@ -108,35 +130,57 @@ struct EnginePictureTests {
         _ folder: TemporaryFolder,
         withFused: Bool,
         _ label: String
-    ) throws {
+    ) throws -> Distances {
         let magick = try render(picture, operations, .imagemagick)
-        let command = try convert(picture, operations, folder).psnr(magick)
-        #expect(command >= 45, "\(label), \(picture.name): \(command) dB to convert")
-        var engines = Double.infinity
+        let theirs = try convert(picture, operations, folder)
+        var result = Distances(cases: 1, convert: theirs.psnr(magick), worst: "\(label) \(picture.name)")
+        let sizes = "\(magick.width)x\(magick.height) and \(theirs.width)x\(theirs.height)"
+        #expect(result.convert >= 45, "\(label), \(picture.name): \(result.convert) dB to convert, \(sizes)")
         if withFused {
-            engines = try render(picture, operations, .fused).psnr(magick)
+            result.engines = try render(picture, operations, .fused).psnr(magick)
             let isMoved = operations.contains { $0.kind.stage == .geometry }
-            #expect(engines >= (isMoved ? 35 : 40), "\(label), \(picture.name): \(engines) dB between the engines")
+            #expect(
+                result.engines >= (isMoved ? 35 : 40),
+                "\(label), \(picture.name): \(result.engines) dB between the engines"
+            )
         }
-        if isLong { print("distance: \(label) \(picture.name) engines \(engines) convert \(command)") }
+        if isLong { print("distance: \(label) \(picture.name) engines \(result.engines) convert \(result.convert)") }
+        return result
+    }
+
+    /// Returns the distances of a case. An error of one case does not end the others.
+    private static func attempt(
+        _ picture: Picture,
+        _ operations: [Adjustment],
+        _ folder: TemporaryFolder,
+        withFused: Bool = true,
+        _ label: String
+    ) -> Distances {
+        do { return try check(picture, operations, folder, withFused: withFused, label) } catch {
+            Issue.record("\(label), \(picture.name): \(error)")
+            return Distances()
+        }
     }
 
     @Test func `every operation means the same to both engines and to convert`() throws {
         let folder = try TemporaryFolder("pictures")
         let pictures = try Self.pictures(folder)
         #expect(pictures.count == 30)
-        for (place, kind) in AdjustmentKind.all.enumerated() {
+        var all = Distances()
+        let only = TestEnvironment.text("SAFELIGHT_OPERATIONS")?.split(separator: ",").map(String.init)
+        for (place, kind) in AdjustmentKind.all.enumerated() where only?.contains(kind.rawValue) != false {
+            var ofKind = Distances()
             for (index, operation) in try EngineFixtures.cases(kind).enumerated() {
                 for (number, picture) in pictures.enumerated() {
                     // Every picture and every operation comes up in the short form.
                     guard Self.isLong || (index == number % 3 && number == place % pictures.count) else { continue }
-                    // An error of one does not end the others.
-                    do { try Self.check(picture, [operation], folder, withFused: true, "\(kind) \(index)") } catch {
-                        Issue.record("\(kind) \(index), \(picture.name): \(error)")
-                    }
+                    ofKind.add(Self.attempt(picture, [operation], folder, "\(kind) \(index)"))
                 }
             }
+            if Self.isLong { ofKind.report("\(kind)") }
+            all.add(ofKind)
         }
+        all.report("all operations")
     }
 
     /// Effects are the same calls in both engines, and a few of them, such as posterize, turn the smallest difference
@@ -145,18 +189,15 @@ struct EnginePictureTests {
         let folder = try TemporaryFolder("pictures")
         let pictures = try Self.pictures(folder)
         var random = SeededRandom(seed: TestEnvironment.text("SAFELIGHT_SEED").flatMap(UInt64.init) ?? 29)
+        var all = Distances()
         for round in 0..<(Self.isLong ? 50 : 4) {
             for withEffects in [false, true] {
                 let operations = try EngineFixtures.list(&random, withEffects: withEffects)
                 let label = "list-\(round) " + operations.map(\.kind.rawValue).joined(separator: "+")
-                try Self.check(
-                    pictures[(7 * round) % pictures.count],
-                    operations,
-                    folder,
-                    withFused: !withEffects,
-                    label
-                )
+                let picture = pictures[(7 * round) % pictures.count]
+                all.add(Self.attempt(picture, operations, folder, withFused: !withEffects, label))
             }
         }
+        all.report("random lists")
     }
 }

@@ -14,12 +14,13 @@ struct EngineTests {
         _ bytes: [UInt8],
         _ operations: [Adjustment],
         _ engine: RenderEngine,
-        side: Int? = nil
+        side: Int? = nil,
+        isFlattened: Bool = false
     ) throws -> DeepPixels {
         let list = AdjustmentList(operations: operations)
         // TIFF, because compressing PNG would take most of the time.
         let image = try AdjustmentRendering.render(bytes, list, format: .tiff, maximumSide: side, engine: engine)
-        return try DeepPixels(image.bytes)
+        return try DeepPixels(image.bytes, isFlattened: isFlattened)
     }
 
     /// The least distance of the engines: geometry resamples with filters of different shapes.

@@ -51,7 +51,8 @@ struct JPEGBandTranscoderTests {
         }
     }
 
-    /// Curves, a matrix, a cube and ImageMagick's own modulation; 600 rows are five bands.
+    /// Curves, a matrix, a cube and ImageMagick's own modulation; and what reads rows around a pixel, in bands of 114, 90
+    /// and fewer rows with margins.
     @Test(arguments: [1, 6])
     func `bands of the ImageMagick engine have the pixels of its whole pictures`(orientation: Int) throws {
         let bytes = TestImages.jpeg(width: 300, height: 600, orientation: orientation)
@@ -59,6 +60,12 @@ struct JPEGBandTranscoderTests {
             [.exposure(0.4), .contrast(0.2)], [.saturation(0.4), .exposure(-0.3), .rotate(.quarter)],
             [.vibrance(0.5), .crop(UnitRect(x: 0.05, y: 0.1, width: 0.7, height: 0.8))],
             [try Adjustment(.modulate, ["brightness": 1.1, "saturation": 1.3, "hue": 20]), .flip(.vertical)],
+            [try Adjustment(.sharpen, ["amount": 1]), .exposure(0.3)],
+            [try Adjustment(.sharpen, ["amount": 2, "radius": 5]), .rotate(.quarter)],
+            [
+                try Adjustment(.noiseReduction, ["luminance": 0.6, "colour": 1]),
+                try Adjustment(.sharpen, ["amount": 3, "radius": 0.5, "threshold": 0.02]), .flip(.vertical),
+            ], [try Adjustment(.noiseReduction, ["luminance": 1]), Self.lists[1][0]],
         ]
         for operations in lists + [Self.lists[1], Self.lists[4]] {
             let list = AdjustmentList(operations: operations)
@@ -80,6 +87,29 @@ struct JPEGBandTranscoderTests {
                 limits: limits,
                 engine: .imagemagick
             )
+        }
+    }
+
+    /// Each row becomes the sum of those up to two above and below it.
+    @Test(arguments: [1, 2, 3, 4, 5, 7, 8, 9, 30])
+    func `a band has the rows around it, whichever thread changed them`(height: Int) throws {
+        let pipe = BandPipeline(height: height, rowBytes: 1, rowsOfBand: 4, margin: 2)
+        var result: [UInt8] = []
+        try pipe.run(
+            fill: { rows in for row in 0..<rows.count { rows.pixels[row] = UInt8(rows.first + row) } },
+            change: { rows in
+                let before: [UInt8] = (-rows.above..<rows.count + rows.below).map { rows.pixels[$0] }
+                for row in 0..<rows.count {
+                    let middle = row + rows.above
+                    let around: ClosedRange<Int> = max(0, middle - 2)...min(before.count - 1, middle + 2)
+                    rows.pixels[row] = before[around].reduce(0, +)
+                }
+            },
+            empty: { rows in for row in 0..<rows.count { result.append(rows.pixels[row]) } }
+        )
+        for row in 0..<height {
+            let rows: ClosedRange<Int> = max(0, row - 2)...min(height - 1, row + 2)
+            #expect(Int(result[row]) == rows.reduce(0, +), "row \(row)")
         }
     }
 

@@ -1,4 +1,6 @@
 import ImageFormats
+import JSONValue
+import PhotoModel
 import TestSupport
 import Testing
 
@@ -94,5 +96,29 @@ struct TIFFVariantTests {
         }
         guard case .unsupported(let found) = error else { return #expect(Bool(false), "\(String(describing: error))") }
         #expect(found.contains(test.name), "\(found)")
+    }
+
+    /// ImageMagick's buffer in memory is enlarged in steps; two or three of these end right before one.
+    @Test func `a TIFF of any size can be written`() throws {
+        var random = SeededRandom(seed: 5)
+        let noise = (0..<67 * 135 * 3).map { _ in UInt16.random(in: .min ... .max, using: &random) }
+        for height in 64...67 {
+            for width in 100..<135 {
+                let wand = try Wand()
+                try wand.constitute(noise, width: width, height: height, isDeep: true)
+                let bytes = try Encoder.encode(wand, format: .tiff, quality: 90, keepsDepth: true)
+                let header = try ImageHeader.read(bytes)
+                let read = try Decoder.decode(bytes, header, eighths: 8, scale: 1, limits: PixelLimits())
+                #expect(try read.colours() == Array(noise.prefix(3 * width * height)), "\(width) by \(height)")
+            }
+        }
+    }
+
+    /// A posterized picture has a palette, and a TIFF with a palette of sixteen bits that ImageMagick writes is broken.
+    @Test func `a palette of sixteen bits is written as pixels`() throws {
+        let picture = EngineFixtures.picture(seed: 308, width: 120, height: 80, bits: 16)
+        let list = AdjustmentList(operations: [try Adjustment(.posterize, ["levels": 2])])
+        let files = try [ImageFormat.tiff, .png].map { try AdjustmentRendering.render(picture, list, format: $0).bytes }
+        #expect(try DeepPixels(files[0]).psnr(DeepPixels(files[1])) == .infinity)
     }
 }

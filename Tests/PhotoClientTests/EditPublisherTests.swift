@@ -93,7 +93,7 @@ struct EditPublisherTests {
                 await publisher.finish()
             }
             // Status updates are not read, so publishing stops with a full window of them.
-            while await publisher.pendingUpdates.count < window { await Task.yield() }
+            while await publisher.pendingUpdates.count < window, !Task.isCancelled { await Task.yield() }
             for _ in 0..<200 { await Task.yield() }
             #expect(published.all.count <= 2 * window)
             #expect(await publisher.pendingUpdates.count <= 3 * window)

@@ -89,6 +89,8 @@ public enum NaivePredicate {
     private static func own(_ name: String, _ asset: JSON) -> JSON {
         switch name {
         case "localIdentifier": asset["id"] ?? .null
+        case "isLocal":
+            .bool(asset["resources"]?.arrayValue?.contains { $0["locallyAvailable"]?.boolValue == false } != true)
         case "hasAdjustments": .bool(asset["adjustmentFormatIdentifier"] != nil)
         case "location.latitude": asset["location"]?["latitude"] ?? .null
         case "location.longitude": asset["location"]?["longitude"] ?? .null
@@ -113,7 +115,7 @@ public enum NaivePredicate {
             guard let text = literal.stringValue else { return literal }
             return .int(Int64(((Double(text.dropLast(2)) ?? 0) * 1e6).rounded()))
         case "flash": return number(literal, [("notFired", 0), ("fired", 1)])
-        case "isFavorite", "isHidden", "representsBurst", "hasAdjustments", "hasOnlyModificationDate",
+        case "isFavorite", "isHidden", "isLocal", "representsBurst", "hasAdjustments", "hasOnlyModificationDate",
             "isCreationOffsetDerived":
             return .bool(literal.boolValue ?? (literal.intValue == 1))
         case "creationDate", "modificationDate", "contentModificationDate", "addedDate", "trashedDate":

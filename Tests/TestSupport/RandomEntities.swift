@@ -117,7 +117,7 @@ public enum RandomEntities {
     /// Returns a random condition on a random key of a class, or on a location.
     public static func leaf(of entityClass: PredicateClass, using random: inout SeededRandom) -> JSON {
         if entityClass == .asset, random.one(in: 12) { return place(using: &random) }
-        return condition(random.pick(entityClass.keys), using: &random)
+        return condition(random.pick(entityClass.keys.filter { $0 != .isLocal }), using: &random)
     }
 
     private static func place(using random: inout SeededRandom) -> JSON {

@@ -29,6 +29,8 @@ public final class SafelightFixture: Sendable {
             "SAFELIGHT_LIBRARY": folder.file("library"),
             "SAFELIGHT_LOG": "info",
             "XDG_CACHE_HOME": folder.file("cache"),
+            "XDG_STATE_HOME": folder.file("state"),
+            "XDG_CONFIG_HOME": folder.file("config"),
             "PATH": TestPaths.executables + ":" + (ProcessInfo.processInfo.environment["PATH"] ?? "/usr/bin:/bin"),
         ]
         environment.merge(extra) { $1 }

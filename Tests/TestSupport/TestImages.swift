@@ -76,6 +76,13 @@ public enum TestImages {
         JPEGEncoder.encode(width: width, height: height, segments: segments, pixel: pixel)
     }
 
+    /// Returns a JPEG with a date as EXIF writes it.
+    public static func dated(_ jpeg: [UInt8], _ date: String) -> [UInt8] {
+        var exif = ExifBlock()
+        exif.photo.append(.ascii(0x9003, date))
+        return Array(jpeg.prefix(2)) + exif.segment + Array(jpeg.dropFirst(2))
+    }
+
     /// Returns the colour of a pixel of the upright test image.
     public static func colour(_ x: Int, _ y: Int, width: Int, height: Int, seed: UInt64) -> (UInt8, UInt8, UInt8) {
         let patch = max(1, min(width, height) / 8)

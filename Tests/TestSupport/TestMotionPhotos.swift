@@ -84,10 +84,29 @@ public enum TestMotionPhotos {
         }
     }
 
+    /// How the length of a box is written.
+    public enum BoxLength: CaseIterable, Sendable {
+        case short, long
+        /// To the end of the file.
+        case open
+    }
+
     /// Returns a HEIC or AVIF with a film in a box behind it, and where the film is.
-    public static func boxed(_ still: [UInt8], film: [UInt8]) -> (bytes: [UInt8], range: Range<Int>) {
-        let length = film.count + 8
-        let head = (0..<4).map { UInt8(truncatingIfNeeded: length >> (24 - 8 * $0)) } + Array("mpvd".utf8)
+    public static func boxed(
+        _ still: [UInt8],
+        film: [UInt8],
+        _ length: BoxLength = .short
+    ) -> (bytes: [UInt8], range: Range<Int>) {
+        func big(_ value: Int, _ width: Int) -> [UInt8] {
+            (0..<width).map { UInt8(truncatingIfNeeded: value >> (8 * (width - 1 - $0))) }
+        }
+        let name = Array("mpvd".utf8)
+        let head =
+            switch length {
+            case .short: big(film.count + 8, 4) + name
+            case .long: big(1, 4) + name + big(film.count + 16, 8)
+            case .open: big(0, 4) + name
+            }
         let start = still.count + head.count
         return (still + head + film, start..<start + film.count)
     }

@@ -48,7 +48,7 @@ struct CoalescingWorkQueueTests {
             let running = Task { await shared.run() }
             for _ in 0..<20 { group.addTask { try await shared.value(21) } }
             await bench.begun.pass()
-            while shared.metrics.joinCount < 19 { await Task.yield() }
+            while shared.metrics.joinCount < 19, !Task.isCancelled { await Task.yield() }
             await bench.letOn.pass()
             for try await value in group { #expect(value == 42) }
             #expect(bench.metrics.begun == 1)
@@ -64,7 +64,7 @@ struct CoalescingWorkQueueTests {
         let running = Task { await shared.run() }
         let callers = (0..<3).map { _ in Task { await Self.errorCode(of: shared, 1) } }
         await bench.begun.pass()
-        while shared.metrics.joinCount < 2 { await Task.yield() }
+        while shared.metrics.joinCount < 2, !Task.isCancelled { await Task.yield() }
         callers[0].cancel()
         #expect(await callers[0].value == .userCancelled)
         #expect(bench.metrics.cancelled == 0, "two callers still wait")
@@ -73,7 +73,7 @@ struct CoalescingWorkQueueTests {
         callers[2].cancel()
         #expect(await callers[1].value == .userCancelled)
         #expect(await callers[2].value == .userCancelled)
-        while shared.metrics.count > 0 { await Task.yield() }
+        while shared.metrics.count > 0, !Task.isCancelled { await Task.yield() }
         #expect(bench.metrics.cancelled == 1)
         #expect(try await shared.value(2) == 4)
         running.cancel()
@@ -83,7 +83,7 @@ struct CoalescingWorkQueueTests {
     @Test func `waiting callers get interrupted when the service stops`() async throws {
         let shared = work(limit: 4) { .success($0) }
         let caller = Task { await Self.errorCode(of: shared, 1) }
-        while shared.metrics.count == 0 { await Task.yield() }
+        while shared.metrics.count == 0, !Task.isCancelled { await Task.yield() }
         let running = Task { await shared.run() }
         running.cancel()
         await running.value
@@ -106,13 +106,13 @@ struct CoalescingWorkQueueTests {
         let running = Task { await shared.run() }
         try await withThrowingTaskGroup(of: Void.self) { group in
             group.addTask { _ = try await shared.value(1) }
-            while batches.withLock({ $0.isEmpty }) { await Task.yield() }
+            while batches.withLock({ $0.isEmpty }), !Task.isCancelled { await Task.yield() }
             group.addTask { for outcome in await shared.values([31, 32, 33]) { _ = try outcome.get() } }
-            while shared.metrics.due < 3 { await Task.yield() }
+            while shared.metrics.due < 3, !Task.isCancelled { await Task.yield() }
             group.addTask { _ = try await shared.value(21) }
-            while shared.metrics.due < 4 { await Task.yield() }
+            while shared.metrics.due < 4, !Task.isCancelled { await Task.yield() }
             group.addTask { _ = try await shared.value(22) }
-            while shared.metrics.due < 5 { await Task.yield() }
+            while shared.metrics.due < 5, !Task.isCancelled { await Task.yield() }
             await gate.pass()
             try await group.waitForAll()
         }

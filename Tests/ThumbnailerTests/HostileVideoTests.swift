@@ -87,8 +87,12 @@ extension ThumbnailerWorkerTests {
                     } else {
                         shown += 1
                     }
-                    let error = await fixture.rpcError(VideoPlayback(asset: asset.id))
-                    if let error { refused[error.name, default: 0] += 1 }
+                    for error in [
+                        await fixture.rpcError(VideoPlayback(asset: asset.id)),
+                        await fixture.rpcError(VideoAsset(asset: asset.id)),
+                    ] {
+                        if let error { refused[error.name, default: 0] += 1 }
+                    }
                 }
                 let names: Set = ["invalid_resource", "unsupported_format", "limit_exceeded", "worker_crashed"]
                 #expect(Set(refused.keys).isSubset(of: names), "\(refused)")
@@ -125,6 +129,10 @@ extension ThumbnailerWorkerTests {
             try await ThumbnailerFixture.open { [files] fixture in
                 for (index, file) in files.enumerated() {
                     let asset = try Self.add(file, to: fixture)
+                    if let error = await fixture.rpcError(VideoAsset(asset: asset.id)) {
+                        let names: Set = ["invalid_resource", "unsupported_format", "limit_exceeded"]
+                        #expect(names.contains(error.name), "file \(index): \(error)")
+                    }
                     for time: Int64? in [nil, 0, 900_000] {
                         var request = ImageRequest(asset: asset.id, targetSize: .size(width: 64, height: 64))
                         request.isSynchronous = true

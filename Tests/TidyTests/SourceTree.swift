@@ -96,15 +96,14 @@ struct Manifest: Sendable {
             let name = call.firstMatch(of: /name: "(\w+)"/).map({ String($0.1) })
         else { return nil }
         let dependencies = call.range(of: "dependencies: ").map { String(call[$0.upperBound...]) } ?? ""
-        let isTests = call.contains(".tests") || call.contains(".bench")
+        let sample = call.firstMatch(of: /\.sample\(folder: "([^"]+)"\)/).map { String($0.1) }
+        let isTests = call.contains(".tests") || call.contains(".bench") || sample != nil
         let isProgram = call.contains(".program(")
-        let folder =
-            isProgram
-            ? "Services" : isTests || call.contains(".support") || call.contains(".bench") ? "Tests" : "Shared"
+        let folder = isProgram ? "Services" : isTests || call.contains(".support") ? "Tests" : "Shared"
         return Module(
             layer: layer,
             name: name,
-            path: "\(folder)/\(name)",
+            path: sample.map { $0 + "/Sources" } ?? "\(folder)/\(name)",
             dependencies: Set(names(in: dependencies, lists)),
             isTests: isTests,
             isC: call.contains(".system(") || call.contains(/kind: \.c\b/),

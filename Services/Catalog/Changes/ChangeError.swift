@@ -23,6 +23,8 @@ enum ChangeError: RefusedRequest, Equatable {
 
     /// The identifier is not of the kind that the request is about.
     case wrongKind(ObjectID, expected: ObjectKind)
+    /// A new object cannot have the identifier that the client chose.
+    case identifierRefused(ObjectID)
     /// A transient collection cannot be changed.
     case transient(ObjectID)
     /// The object has another revision than the request expects.
@@ -51,6 +53,10 @@ enum ChangeError: RefusedRequest, Equatable {
     case incompleteEdit
     /// The render is an image and the asset a video, or the reverse.
     case mediaTypeDiffers(ObjectID, asset: MediaType, render: MediaType)
+    /// A film was sent with the edit of an asset that is not a Live Photo.
+    case noLivePhoto(ObjectID)
+    /// The film that was sent with the edit of a Live Photo is an image.
+    case pairedVideoIsNoVideo(ObjectID)
     /// The input token belongs to another asset.
     case foreignInputToken(of: ObjectID, edit: ObjectID)
     /// The asset has changed since the edit began.

@@ -61,6 +61,7 @@ struct ChangeService: Sendable {
             let result = try await write(changes, context, taken) { prepared in
                 var write = WriteRequest(changes: prepared, origin: origin, key: key, digest: digest)
                 write.source = WriteSource(connection: context.connection, client: changes.onBehalfOf)
+                write.tellsOthers = permission.seesEverything
                 if permission.role == .limited {
                     write.limited = grants.registry.grant(of: changes.onBehalfOf ?? context.identity)
                 }
@@ -181,7 +182,9 @@ extension ChangeRequest {
     fileprivate var isOfListedAssets: Bool {
         switch self {
         case .updateAsset(let request): !request.set.concernsBurst
-        case .deleteAssets, .trashAssets, .restoreAssets: true
+        case .deleteAssets, .trashAssets, .restoreAssets, .editAsset, .revertAsset: true
+        // Only services send it; whether its asset is on the list is checked where it is applied.
+        case .acceptEdit: true
         default: false
         }
     }

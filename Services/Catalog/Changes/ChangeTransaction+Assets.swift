@@ -17,8 +17,8 @@ extension ChangeTransaction {
         guard let facts = original.facts, resources.allSatisfy({ $0.facts != nil }) else {
             throw MissingMetadataError()
         }
-        var asset = Asset(
-            id: makeID(.asset),
+        var asset = try Asset(
+            id: newID(.asset, request.id),
             revision: Revision(sequence),
             contentRevision: Revision(sequence)
         )
@@ -42,6 +42,7 @@ extension ChangeTransaction {
         try asset.apply(request.set)
         newOriginals[original.digest] = newOriginals[original.digest] ?? asset.id
         try set(asset)
+        if let digest = facts.imageDigest { try addImage(digest, of: asset.id, request.ref) }
         if let burst = asset.burstIdentifier { bursts.insert(burst) }
         if request.burst?.isRepresentative == true || request.set.representsBurst == true {
             try setBurstRepresentative(asset.id)
@@ -264,6 +265,7 @@ extension ChangeTransaction {
     mutating func edit(
         _ request: ChangeRequest.EditAsset,
         _ render: PreparedResource?,
+        film: PreparedResource? = nil,
         _ adjustment: PreparedResource?
     ) throws {
         var asset = try existingAsset(request.id)
@@ -276,10 +278,18 @@ extension ChangeTransaction {
         guard asset.mediaType == facts.mediaType else {
             throw ChangeError.mediaTypeDiffers(asset.id, asset: asset.mediaType, render: facts.mediaType)
         }
+        if let film {
+            guard asset.mediaType == .image, asset.resource(.pairedVideo) != nil else {
+                throw ChangeError.noLivePhoto(asset.id)
+            }
+            guard film.type == .fullSizePairedVideo else {
+                throw ChangeError.pairedVideoIsNoVideo(asset.id)
+            }
+        }
         try asset.rebase(request)
-        let replaced: Set<ResourceType> = [.fullSizePhoto, .fullSizeVideo, .adjustmentData]
+        let replaced: Set<ResourceType> = [.fullSizePhoto, .fullSizeVideo, .fullSizePairedVideo, .adjustmentData]
         asset.resources.removeAll { replaced.contains($0.type) }
-        asset.resources += [render, adjustment].map(\.resource)
+        asset.resources += [render, film, adjustment].compactMap { $0?.resource }
         asset.contentType = facts.contentType
         asset.pixelWidth = facts.pixelWidth
         asset.pixelHeight = facts.pixelHeight
@@ -301,7 +311,10 @@ extension ChangeTransaction {
         guard let original = asset.originalResource else {
             throw ChangeError.noOriginal(asset.id)
         }
-        let edited: Set<ResourceType> = [.fullSizePhoto, .fullSizeVideo, .adjustmentData, .adjustmentBasePhoto]
+        let edited: Set<ResourceType> = [
+            .fullSizePhoto, .fullSizeVideo, .fullSizePairedVideo, .adjustmentData, .adjustmentBasePhoto,
+            .adjustmentBasePairedVideo,
+        ]
         asset.resources.removeAll { edited.contains($0.type) }
         asset.contentType = original.contentType
         asset.pixelWidth = original.pixelWidth

@@ -2,7 +2,7 @@ import PhotoModel
 
 extension ChangeTransaction {
     mutating func create(_ request: ChangeRequest.CreateCollection) throws {
-        var collection = AssetCollection(id: makeID(.assetCollection), revision: Revision(sequence))
+        var collection = try AssetCollection(id: newID(.assetCollection, request.id), revision: Revision(sequence))
         collection.title = try storable(request.title, "title")
         let parent = try request.parent.map { try existingFolder(id($0)).id } ?? .root
         collection.parent = parent

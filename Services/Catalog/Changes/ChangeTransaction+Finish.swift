@@ -11,6 +11,8 @@ struct TransactionResult: Sendable, Equatable {
     var edits: [PublishedEdit] = []
     /// The same edits as stored rows.
     var editRows: [StoredEdit] = []
+    /// The digests of the image data of files that were read.
+    var imageDigests: [ImageDigest] = []
 
     var isEmpty: Bool { assets.isEmpty && collections.isEmpty && lists.isEmpty && edits.isEmpty }
 }
@@ -26,7 +28,8 @@ extension ChangeTransaction {
             placeholders: ids,
             duplicates: duplicates,
             restored: restored,
-            ignored: ignored
+            ignored: ignored,
+            sameImage: sameImage
         ).json
     }
 
@@ -36,6 +39,7 @@ extension ChangeTransaction {
         for burst in bursts.sorted() { try settleBurst(burst) }
         var result = TransactionResult()
         result.edits = edits
+        result.imageDigests = imageDigests
         result.editRows = editRows.values.sorted { $0.id < $1.id }
         for (id, before, current) in assets.changes {
             if let change = finished(id, before, current) { result.assets.append(change) }

@@ -13,7 +13,7 @@ extension ChangeTransaction {
 
     mutating func create(_ request: ChangeRequest.CreateList) throws {
         let parent = try request.parent.map { try existingFolder(id($0)).id } ?? .root
-        var list = CollectionList(id: makeID(.collectionList), revision: Revision(sequence))
+        var list = try CollectionList(id: newID(.collectionList, request.id), revision: Revision(sequence))
         list.title = try storable(request.title, "title")
         list.parent = parent
         list.parentKey = try nextChildKey(in: parent)

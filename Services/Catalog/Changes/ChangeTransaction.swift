@@ -24,6 +24,12 @@ struct ChangeTransaction<State: LibraryState> {
     var restored: [ObjectID] = []
     /// Members of requests that an existing asset cannot be given.
     var ignored: [PerformChanges.Ignored] = []
+    /// New assets whose picture the library had, unless the client does not learn what else exists.
+    var sameImage: [PerformChanges.SameImage] = []
+    /// True if the client may learn what else exists.
+    var tellsOthers = true
+    /// The digests of the image data of files that were read.
+    var imageDigests: [ImageDigest] = []
     /// The index of the request that is applied.
     private(set) var requestIndex = 0
     /// Published edits whose state changed, and their rows by id.
@@ -84,7 +90,9 @@ struct ChangeTransaction<State: LibraryState> {
         case .createAsset(let request): try create(request, change)
         case .updateAsset(let request): try update(request)
         case .deleteAssets(let request): try deleteAssets(request)
-        case .editAsset(let request): try edit(request, change.resources.first, change.adjustment)
+        case .editAsset(let request):
+            let film = request.pairedVideo == nil ? nil : change.resources.last
+            try edit(request, change.resources.first, film: film, change.adjustment)
         case .revertAsset(let request): try revert(request)
         case .createCollection(let request): try create(request)
         case .updateCollection(let request): try update(request, change.snapshot)

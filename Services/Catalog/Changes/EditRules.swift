@@ -23,7 +23,8 @@ extension Asset {
             throw ChangeError.outdatedInputToken(id, revision: revision, contentRevision: contentRevision)
         }
         switch token.base {
-        case .original: resources.removeAll { $0.type == .adjustmentBasePhoto }
+        case .original:
+            resources.removeAll { $0.type == .adjustmentBasePhoto || $0.type == .adjustmentBasePairedVideo }
         case .previous: break
         case .current: useRenderAsBase()
         }
@@ -32,8 +33,11 @@ extension Asset {
     private mutating func useRenderAsBase() {
         guard var base = resource(.fullSizePhoto) else { return }
         base.type = .adjustmentBasePhoto
-        resources.removeAll { $0.type == .adjustmentBasePhoto }
+        resources.removeAll { $0.type == .adjustmentBasePhoto || $0.type == .adjustmentBasePairedVideo }
         resources.append(base)
+        guard var film = resource(.fullSizePairedVideo) else { return }
+        film.type = .adjustmentBasePairedVideo
+        resources.append(film)
     }
 
     /// Makes one of two originals the current one (T-26).

@@ -9,9 +9,13 @@ protocol LibraryState {
     func prefetch(_ ids: [ObjectID]) throws
     func collection(_ id: ObjectID) throws -> AssetCollection?
     func list(_ id: ObjectID) throws -> CollectionList?
+    /// Returns true if the history has a change of an object, which may have been deleted since.
+    func hasHistory(of id: ObjectID) throws -> Bool
     /// Returns the asset whose original has these bytes; if there are several, the one imported first of those that are
     /// not in the trash.
     func asset(withOriginal digest: String) throws -> ObjectID?
+    /// Returns at most `limit` assets whose file has the same image data, except those in the trash, oldest import first.
+    func assets(withImage digest: [UInt8], limit: Int) throws -> [ObjectID]
     /// Returns at most `limit` frames of a burst, ordered by identifier.
     func frames(ofBurst identifier: String, limit: Int) throws -> [ObjectID]
     /// Returns at most `limit` members of an album in album order.

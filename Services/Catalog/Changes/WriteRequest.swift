@@ -26,6 +26,8 @@ struct WriteRequest: Sendable {
     /// The limited grant of the client: the transaction names the assets of its list only, and its new assets join the
     /// list.
     var limited: Grant?
+    /// True if the reply tells which other assets have the picture of a new one.
+    var tellsOthers = true
     /// Checked when the transaction begins, long after it was received perhaps: whether the client may still make it.
     var mayBegin: (@Sendable () throws(RPCError) -> Void)?
 

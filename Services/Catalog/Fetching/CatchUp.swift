@@ -45,6 +45,7 @@ extension CatalogRequest {
         case .find(let request): request.atLeast
         case .objects(let request): request.atLeast
         case .keyAssets(let request): request.atLeast
+        case .duplicates(let request): request.atLeast
         default: nil
         }
     }

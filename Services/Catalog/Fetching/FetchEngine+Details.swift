@@ -18,6 +18,7 @@ extension FetchEngine {
             guard !isHeld, fetch.kind.isFollowable else {
                 throw FetchError.notFollowable
             }
+            guard !fetch.dependsOnLocalFiles else { throw FetchError.localFiles }
         }
         return try await store.read { [cache] reader in
             let (head, from) = try Self.moment(request.from, reader)
@@ -56,19 +57,28 @@ extension FetchEngine {
     }
 
     /// Returns the difference between two results, which may be of different fetches.
-    func difference(_ request: DetailsDiff, owner: String = "") async throws -> ChangesDetails.Result {
-        let (before, after) = (
+    ///
+    /// - Parameter view: for an identity with a limited grant, what it sees
+    func difference(
+        _ request: DetailsDiff,
+        owner: String = "",
+        view: LimitedView? = nil
+    ) async throws -> ChangesDetails.Result {
+        let (old, new) = (
             try resolved(request.from.fetch, owner: owner), try resolved(request.to.fetch, owner: owner)
         )
-        guard before.kind.entityClass == after.kind.entityClass else {
-            throw FetchError.differentClasses(before.kind.entityClass, after.kind.entityClass)
+        guard old.kind.entityClass == new.kind.entityClass else {
+            throw FetchError.differentClasses(old.kind.entityClass, new.kind.entityClass)
         }
+        guard !old.dependsOnLocalFiles, !new.dependsOnLocalFiles else { throw FetchError.localFiles }
         let members = (
-            before: try transientMembers(of: before, owner: owner), after: try transientMembers(of: after, owner: owner)
+            before: try transientMembers(of: old, owner: owner), after: try transientMembers(of: new, owner: owner)
         )
         return try await store.read { [cache] reader in
             let (head, from) = try Self.moment(request.from.token, reader)
             let (_, to) = try Self.moment(request.to.token, reader)
+            let before = try view?.fetch(old, reader, at: from.sequence, head) ?? old
+            let after = try view?.fetch(new, reader, at: to.sequence, head) ?? new
             var between = DetailsRange(
                 reader: reader,
                 head: head,

@@ -1,3 +1,4 @@
+import Basics
 import Contracts
 import JSONValue
 import PhotoModel
@@ -26,7 +27,7 @@ extension FetchEngine {
                     if request.byMediaType { result.byMediaType.append([:]) }
                     continue
                 }
-                let rows = ResultRows(reader: reader, head: head, cache: cache)
+                let rows = ResultRows(reader: reader, head: head, cache: cache, isContinued: request.token != nil)
                 var fetch = try self.expanded(fetch, owner: owner, rows, at: token.sequence)
                 if let view { fetch = try view.fetch(fetch, reader, at: token.sequence, head) }
                 if token.sequence == head.sequence, fetch.kind.isDecidedByEntity {
@@ -65,7 +66,7 @@ extension FetchEngine {
             let fetch = try view.map { try $0.fetch(resolved, reader, at: token.sequence, head) } ?? resolved
             let found: [Int?]
             if fetch.kind.entityClass == .asset {
-                let rows = ResultRows(reader: reader, head: head, cache: cache)
+                let rows = ResultRows(reader: reader, head: head, cache: cache, isContinued: request.token != nil)
                 let fetch = try self.expanded(fetch, owner: owner, rows, at: token.sequence)
                 let array = try Array(rows.window(of: fetch, at: token.sequence))
                 let part = array.dropFirst(request.from).prefix(request.count ?? .max)
@@ -81,7 +82,12 @@ extension FetchEngine {
 
     // MARK: Key assets
 
-    func keyAssets(_ request: FetchKeyAssets, owner: String = "") async throws -> FetchKeyAssets.Result {
+    /// - Parameter view: for an identity with a limited grant, what it sees
+    func keyAssets(
+        _ request: FetchKeyAssets,
+        owner: String = "",
+        view: LimitedView? = nil
+    ) async throws -> FetchKeyAssets.Result {
         var description = FetchDescription(.assets)
         description.container = request.collection
         let fetch = try resolved(description, owner: owner)
@@ -89,7 +95,8 @@ extension FetchEngine {
         return try await store.read { [cache] reader in
             let head = try reader.head()
             let rows = ResultRows(reader: reader, head: head, cache: cache)
-            let fetch = try self.expanded(fetch, owner: owner, rows, at: head.sequence)
+            var fetch = try self.expanded(fetch, owner: owner, rows, at: head.sequence)
+            if let view { fetch = try view.fetch(fetch, reader, at: head.sequence, head) }
             let window = FetchStore.Window(from: 0, count: FetchKeyAssets.maxCount + 1)
             guard let rows = try reader.fetches.assetRows(fetch, window) else {
                 throw CatalogError.notFound(fetch)
@@ -102,24 +109,50 @@ extension FetchEngine {
                 covers.removeAll { $0.id == chosen }
                 covers.insert(asset, at: 0)
             }
+            if view != nil { for index in covers.indices { covers[index].memberships = [] } }
             return FetchKeyAssets.Result(token: head.token, assets: Array(covers.prefix(FetchKeyAssets.maxCount)))
+        }
+    }
+
+    // MARK: Duplicates
+
+    func duplicates(_ request: FetchDuplicates) async throws -> FetchDuplicates.Result {
+        let start = try request.after.map { text in
+            guard let digest = [UInt8](hexadecimal: text) else { throw FetchError.badPosition(text) }
+            return digest
+        }
+        return try await store.read { reader in
+            let digests = try reader.imageDigests.repeated(after: start, limit: request.limit)
+            var result = FetchDuplicates.Result(token: try reader.head().token)
+            for digest in digests {
+                let assets = try reader.imageDigests.assets(with: digest, limit: FetchDuplicates.maxAssets)
+                // The others may be in the trash.
+                guard assets.count > 1 else { continue }
+                result.groups.append(FetchDuplicates.Group(imageDigest: digest.hexadecimal, assets: assets))
+            }
+            if digests.count == request.limit { result.next = digests.last?.hexadecimal }
+            return result
         }
     }
 
     // MARK: Capabilities
 
-    func can(_ request: FetchCan) async throws -> FetchCan.Result {
+    /// - Parameter view: for an identity with a limited grant, what it sees
+    func can(_ request: FetchCan, view: LimitedView? = nil) async throws -> FetchCan.Result {
         try await store.read { reader in
             let head = try reader.head()
             var can = JSONObject()
             for id in request.ids {
                 switch id.kind {
+                case .asset where try view?.contains(id, reader) == false: continue
                 case .asset: can[id.text] = try reader.assets.asset(id).map { JSON($0.can.map(\.rawValue)) }
                 case .assetCollection, .collectionList:
                     if id.isTransient {
                         can[id.text] = []
                         continue
                     }
+                    // Of collections a limited view has those that every library has.
+                    if view != nil, !id.isSmartAlbum { continue }
                     let past = HistoricalState(reader: reader, moment: head.sequence, head: head)
                     switch try past.collection(id) {
                     case .collection(let collection): can[id.text] = JSON(collection.can.map(\.rawValue))

@@ -3,6 +3,7 @@ import Contracts
 import JSONValue
 import Messaging
 import PhotoModel
+import Storage
 
 /// Answers fetches: pages of a result at one sequence.
 ///
@@ -13,15 +14,19 @@ final class FetchEngine: Sendable {
     let cache: ResultCache
     let transients: TransientCollectionRegistry
     private let quarantine: Quarantine
+    /// The files on this machine, of a library with remote storage; nil without, where all bytes are here.
+    private let remoteResources: ResourceStore?
 
     init(
         store: LibraryStore,
         quarantine: Quarantine,
+        remoteResources: ResourceStore? = nil,
         cacheBytes: Int,
         transients: TransientCollectionRegistry = TransientCollectionRegistry()
     ) {
         self.store = store
         self.quarantine = quarantine
+        self.remoteResources = remoteResources
         self.cache = ResultCache(maxBytes: cacheBytes)
         self.transients = transients
     }
@@ -97,12 +102,22 @@ final class FetchEngine: Sendable {
         ) { asset in
             if !isFirst { writer.append(",") }
             isFirst = false
-            asset.write(to: &writer, wanted)
+            located(asset).write(to: &writer, wanted)
             if isWatched { suspects.append(asset) }
         }
         var page = selection.page
         page.quarantined = quarantine.entries(of: suspects)
         return Reply(encoded: page.encoded(form, assets: writer.output))
+    }
+
+    /// Returns the asset with the places of its resources.
+    private func located(_ asset: Asset) -> Asset {
+        guard let remoteResources else { return asset }
+        var asset = asset
+        for index in asset.resources.indices where !remoteResources.isLocal(asset.resources[index].digest) {
+            asset.resources[index].isLocallyAvailable = false
+        }
+        return asset
     }
 
     private func page(of selection: Selection) throws -> FetchAssets.Result {
@@ -120,14 +135,14 @@ final class FetchEngine: Sendable {
         _ view: LimitedView? = nil
     ) throws -> Selection {
         let (head, token) = try Self.moment(request.token, reader)
-        let results = ResultRows(reader: reader, head: head, cache: cache)
+        let results = ResultRows(reader: reader, head: head, cache: cache, isContinued: request.token != nil)
         var fetch = try expanded(fetch, owner: owner, results, at: token.sequence)
         if let view { fetch = try view.fetch(fetch, reader, at: token.sequence, head) }
         // The list of a limited grant may be long: its results are kept and carried forward instead.
         let isNear = request.from < Self.deepPage && fetch.offset < Self.deepPage && view == nil
         let rows: ArraySlice<Int64>
         let count: Int
-        if token.sequence == head.sequence, isNear, fetch.kind.isDecidedByEntity {
+        if token.sequence == head.sequence, isNear, fetch.kind.isDecidedByEntity, !fetch.dependsOnLocalFiles {
             let window = FetchStore.Window(from: request.from, count: request.count)
             guard let page = try reader.fetches.assetRows(fetch, window) else { throw CatalogError.notFound(fetch) }
             rows = page[...]
@@ -156,7 +171,8 @@ final class FetchEngine: Sendable {
         return try await store.read { [cache] reader in
             let (head, token) = try Self.moment(request.token, reader)
             let fetch = try view.map { try $0.fetch(resolved, reader, at: token.sequence, head) } ?? resolved
-            let rows = try ResultRows(reader: reader, head: head, cache: cache).window(of: fetch, at: token.sequence)
+            let results = ResultRows(reader: reader, head: head, cache: cache, isContinued: request.token != nil)
+            let rows = try results.window(of: fetch, at: token.sequence)
             let page = rows.dropFirst(min(request.from, rows.count)).prefix(request.count)
             var result = FetchAssets.Result(token: token, count: rows.count, assets: [])
             try Self.addAbsent(to: &result, request, fetch, head, reader)
@@ -198,7 +214,7 @@ final class FetchEngine: Sendable {
         }
         return try await store.read { [cache] reader in
             let (head, token) = try Self.moment(request.token, reader)
-            let rows = ResultRows(reader: reader, head: head, cache: cache)
+            let rows = ResultRows(reader: reader, head: head, cache: cache, isContinued: request.token != nil)
             var fetch = try self.expanded(fetch, owner: owner, rows, at: token.sequence)
             if let view { fetch = try view.fetch(fetch, reader, at: token.sequence, head) }
             let array = try rows.window(of: fetch, at: token.sequence)
@@ -216,7 +232,13 @@ final class FetchEngine: Sendable {
 
     // MARK: Collections and lists
 
-    func collections(_ request: FetchCollections, owner: String = "") async throws -> FetchCollections.Result {
+    /// - Parameter view: for an identity with a limited grant, what it sees: the smart albums and its own transient
+    ///   collections
+    func collections(
+        _ request: FetchCollections,
+        owner: String = "",
+        view: LimitedView? = nil
+    ) async throws -> FetchCollections.Result {
         let fetch = try resolved(request.fetch, owner: owner)
         guard [.assetCollection, .collection].contains(fetch.kind.entityClass) else {
             throw FetchError.wrongKind(method: "fetch.collections", accepted: "kinds collections and children")
@@ -225,7 +247,12 @@ final class FetchEngine: Sendable {
         return try await store.read { reader in
             let (head, token) = try Self.moment(request.token, reader)
             let window = FetchStore.Window(from: request.from, count: request.count)
-            let page = try Self.page(fetch, window, token.sequence, head, reader, members: members)
+            let page =
+                try view.map { view in
+                    let whole = try view.collections(fetch)
+                    let all = try Self.page(whole, .init(), token.sequence, head, reader, members: members).objects
+                    return fetch.page(all.compactMap { $0.inLimitedView }, window)
+                } ?? Self.page(fetch, window, token.sequence, head, reader, members: members)
             var result = FetchCollections.Result(token: token, count: page.count, collections: [])
             for object in page.objects {
                 switch object {
@@ -303,6 +330,10 @@ final class FetchEngine: Sendable {
         _ reader: LibraryReader,
         _ cache: ResultCache
     ) throws -> Int {
+        guard !fetch.dependsOnLocalFiles else {
+            guard let all = try reader.fetches.assetCount(fetch.whole) else { throw CatalogError.notFound(fetch) }
+            return fetch.windowed(all)
+        }
         if fetch.counter == nil, let known = cache.count(of: fetch.whole, at: head.sequence) {
             return fetch.windowed(known)
         }

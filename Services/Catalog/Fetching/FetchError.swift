@@ -6,8 +6,12 @@ enum FetchError: RefusedRequest, Equatable {
     case wrongKind(method: String, accepted: String)
     /// The index is beyond the end of the result.
     case indexOutOfRange(Int, count: Int)
+    /// `after` is not the end of a page.
+    case badPosition(String)
     /// No change records describe how the result of the fetch changes.
     case notFollowable
+    /// The fetch depends on the files that are on this machine, of which the history does not tell.
+    case localFiles
     /// `from` is later than `to`.
     case rangeReversed
     /// The two results are of different classes.

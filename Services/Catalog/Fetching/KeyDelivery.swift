@@ -20,7 +20,8 @@ struct KeyDelivery: Sendable {
         var scope: [ObjectID]?
     }
 
-    func keys(_ request: FetchKeys, _ context: RequestContext) async throws -> Reply {
+    /// - Parameter view: for an identity with a limited grant, what it sees
+    func keys(_ request: FetchKeys, _ context: RequestContext, view: LimitedView? = nil) async throws -> Reply {
         guard context.acceptsNotifications else {
             throw FetchError.keysWithoutNotifications
         }
@@ -28,7 +29,8 @@ struct KeyDelivery: Sendable {
         guard fetch.kind.isFollowable else {
             throw FetchError.noKeys
         }
-        let keys = try await read(fetch, request)
+        guard !fetch.dependsOnLocalFiles else { throw FetchError.localFiles }
+        let keys = try await read(fetch, request, view)
         for chunk in keys.chunks {
             try await context.notifier.notify(FetchKeys.notification, [:], attachments: [chunk])
         }
@@ -38,11 +40,12 @@ struct KeyDelivery: Sendable {
         return Reply(result.json)
     }
 
-    private func read(_ fetch: Fetch, _ request: FetchKeys) async throws -> Keys {
+    private func read(_ asked: Fetch, _ request: FetchKeys, _ view: LimitedView?) async throws -> Keys {
         let (chunkBytes, maxBytes, maxCount) = (chunkBytes, maxBytes, request.maxCount)
         return try await store.read { reader in
             let (head, token) = try FetchEngine.moment(request.token, reader)
             var keys = Keys(token: token)
+            let fetch = try view?.fetch(asked, reader, at: token.sequence, head) ?? asked
             let past = HistoricalState(reader: reader, moment: token.sequence, head: head)
             guard try past.hasObject(of: fetch) else {
                 guard let since = request.since else { throw CatalogError.notFound(fetch) }
@@ -59,6 +62,7 @@ struct KeyDelivery: Sendable {
                 }
                 keys.scope = Array(scope)
             }
+            if let granted = fetch.granted { keys.scope = Array(granted.ids) }
             var chunk: Bytes = []
             var total = 0
             try Self.each(fetch, past) { key in

@@ -9,6 +9,9 @@ struct ResultRows {
     let reader: LibraryReader
     let head: LibraryHead
     let cache: ResultCache
+    /// True if the request names the moment of an earlier one, whose result it continues. Only then may a result that
+    /// depends on local files come from the cache.
+    var isContinued = false
 
     /// The bytes of records over which a cached result is carried forward; above it the query is run again.
     static let maxCarried = 4 << 20
@@ -16,7 +19,7 @@ struct ResultRows {
     /// - Parameter fetch: without offset and limit
     func rows(of fetch: Fetch, at moment: Int64) throws -> [Int64] {
         let key = ResultCache.Key(fetch: fetch, sequence: moment)
-        if let kept = cache[key] { return kept }
+        if isContinued || !fetch.dependsOnLocalFiles, let kept = cache[key] { return kept }
         let rows = try made(fetch, at: moment)
         cache.insert(rows, for: key)
         return rows
@@ -29,14 +32,14 @@ struct ResultRows {
 
     private func made(_ fetch: Fetch, at moment: Int64) throws -> [Int64] {
         guard moment == head.sequence else {
-            guard fetch.kind.isFollowable else {
+            guard fetch.kind.isFollowable, !fetch.dependsOnLocalFiles else {
                 throw CatalogError.tokenExpired(ChangeToken(library: head.library, sequence: moment), head)
             }
             let past = HistoricalState(reader: reader, moment: moment, head: head)
             guard try past.hasObject(of: fetch) else { throw CatalogError.notFound(fetch) }
             return try past.result(of: fetch)
         }
-        if fetch.kind.isDecidedByEntity, let carried = try carried(fetch) { return carried }
+        if fetch.kind.isDecidedByEntity, !fetch.dependsOnLocalFiles, let carried = try carried(fetch) { return carried }
         guard let rows = try reader.fetches.assetRows(fetch, .init()) else {
             throw CatalogError.notFound(fetch)
         }

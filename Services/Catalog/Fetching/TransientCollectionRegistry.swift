@@ -150,18 +150,24 @@ final class TransientCollectionRegistry: Sendable {
 
 extension FetchEngine {
     /// Creates a transient collection from the given identifiers, or from concatenated results (S-32).
-    func createTransient(_ request: CreateTransient, owner: String) async throws -> CreateTransient.Result {
+    ///
+    /// - Parameter view: for an identity with a limited grant, what it sees
+    func createTransient(
+        _ request: CreateTransient,
+        owner: String,
+        view: LimitedView? = nil
+    ) async throws -> CreateTransient.Result {
         guard (request.ids == nil) != request.results.isEmpty else {
             throw FetchError.idsAndResults
         }
         var members = request.ids ?? []
-        for reference in request.results { members += try await identifiers(of: reference, owner: owner) }
+        for reference in request.results { members += try await identifiers(of: reference, owner: owner, view) }
         members = IDList(members).ids
         let isOfAssets = members.allSatisfy { $0.kind == .asset }
         guard isOfAssets || members.allSatisfy({ $0.kind != .asset }) else {
             throw FetchError.mixedMembers
         }
-        if request.ids != nil { try await requireAll(members, owner: owner) }
+        if request.ids != nil { try await requireAll(members, owner: owner, view) }
         let isList = !isOfAssets || (members.isEmpty && request.results.contains { $0.fetch.kind != .assets })
         let title = try request.title.map { try storable($0, "title") }
         let id = try transients.create(
@@ -185,12 +191,13 @@ extension FetchEngine {
     }
 
     /// - Throws: `identifier_not_found` for an unknown entity, `handle_expired` for a transient one
-    private func requireAll(_ ids: [ObjectID], owner: String) async throws {
+    private func requireAll(_ ids: [ObjectID], owner: String, _ view: LimitedView?) async throws {
         for id in ids where id.isTransient { _ = try transients.members(of: id, owner: owner) }
         let ids = ids.filter { !$0.isTransient }
         let missing = try await store.read { reader in
             try ids.first { id in
-                switch id.kind {
+                if let view, try !view.contains(id, reader) { return true }
+                return switch id.kind {
                 case .asset: try reader.assets.rowNumber(of: id) == nil
                 case .assetCollection: try reader.collections.rowNumber(of: id) == nil
                 case .collectionList: try reader.collections.list(id) == nil
@@ -200,18 +207,24 @@ extension FetchEngine {
         if let missing { throw CatalogError.objectNotFound(missing) }
     }
 
-    private func identifiers(of reference: ResultReference, owner: String) async throws -> [ObjectID] {
+    private func identifiers(
+        of reference: ResultReference,
+        owner: String,
+        _ view: LimitedView?
+    ) async throws -> [ObjectID] {
         let fetch = try resolved(reference.fetch, owner: owner)
         let members = try transientMembers(of: fetch, owner: owner)
         let most = transients.limits.membersPerIdentity
         return try await store.read { [cache] reader in
             let (head, token) = try Self.moment(reference.token, reader)
             guard fetch.kind.entityClass == .asset else {
+                _ = try view?.fetch(fetch, reader, at: token.sequence, head)
                 return try Self.page(fetch, FetchStore.Window(), token.sequence, head, reader, members: members)
                     .objects.map(\.id)
             }
             let rows = ResultRows(reader: reader, head: head, cache: cache)
-            let fetch = try self.expanded(fetch, owner: owner, rows, at: token.sequence)
+            var fetch = try self.expanded(fetch, owner: owner, rows, at: token.sequence)
+            if let view { fetch = try view.fetch(fetch, reader, at: token.sequence, head) }
             let array = try rows.window(of: fetch, at: token.sequence)
             guard array.count <= most else {
                 throw FetchError.resultTooLarge(count: array.count, limit: most)

@@ -231,10 +231,14 @@ final class GrantService: Sendable {
     func status(_ request: GrantStatus) async throws -> GrantStatus.Result {
         let permission = registry.permission(of: request.identity)
         var result = GrantStatus.Result(permission)
-        guard !request.assets.isEmpty, !permission.seesEverything else { return result }
+        result.key = registry.publicKey(of: request.identity)
+        guard !request.assets.isEmpty || request.wantsList, !permission.seesEverything else { return result }
         let view = view(of: request.identity)
-        result.hidden = try await store.read { reader in
-            try request.assets.filter { try !view.contains($0, reader) }
+        (result.hidden, result.list, result.token) = try await store.read { reader in
+            let hidden = try request.assets.filter { try !view.contains($0, reader) }
+            guard request.wantsList else { return (hidden, nil, nil) }
+            let head = try reader.head()
+            return (hidden, Array(try view.assets(reader, at: head.sequence, head).ids), head.token)
         }
         return result
     }
@@ -246,6 +250,14 @@ final class GrantService: Sendable {
         // Only requests from connections have a mark.
         guard let mark = context.accessMark, !Permission(byte: mark.value).seesEverything else { return nil }
         return view(of: context.identity)
+    }
+
+    /// Returns the view of the client that a service asks for.
+    ///
+    /// - Throws: `access_denied` if its access is not limited any more
+    func view(onBehalfOf client: String) throws(GrantError) -> LimitedView {
+        guard registry.permission(of: client).role == .limited else { throw GrantError.viewChanged(client) }
+        return view(of: client)
     }
 
     private func view(of identity: String) -> LimitedView {

@@ -29,7 +29,9 @@ struct LimitedRecords {
             ids.formUnion(grant.added)
         }
         record.questions.removeAll { $0.identity != view.identity }
-        (record.collections, record.lists, record.edits) = ([], [], [])
+        (record.collections, record.lists) = ([], [])
+        // The states of edits are for their publisher.
+        if record.origin.onBehalfOf != view.identity { record.edits = [] }
         var changes = record.assets.compactMap { change in
             Self.visible(
                 old.contains(change.id) ? change.before : nil,
@@ -50,7 +52,8 @@ struct LimitedRecords {
             }
         }
         record.assets = changes
-        let isEmpty = changes.isEmpty && record.grants.isEmpty && record.questions.isEmpty
+        let isEmpty =
+            changes.isEmpty && record.grants.isEmpty && record.questions.isEmpty && record.edits.isEmpty
         return isEmpty ? nil : record.bytes
     }
 

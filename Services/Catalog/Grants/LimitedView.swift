@@ -27,11 +27,11 @@ struct LimitedView: Sendable {
     /// - Throws: `token_expired` for a moment before the grant was limited, or which the history does not reach: the view
     ///   of that moment was another one
     func assets(_ reader: LibraryReader, at moment: Int64, _ head: LibraryHead) throws -> GrantedAssets {
-        guard let list = try stored(reader) else { return GrantedAssets(identity: identity, version: 0, ids: []) }
+        guard let list = try stored(reader) else { return granted([], version: 0) }
         var head = head
         head.oldest = max(head.oldest, list.limitedSince)
         try head.check(ChangeToken(library: head.library, sequence: moment))
-        let current = try lists.assets(of: identity, version: list.version) {
+        let current = try lists.assets(of: identity, key, version: list.version) {
             try reader.grants.listed(of: identity)
         }
         guard moment < list.version else { return current }
@@ -46,7 +46,11 @@ struct LimitedView: Sendable {
             ids.subtract(step.added)
             ids.formUnion(step.removed)
         }
-        return GrantedAssets(identity: identity, version: first - 1, ids: ids)
+        return granted(ids, version: first - 1)
+    }
+
+    private func granted(_ ids: Set<ObjectID>, version: Int64) -> GrantedAssets {
+        GrantedAssets(identity: identity, key: key, version: version, ids: ids)
     }
 
     /// Calls a closure with the changes of the list after a moment, oldest first.
@@ -101,6 +105,35 @@ struct LimitedView: Sendable {
         }
         return fetch.limited(to: try assets(reader, at: moment, head))
     }
+
+    /// Returns a fetch of collections whose result ``PhotoCollection/inLimitedView`` reduces to those of the view.
+    ///
+    /// - Throws: `access_denied` for fetches that tell in which collections an asset is, and of folders
+    func collections(_ fetch: Fetch) throws -> Fetch {
+        switch fetch.kind {
+        case .collections, .collectionIDs: return fetch.whole
+        default: throw GrantError.notInLimitedView(identity, "a fetch of the collections of an object")
+        }
+    }
+}
+
+extension PhotoCollection {
+    /// The collection as every limited view has it: a smart album, whose members are those of the view, or a transient
+    /// collection of the client; nil for all others.
+    var inLimitedView: PhotoCollection? {
+        guard case .collection(var collection) = self else { return id.isTransient ? self : nil }
+        guard collection.type == .smartAlbum || id.isTransient else { return nil }
+        collection.keyAsset = nil
+        return .collection(collection)
+    }
+}
+
+extension ObjectID {
+    /// True for a smart album.
+    var isSmartAlbum: Bool {
+        if case .smartAlbum? = DerivedCollection(self) { return true }
+        return false
+    }
 }
 
 /// The lists of limited grants in memory, each in its newest version.
@@ -110,9 +143,14 @@ final class GrantedAssetLists: Sendable {
 
     private let lists = Mutex<[String: GrantedAssets]>([:])
 
-    func assets(of identity: String, version: Int64, _ read: () throws -> Set<ObjectID>) throws -> GrantedAssets {
-        if let known = lists.withLock({ $0[identity] }), known.version == version { return known }
-        let new = GrantedAssets(identity: identity, version: version, ids: try read())
+    func assets(
+        of identity: String,
+        _ key: String?,
+        version: Int64,
+        _ read: () throws -> Set<ObjectID>
+    ) throws -> GrantedAssets {
+        if let known = lists.withLock({ $0[identity] }), known.version == version, known.key == key { return known }
+        let new = GrantedAssets(identity: identity, key: key, version: version, ids: try read())
         lists.withLock { lists in
             // A read of an older state of the database does not replace a newer list.
             if let known = lists[identity], known.version > version { return }

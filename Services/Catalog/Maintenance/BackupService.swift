@@ -156,10 +156,14 @@ final class BackupService: Sendable {
                 rest = rest.dropFirst(step.count)
                 let resources = resources
                 let adoptions = try await blockingIO.run(.upkeep) {
-                    try step.map { try target.adopt($0.digest, from: resources, verifies: verifies) }
+                    try step.map { try Self.adopt($0.digest, copy, from: resources, into: target, verifies) }
                 }
                 for (resource, adoption) in zip(step, adoptions) {
                     result.resources += 1
+                    guard let adoption else {
+                        result.remote += 1
+                        continue
+                    }
                     result.bytes += resource.size
                     switch adoption {
                     case .present: result.present += 1
@@ -171,6 +175,23 @@ final class BackupService: Sendable {
                 let progress: JSONObject = ["done": JSON(result.resources), "total": JSON(total)]
                 try await notifier.notify(BackupLibrary.notification, progress)
             }
+        }
+    }
+
+    /// Adopts the bytes of a digest. Nil for bytes that are only in remote storage, and that no earlier backup has: the
+    /// copy of the database names them.
+    private static func adopt(
+        _ digest: ResourceDigest,
+        _ copy: BackupStore,
+        from resources: ResourceStore,
+        into target: ResourceStore,
+        _ verifies: Bool
+    ) throws -> ResourceStore.AdoptionResult? {
+        do throws(StorageError) {
+            return try target.adopt(digest, from: resources, verifies: verifies)
+        } catch {
+            guard case .notFound = error, try copy.isRemote(digest) else { throw error }
+            return target.contains(digest) ? .present : nil
         }
     }
 

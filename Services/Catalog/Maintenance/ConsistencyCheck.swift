@@ -15,6 +15,8 @@ struct ConsistencyCheck {
     struct Findings {
         var resources = 0
         var bytes: Int64 = 0
+        /// Files that are in remote storage only.
+        var remote = 0
         var missing = Sample()
         var wrongSize = Sample()
         var damaged = Sample()
@@ -49,7 +51,8 @@ struct ConsistencyCheck {
             "sqlite": .string(try store.sqliteVersion()), "gexiv2": .string(MetadataReader.libraryVersion),
             "problems": JSON(problems), "sequence": .int(newest.sequence),
             "quarantined": JSON(try store.quarantined(atLeast: Quarantine.failures)),
-            "resources": JSON(findings.resources), "bytes": .int(findings.bytes), "isDeep": .bool(isDeep),
+            "resources": JSON(findings.resources), "remote": JSON(findings.remote), "bytes": .int(findings.bytes),
+            "isDeep": .bool(isDeep),
             "missing": findings.missing.json, "wrongSize": findings.wrongSize.json,
             "damaged": findings.damaged.json, "orphans": findings.orphans.json,
             "orphanBytes": .int(findings.orphanBytes),
@@ -66,10 +69,10 @@ struct ConsistencyCheck {
     ) throws {
         let total = try store.resourceCount()
         var found = findings
-        try store.forEachResource { digest, size in
+        try store.forEachResource { digest, size, isRemote in
             found.resources += 1
             found.bytes += size
-            try check(at: digest, size, resources, &found)
+            check(at: digest, size, isRemote, resources, &found)
             progress(found.resources, total)
         }
         var stored: [(digest: ResourceDigest, size: Int64)] = []
@@ -96,13 +99,18 @@ struct ConsistencyCheck {
     private func check(
         at digest: ResourceDigest,
         _ size: Int64,
+        _ isRemote: Bool,
         _ resources: ResourceStore,
         _ found: inout Findings
-    ) throws {
+    ) {
         let file: ResourceFile
         do throws(StorageError) {
             file = try resources.open(digest)
         } catch {
+            if case .notFound = error, isRemote {
+                found.remote += 1
+                return
+            }
             found.missing.add(digest)
             return
         }

@@ -14,6 +14,8 @@ struct LibraryRestore: Sendable {
         var token: ChangeToken
         var resources = 0
         var referenced = 0
+        /// Resources that are in remote storage only.
+        var remote = 0
     }
 
     let backup: BackupFolder
@@ -43,7 +45,12 @@ struct LibraryRestore: Sendable {
         var last: ResourceDigest?
         while case let page = try copy.resources(after: last, limit: 256), let end = page.last {
             for resource in page {
-                if try target.adopt(resource.digest, from: source) == .referenced { result.referenced += 1 }
+                do {
+                    if try target.adopt(resource.digest, from: source) == .referenced { result.referenced += 1 }
+                } catch StorageError.notFound(let message) {
+                    guard try copy.isRemote(resource.digest) else { throw StorageError.notFound(message) }
+                    result.remote += 1
+                }
                 result.resources += 1
             }
             last = end.digest

@@ -41,11 +41,14 @@ struct RestoreCommand: ParsableCommand {
         let answer: JSON = [
             "library": .string(library), "token": .string(result.token.description),
             "resources": JSON(result.resources), "referenced": JSON(result.referenced),
+            "remote": JSON(result.remote),
         ]
         print(
             json
                 ? answer.text
                 : "restored \(result.resources) resources into \(library), history \(result.token.library); "
+                    + (result.remote == 0
+                        ? "" : "\(result.remote) of them are in the object store only: start it with --object-store; ")
                     + "start it with: safelight up --library \(library)"
         )
     }

@@ -33,6 +33,8 @@ struct ExtractedMetadata: Sendable, Equatable {
     var metadata: AssetMetadata?
     /// The identifier that the photo and the video of a Live Photo share.
     var contentIdentifier: String?
+    /// SHA-256 of the image data; nil if it cannot be told from the metadata.
+    var imageDigest: [UInt8]?
     /// The film in the file of a motion photo.
     var film: Film?
 

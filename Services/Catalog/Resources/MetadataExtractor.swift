@@ -77,10 +77,22 @@ struct MetadataExtractor: Sendable {
             if facts.burstIdentifier != nil || job.params["isBurstFrame"] == true {
                 facts.sharpness = MetadataReader.sharpness(of: bytes)
             }
+            facts.imageDigest = imageDigest(of: bytes)
             return WorkerResult(result: facts.json)
         } catch {
             throw WorkerJobError(name: error.name, message: error.message)
         }
+    }
+
+    /// Returns the SHA-256 of the size and the image data of a file; nil if they cannot be told from its metadata.
+    private static func imageDigest(of bytes: [UInt8]) -> [UInt8]? {
+        guard let format = ImageFormat.sniff(bytes), let header = try? ImageHeader.read(bytes),
+            let ranges = ImageData.ranges(of: bytes, format)
+        else { return nil }
+        var hash = SHA256()
+        hash.update(data: "\(format.rawValue) \(header.storedWidth) \(header.storedHeight)\n".utf8)
+        for range in ranges { hash.update(data: bytes[range]) }
+        return hash.finalize().bytes
     }
 
     private static func readVideo(_ job: WorkerJob) throws(WorkerJobError) -> PhotoMetadata? {
@@ -180,6 +192,7 @@ extension ExtractedMetadata {
         mediaType = facts.isVideo ? .video : .image
         duration = facts.duration
         contentIdentifier = facts.contentIdentifier
+        imageDigest = facts.isVideo ? nil : facts.imageDigest
         film = facts.film.map { film in
             Film(
                 offset: film.offset,

@@ -177,6 +177,7 @@ extension ChangeTransaction {
             asset.isCreationOffsetDerived = found.facts.isOffsetDerived
         }
         if asset.originalResource?.type == .photo { asset.addFilm(found.facts.film) }
+        if let digest = found.facts.imageDigest { imageDigests.append(ImageDigest(asset: found.asset, bytes: digest)) }
         if asset != before { try set(asset) }
     }
 }

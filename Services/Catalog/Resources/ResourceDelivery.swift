@@ -19,8 +19,8 @@ extension AssetResource {
 /// Implements `resource.read`: sends stored bytes in chunks with byte credits, or in a single response that is never cut.
 struct ResourceDelivery: Sendable {
     let store: LibraryStore
-    let resources: ResourceStore
     let blockingIO: BlockingIOExecutor
+    let opener: ResourceOpener
 
     func read(
         _ request: ReadResource,
@@ -45,8 +45,12 @@ struct ResourceDelivery: Sendable {
         guard isStreamed || length <= ReadResource.maxReplyBytes else {
             throw ResourceError.rangeTooLong(bytes: length, size: resource.size)
         }
-        let (resources, source) = (resources, BlockingIOExecutor.Source.connection(context.connection))
-        let file = try await blockingIO.run(for: source) { try resources.open(digest) }
+        let source = BlockingIOExecutor.Source.connection(context.connection)
+        let file = try await opener.open(
+            digest,
+            isNetworkAccessAllowed: request.isNetworkAccessAllowed,
+            context
+        ).file
         guard resource.fits(file) else {
             throw ResourceError.damaged
         }

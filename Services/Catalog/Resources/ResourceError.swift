@@ -1,5 +1,6 @@
 import Contracts
 import Hosting
+import ObjectStorage
 import PhotoModel
 import Storage
 
@@ -105,6 +106,12 @@ enum ResourceError: RefusedRequest, Equatable {
     case truncated
     /// The resource does not fit into one response.
     case exportTooLarge(ObjectID, ResourceType, bytes: Int64)
+    /// The bytes are in remote storage only, and the request does not allow network access.
+    case networkAccessRequired(ResourceDigest)
+    /// The bytes are in remote storage only, and could not be downloaded.
+    case notDownloaded(ResourceDigest, ObjectStoreError)
+    /// The library has no remote storage.
+    case noRemoteStorage
     /// The path of an export is not absolute.
     case exportPathNotAbsolute
     /// The path of an export is in the library's own folder.

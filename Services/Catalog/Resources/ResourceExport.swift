@@ -9,14 +9,23 @@ import Storage
 /// Implements `resource.export`: a whole resource or nothing, in a file or as an attachment.
 struct ResourceExport: Sendable {
     let store: LibraryStore
-    let resources: ResourceStore
     let blockingIO: BlockingIOExecutor
+    let opener: ResourceOpener
 
-    func export(_ request: ExportResource, _ context: RequestContext) async throws -> Reply {
+    /// - Parameter view: for an identity with a limited grant, what it sees
+    func export(
+        _ request: ExportResource,
+        _ context: RequestContext,
+        view: LimitedView? = nil
+    ) async throws -> Reply {
         if let path = request.path { try check(path, context.identity) }
-        let (resource, digest) = try await resource(request)
+        let (resource, digest) = try await resource(request, view)
         let source = BlockingIOExecutor.Source.connection(context.connection)
-        let file = try await blockingIO.run(for: source) { [resources] in try resources.open(digest) }
+        let file = try await opener.open(
+            digest,
+            isNetworkAccessAllowed: request.isNetworkAccessAllowed,
+            context
+        ).file
         guard let path = request.path else {
             guard resource.fits(file) else { throw ResourceError.damaged }
             guard resource.size <= Int64(ReadResource.maxReplyBytes) else {
@@ -54,8 +63,14 @@ struct ResourceExport: Sendable {
         }
     }
 
-    private func resource(_ request: ExportResource) async throws -> (AssetResource, ResourceDigest) {
-        guard let asset = try await store.read({ try $0.assets.asset(request.asset) }) else {
+    private func resource(
+        _ request: ExportResource,
+        _ view: LimitedView?
+    ) async throws -> (AssetResource, ResourceDigest) {
+        let asset = try await store.read { reader in
+            try view?.contains(request.asset, reader) == false ? nil : reader.assets.asset(request.asset)
+        }
+        guard let asset else {
             throw ResourceError.noAsset(request.asset)
         }
         guard let resource = asset.resource(request.type), let digest = ResourceDigest(resource.digest) else {

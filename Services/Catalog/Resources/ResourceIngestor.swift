@@ -98,9 +98,13 @@ struct ResourceIngestor: Sendable {
             }
             return change
         case .editAsset(let edit):
+            var resources = [try await ingest(render: edit.render, context, taken)]
+            if let film = edit.pairedVideo {
+                resources.append(try await ingest(render: film, context, taken, isPaired: true))
+            }
             return PreparedChange(
                 request,
-                resources: [try await ingest(render: edit.render, context, taken)],
+                resources: resources,
                 adjustment: try await ingest(edit.adjustmentData, context, taken)
             )
         default: return PreparedChange(request)
@@ -110,11 +114,13 @@ struct ResourceIngestor: Sendable {
     private func ingest(
         render resource: NewResource,
         _ context: RequestContext,
-        _ taken: TakenResources
+        _ taken: TakenResources,
+        isPaired: Bool = false
     ) async throws -> PreparedResource {
         var render = try await ingest(resource, context, taken)
         try await read(&render)
-        render.type = render.facts?.mediaType == .video ? .fullSizeVideo : .fullSizePhoto
+        let film: ResourceType = isPaired ? .fullSizePairedVideo : .fullSizeVideo
+        render.type = render.facts?.mediaType == .video ? film : .fullSizePhoto
         try Self.check(render)
         guard render.facts?.orientation == 1 else {
             throw ResourceError.renderNotUpright(file: render.name)

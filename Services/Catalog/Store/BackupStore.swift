@@ -57,6 +57,14 @@ struct BackupStore: Sendable {
         }
     }
 
+    /// Returns whether the object store had the bytes when the copy was made.
+    func isRemote(_ digest: ResourceDigest) throws -> Bool {
+        try queue.read { database in
+            guard try database.tableExists("remote_object") else { return false }
+            return try RemoteObjectStore(database: database).remoteSize(of: digest) != nil
+        }
+    }
+
     func names(_ digest: ResourceDigest) throws -> Bool {
         try queue.read { database in
             let bytes = [UInt8](hexadecimal: digest.text).map { Data($0) }

@@ -184,6 +184,7 @@ struct BatchStore {
             makeID: rules.makeID
         )
         var performed = PerformedWrite(result: .null)
+        transaction.tellsOthers = request.tellsOthers
         if let limited = request.limited {
             let grants = GrantStore(database: database)
             let isOwnList = try grants.list(of: limited.identity)?.key == limited.key
@@ -229,6 +230,10 @@ struct BatchStore {
             )
             token = record.token
             work.changed = changes.assets.map(\.id)
+        }
+        if !isChanged, !changes.imageDigests.isEmpty {
+            work.isWriting = true
+            try library.imageDigests.save(changes.imageDigests)
         }
         performed.result = transaction.result(token: token, isChanged: isChanged)
         if let key = request.key {

@@ -68,6 +68,13 @@ enum CatalogSchema {
         migrator.registerMigration("14 grants") { database in
             try database.execute(sql: GrantStore.schema)
         }
+        migrator.registerMigration("15 remote objects") { database in
+            try database.execute(sql: RemoteObjectStore.schema)
+        }
+        migrator.registerMigration("17 image digests") { database in
+            try database.execute(sql: ImageDigestStore.schema)
+            try database.execute(sql: MetadataStore.rereadAll)
+        }
         return migrator
     }
 

@@ -55,16 +55,18 @@ struct ConsistencyCheckStore {
         try queue.read { try Int.fetchOne($0, sql: "SELECT count(DISTINCT digest) FROM resource") ?? 0 }
     }
 
-    /// Calls `visit` once for each digest that an asset refers to, ordered by digest.
-    func forEachResource(_ visit: (ResourceDigest, _ size: Int64) throws -> Void) throws {
+    /// Calls `visit` once for each digest that an asset refers to, ordered by digest, with whether the object store has
+    /// confirmed the bytes.
+    func forEachResource(_ visit: (ResourceDigest, _ size: Int64, _ isRemote: Bool) throws -> Void) throws {
         try queue.read { database in
+            let isRemote = try database.tableExists("remote_object") ? RemoteObjectStore.isConfirmed : "0"
             let rows = try Row.fetchCursor(
                 database,
-                sql: "SELECT digest, max(size) FROM resource GROUP BY digest ORDER BY digest"
+                sql: "SELECT digest, max(size), \(isRemote) FROM resource GROUP BY digest ORDER BY digest"
             )
             while let row = try rows.next() {
                 guard let digest = ResourceDigest((row[0] as Data).hexadecimal) else { continue }
-                try visit(digest, row[1])
+                try visit(digest, row[1], row[2])
             }
         }
     }

@@ -6,6 +6,8 @@ struct DatabaseLibrary: LibraryState {
     let assets: AssetStore
     let collections: CollectionStore
     let edits: EditStore
+    let history: HistoryStore
+    let imageDigests: ImageDigestStore
     /// A cache of the assets read so far. Nothing is written until the transaction ends, so each asset is read once.
     private let known = RowCache()
 
@@ -17,6 +19,8 @@ struct DatabaseLibrary: LibraryState {
         assets = AssetStore(database: database)
         collections = CollectionStore(database: database)
         edits = EditStore(database: database)
+        history = HistoryStore(database: database)
+        imageDigests = ImageDigestStore(database: database)
     }
 
     func asset(_ id: ObjectID) throws -> Asset? {
@@ -32,7 +36,16 @@ struct DatabaseLibrary: LibraryState {
 
     func collection(_ id: ObjectID) throws -> AssetCollection? { try collections.collection(id) }
     func list(_ id: ObjectID) throws -> CollectionList? { try collections.list(id) }
+
+    func hasHistory(of id: ObjectID) throws -> Bool {
+        try history.firstSequence(of: ChangeRecord.topic(of: id), after: 0, through: .max) != nil
+    }
+
     func asset(withOriginal digest: String) throws -> ObjectID? { try assets.asset(withOriginal: digest) }
+
+    func assets(withImage digest: [UInt8], limit: Int) throws -> [ObjectID] {
+        try imageDigests.assets(with: digest, limit: limit)
+    }
 
     func frames(ofBurst identifier: String, limit: Int) throws -> [ObjectID] {
         try assets.frames(ofBurst: identifier, limit: limit)
@@ -88,6 +101,7 @@ struct DatabaseLibrary: LibraryState {
         try collections.save(result.collections.filter { $0.after == nil })
         try collections.save(Self.parentsFirst(result.lists.filter { $0.after == nil }, \.before).reversed())
         try edits.save(result.editRows)
+        try imageDigests.save(result.imageDigests)
     }
 
     /// Returns folder changes in an order in which each folder comes after its parent.

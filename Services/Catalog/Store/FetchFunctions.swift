@@ -1,6 +1,14 @@
+import Basics
 import GRDB
 import PhotoModel
+import Storage
 import Synchronization
+
+#if canImport(FoundationEssentials)
+    import FoundationEssentials
+#else
+    import Foundation
+#endif
 
 /// SQL functions for predicates that SQLite cannot evaluate by itself. They run the same code as evaluation in memory.
 enum FetchFunctions {
@@ -23,6 +31,16 @@ enum FetchFunctions {
             return test?.matches(text) == true ? 1 : 0
         }
     }()
+
+    /// `safelight_is_local(digest)`: 1 if the bytes of a digest are on this machine. Without remote storage they all are.
+    ///
+    /// - Parameter files: the files of a library with remote storage; nil without
+    static func isLocal(_ files: @escaping @Sendable () -> ResourceStore?) -> DatabaseFunction {
+        DatabaseFunction("safelight_is_local", argumentCount: 1, pure: false) { values in
+            guard let files = files(), let digest = Data.fromDatabaseValue(values[0]) else { return 1 }
+            return files.isLocal(digest.hexadecimal) ? 1 : 0
+        }
+    }
 
     /// `safelight_distance(latitude, longitude, latitude, longitude)`: the distance between two locations in metres.
     static let distance = DatabaseFunction("safelight_distance", argumentCount: 4, pure: true) { values in

@@ -19,11 +19,13 @@ struct LibraryReader {
     /// - Parameter form: the members that are wanted
     func assetReader(_ form: AssetTextForm) -> AssetReader { AssetReader(database: database, form: form) }
 
+    var imageDigests: ImageDigestStore { ImageDigestStore(database: database) }
     var metadata: MetadataStore { MetadataStore(database: database) }
     var collections: CollectionStore { CollectionStore(database: database) }
     var grants: GrantStore { GrantStore(database: database) }
     var edits: EditStore { EditStore(database: database) }
     var quarantine: QuarantineStore { QuarantineStore(database: database) }
+    var remoteObjects: RemoteObjectStore { RemoteObjectStore(database: database) }
     var references: ReferencedDigestStore { ReferencedDigestStore(database: database) }
 
     func head() throws -> LibraryHead {

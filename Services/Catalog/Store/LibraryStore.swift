@@ -4,6 +4,7 @@ import JSONValue
 import Logging
 import PhotoModel
 import Storage
+import Synchronization
 
 /// The library's database and the head file beside it, which records the newest sequence.
 final class LibraryStore: Sendable {
@@ -18,6 +19,20 @@ final class LibraryStore: Sendable {
     let startSequence: Int64
     /// Serializes every write that is not part of a group of transactions.
     private let writes = WriteSerializer()
+    private let remoteResources: RemoteResources
+
+    /// The files of a library with remote storage; nil without, where all bytes are on this machine.
+    private final class RemoteResources: Sendable {
+        private let store = Mutex<ResourceStore?>(nil)
+
+        var value: ResourceStore? {
+            get { store.withLock { $0 } }
+            set { store.withLock { $0 = newValue } }
+        }
+    }
+
+    /// Has fetches look into the files for what is on this machine.
+    func useLocalFiles(of resources: ResourceStore) { remoteResources.value = resources }
 
     /// Opens or creates the library in a folder whose lock the caller holds.
     ///
@@ -36,7 +51,9 @@ final class LibraryStore: Sendable {
         logger: Logger
     ) throws {
         var options = options
+        let remoteResources = RemoteResources()
         options.prepare = { database in
+            database.add(function: FetchFunctions.isLocal { remoteResources.value })
             database.add(function: FetchFunctions.match)
             database.add(function: FetchFunctions.distance)
         }
@@ -61,6 +78,7 @@ final class LibraryStore: Sendable {
             )
         }
         let headFile = try remembering.renew(library: head.library, sequence: head.sequence)
+        self.remoteResources = remoteResources
         self.database = file
         self.headFile = headFile
         self.history = head.library
@@ -136,6 +154,13 @@ final class LibraryStore: Sendable {
         _ change: @escaping @Sendable (QuarantineStore) throws -> Value
     ) async throws -> Value {
         try await write { try change(QuarantineStore(database: $0)) }
+    }
+
+    /// Changes the states of uploads to the object store. It is not a transaction of the history.
+    func changeRemoteObjects<Value: Sendable>(
+        _ change: @escaping @Sendable (RemoteObjectStore) throws -> Value
+    ) async throws -> Value {
+        try await write { try change(RemoteObjectStore(database: $0)) }
     }
 
     private func write<Value: Sendable>(_ updates: @escaping @Sendable (Database) throws -> Value) async throws -> Value

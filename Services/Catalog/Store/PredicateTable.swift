@@ -65,6 +65,8 @@ enum PredicateTable {
         case .longitude: "a.longitude"
         case .hasOnlyModificationDate: AssetRowMapping.Marks.hasOnlyModificationDate.condition
         case .isCreationOffsetDerived: AssetRowMapping.Marks.isCreationOffsetDerived.condition
+        case .isLocal:
+            "(NOT EXISTS (SELECT 1 FROM resource r WHERE r.asset = a.row AND safelight_is_local(r.digest) = 0))"
         case .keywords, .startDate, .endDate, .estimatedAssetCount: "NULL"
         case .aperture, .exposureTime, .iso, .focalLength, .focalLengthIn35mm, .flash, .imageDirection, .title,
             .headline, .copyright, .creator, .credit, .city, .state, .country, .label, .software,

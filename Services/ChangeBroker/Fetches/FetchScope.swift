@@ -7,11 +7,14 @@ enum ScopeChange: Hashable {
     /// Entities that the record does not have came or went, for instance the assets of an album that was moved: the
     /// result has to be read again.
     case unknown
+    /// The access of the view's identity is not limited any more, or is that of another key.
+    case ended
 }
 
 extension Fetch {
     /// Returns the effect of a transaction on the scope of the fetch.
     func scopeChange(by record: ChangeRecord) -> ScopeChange {
+        if let granted { return Self.listChange(by: record, granted) }
         guard let scope else { return .none }
         switch kind {
         case .assets(.below(let folder)): return Self.scopeChange(by: record, scope, below: folder)
@@ -30,6 +33,20 @@ extension Fetch {
             return after?.lists ?? [] == scope ? .none : .unknown
         default: return .none
         }
+    }
+
+    /// Returns the effect of a transaction on the list of a limited grant.
+    private static func listChange(by record: ChangeRecord, _ granted: GrantedAssets) -> ScopeChange {
+        guard let grant = record.grants.lazy.compactMap(\.after).first(where: { $0.identity == granted.identity })
+        else {
+            return .none
+        }
+        guard grant.status == .limited, grant.key == granted.key else { return .ended }
+        let after = granted.ids.subtracting(grant.removed).union(grant.added)
+        guard after != granted.ids else { return .none }
+        let touched = Set(record.assets.map(\.id))
+        // A record tells the facts of those that came or went only if it has the assets themselves.
+        return after.symmetricDifference(granted.ids).isSubset(of: touched) ? .to(after) : .unknown
     }
 
     private static func scopeChange(

@@ -7,7 +7,7 @@ import PhotoModel
 struct LoadedKeys: Sendable {
     let keys: KeyFrames
     let token: ChangeToken
-    /// The scope of the fetch at that moment; nil if it needs none.
+    /// The scope of the fetch at that moment, or the list of its limited grant; nil if it needs none.
     let scope: Set<ObjectID>?
     /// True if the object of the fetch is deleted.
     let isDeleted: Bool
@@ -35,7 +35,8 @@ struct KeyLoader: Sendable {
             fetch: fetch.window(offset: 0, limit: 0).wireForm,
             maxCount: capacity.rows,
             token: token,
-            since: since
+            since: since,
+            onBehalfOf: fetch.granted?.identity
         )
         var keys = KeyFrames()
         var end: FetchKeys.Result?
@@ -53,7 +54,7 @@ struct KeyLoader: Sendable {
         } catch  where error.isTransient && error.errorCode != .deadlineExceeded {
             throw .catalogUnreachable(has: "result")
         }
-        guard let end, end.count == keys.count, (end.scope != nil) == fetch.kind.needsScope else {
+        guard let end, end.count == keys.count, (end.scope != nil) == fetch.needsScope else {
             throw .incompleteKeys
         }
         return LoadedKeys(

@@ -7,7 +7,7 @@ import PhotoModel
 ///
 /// State of the actor ``RecordFeed``.
 struct LiveFetches {
-    private var results: [Int: LiveResult] = [:]
+    private(set) var results: [Int: LiveResult] = [:]
     /// Results whose keys have not arrived yet.
     private var loading: [Int: LoadingFetch] = [:]
     /// The numbers of results by fetches without offset and limit.
@@ -15,7 +15,9 @@ struct LiveFetches {
     /// The results, loading or not, whose fetches refer to an object.
     private var byObject: [ObjectID: Set<Int>] = [:]
     /// The results, loading or not, whose fetches need a scope.
-    private var scoped: Set<Int> = []
+    private(set) var scoped: Set<Int> = []
+    /// By identity the results, loading or not, of its limited view.
+    private(set) var limited: [String: Set<Int>] = [:]
     private var index = FetchIndex()
     private var fetches: [Int: LiveFetch] = [:]
     private var numbers: [String: Int] = [:]
@@ -47,7 +49,9 @@ struct LiveFetches {
     subscript(observation: String) -> LiveFetch? { numbers[observation].flatMap { fetches[$0] } }
 
     /// Returns the result that a fetch shows a part of; nil if it is not kept current.
-    func result(of fetch: Fetch) -> LiveResult? { shared[fetch.window(offset: 0, limit: 0)].flatMap { results[$0] } }
+    func result(of fetch: Fetch) -> LiveResult? {
+        shared[fetch.window(offset: 0, limit: 0).unscoped].flatMap { results[$0] }
+    }
 
     // MARK: Loading
 
@@ -57,17 +61,22 @@ struct LiveFetches {
     /// - Returns: the number of the result, for ``finishLoading(_:_:at:scope:isDeleted:)`` or ``cancelLoading(_:)``
     mutating func beginLoading(_ fetch: Fetch, after head: Int64) -> Int {
         lastNumber += 1
-        let whole = fetch.window(offset: 0, limit: 0)
+        let whole = fetch.window(offset: 0, limit: 0).unscoped
         loading[lastNumber] = LoadingFetch(fetch: whole, oldestComplete: head)
         index.insert(whole, number: lastNumber)
         if let object = whole.kind.object { byObject[object, default: []].insert(lastNumber) }
         if whole.kind.needsScope { scoped.insert(lastNumber) }
+        if let identity = whole.granted?.identity { limited[identity, default: []].insert(lastNumber) }
         return lastNumber
     }
 
     private mutating func forget(_ number: Int, _ fetch: Fetch) {
         index.remove(number: number)
         scoped.remove(number)
+        if let identity = fetch.granted?.identity {
+            limited[identity]?.remove(number)
+            if limited[identity]?.isEmpty == true { limited[identity] = nil }
+        }
         if let object = fetch.kind.object {
             byObject[object]?.remove(number)
             if byObject[object]?.isEmpty == true { byObject[object] = nil }
@@ -96,7 +105,7 @@ struct LiveFetches {
             return false
         }
         let result = LiveResult(
-            pending.fetch.scoped(by: scope),
+            pending.fetch.with(scope, at: sequence),
             number: number,
             tree: tree,
             at: sequence,
@@ -108,8 +117,8 @@ struct LiveFetches {
                 let after: Fetch?
                 switch result.fetch.scopeChange(by: record) {
                 case .none: after = nil
-                case .to(let scope): (after, step.scope) = (result.fetch.scoped(by: scope), scope)
-                case .unknown: return false
+                case .to(let scope): (after, step.scope) = (result.fetch.with(scope, at: entry.sequence), scope)
+                case .unknown, .ended: return false
                 }
                 changes = result.fetch.netChanges(of: record, after: after)
             }
@@ -192,7 +201,7 @@ struct LiveFetches {
         let observations = result.windows.compactMap { fetches[$0]?.observation }
         guard results[result.number] === result else { return [] }
         results[result.number] = nil
-        shared[result.fetch.scoped(by: nil)] = nil
+        shared[result.fetch.unscoped] = nil
         forget(result.number, result.fetch)
         count(result, -1)
         for observation in observations { remove(observation) }
@@ -204,16 +213,6 @@ struct LiveFetches {
 
     // MARK: Records
 
-    /// Returns the results that have to be read again at a record, because entities that are not in it came or went.
-    func reloads(for record: ChangeRecord) -> [(number: Int, fetch: Fetch)] {
-        scoped.compactMap { number in
-            guard let result = results[number], result.sequence < record.sequence,
-                result.fetch.scopeChange(by: record) == .unknown
-            else { return nil }
-            return (number, result.fetch)
-        }
-    }
-
     /// Begins to carry the fetches over a record.
     ///
     /// - Parameters:
@@ -222,13 +221,13 @@ struct LiveFetches {
     mutating func work(on record: ChangeRecord, bytes: Int = 0, reloaded: [Int: LoadedKeys] = [:]) -> Work {
         counts.records += 1
         var work = Work(record: record, recordBytes: bytes)
-        for number in scoped {
+        for number in dependent(on: record) {
             guard let result = results[number], result.sequence < record.sequence else { continue }
             if let keys = reloaded[number] {
                 work.reloaded[number] = keys
                 work.circumstances[number] = .init(scope: keys.scope, isDeleted: keys.isDeleted)
             } else if case .to(let scope) = result.fetch.scopeChange(by: record) {
-                work.after[number] = result.fetch.scoped(by: scope)
+                work.after[number] = result.fetch.with(scope, at: record.sequence)
                 work.circumstances[number] = .init(scope: scope)
             }
         }
@@ -261,7 +260,9 @@ struct LiveFetches {
 
     private mutating func lookUp(_ work: inout Work) {
         guard work.entity < work.record.entityCount else {
-            for number in scoped where loading[number] != nil { work.changes[number, default: []] += [] }
+            for (number, pending) in loading where pending.fetch.needsScope {
+                work.changes[number, default: []] += []
+            }
             return work.left = Set(work.changes.keys).union(work.circumstances.keys).sorted(by: >)
         }
         let entity = work.record.entity(at: work.entity)
@@ -282,7 +283,7 @@ struct LiveFetches {
                     work.changes[number, default: []].append(change)
                 }
             } else if let pending = loading[number], pending.oldestComplete < work.record.sequence,
-                !pending.fetch.kind.needsScope
+                !pending.fetch.needsScope
             {
                 counts.predicates += 1
                 if let change = pending.fetch.netChange(entity) { work.changes[number, default: []].append(change) }
@@ -316,7 +317,7 @@ struct LiveFetches {
             var entry = LoadingFetch.Entry(sequence: record.sequence)
             entry.changes = work.changes[number] ?? []
             entry.isDeleted = circumstances?.isDeleted
-            if pending.fetch.kind.needsScope { entry.record = record }
+            if pending.fetch.needsScope { entry.record = record }
             logBytes += loading[number]?.append(entry, recordBytes: entry.record == nil ? 0 : work.recordBytes) ?? 0
         }
         bound(&outcome)
@@ -325,7 +326,7 @@ struct LiveFetches {
     /// Returns the changes of a result that was read again: what came and went, and what the record changed in place.
     private static func changes(of result: LiveResult, to keys: LoadedKeys, _ record: ChangeRecord) -> [NetChange] {
         var changes = keys.keys.changes(since: result.tree)
-        let after = result.fetch.scoped(by: keys.scope)
+        let after = result.fetch.with(keys.scope, at: record.sequence)
         for position in 0..<record.entityCount {
             guard let change = result.fetch.netChange(record.entity(at: position), after: after),
                 let key = change.before, key == change.after, changes.changes[change.id] == nil,

@@ -4,7 +4,7 @@ import PhotoModel
 /// The result of observed fetches that is kept current, with a log of its latest changes. All fetches that differ only
 /// in offset and limit share it.
 final class LiveResult {
-    /// The fetch without offset and limit; with its scope, if it needs one.
+    /// The fetch without offset and limit; with its scope, or the list of its limited grant, if it needs one.
     private(set) var fetch: Fetch
     /// The number of the result in the index.
     let number: Int
@@ -61,7 +61,7 @@ final class LiveResult {
     ) throws(ChangeDetailsError) -> ChangeDetailsBuilder? {
         guard sequence > self.sequence else { return nil }
         self.sequence = sequence
-        if let scope = circumstances.scope { fetch = fetch.scoped(by: scope) }
+        if let scope = circumstances.scope { fetch = fetch.with(scope, at: sequence) }
         if let isDeleted = circumstances.isDeleted { self.isDeleted = isDeleted }
         guard !changes.isEmpty else { return nil }
         for change in changes where change.before != change.after {

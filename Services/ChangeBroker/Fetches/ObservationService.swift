@@ -26,7 +26,9 @@ struct ObservationService: Sendable {
     // MARK: Requests
 
     func observe(_ request: FetchObserve, _ context: RequestContext) async throws(RPCError) -> FetchObserve.Result {
-        let fetch = try Self.observable(request.fetch)
+        let view = try await history.view(of: context)
+        var fetch = try Self.observable(request.fetch)
+        if let view { fetch = fetch.limited(to: view.nothing) }
         // The observation may end before its result is read; then it is loaded again.
         for _ in 0..<5 {
             guard let library = await feed.token?.library else { throw RPCError.brokerNotReady }
@@ -65,6 +67,13 @@ struct ObservationService: Sendable {
     }
 
     func details(_ request: FetchDetails, _ context: RequestContext) async throws(RPCError) -> FetchDetailsResult {
+        if let view = try await history.view(of: context) {
+            // Observations of others are not there.
+            let granted = await feed.fetch(of: request.observation)?.granted
+            guard let granted, view == LimitedClient(granted) else {
+                throw RPCError.unknownObservation(request.observation)
+            }
+        }
         try await catchUp(with: request.token, request.observation, nil, context)
         try await catchUpWithCatalog(request.observation, nil, context)
         for _ in 0..<5 {
@@ -92,11 +101,15 @@ struct ObservationService: Sendable {
         return fetch
     }
 
-    /// Returns the identifier of a fetch in a history: the same for all clients and after a restart.
+    /// Returns the identifier of a fetch in a history: the same for all clients that see the whole library, and after a
+    /// restart. Each limited view has its own.
     static func observation(of fetch: Fetch, _ library: String) -> String {
         var hash = SHA256()
         hash.update(data: Array(library.utf8))
         hash.update(data: fetch.canonical)
+        if let granted = fetch.granted {
+            hash.update(data: Array("\u{0}\(granted.identity)\u{0}\(granted.key ?? "")".utf8))
+        }
         return hash.finalize().prefix(16).hexadecimal
     }
 
@@ -272,7 +285,7 @@ struct ObservationService: Sendable {
         _ isIncremental: Bool,
         for connection: ConnectionID
     ) async throws(RPCError) -> ObservationState? {
-        guard let fetch = await feed.fetch(of: observation), fetch.kind.needsScope,
+        guard let fetch = await feed.fetch(of: observation), fetch.needsScope,
             let range = await feed.detailsRange(of: observation),
             token.sequence < min(range.oldestComplete, range.calmSince)
         else { return nil }
@@ -280,7 +293,12 @@ struct ObservationService: Sendable {
         guard var state = await feed.observed(observation, after: nil, wantsIDs: wanted),
             state.token.sequence > token.sequence
         else { return nil }
-        let request = ChangesDetails(from: token, to: state.token, fetch: fetch.wireForm)
+        let request = ChangesDetails(
+            from: token,
+            to: state.token,
+            fetch: fetch.wireForm,
+            onBehalfOf: fetch.granted?.identity
+        )
         do throws(RPCError) {
             let details = try await detailWork.withPermit(for: connection) { () async throws(RPCError) in
                 try await history.catalog.ask(request).result.details
@@ -315,7 +333,7 @@ struct ObservationService: Sendable {
         for connection: ConnectionID
     ) async throws(RPCError) -> Bool {
         // Records before the log do not tell how the scope of a fetch was then.
-        guard let fetch = await feed.fetch(of: observation), !fetch.kind.needsScope else { return false }
+        guard let fetch = await feed.fetch(of: observation), !fetch.needsScope else { return false }
         if let bytes = await feed.recordBytes(after: earlier.token), bytes > Self.maxRecordBytes { return false }
         while earlier.token.sequence < end {
             guard end - earlier.token.sequence <= Self.maxRecords, earlier.bytes <= Self.maxRecordBytes else {
@@ -372,7 +390,8 @@ struct ObservationService: Sendable {
 extension Fetch {
     /// Why change records cannot carry the result forward, in words; nil if they can.
     var notObservableReason: String? {
-        kind.isFollowable
+        if dependsOnLocalFiles { return Self.localFilesReason }
+        return kind.isFollowable
             ? nil
             : "change records do not tell how a transient collection changes; compare two results of it by details.diff"
     }

@@ -54,6 +54,7 @@ extension RecordFeed {
     ) async -> CarryProgress {
         guard change.library == ring?.library else { return .stopped }
         guard change.sequence > carried else { return .done }
+        for number in fetches.ended(by: change) { _ = fetches.removeResult(number) }
         let missing = fetches.reloads(for: change).filter { reloaded[$0.number] == nil }
         guard missing.isEmpty else { return .reload(missing) }
         let generation = fetchGeneration
@@ -247,9 +248,12 @@ extension RecordFeed {
         return true
     }
 
-    /// Ends what an identity observes that may no longer read.
-    func removeHolders(of identity: String) {
+    /// Ends what an identity observes and may not see any more.
+    ///
+    /// - Parameter isVisible: whether it may still see observations of the whole library, and those of a limited view
+    func removeHolders(of identity: String, except isVisible: (whole: Bool, limited: Bool) = (false, false)) {
         for live in fetches.held(by: identity) {
+            guard !(live.fetch.granted == nil ? isVisible.whole : isVisible.limited) else { continue }
             for holder in live.holders.keys where holder.identity == identity { _ = fetches.removeHolder(live, holder) }
             if live.holders.isEmpty { fetches.remove(live.observation) }
         }

@@ -61,10 +61,17 @@ struct AlbumCommand: AsyncParsableCommand {
         static let configuration = CommandConfiguration(abstract: "Create an album.")
         @Argument(help: "Title of the album.") var title: String
         @OptionGroup var place: FolderOption
+        @Flag(help: "Create it even if there is an album of this title.") var another = false
         @OptionGroup var client: ClientOptions
 
         func run(in library: PhotoLibrary, output: Output) async throws {
             let parent = try await place.reference(in: library)
+            if !another {
+                let others = try await AlbumLookup.namesakes {
+                    try await AlbumLookup.titled(title, in: library).map(\.id)
+                }
+                try AlbumLookup.refuse(others, "album", title)
+            }
             let result = try await library.perform([
                 .createCollection(.init(ref: "album", title: title, parent: parent))
             ])
@@ -76,7 +83,7 @@ struct AlbumCommand: AsyncParsableCommand {
     /// `safelight album rename`
     struct Rename: LibraryCommand {
         static let configuration = CommandConfiguration(abstract: "Rename an album.")
-        @Argument(help: "Identifier or title of the album.") var album: String
+        @Argument(help: "Identifier or title of the album.", completion: Completions.albums) var album: String
         @Argument(help: "The new title.") var title: String
         @OptionGroup var client: ClientOptions
 
@@ -92,7 +99,7 @@ struct AlbumCommand: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
             abstract: "Append assets to an album; assets that are already in it keep their position."
         )
-        @Argument(help: "Identifier or title of the album.") var album: String
+        @Argument(help: "Identifier or title of the album.", completion: Completions.albums) var album: String
         @OptionGroup var assets: AssetSelection
         @OptionGroup var client: ClientOptions
 
@@ -110,7 +117,7 @@ struct AlbumCommand: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
             abstract: "Remove assets from an album; they stay in the library."
         )
-        @Argument(help: "Identifier or title of the album.") var album: String
+        @Argument(help: "Identifier or title of the album.", completion: Completions.albums) var album: String
         @OptionGroup var assets: AssetSelection
         @OptionGroup var client: ClientOptions
 
@@ -129,7 +136,7 @@ struct AlbumCommand: AsyncParsableCommand {
             abstract: "Move assets to another position within an album.",
             discussion: "Positions count from 0, in the order of `safelight fetch --album`."
         )
-        @Argument(help: "Identifier or title of the album.") var album: String
+        @Argument(help: "Identifier or title of the album.", completion: Completions.albums) var album: String
         @Argument(help: "Current positions of the assets.") var from: [Int]
         @Option(help: "New position of the first of them, counted without the moved assets.") var to: Int
         @OptionGroup var client: ClientOptions
@@ -155,7 +162,7 @@ struct AlbumCommand: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
             abstract: "Delete an album; its photos stay in the library."
         )
-        @Argument(help: "Identifier or title of the album.") var album: String
+        @Argument(help: "Identifier or title of the album.", completion: Completions.albums) var album: String
         @Flag(name: .shortAndLong, help: "Do not ask for confirmation.") var yes = false
         @OptionGroup var client: ClientOptions
 

@@ -35,7 +35,8 @@ struct BackupCommand: LibraryCommand {
         try output.result(result.json) {
             let kinds = [
                 (result.linked, "linked"), (result.copied, "copied"), (result.present, "already present"),
-                (result.referenced, "referenced and not copied"), (result.removed, "removed"),
+                (result.referenced, "referenced and not copied"),
+                (result.remote, "in the object store and not copied"), (result.removed, "removed"),
             ]
             let parts = kinds.filter { $0.0 > 0 }.map { "\($0.0) \($0.1)" }
             let details = parts.isEmpty ? "" : ": " + parts.joined(separator: ", ")

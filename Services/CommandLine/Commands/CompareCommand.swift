@@ -12,7 +12,7 @@ struct CompareCommand: LibraryCommand {
         abstract: "Save the original and the edited version side by side in one image."
     )
 
-    @Argument(help: "Asset identifier.")
+    @Argument(help: "Asset: its identifier, its file name, or @3 of the last listing.", completion: Completions.assets)
     var id: String
 
     @Option(name: .shortAndLong, help: "Output file; - for standard output.")
@@ -21,19 +21,22 @@ struct CompareCommand: LibraryCommand {
     @Option(help: "Longer side of each image in pixels, 16 to 2048.")
     var size = 1024
 
+    @OptionGroup var downloads: DownloadOptions
+
     @OptionGroup var client: ClientOptions
 
     var services: [ServiceName] { [.editor] }
 
     func check() throws {
-        _ = try Identifiers.one(id)
         guard (16...2048).contains(size) else { throw CommandFailure.usage("--size must be a number from 16 to 2048") }
     }
 
     func run(in library: PhotoLibrary, output: Output) async throws {
-        let request = CompareEdit(asset: try Identifiers.one(id), maximumSide: size)
+        let asset = try await Identifiers.one(id, in: library)
+        var request = CompareEdit(asset: asset, maximumSide: size, labels: true)
+        request.isNetworkAccessAllowed = downloads.download
         try EditedImageOutput.save(
-            try await library.editor.ask(request, deadline: .seconds(120)),
+            try await library.editor.ask(request, deadline: .seconds(120), downloads, output),
             to: self.output,
             output
         )

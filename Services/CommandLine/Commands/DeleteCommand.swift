@@ -17,7 +17,7 @@ struct DeleteCommand: LibraryCommand {
     @OptionGroup var client: ClientOptions
 
     func run(in library: PhotoLibrary, output: Output) async throws {
-        let ids = try assets.read()
+        let ids = try await assets.read(in: library)
         try Confirmation.ask("Delete \(QuantityFormatter.count(ids.count, "asset"))?", isGiven: yes)
         try await Transactions.perform(ids, in: library, output, "deleted") { [.deleteAssets(.init(ids: $0))] }
     }

@@ -17,7 +17,7 @@ struct DescribeEditCommand: LibraryCommand {
             """
     )
 
-    @Argument(help: "Asset identifier.")
+    @Argument(help: "Asset: its identifier, its file name, or @3 of the last listing.", completion: Completions.assets)
     var id: String
 
     @Option(name: .customLong("as"), help: "cube, hald or convert.")
@@ -32,19 +32,20 @@ struct DescribeEditCommand: LibraryCommand {
     @Option(name: .shortAndLong, help: "Output file; - for standard output.")
     var output = "-"
 
+    @OptionGroup var downloads: DownloadOptions
+
     @OptionGroup var client: ClientOptions
 
     var services: [ServiceName] { [.editor] }
 
-    func check() throws { _ = try Identifiers.one(id) }
-
     func run(in library: PhotoLibrary, output: Output) async throws {
-        let request = DescribeEdit(
-            asset: try Identifiers.one(id),
+        var request = DescribeEdit(
+            asset: try await Identifiers.one(id, in: library),
             adjustments: try listFile.map(AdjustmentOptions.read),
             as: form
         )
-        let answer = try await library.editor.ask(request, deadline: .seconds(120))
+        request.isNetworkAccessAllowed = downloads.download
+        let answer = try await library.editor.ask(request, deadline: .seconds(120), downloads, output)
         guard let file = answer.attachments.first else {
             throw CommandFailure(message: "the editor returned no file", name: ErrorCode.internalError.rawValue)
         }

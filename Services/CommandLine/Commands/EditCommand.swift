@@ -11,9 +11,12 @@ struct EditCommand: LibraryCommand {
         commandName: "edit",
         abstract: "Edit assets; the originals are never modified.",
         discussion: """
+            The operations given replace those of earlier edits; --append keeps them and adds to them. `safelight undo` \
+            takes the last edit back.
+
             The operations apply in this order: rotate, flip, straighten, crop, exposure, temperature, contrast, \
-            saturation, black-and-white, the look of --lut, then every --operation. For another order, use --list with an adjustment list: \
-            {"version": 1, "operations": [{"operation": "exposure", "value": 0.5}, …]}.
+            saturation, black-and-white, the look of --lut, then every --operation. For another order, use --list with \
+            an adjustment list: {"version": 1, "operations": [{"operation": "exposure", "value": 0.5}, …]}.
 
             With --where and the other options of fetch, all assets of the fetch are edited, 100 in one request. Each \
             asset is a transaction of its own: those that were edited before an error stay edited.
@@ -22,7 +25,15 @@ struct EditCommand: LibraryCommand {
 
     @OptionGroup var assets: AssetSelection
 
+    @Flag(help: "Append to the existing operations instead of replacing them.")
+    var append = false
+
+    @Flag(help: "Replace the existing operations: the default.")
+    var replace = false
+
     @OptionGroup var adjustments: AdjustmentOptions
+
+    @OptionGroup(title: "Live Photos") var live: LivePhotoOptions
 
     @Option(
         parsing: .unconditional,
@@ -33,9 +44,6 @@ struct EditCommand: LibraryCommand {
         )
     )
     var magick: String?
-
-    @Flag(help: "Append to the existing operations instead of replacing them.")
-    var append = false
 
     @Flag(help: "Start with automatic enhancement, stored as explicit values.")
     var enhance = false
@@ -55,6 +63,8 @@ struct EditCommand: LibraryCommand {
     @Option(help: "Save a preview to this file, at most 1024 pixels a side, without committing.")
     var preview: String?
 
+    @OptionGroup var downloads: DownloadOptions
+
     @OptionGroup var client: ClientOptions
 
     /// The number of assets that one request edits; more would exceed the deadline of a request.
@@ -63,10 +73,13 @@ struct EditCommand: LibraryCommand {
 
     var services: [ServiceName] { [.editor] }
 
+    func validate() throws {
+        guard !append || !replace else { throw ValidationError("--append and --replace exclude each other") }
+    }
+
     func check() throws {
-        for id in assets.ids where id != "-" { _ = try Identifiers.one(id) }
         // Standard input can be read only once.
-        if adjustments.listFile != "-" { _ = try adjustments.list(mayBeEmpty: enhance || magick != nil) }
+        if adjustments.listFile != "-" { _ = try adjustments.list(mayBeEmpty: mayBeEmpty) }
         _ = try magickOptions()
         guard EditPriority(rawValue: priority) != nil else {
             throw CommandFailure.usage("--priority must be high, normal or low")
@@ -78,7 +91,7 @@ struct EditCommand: LibraryCommand {
 
     func run(in library: PhotoLibrary, output: Output) async throws {
         let ids = try await assets.read(in: library)
-        let list = try adjustments.list(mayBeEmpty: enhance || magick != nil)
+        let list = live.applied(to: try adjustments.list(mayBeEmpty: mayBeEmpty))
         if let preview, let id = ids.first { return try await save(preview, id, list, library, output) }
         var request = ApplyEdits(
             adjustments: list,
@@ -90,6 +103,7 @@ struct EditCommand: LibraryCommand {
             dryRun: dryRun,
             client: library.client
         )
+        request.isNetworkAccessAllowed = downloads.download
         if let ifRevision { request.ifRevision = try revision(ifRevision) }
         guard !ids.isEmpty else { return output.note("the fetch has no assets") }
         let pieces = Transactions.split(ids, by: Self.assetsPerRequest)
@@ -104,7 +118,7 @@ struct EditCommand: LibraryCommand {
             done += piece.count
             failed += outcome.failed
             progress.clear()
-            try report(outcome, of: piece.count, output)
+            try report(outcome, of: piece.count, try await details(outcome, in: library, output), output)
             if done < ids.count { progress.update(done) }
         }
         if failed > 0 { throw ExitCode(CommandFailure.Status.partly.rawValue) }
@@ -117,8 +131,13 @@ struct EditCommand: LibraryCommand {
         after done: Int,
         _ progress: inout ProgressReporter
     ) async throws -> EditOutcomes {
-        for try await event in library.editor.stream(request, credit: 1 << 16, deadline: Self.deadline) {
+        for try await event in library.editor.stream(
+            request,
+            credit: 1 << 16,
+            deadline: downloads.deadline(Self.deadline)
+        ) {
             switch event {
+            case .notification(DownloadResource.notification, _, _): continue
             case .notification(_, let params, _):
                 let finished = (params["done"]?.intValue ?? 0) + (params["failed"]?.intValue ?? 0)
                 progress.update(done + Int(clamping: finished))
@@ -131,7 +150,36 @@ struct EditCommand: LibraryCommand {
         )
     }
 
-    private func report(_ outcome: EditOutcomes, of count: Int, _ output: Output) throws {
+    /// Returns lines about the edit of one asset: its operations and its size before and after.
+    private func details(_ outcome: EditOutcomes, in library: PhotoLibrary, _ output: Output) async throws -> [String] {
+        guard let id = outcome.asset, outcome.isChanged, !dryRun, !output.isJSON else { return [] }
+        let asset = try await library.asset(id)
+        let steps = try await library.editor.ask(EditHistory(asset: id)).result.steps.map { step in
+            step.adjustments?["operations"]?.arrayValue?.compactMap { $0["operation"]?.stringValue } ?? []
+        }
+        let (before, after) = (steps.dropLast().last ?? [], steps.last ?? [])
+        func words(_ operations: [String]) -> String {
+            operations.isEmpty ? "none" : operations.joined(separator: ", ")
+        }
+        var lines = [
+            "    \((asset.originalFilename ?? "-").printable), now \(asset.pixelWidth) x \(asset.pixelHeight) pixels",
+            "    operations: \(words(before)) -> \(words(after))",
+        ]
+        let lost = before.filter { !after.contains($0) }
+        if !lost.isEmpty, !append {
+            lines.append(
+                "    replaced: \(words(lost)); `safelight undo` brings them back, --append would have kept them"
+            )
+        }
+        return lines
+    }
+
+    private func report(
+        _ outcome: EditOutcomes,
+        of count: Int,
+        _ details: [String],
+        _ output: Output
+    ) throws {
         try output.result(outcome.json) {
             if dryRun { return ["\(QuantityFormatter.count(count, "asset")) would be edited; nothing was changed"] }
             guard let id = outcome.asset else {
@@ -141,13 +189,13 @@ struct EditCommand: LibraryCommand {
                 ]
                     + outcome.results.compactMap { result in
                         result["error"].map {
-                            "\(result["asset"]?.stringValue ?? ""): \(($0["message"]?.stringValue ?? "").printable)"
+                            "\(result["asset"]?.stringValue ?? ""): \(CommandFailure.message(ofResult: $0))"
                         }
                     }
             }
             return [
                 outcome.isChanged ? "edited \(id), change #\(outcome.sequence ?? 0)" : "\(id) already has these edits"
-            ]
+            ] + details
         }
     }
 
@@ -158,10 +206,14 @@ struct EditCommand: LibraryCommand {
         _ library: PhotoLibrary,
         _ output: Output
     ) async throws {
-        let request = PreviewEdit(asset: id, adjustments: list, magick: try magickOptions(), engine: engine)
-        let answer = try await library.editor.ask(request, deadline: .seconds(120))
+        var request = PreviewEdit(asset: id, adjustments: list, magick: try magickOptions(), engine: engine)
+        request.isNetworkAccessAllowed = downloads.download
+        let answer = try await library.editor.ask(request, deadline: .seconds(120), downloads, output)
         try EditedImageOutput.save(answer, to: file, output)
     }
+
+    /// True if the other options are an edit without any operation.
+    private var mayBeEmpty: Bool { enhance || magick != nil || live.audioVolume != nil || live.keyFrame != nil }
 
     private func magickOptions() throws -> MagickOptions? {
         guard let magick else { return nil }

@@ -22,7 +22,7 @@ struct FavoriteCommand: LibraryCommand {
             of: try await assets.read(in: library),
             in: library,
             output,
-            off ? "no longer favorites" : "favorites"
+            off ? "no longer marked as favorite" : "marked as favorite"
         )
     }
 }

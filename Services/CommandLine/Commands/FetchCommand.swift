@@ -9,7 +9,10 @@ struct FetchCommand: LibraryCommand {
     static let configuration = CommandConfiguration(
         commandName: "fetch",
         abstract: "List assets.",
-        discussion: "Flags: F favorite, H hidden, E edited, V video."
+        discussion: """
+            Flags: F favorite, H hidden, E edited, V video. Other commands take the numbers in the first column for \
+            assets: @3, or @2-5. On a terminal the first \(rowsOnTerminal) assets are shown; --limit shows others.
+            """
     )
 
     @OptionGroup var fetch: FetchOptions
@@ -32,21 +35,45 @@ struct FetchCommand: LibraryCommand {
                 ["\(page.count)"]
             }
         }
-        if !output.isJSON && !ids { try output.line(output.bold(Self.heading)) }
-        for try await asset in library.allAssets(fetch) {
-            if output.isJSON {
-                try output.json(ids ? .string(asset.id.text) : asset.json)
-            } else {
-                try output.line(ids ? asset.id.text : Self.row(asset))
+        if ids || output.isJSON {
+            for try await asset in library.allAssets(fetch) {
+                if output.isJSON {
+                    try output.json(ids ? .string(asset.id.text) : asset.json)
+                } else {
+                    try output.line(asset.id.text)
+                }
             }
+            return
         }
+        try await list(fetch, in: library, output)
     }
 
-    static let heading = row("id", "date", "size", "flags", "name")
+    /// The assets that are listed on a terminal unless `--limit` says otherwise.
+    private static let rowsOnTerminal = 100
 
-    static func row(_ asset: Asset) -> String {
+    /// Prints a table and keeps its assets for `@3`.
+    private func list(_ fetch: FetchDescription, in library: PhotoLibrary, _ output: Output) async throws {
+        let most = output.isTerminal && self.fetch.limit == nil ? Self.rowsOnTerminal : Int.max
+        var listed: [ObjectID] = []
+        try output.line(output.bold(Self.heading))
+        for try await asset in library.allAssets(fetch) {
+            guard listed.count < most else {
+                let all = try await library.assets(fetch, count: 0).count
+                output.note("the first \(listed.count) of \(all) assets; --limit 0 lists all")
+                break
+            }
+            listed.append(asset.id)
+            try output.line(Self.row(asset, number: listed.count))
+        }
+        LastListing().write(listed)
+    }
+
+    static let heading = row("", "id", "date", "size", "flags", "name")
+
+    static func row(_ asset: Asset, number: Int) -> String {
         let date = asset.creationDate.map { QuantityFormatter.shortMoment($0, offset: asset.creationOffset) }
         return row(
+            "@\(number)",
             asset.id.text,
             date ?? "-",
             "\(asset.pixelWidth)x\(asset.pixelHeight)",
@@ -55,12 +82,11 @@ struct FetchCommand: LibraryCommand {
         )
     }
 
-    private static func row(_ id: String, _ date: String, _ size: String, _ flags: String, _ name: String) -> String {
-        func padded(_ text: String, _ width: Int) -> String {
-            text + String(repeating: " ", count: max(0, width - text.count))
-        }
-        return [padded(id, ObjectID.length), padded(date, 19), padded(size, 11), padded(flags, 5), name]
-            .joined(separator: "  ")
+    private static func row(_ cells: String...) -> String {
+        let widths = [4, ObjectID.length, 19, 11, 5]
+        return cells.enumerated().map { index, cell in
+            cell + String(repeating: " ", count: index < widths.count ? max(0, widths[index] - cell.count) : 0)
+        }.joined(separator: "  ")
     }
 }
 

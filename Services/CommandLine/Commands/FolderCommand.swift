@@ -15,8 +15,10 @@ struct FolderCommand: AsyncParsableCommand {
 
     /// `safelight folder list`
     struct List: LibraryCommand {
-        static let configuration = CommandConfiguration(abstract: "List folders and albums as a tree.")
-        @Argument(help: "Identifier or title of the folder. Default: the root.") var folder: String?
+        static let configuration = CommandConfiguration(abstract: "List folders as a tree.")
+        @Argument(help: "Identifier or title of the folder. Default: the root.", completion: Completions.folders)
+        var folder: String?
+        @Flag(help: "List the albums in the folders as well.") var albums = false
         @OptionGroup var client: ClientOptions
 
         func run(in library: PhotoLibrary, output: Output) async throws {
@@ -31,12 +33,12 @@ struct FolderCommand: AsyncParsableCommand {
             var position = 0
             while true {
                 let page = try await library.collections(fetch, from: position, count: 500)
-                let albums = Dictionary(page.collections.map { ($0.id, $0) }, uniquingKeysWith: { $1 })
+                let members = Dictionary(page.collections.map { ($0.id, $0) }, uniquingKeysWith: { $1 })
                 let lists = Dictionary(page.lists.map { ($0.id, $0) }, uniquingKeysWith: { $1 })
-                for id in page.order {
-                    let title = (albums[id]?.title ?? lists[id]?.title ?? "-").printable
+                for id in page.order where albums || lists[id] != nil {
+                    let title = (members[id]?.title ?? lists[id]?.title ?? "-").printable
                     if output.isJSON {
-                        if let json = albums[id]?.json ?? lists[id]?.json { try output.json(json) }
+                        if let json = members[id]?.json ?? lists[id]?.json { try output.json(json) }
                     } else {
                         let indent = String(repeating: "  ", count: depth)
                         try output.line("\(id)  \(indent)\(title)\(lists[id] == nil ? "" : "/")")
@@ -55,10 +57,17 @@ struct FolderCommand: AsyncParsableCommand {
         static let configuration = CommandConfiguration(abstract: "Create a folder.")
         @Argument(help: "Title of the folder.") var title: String
         @OptionGroup var place: FolderOption
+        @Flag(help: "Create it even if there is a folder of this title.") var another = false
         @OptionGroup var client: ClientOptions
 
         func run(in library: PhotoLibrary, output: Output) async throws {
             let parent = try await place.reference(in: library)
+            if !another {
+                let others = try await AlbumLookup.namesakes {
+                    try await AlbumLookup.folders(title, in: library).map(\.id)
+                }
+                try AlbumLookup.refuse(others, "folder", title)
+            }
             let result = try await library.perform([.createList(.init(ref: "folder", title: title, parent: parent))])
             try output.result(result.json) { ["\(result.id("folder")?.text ?? "")  \(title.printable)"] }
         }
@@ -67,7 +76,7 @@ struct FolderCommand: AsyncParsableCommand {
     /// `safelight folder rename`
     struct Rename: LibraryCommand {
         static let configuration = CommandConfiguration(abstract: "Rename a folder.")
-        @Argument(help: "Identifier or title of the folder.") var folder: String
+        @Argument(help: "Identifier or title of the folder.", completion: Completions.folders) var folder: String
         @Argument(help: "The new title.") var title: String
         @OptionGroup var client: ClientOptions
 
@@ -83,7 +92,7 @@ struct FolderCommand: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
             abstract: "Move albums and folders to the end of a folder."
         )
-        @Argument(help: "Identifier or title of the folder.") var folder: String
+        @Argument(help: "Identifier or title of the folder.", completion: Completions.folders) var folder: String
         @Argument(help: "Identifiers of albums and folders.") var ids: [String]
         @OptionGroup var client: ClientOptions
 
@@ -105,7 +114,7 @@ struct FolderCommand: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
             abstract: "Delete a folder with the albums and folders in it; the photos stay in the library."
         )
-        @Argument(help: "Identifier or title of the folder.") var folder: String
+        @Argument(help: "Identifier or title of the folder.", completion: Completions.folders) var folder: String
         @Flag(name: .shortAndLong, help: "Do not ask for confirmation.") var yes = false
         @OptionGroup var client: ClientOptions
 

@@ -13,28 +13,29 @@ struct HistoryCommand: LibraryCommand {
         discussion: "Step 0 is the original. Restoring a step is a new change; the history is kept."
     )
 
-    @Argument(help: "Asset identifier.")
+    @Argument(help: "Asset: its identifier, its file name, or @3 of the last listing.", completion: Completions.assets)
     var id: String
 
     @Option(help: "Restore the asset to its state after this step.")
     var undoTo: Int?
 
+    @OptionGroup var downloads: DownloadOptions
+
     @OptionGroup var client: ClientOptions
 
     var services: [ServiceName] { [.editor] }
 
-    func check() throws { _ = try Identifiers.one(id) }
-
     func run(in library: PhotoLibrary, output: Output) async throws {
-        let id = try Identifiers.one(id)
+        let id = try await Identifiers.one(id, in: library)
         if let undoTo {
-            let request = UndoEdits(
+            var request = UndoEdits(
                 asset: id,
                 step: undoTo,
                 client: library.client,
                 transaction: PhotoLibrary.randomTransaction()
             )
-            let outcome = try await library.editor.ask(request, deadline: .seconds(300)).result
+            request.isNetworkAccessAllowed = downloads.download
+            let outcome = try await library.editor.ask(request, deadline: .seconds(300), downloads, output).result
             return try output.result(outcome.json) {
                 [
                     outcome.isChanged

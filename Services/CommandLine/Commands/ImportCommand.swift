@@ -34,7 +34,10 @@ struct ImportCommand: LibraryCommand {
     @Argument(help: "Files and folders to import.")
     var paths: [String]
 
-    @Option(help: ArgumentHelp("Also add the assets to this album; created if needed.", valueName: "title"))
+    @Option(
+        help: ArgumentHelp("Also add the assets to this album; created if needed.", valueName: "title"),
+        completion: Completions.albums
+    )
     var album: String?
 
     @Option(help: "Number of files imported at the same time, 1 to 256.")

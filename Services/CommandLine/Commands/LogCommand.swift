@@ -1,5 +1,6 @@
 import ArgumentParser
 import Contracts
+import DequeModule
 import Hosting
 import JSONValue
 import PhotoClient
@@ -28,9 +29,18 @@ struct LogCommand: LibraryCommand {
     @Option(help: "Only changes of this topic, for example asset.<id> or grants. May be repeated.")
     var topic: [String] = []
 
+    @Option(help: "Only the newest ones, at most this number; 0 for all, the default.")
+    var limit = 0
+
     @OptionGroup var client: ClientOptions
 
+    /// The most changes of --limit, which are kept in memory until the newest is read.
+    private static let mostKept = 100_000
+
     func validate() throws {
+        guard (0...Self.mostKept).contains(limit) else {
+            throw ValidationError("--limit must be a number from 0 to \(Self.mostKept)")
+        }
         if let problem = topic.lazy.compactMap(FeedTopicFilter.problem).first {
             throw ValidationError("--topic: \(problem)")
         }
@@ -42,17 +52,28 @@ struct LogCommand: LibraryCommand {
     func run(in library: PhotoLibrary, output: Output) async throws {
         let since = since.flatMap(Timestamp.parse) ?? .min
         var token: ChangeToken? = nil
+        var newest: Deque<ChangeRecord> = []
         while true {
             let page = try await library.catalog.ask(ChangesSince(token: token, limit: 500, topics: topic)).result
             for json in page.records {
                 let record = try ChangeRecord(json: json)
                 guard record.date >= since, by.map({ Self.isAuthor($0, of: record.origin) }) ?? true else { continue }
-                try output.result(record.json) {
-                    [output.bold(ChangeFormatter.heading(record))] + ChangeFormatter.lines(record).map { "    \($0)" }
+                guard limit > 0 else {
+                    try write(record, output)
+                    continue
                 }
+                newest.append(record)
+                if newest.count > limit { newest.removeFirst() }
             }
-            guard page.token != page.head, page.token != token else { return }
+            guard page.token != page.head, page.token != token else { break }
             token = page.token
+        }
+        for record in newest { try write(record, output) }
+    }
+
+    private func write(_ record: ChangeRecord, _ output: Output) throws {
+        try output.result(record.json) {
+            [output.bold(ChangeFormatter.heading(record))] + ChangeFormatter.lines(record).map { "    \($0)" }
         }
     }
 

@@ -13,7 +13,7 @@ struct PlayCommand: LibraryCommand {
         discussion: "The video is piped to the player's standard input: by default mpv, ffplay or vlc."
     )
 
-    @Argument(help: "Asset identifier.")
+    @Argument(help: "Asset: its identifier, its file name, or @3 of the last listing.", completion: Completions.assets)
     var id: String
 
     @Option(help: "Shell command of the player, which reads the video from standard input.")
@@ -21,6 +21,8 @@ struct PlayCommand: LibraryCommand {
 
     @Flag(help: "Use the original, without edits.")
     var original = false
+
+    @OptionGroup var downloads: DownloadOptions
 
     @OptionGroup var client: ClientOptions
 
@@ -30,11 +32,11 @@ struct PlayCommand: LibraryCommand {
         ("mpv", "mpv --really-quiet -"), ("ffplay", "ffplay -loglevel error -autoexit -"), ("vlc", "vlc -"),
     ]
 
-    func check() throws { _ = try Identifiers.one(id) }
-
     func run(in library: PhotoLibrary, output: Output) async throws {
-        let request = VideoPlayback(asset: try Identifiers.one(id), version: original ? .original : .current)
-        let video = try await library.playback(request)
+        let asset = try await Identifiers.one(id, in: library)
+        var request = VideoPlayback(asset: asset, version: original ? .original : .current)
+        request.isNetworkAccessAllowed = downloads.download
+        let video = try await library.thumbnailer.ask(request, deadline: .seconds(120), downloads, output).result
         guard let command = player ?? Self.installed else {
             throw CommandFailure(
                 message: "no player is installed; install mpv, or name one with --player",

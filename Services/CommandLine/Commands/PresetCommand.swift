@@ -56,7 +56,7 @@ struct PresetCommand: ParsableCommand {
     /// `safelight preset show`
     struct Show: ParsableCommand {
         static let configuration = CommandConfiguration(abstract: "Print the adjustment list of a preset.")
-        @Argument(help: "Name of the preset.") var name: String
+        @Argument(help: "Name of the preset.", completion: Completions.presets) var name: String
         @OptionGroup var place: PresetFolderOptions
         @OptionGroup var report: Report
 
@@ -68,7 +68,7 @@ struct PresetCommand: ParsableCommand {
     /// `safelight preset save`
     struct Save: ParsableCommand {
         static let configuration = CommandConfiguration(abstract: "Save adjustments as a preset.")
-        @Argument(help: "Name of the preset.") var name: String
+        @Argument(help: "Name of the preset.", completion: Completions.presets) var name: String
         @OptionGroup var adjustments: AdjustmentOptions
         @Flag(help: "Replace an existing preset of this name.") var replace = false
         @OptionGroup var report: Report
@@ -82,16 +82,18 @@ struct PresetCommand: ParsableCommand {
     /// `safelight preset take`
     struct Take: LibraryCommand {
         static let configuration = CommandConfiguration(abstract: "Save the current edit of an asset as a preset.")
-        @Argument(help: "Name of the preset.") var name: String
-        @Argument(help: "Asset identifier.") var asset: String
+        @Argument(help: "Name of the preset.", completion: Completions.presets) var name: String
+        @Argument(
+            help: "Asset: its identifier, its file name, or @3 of the last listing.",
+            completion: Completions.assets
+        )
+        var asset: String
         @Flag(help: "Replace an existing preset of this name.") var replace = false
         @OptionGroup var place: PresetFolderOptions
         @OptionGroup var client: ClientOptions
 
-        func check() throws { _ = try Identifiers.one(asset) }
-
         func run(in library: PhotoLibrary, output: Output) async throws {
-            let asset = try await library.asset(try Identifiers.one(asset))
+            let asset = try await library.asset(try await Identifiers.one(asset, in: library))
             guard asset.adjustmentFormatIdentifier == AdjustmentList.formatIdentifier else {
                 throw CommandFailure(
                     message: "\(asset.id) has no edit in this editor's format",

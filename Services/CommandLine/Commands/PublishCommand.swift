@@ -13,7 +13,8 @@ struct PublishCommand: LibraryCommand {
         discussion: """
             Each line is an edit as JSON: {"asset": "a01…", "adjustments": {"version": 1, "operations": [{"operation": \
             "exposure", "value": 0.5}]}}. Optional members: "id" (1 to 48 printable characters), "after" (the id of the \
-            edit that must be applied first), "mode" ("replace" or "append") and "ifContentRevision".
+            edit that must be applied first), "mode" ("replace" or "append"), "ifContentRevision", and "networkAccessAllowed", which --download adds to all \
+            lines.
 
             An edit is sent again until it is accepted. An accepted edit is applied exactly once, even if a service is \
             killed. A line without an id gets one derived from its content, its line number and --name, so publishing \
@@ -50,6 +51,8 @@ struct PublishCommand: LibraryCommand {
     @Flag(name: .shortAndLong, help: "Print a line for each state of each edit.")
     var verbose = false
 
+    @OptionGroup var downloads: DownloadOptions
+
     @OptionGroup var client: ClientOptions
 
     var services: [ServiceName] { [.catalog, .editor] }
@@ -68,7 +71,14 @@ struct PublishCommand: LibraryCommand {
         let reporter = PublishReporterActor(
             PublishReporter(output: output, isVerbose: verbose, goal: until.publishGoal)
         )
-        let run = PublishRun(name: name, isChained: chain, reader: reader, publisher: publisher, reporter: reporter)
+        let run = PublishRun(
+            name: name,
+            isChained: chain,
+            mayDownload: downloads.download,
+            reader: reader,
+            publisher: publisher,
+            reporter: reporter
+        )
         let isStopped = try await run.work(lines, stop: stop)
         withExtendedLifetime(signals) {}
         try await reporter.finish(isStopped: isStopped)

@@ -19,7 +19,7 @@ struct RevertCommand: LibraryCommand {
     var services: [ServiceName] { [.editor] }
 
     func run(in library: PhotoLibrary, output: Output) async throws {
-        for id in try assets.read() {
+        for id in try await assets.read(in: library) {
             let request = RevertEdit(
                 asset: id,
                 client: library.client,

@@ -1,5 +1,5 @@
-import ArgumentParser
-import Contracts
+public import ArgumentParser
+public import Contracts
 import Hosting
 import JSONValue
 import PhotoClient
@@ -15,17 +15,33 @@ struct SheetCommand: LibraryCommand {
 
     @OptionGroup var fetch: FetchOptions
 
-    @Option(name: .shortAndLong, help: "Output file; - for standard output.")
-    var output = "sheet.jpg"
+    @Option(
+        name: .shortAndLong,
+        help: "Output file; - for standard output. Default: sheet.jpg, or sheet.html with --html."
+    )
+    var output: String?
 
-    @Option(help: "Number of columns, 1 to 40.")
+    @Option(help: "Number of columns, 1 to 40; of justified rows, the width in cells.")
     var columns = 6
 
-    @Option(help: "Width and height of a cell in pixels, 32 to 1024.")
+    @Option(help: "Width and height of a cell in pixels, 32 to 1024; of justified rows, the greatest height.")
     var cell = 256
+
+    @Option(
+        help: "Arrangement: justified, in rows that are filled from edge to edge, or grid, in squares of equal size."
+    )
+    var layout = ImageSheet.Layout.justified
+
+    @Flag(help: "Save a web page that contains its images, also for an output file ending in .html.")
+    var html = false
+
+    @Option(help: ArgumentHelp("Title of the web page. Default: the name of the file.", valueName: "text"))
+    var title: String?
 
     @Flag(help: "Show the originals, without edits.")
     var original = false
+
+    @OptionGroup var downloads: DownloadOptions
 
     @OptionGroup var client: ClientOptions
 
@@ -42,35 +58,120 @@ struct SheetCommand: LibraryCommand {
         let fetch = try await fetch.fetch(in: library)
         let page = try await library.assets(fetch, count: ImageSheet.maxAssets)
         guard !page.assets.isEmpty else {
-            throw CommandFailure(message: "the fetch has no assets", name: ErrorCode.identifierNotFound.rawValue)
+            throw CommandFailure(message: "the fetch has no assets: there is nothing to draw", name: "empty_fetch")
         }
         if page.count > page.assets.count {
             output.note("showing the first \(page.assets.count) of \(page.count)")
         }
-        let request = ImageSheet(
+        if isPage {
+            try await savePage(of: page.assets, in: library, output)
+        } else {
+            try await saveImage(of: page, in: library, output)
+        }
+    }
+
+    private var isPage: Bool { html || output?.lowercased().hasSuffix(".html") == true }
+    private var file: String { output ?? (isPage ? "sheet.html" : "sheet.jpg") }
+
+    private func saveImage(of page: FetchAssets.Result, in library: PhotoLibrary, _ output: Output) async throws {
+        var request = ImageSheet(
             assets: page.assets.map(\.id),
             columns: min(columns, page.assets.count),
             cell: cell,
+            layout: layout,
             version: original ? .original : .current,
             atLeast: page.token
         )
-        let answer = try await library.thumbnailer.ask(request, deadline: .seconds(600))
+        request.isNetworkAccessAllowed = downloads.download
+        let answer = try await library.thumbnailer.ask(request, deadline: .seconds(600), downloads, output)
         guard let image = answer.attachments.first else {
             throw CommandFailure(message: "the thumbnailer returned no image", name: ErrorCode.internalError.rawValue)
         }
-        try OutputFile.write(image, to: self.output)
-        guard self.output != "-" else { return }
+        try OutputFile.write(image, to: file)
+        guard file != "-" else { return }
         let result = answer.result
         var json = result.json.objectValue ?? [:]
-        json["file"] = .string(self.output)
+        json["file"] = .string(file)
         json["assets"] = JSON(page.assets.count)
         try output.result(.object(json)) {
             let size = "\(result.pixelWidth) x \(result.pixelHeight) pixels"
-            return ["\(self.output.printable): \(QuantityFormatter.count(page.assets.count, "picture")), \(size)"]
+            return ["\(file.printable): \(QuantityFormatter.count(page.assets.count, "picture")), \(size)"]
                 + result.failed.members.map {
-                    "no image of \($0.name): \(($0.value["message"]?.stringValue ?? "").printable)"
+                    "no image of \($0.name): \(CommandFailure.message(ofResult: $0.value))"
                 }
         }
         if !result.failed.isEmpty { throw ExitCode(CommandFailure.Status.partly.rawValue) }
     }
+
+    /// The images of a page that are requested at a time.
+    private static let width = 8
+
+    private func savePage(of assets: [Asset], in library: PhotoLibrary, _ output: Output) async throws {
+        var entries = assets.map { SheetPage.Entry(asset: $0) }
+        try await withThrowingTaskGroup(of: (index: Int, entry: SheetPage.Entry).self) { group in
+            var next = 0
+            func begin() {
+                guard next < assets.count else { return }
+                let index = next
+                next += 1
+                let (asset, request) = (assets[index], pageRequest(for: assets[index]))
+                group.addTask { (index, try await Self.entry(for: asset, request, in: library)) }
+            }
+            for _ in 0..<Self.width { begin() }
+            for try await done in group {
+                entries[done.index] = done.entry
+                begin()
+            }
+        }
+        let name = file == "-" ? "Contact sheet" : String(file.split(separator: "/").last?.dropLast(5) ?? "")
+        let page = SheetPage(title: title ?? name, rowHeight: cell, entries: entries)
+        let bytes = Array(page.html.utf8)
+        try OutputFile.write(bytes, to: file)
+        guard file != "-" else { return }
+        let failed = entries.filter { $0.image == nil }
+        let reasons = failed.map { (name: $0.asset.id.text, value: JSON.string($0.problem)) }
+        try output.result([
+            "file": .string(file), "assets": JSON(assets.count), "size": JSON(bytes.count),
+            "failed": .object(JSONObject(distinct: reasons)),
+        ]) {
+            [
+                "\(file.printable): \(QuantityFormatter.count(assets.count, "picture")), \(QuantityFormatter.bytes(Int64(bytes.count)))"
+            ]
+                + failed.map { "no image of \($0.asset.id): \($0.problem.printable)" }
+        }
+        if !failed.isEmpty { throw ExitCode(CommandFailure.Status.partly.rawValue) }
+    }
+
+    /// Asks for twice the height of a row, for screens with two pixels in a CSS pixel.
+    private func pageRequest(for asset: Asset) -> ImageRequest {
+        var request = ImageRequest(
+            asset: asset.id,
+            targetSize: .size(width: 8 * cell, height: 2 * cell),
+            resizeMode: .fast,
+            deliveryMode: .highQualityFormat,
+            version: original ? .original : .current
+        )
+        request.isNetworkAccessAllowed = downloads.download
+        request.keepSize(of: asset)
+        return request
+    }
+
+    private static func entry(
+        for asset: Asset,
+        _ request: ImageRequest,
+        in library: PhotoLibrary
+    ) async throws(RPCError) -> SheetPage.Entry {
+        do throws(RPCError) {
+            let (result, bytes) = try await library.image(
+                request,
+                deadline: request.isNetworkAccessAllowed ? nil : .seconds(120)
+            )
+            return .init(asset: asset, image: (bytes, result.pixelWidth, result.pixelHeight))
+        } catch {
+            guard !error.isSilence else { throw error }
+            return .init(asset: asset, problem: CommandFailure(error).message)
+        }
+    }
 }
+
+extension ImageSheet.Layout: ExpressibleByArgument {}

@@ -1,5 +1,6 @@
 import ArgumentParser
 import Contracts
+import Hosting
 import JSONValue
 import PhotoClient
 import PhotoModel
@@ -13,10 +14,26 @@ struct ShowCommand: LibraryCommand {
 
     @OptionGroup var assets: Identifiers
 
+    @Flag(
+        help: "Show the pictures too, in a terminal that can: kitty, Ghostty, iTerm2, WezTerm, foot, xterm with Sixel."
+    )
+    var picture = false
+
+    @Option(help: ArgumentHelp("The protocol of --picture. Default: the terminal is asked.", valueName: "protocol"))
+    var graphics: TerminalGraphics?
+
     @OptionGroup var client: ClientOptions
 
+    var services: [ServiceName] { picture ? [.catalog, .thumbnailer] : [.catalog] }
+
+    func validate() throws {
+        guard picture || graphics == nil else { throw ValidationError("--graphics needs --picture") }
+        guard !picture || !client.json else { throw ValidationError("--picture and --json exclude each other") }
+    }
+
     func run(in library: PhotoLibrary, output: Output) async throws {
-        for (index, id) in try assets.read().enumerated() {
+        let pictures = picture ? try TerminalPictures(graphics, output) : nil
+        for (index, id) in try await assets.read(in: library).enumerated() {
             let page = try await library.assets([id])
             guard let asset = page.assets.first else {
                 throw CommandFailure(message: "there is no asset \(id)", name: ErrorCode.identifierNotFound.rawValue)
@@ -28,6 +45,7 @@ struct ShowCommand: LibraryCommand {
                 continue
             }
             if index > 0 { try output.line("") }
+            try await pictures?.show(asset, in: library)
             let albums = try await Self.titles(of: asset, in: library)
             let facts = Self.facts(asset, albums: albums, quarantined: page.quarantined)
             let width = facts.map(\.name.count).max() ?? 0

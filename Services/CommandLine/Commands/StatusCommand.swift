@@ -24,6 +24,18 @@ struct StatusCommand: LibraryCommand {
     @Flag(help: "Print all metrics.")
     var figures = false
 
+    @Flag(help: "Print all metrics as Prometheus text.")
+    var prometheus = false
+
+    @Option(
+        name: .shortAndLong,
+        help: ArgumentHelp(
+            "With --prometheus: write to this file, atomically, for the textfile collector of the node exporter.",
+            valueName: "file"
+        )
+    )
+    var output: String?
+
     @Flag(help: "Print only the token of the newest change, for `watch --since`.")
     var token = false
 
@@ -61,12 +73,23 @@ struct StatusCommand: LibraryCommand {
         }
     }
 
+    func validate() throws {
+        guard output == nil || prometheus else { throw ValidationError("--output is for --prometheus") }
+        guard !prometheus || !client.json else { throw ValidationError("--prometheus and --json exclude each other") }
+    }
+
     func run(in library: PhotoLibrary, output: Output) async throws {
         if token {
             let token = try await library.currentToken().token
             return try output.result(["token": .string(token.description)]) { [token.description] }
         }
         let states = await states(of: library)
+        if prometheus {
+            // The state of the services is in the text; a scrape of a stopped service has succeeded.
+            let text = PrometheusText.lines(states)
+            guard let file = self.output else { return try output.lines(text) }
+            return try OutputFile.write(Array((text.joined(separator: "\n") + "\n").utf8), to: file)
+        }
         let isHealthy = states.allSatisfy(\.isHealthy)
         try output.result([
             "isHealthy": .bool(isHealthy),

@@ -12,10 +12,13 @@ struct ThumbCommand: LibraryCommand {
         abstract: "Save an image of an asset at a given size."
     )
 
-    @Argument(help: "Asset identifier.")
+    @Argument(help: "Asset: its identifier, its file name, or @3 of the last listing.", completion: Completions.assets)
     var id: String
 
-    @Option(name: .shortAndLong, help: "Output file; - for standard output. Default: <id>.<format>.")
+    @Option(
+        name: .shortAndLong,
+        help: "Output file, whose extension tells the format; - for standard output. Default: <id>.jpg."
+    )
     var output: String?
 
     @Option(help: ArgumentHelp("Size in pixels that the image must fit into, or max.", valueName: "WxH|N|max"))
@@ -27,17 +30,22 @@ struct ThumbCommand: LibraryCommand {
     @Flag(help: "Produce exactly this size, by cropping or enlarging if necessary.")
     var exact = false
 
+    @Flag(help: "Save what is decoded fastest: an image of this size up to twice as large.")
+    var fast = false
+
     @Flag(help: "Use the original, without edits.")
     var original = false
 
     @Option(help: ArgumentHelp("Of a video: the frame at this time.", valueName: "seconds"))
     var at: Double?
 
-    @Option(help: "Image format: jpeg, webp, png or avif.")
-    var format = DeliveredFormat.jpeg
+    @Option(help: "Image format: jpeg, webp, png or avif. Default: that of the output file's extension.")
+    var format: DeliveredFormat?
 
     @Option(help: "Quality of lossy formats, 1 to 100.")
     var quality = 85
+
+    @OptionGroup var downloads: DownloadOptions
 
     @OptionGroup var client: ClientOptions
 
@@ -48,12 +56,17 @@ struct ThumbCommand: LibraryCommand {
         guard at.map({ (0...1e9).contains($0) }) ?? true else { throw ValidationError("--at is a number of seconds") }
     }
 
-    func check() throws { _ = try request() }
+    func check() throws {
+        guard !exact || !fast else { throw CommandFailure.usage("--exact and --fast exclude each other") }
+        _ = try Self.size(size)
+        _ = try Self.format(format, of: output)
+    }
 
     func run(in library: PhotoLibrary, output: Output) async throws {
-        let request = try request()
-        let (answer, image) = try await library.image(request)
-        let file = self.output ?? "\(request.asset).\(format == .jpeg ? "jpg" : format.rawValue)"
+        let asset = try await library.asset(try await Identifiers.one(id, in: library))
+        let request = try request(asset)
+        let (answer, image) = try await library.image(request, downloads, output)
+        let file = self.output ?? "\(asset.id).\(request.format.fileExtension)"
         try OutputFile.write(image, to: file)
         guard file != "-" else { return }
         var result = answer.json.objectValue ?? [:]
@@ -63,19 +76,39 @@ struct ThumbCommand: LibraryCommand {
         }
     }
 
-    func request() throws -> ImageRequest {
+    func request(_ asset: Asset) throws -> ImageRequest {
         var request = ImageRequest(
-            asset: try Identifiers.one(id),
+            asset: asset.id,
             targetSize: try Self.size(size),
             contentMode: fill ? .aspectFill : .aspectFit,
-            resizeMode: exact ? .exact : .fast,
+            resizeMode: fast ? .fast : .exact,
             deliveryMode: .highQualityFormat,
             version: original ? .original : .current,
-            format: format,
+            format: try Self.format(format, of: output),
             quality: quality
         )
+        if !exact, !fill { request.keepSize(of: asset) }
+        request.isNetworkAccessAllowed = downloads.download
         request.frameTime = at.map { Int64(($0 * 1_000_000).rounded()) }
         return request
+    }
+
+    /// Returns the format of a file by its extension, unless one is given.
+    static func format(_ given: DeliveredFormat?, of file: String?) throws -> DeliveredFormat {
+        guard let file, file != "-", let dot = file.lastIndex(of: "."), !file[dot...].contains("/") else {
+            return given ?? .jpeg
+        }
+        let ending = file[file.index(after: dot)...].lowercased()
+        let named = ending == "jpeg" ? .jpeg : DeliveredFormat.allCases.first { $0.fileExtension == ending }
+        guard let format = given ?? named, named == nil || named == format else {
+            let usual = DeliveredFormat.allCases.map { "." + $0.fileExtension }.joined(separator: ", ")
+            throw CommandFailure.usage(
+                given == nil
+                    ? "images cannot be written as .\(ending.prefix(20)); use \(usual), or give --format"
+                    : "the file \(file.prefix(200)) is not of the format of --format"
+            )
+        }
+        return format
     }
 
     /// Parses `640x480`, `512` for a square, or `max`.
@@ -93,4 +126,18 @@ struct ThumbCommand: LibraryCommand {
     }
 }
 
-extension DeliveredFormat: ExpressibleByArgument {}
+extension DeliveredFormat: ExpressibleByArgument {
+    /// The usual extension of a file's name, without the dot.
+    var fileExtension: String { self == .jpeg ? "jpg" : rawValue }
+}
+
+extension ImageRequest {
+    /// Asks for all pixels of an asset that is smaller than the target, because a file is not enlarged unasked.
+    mutating func keepSize(of asset: Asset) {
+        guard case .size(let width, let height) = targetSize else { return }
+        let original = version == .original ? asset.originalResource : nil
+        let size = (original?.pixelWidth ?? asset.pixelWidth, original?.pixelHeight ?? asset.pixelHeight)
+        // Videos have posters of any size.
+        if asset.mediaType == .image, size.0 > 0, size.0 <= width, size.1 <= height { targetSize = .maximum }
+    }
+}

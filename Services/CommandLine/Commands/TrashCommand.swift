@@ -17,7 +17,13 @@ struct TrashCommand: LibraryCommand {
 
     func run(in library: PhotoLibrary, output: Output) async throws {
         // Each transaction also changes the albums and moments of the assets.
-        try await Transactions.perform(try assets.read(), in: library, output, "moved to the trash", besides: 500) {
+        try await Transactions.perform(
+            try await assets.read(in: library),
+            in: library,
+            output,
+            "moved to the trash",
+            besides: 500
+        ) {
             [.trashAssets(.init(ids: $0))]
         }
     }
@@ -35,7 +41,13 @@ struct UntrashCommand: LibraryCommand {
     @OptionGroup var client: ClientOptions
 
     func run(in library: PhotoLibrary, output: Output) async throws {
-        try await Transactions.perform(try assets.read(), in: library, output, "restored", besides: 500) {
+        try await Transactions.perform(
+            try await assets.read(in: library),
+            in: library,
+            output,
+            "restored",
+            besides: 500
+        ) {
             [.restoreAssets(.init(ids: $0))]
         }
     }

@@ -18,7 +18,7 @@ struct VideoCommand: LibraryCommand {
             """
     )
 
-    @Argument(help: "Asset identifier.")
+    @Argument(help: "Asset: its identifier, its file name, or @3 of the last listing.", completion: Completions.assets)
     var id: String
 
     @Option(name: .shortAndLong, help: "Output file; - for standard output.")
@@ -32,12 +32,13 @@ struct VideoCommand: LibraryCommand {
 
     private static let presets = VideoExportPreset.allCases.map(\.rawValue).joined(separator: ", ")
 
+    @OptionGroup var downloads: DownloadOptions
+
     @OptionGroup var client: ClientOptions
 
     var services: [ServiceName] { [.thumbnailer] }
 
     func check() throws {
-        _ = try Identifiers.one(id)
         guard let preset else { return }
         guard VideoExportPreset(rawValue: preset) != nil else {
             throw CommandFailure.usage("--preset must be one of \(Self.presets)")
@@ -49,8 +50,10 @@ struct VideoCommand: LibraryCommand {
         if let preset = preset.flatMap(VideoExportPreset.init), let path = self.output {
             return try await export(preset, to: path, in: library, output)
         }
-        let request = VideoPlayback(asset: try Identifiers.one(id), version: original ? .original : .current)
-        let video = try await library.playback(request)
+        let asset = try await Identifiers.one(id, in: library)
+        var request = VideoPlayback(asset: asset, version: original ? .original : .current)
+        request.isNetworkAccessAllowed = downloads.download
+        let video = try await library.thumbnailer.ask(request, deadline: .seconds(120), downloads, output).result
         guard let path = self.output else {
             return try output.result(video.json) { Self.description(video) }
         }
@@ -69,7 +72,9 @@ struct VideoCommand: LibraryCommand {
         _ output: Output
     ) async throws {
         let version: VideoVersion = original ? .original : .current
-        let request = ExportVideo(asset: try Identifiers.one(id), preset: preset, version: version)
+        let asset = try await Identifiers.one(id, in: library)
+        var request = ExportVideo(asset: asset, preset: preset, version: version)
+        request.isNetworkAccessAllowed = downloads.download
         let video = try await library.exportVideo(request) { status in
             guard output.showsProgress, status.duration > 0 else { return }
             try? Output.write("\r\u{1B}[K\(100 * status.done / status.duration) %", to: .standardError)

@@ -27,12 +27,16 @@ struct WarmCommand: LibraryCommand {
     @Option(help: "Image format: jpeg, webp, png or avif.")
     var format = DeliveredFormat.jpeg
 
+    @OptionGroup var downloads: DownloadOptions
+
     @OptionGroup var client: ClientOptions
 
     var services: [ServiceName] { [.catalog, .thumbnailer] }
 
     /// The number of assets that are requested at a time.
     private static let batch = 500
+    /// The number of failures whose reason is asked for.
+    private static let mostReasons = 20
     private static let pause = Duration.milliseconds(100)
 
     func check() throws {
@@ -49,10 +53,12 @@ struct WarmCommand: LibraryCommand {
         let cache = try await library.thumbnailer.ask(OpenCache()).result.cache
         var (prepared, failed) = (0, 0)
         var batch: [ObjectID] = []
+        var failedAssets: [ObjectID] = []
         func finish() async throws {
             let status = try await warm(batch, sizes, cache, library) { progress.update(prepared + failed + $0) }
             prepared += status.prepared
             failed += status.failed
+            failedAssets += status.failedAssets
             batch = []
         }
         for try await asset in library.allAssets(fetch) {
@@ -62,11 +68,39 @@ struct WarmCommand: LibraryCommand {
         if !batch.isEmpty { try await finish() }
         _ = try await library.thumbnailer.ask(CloseCache(cache: cache))
         progress.clear()
+        for asset in failedAssets.prefix(Self.mostReasons) {
+            try await report(asset, sizes, in: library, &progress)
+        }
+        if failedAssets.count > Self.mostReasons {
+            output.note("\(failedAssets.count - Self.mostReasons) more have images that could not be rendered")
+        }
         let (ready, broken) = (prepared, failed)
         try output.result(["prepared": JSON(ready), "failed": JSON(broken)]) {
             ["\(QuantityFormatter.count(ready, "image")) cached, \(broken) failed"]
         }
         if broken > 0 { throw ExitCode(CommandFailure.Status.partly.rawValue) }
+    }
+
+    /// Prints why an image of the asset cannot be rendered, which a request for it says.
+    private func report(
+        _ asset: ObjectID,
+        _ sizes: [TargetSize],
+        in library: PhotoLibrary,
+        _ progress: inout ProgressReporter
+    ) async throws {
+        for size in sizes {
+            do throws(RPCError) {
+                var request = ImageRequest(asset: asset, targetSize: size, resizeMode: exact ? .exact : .fast)
+                request.isNetworkAccessAllowed = downloads.download
+                _ = try await library.image(request, deadline: downloads.deadline(.seconds(120)))
+            } catch {
+                let name = try? await library.asset(asset).originalFilename
+                progress.report(
+                    CommandFailure(error, of: (name ?? asset.text).printable)
+                )
+                return
+            }
+        }
     }
 
     /// Caches the images of some assets and waits until all are done. The cache is polled: it has counters, no events.
@@ -81,6 +115,7 @@ struct WarmCommand: LibraryCommand {
             var images = CachedImages(assets: assets, targetSize: size)
             images.resizeMode = exact ? .exact : .fast
             images.format = format
+            images.isNetworkAccessAllowed = downloads.download
             _ = try await library.thumbnailer.ask(StartCaching(cache: cache, images: images))
         }
         while true {

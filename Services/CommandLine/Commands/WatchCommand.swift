@@ -42,7 +42,7 @@ struct WatchCommand: LibraryCommand {
     @Option(help: "Print only changes of this topic, for example asset.<id>. May be repeated.")
     var topic: [String] = []
 
-    @Option(help: ArgumentHelp("Start after this token, or at the oldest change.", valueName: "token|start"))
+    @Option(help: ArgumentHelp("Start now, after this token, or at the oldest change.", valueName: "token|now|start"))
     var since: String?
 
     @Option(help: "Stop after this number of changes.")
@@ -125,11 +125,13 @@ struct WatchCommand: LibraryCommand {
 
     private func start(in library: PhotoLibrary) async throws -> ChangeToken? {
         switch since {
-        case nil: return nil
+        case nil, "now": return nil
         case "start": return try await library.currentToken().oldest
         case let text?:
             guard let token = ChangeToken(text) else {
-                throw CommandFailure.usage("\"\(text.prefix(80))\" is not a token; see `safelight status --token`")
+                throw CommandFailure.usage(
+                    "\"\(text.prefix(80))\" is not a token: use now, start, or what `safelight status --token` printed"
+                )
             }
             return token
         }

@@ -94,7 +94,8 @@ struct DoctorCommand: AsyncParsableCommand {
             findings.flatMap(\.lines) + [
                 "",
                 Finding.Level.allCases.reversed().map { level in
-                    "\(findings.count { $0.level == level }) \(level.rawValue)"
+                    let count = findings.count { $0.level == level }
+                    return level == .ok ? "\(count) ok" : QuantityFormatter.count(count, level.rawValue)
                 }.joined(separator: ", "),
             ]
         }

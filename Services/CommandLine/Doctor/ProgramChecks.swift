@@ -121,9 +121,14 @@ struct ProgramChecks {
         if findings.count == before {
             let files = QuantityFormatter.count(Int(clamping: json["resources"]?.intValue ?? 0), "file")
             let bytes = QuantityFormatter.bytes(json["bytes"]?.intValue ?? 0)
+            let remote = json["remote"]?.intValue ?? 0
+            let away = remote > 0 ? ", \(remote) in the object store only" : ""
             let isDeep = json["isDeep"]?.boolValue == true
             findings.append(
-                .ok("store", "\(files), \(bytes), none missing\(isDeep ? ", and their content is unchanged" : "")")
+                .ok(
+                    "store",
+                    "\(files), \(bytes), none missing\(away)\(isDeep ? ", and their content is unchanged" : "")"
+                )
             )
         }
         if let count = json["orphans"]?["count"]?.intValue, count > 0 {

@@ -44,8 +44,21 @@ struct ServiceChecks {
         }
         if let finding = answers.lazy.compactMap(\.reread).first.flatMap(Self.reread) { findings.append(finding) }
         if let finding = await quarantine() { findings.append(finding) }
+        if let finding = await storage() { findings.append(finding) }
         findings.append(await collectable())
         return (findings, true)
+    }
+
+    /// Returns the state of the object store; nil without one.
+    private func storage() async -> Finding? {
+        guard let status = try? await library.catalog.ask(StorageStatus(), deadline: .seconds(5)).result,
+            let store = status.store
+        else { return nil }
+        if let problem = status.problem {
+            return .problem("object store", "\(store): \(problem): \(status.message ?? "")", "safelight storage status")
+        }
+        let waiting = status.waitingCount > 0 ? ", \(status.waitingCount) waiting" : ""
+        return .ok("object store", "\(store): \(QuantityFormatter.count(status.remoteCount, "file"))\(waiting)")
     }
 
     private func ask(_ service: ServiceName) async -> Answer {

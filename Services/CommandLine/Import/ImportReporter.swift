@@ -19,6 +19,8 @@ struct ImportReporter {
     private(set) var healed = 0
     /// Known files whose asset was in the trash and was taken out of it.
     private(set) var restored = 0
+    /// New files whose picture the library had already, in a file with other metadata.
+    private(set) var samePicture = 0
     private(set) var broken = 0
     /// The number of files that were reported.
     private(set) var done = 0
@@ -45,13 +47,15 @@ struct ImportReporter {
         let name = path.string.printable
         var json: JSONObject = ["file": .string(path.string)]
         switch outcome {
-        case .imported(let id, let sequence):
+        case .imported(let id, let sequence, let same):
             imported += 1
+            if same != nil { samePicture += 1 }
             if keepsAssets { assets.append((index, id)) }
             json["outcome"] = "imported"
             json["id"] = .string(id.text)
             json["sequence"] = .int(sequence)
-            if isVerbose { try write("imported  \(id)  \(name)") }
+            json["samePicture"] = same.map { .string($0.text) }
+            if isVerbose { try write("imported  \(id)  \(name)\(same.map { ", the picture of \($0)" } ?? "")") }
         case .duplicate(let id, let isHealed, let isRestored):
             duplicates += 1
             if isHealed { healed += 1 }
@@ -114,13 +118,16 @@ struct ImportReporter {
             return try output.json([
                 "summary": [
                     "imported": JSON(imported), "duplicates": JSON(duplicates), "broken": JSON(broken),
-                    "healed": JSON(healed), "restored": JSON(restored),
+                    "healed": JSON(healed), "restored": JSON(restored), "samePicture": JSON(samePicture),
                     "others": JSON(others), "seconds": .double(seconds),
                     "isStopped": .bool(isStopped),
                 ]
             ])
         }
         var parts = ["\(imported) imported", "\(duplicates) already there", "\(broken) broken"]
+        if samePicture > 0 {
+            parts[0] += ", \(samePicture) of them with a picture that is there (safelight duplicates)"
+        }
         if restored > 0 { parts.append("\(restored) restored from the trash") }
         if healed > 0 { parts.append("\(healed) damaged and replaced") }
         if others > 0 { parts.append("\(QuantityFormatter.count(others, "other file")) ignored") }

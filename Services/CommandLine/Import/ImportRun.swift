@@ -10,7 +10,8 @@ import SystemPackage
 
 /// The outcome of the import of one file.
 enum ImportFileOutcome: Sendable {
-    case imported(ObjectID, sequence: Int64)
+    /// - Parameter same: an asset with the same picture, in a file with other metadata
+    case imported(ObjectID, sequence: Int64, same: ObjectID?)
     /// The library already contained these bytes; `isHealed` if they replaced a damaged file, `isRestored` if their asset
     /// was in the trash and was taken out of it.
     case duplicate(ObjectID, isHealed: Bool, isRestored: Bool)
@@ -103,7 +104,7 @@ struct ImportRun: Sendable {
             let outcome: ImportFileOutcome =
                 isKnown
                 ? .duplicate(id, isHealed: !result.healed.isEmpty, isRestored: result.restored.contains(id))
-                : .imported(id, sequence: result.sequence)
+                : .imported(id, sequence: result.sequence, same: result.sameImage.first?.assets.first)
             return [FileOutcome(item.main, outcome)]
         } catch {
             if error.errorCode == .resourcesDisagree || item.files.count > 1 && error.concernsFile {

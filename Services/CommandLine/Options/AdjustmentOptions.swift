@@ -57,7 +57,10 @@ struct AdjustmentOptions: ParsableArguments {
     )
     var listFile: String?
 
-    @Option(help: ArgumentHelp("Start with the operations of a preset; may be repeated.", valueName: "name"))
+    @Option(
+        help: ArgumentHelp("Start with the operations of a preset; may be repeated.", valueName: "name"),
+        completion: Completions.presets
+    )
     var preset: [String] = []
 
     @OptionGroup var place: PresetCommand.PresetFolderOptions

@@ -59,7 +59,23 @@ enum AlbumLookup {
         return first
     }
 
-    private static func folders(_ text: String, in library: PhotoLibrary) async throws -> [CollectionList] {
+    /// Returns the albums or folders that have a title already; none if the identity may not read.
+    static func namesakes(_ find: () async throws -> [ObjectID]) async throws -> [ObjectID] {
+        do { return try await find() } catch let error as RPCError where error.errorCode == .accessDenied { return [] }
+    }
+
+    /// Refuses to create a second album or folder of a title, which a title could not name afterwards.
+    static func refuse(_ others: [ObjectID], _ kind: String, _ title: String) throws {
+        guard let other = others.first else { return }
+        throw CommandFailure(
+            message:
+                "there is \(kind == "album" ? "an album" : "a folder") \"\(title)\" already, \(other); --another creates "
+                + "a second one, which then has to be named by its identifier",
+            name: ErrorCode.conflict.rawValue
+        )
+    }
+
+    static func folders(_ text: String, in library: PhotoLibrary) async throws -> [CollectionList] {
         var fetch = FetchDescription(.lists)
         if let id = ObjectID(text), id.kind == .collectionList {
             fetch.ids = [id]
@@ -88,7 +104,11 @@ extension CollectionList: Identified {}
 
 /// `--in`: the parent folder of a new album or folder.
 struct FolderOption: ParsableArguments {
-    @Option(name: .customLong("in"), help: ArgumentHelp("Parent folder. Default: the root.", valueName: "id|title"))
+    @Option(
+        name: .customLong("in"),
+        help: ArgumentHelp("Parent folder. Default: the root.", valueName: "id|title"),
+        completion: Completions.folders
+    )
     var folder: String?
 
     /// Returns the folder, or nil for the root.

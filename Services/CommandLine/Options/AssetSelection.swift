@@ -5,7 +5,11 @@ import PhotoModel
 /// The assets that a command changes: identifiers, or all assets of a fetch.
 struct AssetSelection: ParsableArguments {
     @Argument(
-        help: "Asset identifiers, or - to read them from standard input; none with --where and the other options."
+        help: """
+            Assets: identifiers, file names, @3 of the last listing, or - to read them from standard input; none with \
+            --where and the other options.
+            """,
+        completion: Completions.assets
     )
     var ids: [String] = []
 
@@ -20,7 +24,7 @@ struct AssetSelection: ParsableArguments {
 
     /// Returns the identifiers that were given, or those of the fetch, read before anything is changed.
     func read(in library: PhotoLibrary) async throws -> [ObjectID] {
-        guard ids.isEmpty else { return try Identifiers.read(ids) }
+        guard ids.isEmpty else { return try await Identifiers.read(ids, in: library) }
         return try await library.assetIDs(try await fetch.fetch(in: library))
     }
 }

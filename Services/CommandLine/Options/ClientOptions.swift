@@ -13,7 +13,7 @@ struct ClientOptions: ParsableArguments {
     @Option(help: ArgumentHelp("Time to wait for a service that does not respond yet.", valueName: "seconds"))
     var wait: Double?
 
-    @OptionGroup(title: "Endpoints")
+    @OptionGroup
     var endpoints: EndpointOptions
 
     /// The default of `--wait` in seconds: long enough for a service that is being restarted.

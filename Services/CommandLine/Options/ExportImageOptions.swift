@@ -21,16 +21,18 @@ struct ExportImageOptions: ParsableArguments {
     }
 
     /// Returns the image request for an asset, or nil if files are exported.
-    func request(_ asset: ObjectID) throws -> ImageRequest? {
+    func request(_ asset: Asset) throws -> ImageRequest? {
         guard let size else { return nil }
-        return ImageRequest(
-            asset: asset,
+        var request = ImageRequest(
+            asset: asset.id,
             targetSize: try ThumbCommand.size(size),
-            resizeMode: .fast,
+            resizeMode: .exact,
             deliveryMode: .highQualityFormat,
             version: original ? .original : .current,
             format: format,
             quality: quality
         )
+        request.keepSize(of: asset)
+        return request
     }
 }

@@ -18,12 +18,16 @@ struct FetchOptions: ParsableArguments {
 
     @Option(
         name: .customLong("sort"),
-        help: ArgumentHelp("Sort key; :desc for descending order. May be repeated.", valueName: "key[:desc]")
+        parsing: .unconditionalSingleValue,
+        help: ArgumentHelp(
+            "Sort key; :desc or a leading - for descending order. May be repeated.",
+            valueName: "key[:desc]"
+        )
     )
     var sort: [String] = []
 
-    @Option(help: "Maximum number of assets; 0 for all.")
-    var limit = 0
+    @Option(help: "Maximum number of assets; 0 for all, the default.")
+    var limit: Int?
 
     @Option(help: "Number of assets to skip.")
     var offset = 0
@@ -39,13 +43,14 @@ struct FetchOptions: ParsableArguments {
             "Only members of an album, smart album, moment or folder.",
             discussion: "Smart albums have English names; `safelight album list --smart` lists them.",
             valueName: "id|title"
-        )
+        ),
+        completion: Completions.albums
     )
     var album: String?
 
     /// True if none of the options is given.
     var isEmpty: Bool {
-        predicate == nil && sort.isEmpty && limit == 0 && offset == 0 && !hidden && !trash && album == nil
+        predicate == nil && sort.isEmpty && limit == nil && offset == 0 && !hidden && !trash && album == nil
     }
 
     /// Returns the fetch in its wire form, after looking up the album's title in the library.
@@ -68,15 +73,16 @@ struct FetchOptions: ParsableArguments {
             .assets(container.map { $0.kind == .collectionList ? .below($0) : .collection($0) } ?? .library),
             predicate: condition,
             sort: descriptors,
-            limit: limit,
+            limit: limit ?? 0,
             offset: offset,
             includeHidden: hidden ? true : nil,
             inTrash: trash ? true : nil
         )
     }
 
-    /// Parses `creationDate`, `creationDate:asc` or `creationDate:desc`.
+    /// Parses `creationDate`, `creationDate:asc`, `creationDate:desc` or `-creationDate`.
     static func sortKey(_ text: String) throws(PredicateError) -> (key: String, isAscending: Bool) {
+        if text.hasPrefix("-"), !text.contains(":") { return (String(text.dropFirst()), false) }
         let parts = text.split(separator: ":", omittingEmptySubsequences: false)
         switch parts.count == 2 ? parts[1] : parts.count == 1 ? "asc" : "" {
         case "asc": return (String(parts[0]), true)

@@ -1,56 +1,56 @@
 import ArgumentParser
+import PhotoClient
 import PhotoModel
 
-/// Asset identifiers as arguments, or `-` to read them from standard input, one per line.
+/// Assets as arguments, or `-` to read them from standard input, one per line.
 struct Identifiers: ParsableArguments {
-    @Argument(help: "Asset identifiers, or - to read them from standard input.")
+    @Argument(
+        help: "Assets: identifiers, file names, @3 of the last listing, or - to read them from standard input.",
+        completion: Completions.assets
+    )
     var ids: [String]
 
-    /// Returns the identifiers that were given.
-    func read() throws -> [ObjectID] { try Self.read(ids) }
+    /// Returns the identifiers of the assets that were given.
+    func read(in library: PhotoLibrary) async throws -> [ObjectID] { try await Self.read(ids, in: library) }
 
     /// The maximum number of identifiers.
     static let limit = 1_000_000
 
-    /// Reads identifiers of one kind, in the given order and without duplicates.
+    /// Looks up assets in the given order and without duplicates.
     ///
     /// - Parameter input: returns the next line of standard input, or nil at its end
     static func read(
         _ arguments: [String],
-        _ kind: ObjectKind = .asset,
+        in library: PhotoLibrary,
         input: () -> String? = { readLine() }
-    ) throws -> [ObjectID] {
+    ) async throws -> [ObjectID] {
+        let assets = AssetReference(in: library)
         var ids: [ObjectID] = []
         for argument in arguments {
             if argument == "-" {
                 while let line = input() {
-                    let text = line.split(separator: " ").first ?? ""
-                    if !text.isEmpty { ids.append(try one(String(text), kind)) }
+                    if let text = reference(inLine: line) { ids += try await assets.ids(text) }
                     guard ids.count <= limit else { throw CommandFailure.usage("more than \(limit) identifiers") }
                 }
             } else {
-                ids.append(try one(argument, kind))
+                ids += try await assets.ids(argument)
             }
         }
         return IDList(ids).ids
     }
 
-    static func one(_ text: String, _ kind: ObjectKind = .asset) throws -> ObjectID {
-        guard let id = ObjectID(text) else {
-            throw CommandFailure.usage(
-                "\"\(text.prefix(80))\" is not an identifier; use one as printed by `safelight \(kind.listing)`"
-            )
-        }
-        guard id.kind == kind else { throw CommandFailure.usage("\(id) is an identifier of another kind") }
-        return id
+    /// Returns the first identifier of a line, such as one of `safelight fetch`, else its first word.
+    static func reference(inLine line: String) -> String? {
+        let words = line.split(separator: " ")
+        return (words.first { ObjectID(String($0)) != nil } ?? words.first).map { String($0) }
     }
-}
 
-extension ObjectKind {
-    fileprivate var listing: String {
-        switch self {
-        case .asset: "fetch"
-        case .assetCollection, .collectionList: "album list"
+    /// Looks up the only asset that an argument names.
+    static func one(_ text: String, in library: PhotoLibrary) async throws -> ObjectID {
+        let ids = try await AssetReference(in: library).ids(text)
+        guard let id = ids.first, ids.count == 1 else {
+            throw CommandFailure.usage("\"\(text.prefix(40))\" are \(ids.count) assets; this command takes one")
         }
+        return id
     }
 }

@@ -11,6 +11,8 @@ struct PublishRun: Sendable {
     let name: String
     /// True if each edit is applied after the previous edit of the same asset.
     let isChained: Bool
+    /// True if all edits may download originals.
+    let mayDownload: Bool
     let reader: InputLineReader
     let publisher: EditPublisher
     let reporter: PublishReporterActor
@@ -68,7 +70,8 @@ struct PublishRun: Sendable {
             number += 1
             switch read(bytes, number, last) {
             case .success(nil): break
-            case .success(let line?):
+            case .success(var line?):
+                if mayDownload { line.edit.isNetworkAccessAllowed = true }
                 last[line.edit.asset] = line.edit.id
                 await reporter.publish(line)
                 if let failure = try await publishEdit(line) { try await reporter.record(failure) }

@@ -34,7 +34,7 @@ struct CommandFailure: Error {
         switch error {
         case let failure as CommandFailure: self = failure
         case let error as RPCError:
-            self.init(message: error.message, name: error.name, data: error.data)
+            self.init(message: Self.message(error), name: error.name, data: error.data)
         case let error as PredicateError:
             self.init(message: "\(error)".dropping(prefix: error.name.rawValue + ": "), name: error.name.rawValue)
             status = .usage
@@ -49,6 +49,24 @@ struct CommandFailure: Error {
         default:
             self.init(message: "\(error)", name: "error")
         }
+    }
+
+    /// The error of one of several things.
+    init(_ error: RPCError, of name: some CustomStringConvertible) {
+        self.init(message: "\(name): \(Self.message(error))", name: error.name)
+    }
+
+    /// Says what to do with this program, not with the protocol.
+    private static func message(_ error: RPCError) -> String { message(error.message, name: error.name) }
+
+    private static func message(_ message: String, name: String) -> String {
+        guard name == "network_access_required" else { return message }
+        return "the original is only in the object store; give --download, or download it with `safelight storage keep`"
+    }
+
+    /// Returns the message of one of several results: an object with `name` and `message`.
+    static func message(ofResult error: JSON) -> String {
+        message(error["message"]?.stringValue ?? "", name: error["name"]?.stringValue ?? "").printable
     }
 
     private init(_ error: HostingError) {

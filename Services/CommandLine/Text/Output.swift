@@ -50,9 +50,12 @@ struct Output: Sendable {
     /// Writes the whole text.
     ///
     /// If the reader of standard output is gone (`safelight fetch | head`), the program exits silently.
-    static func write(_ text: String, to file: FileDescriptor) throws {
+    static func write(_ text: String, to file: FileDescriptor) throws { try write(Array(text.utf8), to: file) }
+
+    /// Writes all bytes, as ``write(_:to:)-(String,_)`` does.
+    static func write(_ bytes: [UInt8], to file: FileDescriptor) throws {
         do {
-            try file.writeAll(text.utf8)
+            try file.writeAll(bytes)
         } catch Errno.brokenPipe where file == .standardOutput {
             exit(0)
         } catch  where file == .standardOutput {

@@ -3,7 +3,7 @@ import Contracts
 
 /// The retry policy of published edits: try again, or end the edit. Pure; the caller keeps the time.
 ///
-/// Temporary conditions (an unreachable service, a full disk) are retried without limit, because the edit was accepted.
+/// Temporary conditions (an unreachable service, an unreachable object store, a full disk) are retried without limit, because the edit was accepted.
 /// Faults of the edit or its image are retried a few times at most, so that it does not delay other edits.
 struct EditRetryPolicy: Sendable {
     enum Step: Sendable, Equatable {
@@ -20,6 +20,8 @@ struct EditRetryPolicy: Sendable {
     /// Internal errors of a service.
     static let faults = 3
 
+    /// The problems of an object store that are not temporary.
+    private static let lostObjects: Set = ["object_damaged", "no_object"]
     private static let longestPause = Duration.seconds(2)
 
     private var timeouts = 0
@@ -30,8 +32,9 @@ struct EditRetryPolicy: Sendable {
     /// - Parameter isConditional: true if the edit names the revision it applies to, so that a conflict ends it
     mutating func next(after error: RPCError, isConditional: Bool) -> Step {
         switch error.errorCode {
+        case .networkError where Self.lostObjects.contains(error.data["problem"]?.stringValue ?? ""): return .fails
         case .busy, .connectionLost, .unavailable, .deadlineExceeded, .behind, .interrupted, .userCancelled,
-            .notEnoughSpace, .libraryOffline:
+            .notEnoughSpace, .libraryOffline, .networkError:
             defer { pause = min(pause * 2, Self.longestPause) }
             return .again(pause)
         case .workerTimeout:

@@ -16,8 +16,8 @@ struct PublishingAccess: Sendable {
 extension PublishingAccess {
     init(_ table: AccessTable, _ refusals: RefusalCounts) {
         self.init(
-            isKnown: { table.isAllowed(.change, for: $0) },
-            ask: { (try? await table.permission(of: $0, nil))?.allows(.change) == true },
+            isKnown: { table.isAllowed(.view, for: $0) },
+            ask: { (try? await table.permission(of: $0, nil))?.allows(.view) == true },
             refused: { refusals.count($0) }
         )
     }

@@ -33,12 +33,14 @@ final class VideoExportFiles: Sendable {
     func progress(_ plan: VideoExportPlan) -> Int64? { state.withLock { $0.progress[plan] } }
 
     /// Encodes a file.
-    func make(_ plan: VideoExportPlan) async -> Result<ExportedVideo, RPCError> {
+    func make(_ request: VideoExportPlan) async -> Result<ExportedVideo, RPCError> {
+        var plan = request
+        plan.file = nil
         if let file = file(plan) { return .success(file) }
-        state.withLock { $0.progress[plan] = 0 }
+        state.withLock { [plan] in $0.progress[plan] = 0 }
         let outcome: Result<ExportedVideo, RPCError>
         do throws(RPCError) {
-            let file = try await exporter.export(plan) { [self] time in
+            let file = try await exporter.export(request) { [self, plan] time in
                 state.withLock { state in
                     if state.progress[plan] != nil { state.progress[plan] = time }
                 }

@@ -3,6 +3,7 @@ import Glibc
 import Hosting
 import JSONValue
 import PhotoModel
+import Storage
 import Video
 
 /// One file to export. Requests that must give the same file have equal plans.
@@ -10,22 +11,28 @@ struct VideoExportPlan: Sendable, Hashable {
     /// The film, also as the name of its stream.
     let video: AssetResource
     let preset: VideoExportPreset
+    /// True if slow motion is shown as such.
+    var isTimed = false
+    /// The open file until it is encoded, so that it can be read if the local file is given up meanwhile. Not compared.
+    var file: ResourceFile?
 
     /// The job's parameters.
     func params(maxBytes: Int64) -> JSON {
         var params = video.partOfFile
+        params["isTimed"] = .bool(isTimed)
         params["preset"] = .string(preset.rawValue)
         params["maxBytes"] = .int(maxBytes)
         return .object(params)
     }
 
     static func == (one: Self, other: Self) -> Bool {
-        one.video.stream == other.video.stream && one.preset == other.preset
+        one.video.stream == other.video.stream && one.preset == other.preset && one.isTimed == other.isTimed
     }
 
     func hash(into hasher: inout Hasher) {
         hasher.combine(video.stream)
         hasher.combine(preset)
+        hasher.combine(isTimed)
     }
 }
 

@@ -33,11 +33,16 @@ enum VideoExportWorker {
             // From here on, the time that it takes is not the file's fault.
             WorkerProcess.enter(.working)
             let sink = VideoExportSink { bytes, position in
-                ExportRecord.bytes(position, bytes.count).write(to: pipe, bytes)
+                WorkerOutputRecord.bytes(position, bytes.count).write(to: pipe, bytes)
             } progress: { time in
-                ExportRecord.progress(time).write(to: pipe)
+                WorkerOutputRecord.progress(time).write(to: pipe)
             }
-            let result = try file.export(settings, to: sink)
+            var edit: VideoEdit?
+            if job.params["isTimed"]?.boolValue == true, let map = VideoTimeMap(slowMotion: file.info) {
+                edit = VideoEdit()
+                edit?.timeMap = map
+            }
+            let result = try file.export(settings, edit, to: sink)
             return WorkerResult(
                 result: [
                     "size": .int(result.size), "pixelWidth": JSON(result.pixelWidth),

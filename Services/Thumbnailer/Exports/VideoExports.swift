@@ -2,6 +2,7 @@ import Basics
 import Contracts
 import Hosting
 import JSONValue
+import Messaging
 import PhotoModel
 import Synchronization
 
@@ -10,7 +11,7 @@ import Synchronization
 /// Equal exports share one file, which is encoded as long as one of them is left. One file is encoded at a time.
 final class VideoExports: Sendable {
     private struct Export {
-        let plan: VideoExportPlan
+        var plan: VideoExportPlan
         let asset: ObjectID
         let cancellation = CancellationSource()
         let ended = OneTimeEvent()
@@ -23,6 +24,9 @@ final class VideoExports: Sendable {
     }
 
     private let source: AssetResolver
+    private let streams: VideoStreams
+    private let blockingIO: BlockingIOExecutor
+    private let originals: OriginalFiles
     private let workers: WorkerPool
     private let files: VideoExportFiles
     private let clock: MonotonicClock
@@ -38,11 +42,17 @@ final class VideoExports: Sendable {
 
     init(
         source: AssetResolver,
+        streams: VideoStreams,
+        blockingIO: BlockingIOExecutor,
         exporter: VideoExporter,
+        originals: OriginalFiles,
         metrics: ThumbnailerMetrics,
         clock: MonotonicClock = .system
     ) {
         self.source = source
+        self.streams = streams
+        self.blockingIO = blockingIO
+        self.originals = originals
         self.clock = clock
         workers = exporter.workers
         let files = VideoExportFiles(exporter: exporter)
@@ -62,19 +72,34 @@ final class VideoExports: Sendable {
 
     // MARK: Requests
 
-    func begin(_ request: ExportVideo, owner: String) async throws(RPCError) -> VideoExportStatus {
+    func begin(_ request: ExportVideo, _ context: RequestContext) async throws(RPCError) -> VideoExportStatus {
+        let owner = context.identity
         let answer = try await source.assets([request.asset], atLeast: request.atLeast)
         let asset = try ImageRequestService.asset(request.asset, of: answer)
         let film = try VideoService.resource(of: asset, version: request.version)
         if let entry = answer.quarantined.first(where: { $0.digest == film.digest }) {
             throw entry.rpcError(of: asset.filename ?? asset.id.text)
         }
-        let plan = VideoExportPlan(video: film, preset: request.preset)
+        var plan = VideoExportPlan(video: film, preset: request.preset)
+        // Copied tracks have the speed that they have.
+        if request.version == .current, request.preset != .passthrough {
+            let edit = film.isRender ? try? await streams.edit(of: asset, blockingIO) : nil
+            plan.isTimed = !film.isRender || edit?.keepsTimes == true
+        }
+        let held = files.file(plan)
+        if held == nil {
+            try await originals.require(
+                film.digest,
+                of: asset.id,
+                isNetworkAccessAllowed: request.isNetworkAccessAllowed,
+                context
+            )
+            plan.file = try? originals.resources.open(film.digest)
+        }
         var random = SystemRandomNumberGenerator()
         let name = "e" + random.nextHexadecimal(byteCount: 8)
         let now = clock.nowMicroseconds()
-        let held = files.file(plan)
-        let isAdded = state.withLock { state in
+        let isAdded = state.withLock { [plan] state in
             guard state.exports.count < Self.limit else { return false }
             var export = Export(plan: plan, asset: asset.id)
             export.outcome = held.map { .success($0) }
@@ -184,7 +209,10 @@ final class VideoExports: Sendable {
         let outcome = await export.cancellation.run { () -> Result<ExportedVideo, RPCError> in
             do throws(RPCError) { return .success(try await queue.value(export.plan)) } catch { return .failure(error) }
         }
-        state.withLock { $0.exports[name]?.outcome = outcome }
+        state.withLock { state in
+            state.exports[name]?.outcome = outcome
+            state.exports[name]?.plan.file = nil
+        }
         export.ended.signal()
     }
 

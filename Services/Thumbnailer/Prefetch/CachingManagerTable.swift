@@ -174,14 +174,18 @@ struct CachingManagerTable: Sendable {
     /// Returns the progress of a manager.
     func status(_ name: String) -> CacheStatus.Result {
         var status = CacheStatus.Result()
-        for stage in managers[name]?.entries.values.map({ $0 }) ?? [] {
+        var failed: Set<ObjectID> = []
+        for (entry, stage) in managers[name]?.entries ?? [:] {
             switch stage {
             case .waiting: status.waiting += 1
             case .working: status.preparing += 1
-            case .prepared(nil): status.failed += 1
+            case .prepared(nil):
+                status.failed += 1
+                if failed.count < CacheStatus.Result.mostFailedAssets { failed.insert(entry.asset) }
             case .prepared: status.prepared += 1
             }
         }
+        status.failedAssets = failed.sorted()
         return status
     }
 

@@ -9,6 +9,9 @@ import Synchronization
 final class CachingManagers: Sendable {
     private let source: AssetResolver
     private let renditions: RenditionProvider
+    private let originals: OriginalFiles
+    /// Interactive requests shall not wait for those of prefetches.
+    private let downloads = FairSemaphore<Int>(permits: CachingManagers.concurrentDownloads)
     private let width: Int
     private let clock: MonotonicClock
     private let state: Mutex<State>
@@ -21,18 +24,22 @@ final class CachingManagers: Sendable {
         var failed = 0
     }
 
+    /// The originals that are downloaded from remote storage at the same time.
+    private static let concurrentDownloads = 2
     /// The interval at which expired leases are removed.
     private static let sweep = Duration.seconds(15)
 
     init(
         source: AssetResolver,
         renditions: RenditionProvider,
+        originals: OriginalFiles,
         workers: Int,
         metrics: ThumbnailerMetrics,
         clock: MonotonicClock = .system
     ) {
         self.source = source
         self.renditions = renditions
+        self.originals = originals
         self.clock = clock
         // One asset is looked up while another is rendered.
         width = workers + 1
@@ -196,6 +203,10 @@ final class CachingManagers: Sendable {
             else { continue }
             plans.append((options, plan, source))
         }
+        for entry in plans where entry.options.isNetworkAccessAllowed {
+            guard renditions.cached(entry.plan, urgency: .prefetch) == nil else { continue }
+            await download(entry.plan.digest, of: task.asset)
+        }
         var prepared: [CachingManagerTable.CachingOptions: RenditionPlan] = [:]
         if task.allowsHighQuality {
             let failures = await renditions.prepare(plans.map(\.plan))
@@ -209,6 +220,14 @@ final class CachingManagers: Sendable {
             }
         }
         return prepared
+    }
+
+    /// Downloads an original if it is only in remote storage. If that fails, so does the image.
+    private func download(_ digest: String, of asset: ObjectID) async {
+        guard !originals.isHere(digest) else { return }
+        _ = await downloads.withPermit(for: 0) {
+            _ = try? await self.originals.require(digest, of: asset, isNetworkAccessAllowed: true)
+        }
     }
 }
 
@@ -229,5 +248,6 @@ extension CachedImages {
         version = request.version
         format = request.format
         quality = request.quality
+        isNetworkAccessAllowed = request.isNetworkAccessAllowed
     }
 }

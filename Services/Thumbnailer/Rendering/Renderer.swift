@@ -110,6 +110,21 @@ struct Renderer: Sendable {
         return (description, result.attachments.first)
     }
 
+    /// Describes the tracks of a video.
+    func structure(of video: AssetResource) async throws(RPCError) -> VideoStructure {
+        let file = try resources.open(video.digest)
+        let job = WorkerJob(
+            method: VideoWorker.structureMethod,
+            params: .object(video.partOfFile),
+            files: [file.descriptor]
+        )
+        let result = try await run(job, over: video.digest, on: fastWorkers)
+        guard let structure = withExtendedLifetime(file, { try? VideoStructure(json: result.result) }) else {
+            throw .invalidResult("does not describe the video")
+        }
+        return structure
+    }
+
     func sheet(_ plan: ContactSheetPlan, _ bytes: Bytes) async throws(RPCError) -> StoredRendition {
         let job = WorkerJob(method: ThumbnailWorker.sheetMethod, params: plan.json, attachments: [bytes])
         let result: WorkerResult

@@ -29,6 +29,7 @@ enum ThumbnailWorker {
         case inspectMethod: try inspect(job)
         case sheetMethod: try sheet(job)
         case VideoWorker.describeMethod: try VideoWorker.describe(job)
+        case VideoWorker.structureMethod: try VideoWorker.structure(job)
         case VideoExportWorker.method: try VideoExportWorker.export(job)
         case aboutMethod: about()
         default: throw WorkerJobError(name: "invalid_request", message: "unknown worker job \(job.method)")
@@ -154,13 +155,17 @@ enum ThumbnailWorker {
             guard length <= bytes.count - offset else {
                 throw WorkerJobError(name: "invalid_request", message: "the images of the sheet are incomplete")
             }
-            cells.append(
-                ContactSheet.Cell(bytes: length == 0 ? nil : Array(bytes[offset..<(offset + length)]), label: label)
+            var cell = ContactSheet.Cell(
+                bytes: length == 0 ? nil : Array(bytes[offset..<(offset + length)]),
+                label: label
             )
+            if index < plan.problems.count, !plan.problems[index].isEmpty { cell.problem = plan.problems[index] }
+            cells.append(cell)
             offset += length
         }
+        let layout: ContactSheet.Layout = plan.layout == .grid ? .grid : .justified
         return try imaging { () throws(ImagingError) in
-            let image = try ContactSheet.render(cells, columns: plan.columns, cellSide: plan.cell)
+            let image = try ContactSheet.render(cells, columns: plan.columns, cellSide: plan.cell, layout: layout)
             return WorkerResult(result: StoredRendition(image).json, attachments: [image.bytes])
         }
     }

@@ -1,5 +1,6 @@
 import Glibc
 import Hosting
+import ImageFormats
 import Imaging
 import JSONValue
 import Video
@@ -51,6 +52,25 @@ enum VideoWorker {
     private static let deferred: JSON = ["error": ["name": .string(deferredName), "message": "another job renders it"]]
     static let deferredName = "deferred"
 
+    static let structureMethod = "videoStructure"
+
+    /// Describes the tracks of a video, with their edit lists.
+    static func structure(_ job: WorkerJob) throws(WorkerJobError) -> WorkerResult {
+        let file = try open(job, isThorough: true)
+        guard let descriptor = job.files.first else { return WorkerResult() }
+        let part = part(job, descriptor)
+        let boxes = MovieTrack.all(size: part.count) { offset, count in bytes(descriptor, part, offset, count) }
+        return WorkerResult(result: VideoStructure(file.info, boxes, sound: file.soundTrack).json)
+    }
+
+    /// Reads bytes of the part of a file that is the video.
+    private static func bytes(_ descriptor: Int32, _ part: Range<Int64>, _ offset: Int, _ count: Int) -> [UInt8] {
+        let count = max(0, min(count, part.count - offset))
+        return [UInt8](unsafeUninitializedCapacity: count) { buffer, used in
+            used = max(0, pread(descriptor, buffer.baseAddress, count, off_t(part.lowerBound) + off_t(offset)))
+        }
+    }
+
     static let describeMethod = "describeVideo"
 
     /// Describes a video and, if its index is at its end, the order in which its bytes can be played at once. The moved
@@ -59,12 +79,7 @@ enum VideoWorker {
         var description = VideoDescription(try open(job, isThorough: true).info)
         guard let descriptor = job.files.first else { return WorkerResult() }
         let part = part(job, descriptor)
-        let order = FastStart(size: part.count) { offset, count in
-            let count = max(0, min(count, part.count - offset))
-            return [UInt8](unsafeUninitializedCapacity: count) { buffer, used in
-                used = max(0, pread(descriptor, buffer.baseAddress, count, off_t(part.lowerBound) + off_t(offset)))
-            }
-        }
+        let order = FastStart(size: part.count) { offset, count in bytes(descriptor, part, offset, count) }
         description.isFastStart = order.isPossible
         guard let moved = order.moved else { return WorkerResult(result: description.json) }
         description.movedTo = moved.position

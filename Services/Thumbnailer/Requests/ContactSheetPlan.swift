@@ -1,4 +1,5 @@
 import Contracts
+import Imaging
 import JSONValue
 import PhotoModel
 
@@ -7,10 +8,13 @@ struct ContactSheetPlan: Sendable, Equatable, JSONTabled {
     var columns: Int
     /// The side of a cell, in pixels.
     var cell: Int
+    var layout = ImageSheet.Layout.grid
     /// One label for each cell.
     var labels: [String]
     /// The length of each cell's image in the one attachment, in bytes; 0 for a cell without one.
     var lengths: [Int]
+    /// Why a cell has no image; empty for a cell with one.
+    var problems: [String] = []
 
     /// The most pixels of a sheet; a larger one would not fit into a response.
     static let largestArea = 60_000_000
@@ -23,12 +27,20 @@ struct ContactSheetPlan: Sendable, Equatable, JSONTabled {
         [
             .required("columns", \.columns, .count(1...100), "Images in a row."),
             .required("cell", \.cell, .count(16...2048), "Side of a cell, in pixels."),
+            .defaulted("layout", \.layout, .name(ImageSheet.Layout.self), "Arrangement.", default: .grid),
             .required("labels", \.labels, .list(of: .text(maxBytes: 4096), limit: ImageSheet.maxAssets), "Labels."),
             .required(
                 "lengths",
                 \.lengths,
                 .list(of: .count(0...Int.max), limit: ImageSheet.maxAssets),
                 "Bytes of each image."
+            ),
+            .defaulted(
+                "problems",
+                \.problems,
+                .list(of: .text(maxBytes: 256), limit: ImageSheet.maxAssets),
+                "Why a cell has no image.",
+                default: []
             ),
         ]
     )
@@ -48,11 +60,12 @@ struct ContactSheetPlan: Sendable, Equatable, JSONTabled {
         }
     }
 
-    /// Returns the request for the image of one cell, never enlarged.
+    /// Returns the request for the image of one cell, never enlarged. A justified row needs its height only.
     static func image(_ asset: ObjectID, in sheet: ImageSheet) -> ImageRequest {
-        ImageRequest(
+        let width = sheet.layout == .grid ? sheet.cell : Int(Double(sheet.cell) * ContactSheet.widestRatio)
+        return ImageRequest(
             asset: asset,
-            targetSize: .size(width: sheet.cell, height: sheet.cell),
+            targetSize: .size(width: width, height: sheet.cell),
             contentMode: .aspectFit,
             resizeMode: .fast,
             version: sheet.version,

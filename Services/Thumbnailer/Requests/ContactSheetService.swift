@@ -7,13 +7,19 @@ import PhotoModel
 struct ContactSheetService: Sendable {
     let source: AssetResolver
     let renditions: RenditionProvider
+    let originals: OriginalFiles
     /// The most bytes of one attachment.
     let largestAttachment: Int
 
-    /// Handles `image.sheet`. Assets without an image get a grey cell, and the response says why.
-    func sheet(_ request: ImageSheet) async throws(RPCError) -> Reply {
+    /// Handles `image.sheet`. Assets without an image get a grey cell with the name of the error, and the response says why.
+    ///
+    /// - Parameter unseen: assets that the client does not see; to it they do not exist
+    func sheet(_ request: ImageSheet, without unseen: Set<ObjectID> = []) async throws(RPCError) -> Reply {
         try ContactSheetPlan.check(request)
-        let page = try await source.assets(request.assets, atLeast: request.atLeast)
+        let page = try await source.assets(
+            unseen.isEmpty ? request.assets : request.assets.filter { !unseen.contains($0) },
+            atLeast: request.atLeast
+        )
         let assets = page.assets
         let images = try await images(for: request, page)
         var failed = JSONObject()
@@ -27,9 +33,16 @@ struct ContactSheetService: Sendable {
             ? request.assets.map { assets[$0]?.filename ?? $0.text } : request.labels
         let sheet = try await renditions.sheet(
             images.map { try? $0.get() },
-            columns: request.columns,
-            cell: request.cell,
-            labels: labels
+            ContactSheetPlan(
+                columns: request.columns,
+                cell: request.cell,
+                layout: request.layout,
+                labels: labels,
+                lengths: images.map { (try? $0.get().bytes.count) ?? 0 },
+                problems: images.map { outcome in
+                    if case .failure(let error) = outcome { error.name.replacing("_", with: " ") } else { "" }
+                }
+            )
         )
         guard sheet.bytes.count <= largestAttachment else {
             throw .sheetTooLarge(bytes: sheet.bytes.count, limit: largestAttachment)
@@ -92,6 +105,11 @@ struct ContactSheetService: Sendable {
             let plan = try RenditionPlan(ContactSheetPlan.image(id, in: sheet), of: asset)
             if let held = renditions.cached(plan) { return .success(held.rendition) }
             if let refusal = answer.rpcError(of: plan, asset) { throw refusal }
+            try await originals.require(
+                plan.digest,
+                of: id,
+                isNetworkAccessAllowed: sheet.isNetworkAccessAllowed
+            )
             return .success(try await renditions.rendered(plan).rendition)
         } catch {
             return .failure(error)

@@ -10,6 +10,7 @@ struct ImageDataService: Sendable {
     let source: AssetResolver
     let renditions: RenditionProvider
     let blockingIO: BlockingIOExecutor
+    let originals: OriginalFiles
 
     func data(
         _ request: ImageData,
@@ -21,6 +22,12 @@ struct ImageDataService: Sendable {
         guard !resource.isVideo else {
             throw .isVideo(asset)
         }
+        try await originals.require(
+            resource.digest,
+            of: asset.id,
+            isNetworkAccessAllowed: request.isNetworkAccessAllowed,
+            context
+        )
         let facts = try await facts(of: resource)
         let file = try renditions.open(resource.digest)
         let result = ImageData.Result(

@@ -14,6 +14,7 @@ struct ImageRequestService: Sendable {
     let source: AssetResolver
     let renditions: RenditionProvider
     let caches: CachingManagers
+    let originals: OriginalFiles
 
     /// Handles `image.request`: every path ends in one response, and no degraded image follows the final one.
     func image(
@@ -47,16 +48,39 @@ struct ImageRequestService: Sendable {
         if let refusal = answer.rpcError(of: plan, asset) { throw refusal }
         let original = try RenditionPlan.resource(of: asset, version: request.version)
         switch request.effectiveDeliveryMode(acceptsNotifications: context.acceptsNotifications) {
-        case .highQualityFormat: return reply.delivered(try await renditions.rendered(plan))
+        case .highQualityFormat:
+            try await require(plan, request, context)
+            return reply.delivered(try await renditions.rendered(plan))
         case .fastFormat:
             if let degraded = await renditions.degraded(plan, of: original) {
                 return reply.delivered(degraded, isDegraded: true)
             }
+            try await require(plan, request, context)
             return reply.delivered(try await renditions.rendered(plan))
         case .opportunistic:
+            guard originals.isHere(plan.digest) else {
+                // A local image comes first, and then the requested one or the reason why there is none.
+                let before = await sendDegraded(request, plan, original, reply, context.notifier)
+                try await require(plan, request, context)
+                return reply.delivered(try await renditions.rendered(plan), index: before)
+            }
             let (delivery, before) = try await opportunistic(request, plan, original, reply, context.notifier)
             return reply.delivered(delivery, index: before)
         }
+    }
+
+    /// Makes sure that the bytes of the image are on this machine.
+    private func require(
+        _ plan: RenditionPlan,
+        _ request: ImageRequest,
+        _ context: RequestContext
+    ) async throws(RPCError) {
+        try await originals.require(
+            plan.digest,
+            of: request.asset,
+            isNetworkAccessAllowed: request.isNetworkAccessAllowed,
+            context
+        )
     }
 
     /// Returns the response if the rendition is in memory and the asset's cache entry is valid.

@@ -15,6 +15,12 @@ struct LivePhotoService: Sendable {
             throw .noLivePhoto(asset)
         }
         let film = try VideoService.resource(of: asset, version: request.version == .current ? .current : .original)
+        try await videos.originals.require(
+            film.digest,
+            of: asset.id,
+            isNetworkAccessAllowed: request.isNetworkAccessAllowed,
+            context
+        )
         let (still, ticket) = await withTaskGroup(of: Part.self) { group in
             group.addTask {
                 do throws(RPCError) {

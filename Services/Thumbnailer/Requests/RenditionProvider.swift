@@ -168,15 +168,7 @@ final class RenditionProvider: Sendable {
     func open(_ digest: String) throws(RPCError) -> ResourceFile { try renderer.resources.open(digest) }
 
     /// Draws a contact sheet from renditions, in the order of the labels.
-    func sheet(_ pictures: [StoredRendition?], columns: Int, cell: Int, labels: [String]) async throws(RPCError)
-        -> StoredRendition
-    {
-        let plan = ContactSheetPlan(
-            columns: columns,
-            cell: cell,
-            labels: labels,
-            lengths: pictures.map { $0?.bytes.count ?? 0 }
-        )
-        return try await renderer.sheet(plan, pictures.flatMap { $0?.bytes ?? [] })
+    func sheet(_ pictures: [StoredRendition?], _ plan: ContactSheetPlan) async throws(RPCError) -> StoredRendition {
+        try await renderer.sheet(plan, pictures.flatMap { $0?.bytes ?? [] })
     }
 }

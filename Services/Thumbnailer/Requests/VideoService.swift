@@ -13,11 +13,12 @@ struct VideoService: Sendable {
     let streams: VideoStreams
     let exports: VideoExports
     let blockingIO: BlockingIOExecutor
+    let originals: OriginalFiles
 
     // MARK: Frames
 
     /// Handles `image.frames`. The frames are prepared together, so that one pass over the file serves several of them.
-    func frames(_ request: ImageFrames) async throws(RPCError) -> Reply {
+    func frames(_ request: ImageFrames, _ context: RequestContext) async throws(RPCError) -> Reply {
         let answer = try await source.assets([request.asset], atLeast: request.atLeast)
         let asset = try ImageRequestService.asset(request.asset, of: answer)
         let image = ImageRequest(
@@ -31,6 +32,12 @@ struct VideoService: Sendable {
         )
         let resource = try RenditionPlan.resource(of: asset, version: request.version)
         guard resource.isVideo else { throw RPCError.noVideo(asset) }
+        try await originals.require(
+            resource.digest,
+            of: asset.id,
+            isNetworkAccessAllowed: request.isNetworkAccessAllowed,
+            context
+        )
         let (times, tolerance) = try Self.times(request, duration: resource.duration ?? 0)
         let first = try RenditionPlan(image, of: asset)
         if let refusal = answer.rpcError(of: first, asset) { throw refusal }
@@ -107,10 +114,20 @@ struct VideoService: Sendable {
     // MARK: Streams
 
     /// Handles `video.playback`.
-    func playback(_ request: VideoPlayback) async throws(RPCError) -> VideoPlayback.Result {
+    func playback(
+        _ request: VideoPlayback,
+        _ context: RequestContext
+    ) async throws(RPCError) -> VideoPlayback.Result {
         let answer = try await source.assets([request.asset], atLeast: request.atLeast)
         let asset = try ImageRequestService.asset(request.asset, of: answer)
-        return try await ticket(try Self.resource(of: asset, version: request.version), of: asset, answer)
+        let film = try Self.resource(of: asset, version: request.version)
+        try await originals.require(
+            film.digest,
+            of: asset.id,
+            isNetworkAccessAllowed: request.isNetworkAccessAllowed,
+            context
+        )
+        return try await ticket(film, of: asset, answer)
     }
 
     /// Returns what is needed to play a film of an asset.
@@ -157,6 +174,12 @@ struct VideoService: Sendable {
         guard let resource = asset.resources.first(where: { $0.isFilm && $0.stream == request.stream }) else {
             throw .streamNotFound(asset)
         }
+        try await originals.require(
+            resource.digest,
+            of: asset.id,
+            isNetworkAccessAllowed: request.isNetworkAccessAllowed,
+            context
+        )
         let layout = try await streams.layout(resource)
         let file = try streams.open(resource.digest)
         guard resource.offset == nil ? file.size == resource.size : layout.range.upperBound <= file.size else {

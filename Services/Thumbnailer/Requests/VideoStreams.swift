@@ -81,6 +81,11 @@ final class VideoStreams: Sendable {
         return layout
     }
 
+    /// Returns how a video is composed.
+    func structure(_ video: AssetResource) async throws(RPCError) -> VideoStructure {
+        try await renderer.structure(of: video)
+    }
+
     /// Opens the stored bytes.
     func open(_ digest: String) throws(RPCError) -> ResourceFile { try renderer.resources.open(digest) }
 

@@ -37,6 +37,7 @@ typedef struct {
 } safelight_video_limits;
 
 typedef struct {
+    int id;              /* in the container */
     int kind;            /* 0 video, 1 audio, 2 subtitles or text, 3 anything else */
     const char *codec;   /* FFmpeg's name of the codec; "unknown" if it has none */
     const char *profile; /* null if unknown */
@@ -80,6 +81,9 @@ void safelight_video_close(safelight_video *video);
 const safelight_video_info *safelight_video_get_info(const safelight_video *video);
 void safelight_video_get_track(const safelight_video *video, int index, safelight_video_track *track);
 
+/* Returns the index of the sound track that is heard; negative if there is none. */
+int safelight_video_sound(const safelight_video *video);
+
 /* Returns the next tag of the container (track < 0) or of a track; null after the last. */
 const char *safelight_video_tag(const safelight_video *video, int track, int index, const char **value);
 
@@ -97,6 +101,20 @@ safelight_video_status safelight_video_decode(safelight_video *video, int64_t ti
                                               int width, int height, safelight_video_frame *frame);
 void safelight_video_free(uint8_t *pixels);
 
+/* The points of a table of colours on each axis: one for every fourth sample of 8 bits. */
+#define SAFELIGHT_VIDEO_TABLE_POINTS 65
+
+/* Sets the colours at all points of a table, in sRGB: red, green and blue of 16 bits. Of the axes luma changes fastest.
+   matrix: FFmpeg's name, of limited range. */
+void safelight_video_table_points(const char *matrix, uint16_t *colours);
+/* Fills a table of 4 numbers a point from changed colours. */
+void safelight_video_table_fill(const char *matrix, const uint16_t *colours, int16_t *table);
+
+typedef struct {
+    const uint8_t *pixels; /* red, green, blue, opacity */
+    int x, y, width, height;
+} safelight_video_picture;
+
 typedef struct {
     /* Filters of libavfilter from "in" to "out", and from "table" if there is one; null to copy the video track. */
     const char *filters;
@@ -111,6 +129,8 @@ typedef struct {
     int64_t start, end; /* the part of the film; a negative end is that of the film */
     const uint16_t *table; /* a Hald image of table_side squared pixels: red, green, blue */
     int table_side;
+    const int16_t *colours;           /* a table for the frames behind the filters, which are 8 bits and 4:2:0 then; or null */
+    safelight_video_picture overlay;  /* drawn over the frames, which are 8 bits and 4:2:0 then; no pixels for none */
     int threads;
     double seconds;     /* the most seconds of the work */
     int64_t most_bytes; /* the largest output */

@@ -19,12 +19,23 @@ public final class AccessTable: Sendable {
         var marks: [String: AccessMark] = [:]
         /// The public keys of the identities with a mark, as far as they have one.
         var keys: [String: String] = [:]
+        /// The permission by which requests of each identity were last allowed, also while nothing is remembered. Those
+        /// that run are reviewed if it becomes another.
+        var told: [String: UInt8] = [:]
         /// Grows with every change, so that an answer that was asked for before it is not remembered.
         var generation: UInt64 = 0
         /// True while changes arrive.
         var isCurrent = false
         var asking: Set<String> = []
         var review: (@Sendable (Set<String>) -> Void)?
+
+        /// Notes by what an identity's requests are allowed from now on.
+        ///
+        /// - Returns: whether earlier ones were allowed by something else
+        mutating func tell(_ identity: String, _ permission: Permission) -> Bool {
+            let old = told.updateValue(permission.byte, forKey: identity)
+            return old != nil && old != permission.byte
+        }
     }
 
     /// The most identities that are remembered; there are no more keys on all lists together.
@@ -78,6 +89,7 @@ public final class AccessTable: Sendable {
                 mark.value = Permission(.denied).byte
             }
             let mark = AccessMark(known(identity)?.byte ?? 0)
+            state.told[identity] = mark.value == 0 ? nil : mark.value
             if state.marks.count < Self.limit || state.marks[identity] != nil {
                 state.marks[identity] = mark
                 state.keys[identity] = key
@@ -101,9 +113,12 @@ public final class AccessTable: Sendable {
                 ["identity": .string(identity)]
             )
         }
-        if isCurrent {
-            state.withLock { if $0.generation == generation, $0.isCurrent { mark.value = answer.byte } }
+        let review = state.withLock { state -> (@Sendable (Set<String>) -> Void)? in
+            if isCurrent, state.generation == generation, state.isCurrent { mark.value = answer.byte }
+            guard state.marks[identity] === mark else { return nil }
+            return state.tell(identity, answer) ? state.review : nil
         }
+        review?([identity])
         return answer
     }
 
@@ -164,10 +179,10 @@ public final class AccessTable: Sendable {
         guard AccessTable.local(identity)?.role != .host else { return true }
         let (isNoted, review) = state.withLock { state -> (Bool, (@Sendable (Set<String>) -> Void)?) in
             if let wanted, wanted != state.generation { return (false, nil) }
-            guard let mark = state.marks[identity], mark.value != permission.byte else { return (true, nil) }
-            state.generation += 1
+            guard let mark = state.marks[identity] else { return (true, nil) }
+            if mark.value != permission.byte { state.generation += 1 }
             mark.value = permission.byte
-            return (true, state.review)
+            return (true, state.tell(identity, permission) ? state.review : nil)
         }
         review?([identity])
         return isNoted

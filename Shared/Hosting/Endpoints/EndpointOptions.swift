@@ -5,53 +5,94 @@ import Messaging
 public struct EndpointOptions: ParsableArguments {
     @Option(
         help: ArgumentHelp(
-            "Folder of the services' sockets.",
-            discussion: "SAFELIGHT_RUN, else $XDG_RUNTIME_DIR/safelight, else /tmp/safelight-<uid>."
+            "Folder of the services' sockets. (SAFELIGHT_RUN, else $XDG_RUNTIME_DIR/safelight, else "
+                + "/tmp/safelight-<uid>)"
         )
     )
     public var run: String?
 
     @Option(
         help: ArgumentHelp(
-            "Host of services on another machine. (SAFELIGHT_HOST)",
-            discussion: "With a port, the six endpoints use that port and the five after it; else 5571 to 5576.",
+            "Host of services on another machine. --help-hidden shows its keys and ports. (SAFELIGHT_HOST)",
             valueName: "address[:port]"
         )
     )
     public var host: String?
 
-    @Option(help: ArgumentHelp("Public key of the services, for TCP. (SAFELIGHT_SERVER_KEY)", valueName: "file"))
+    @Option(
+        help: ArgumentHelp(
+            "Public key of the services, for TCP. (SAFELIGHT_SERVER_KEY)",
+            valueName: "file",
+            visibility: .hidden
+        )
+    )
     public var serverKey: String?
 
     @Option(
-        help: ArgumentHelp("Secret key of this client, for TCP. (SAFELIGHT_CLIENT_KEY)", valueName: "file")
+        help: ArgumentHelp(
+            "Secret key of this client, for TCP. (SAFELIGHT_CLIENT_KEY)",
+            valueName: "file",
+            visibility: .hidden
+        )
     )
     public var clientKey: String?
 
     @Flag(
         help: ArgumentHelp(
             "Allow TCP on loopback addresses without keys. (SAFELIGHT_TRUST_LOOPBACK=true)",
-            discussion: "Every local user can then connect to the services and read and change the whole library."
+            discussion: "Every local user can then connect to the services and read and change the whole library.",
+            visibility: .hidden
         )
     )
     public var trustLoopback = false
 
-    @Option(help: "Address of the catalog. (SAFELIGHT_CATALOG, else catalog.sock in the run folder)")
+    @Option(
+        help: ArgumentHelp(
+            "Address of the catalog. (SAFELIGHT_CATALOG, else catalog.sock in the run folder; with a port in --host that "
+                + "port, and for the others the five after it, else 5571 to 5576)",
+            visibility: .hidden
+        )
+    )
     public var catalog: String?
 
-    @Option(help: "Address of the thumbnailer. (SAFELIGHT_THUMBNAILER, else thumbnailer.sock in the run folder)")
+    @Option(
+        help: ArgumentHelp(
+            "Address of the thumbnailer. (SAFELIGHT_THUMBNAILER, else thumbnailer.sock in the run folder)",
+            visibility: .hidden
+        )
+    )
     public var thumbnailer: String?
 
-    @Option(help: "Address of the editor. (SAFELIGHT_EDITOR, else editor.sock in the run folder)")
+    @Option(
+        help: ArgumentHelp(
+            "Address of the editor. (SAFELIGHT_EDITOR, else editor.sock in the run folder)",
+            visibility: .hidden
+        )
+    )
     public var editor: String?
 
-    @Option(help: "Address of the change-broker. (SAFELIGHT_BROKER, else change-broker.sock in the run folder)")
+    @Option(
+        help: ArgumentHelp(
+            "Address of the change-broker. (SAFELIGHT_BROKER, else change-broker.sock in the run folder)",
+            visibility: .hidden
+        )
+    )
     public var broker: String?
 
-    @Option(help: "Address of the change feed. (SAFELIGHT_FEED, else feed.sock in the run folder)")
+    @Option(
+        help: ArgumentHelp(
+            "Address of the change feed. (SAFELIGHT_FEED, else feed.sock in the run folder)",
+            visibility: .hidden
+        )
+    )
     public var feed: String?
 
-    @Option(help: "Address for published edits. (SAFELIGHT_EDITS, else edits.sock in the run folder)")
+    @Option(
+        help: ArgumentHelp(
+            "Address for published edits. (SAFELIGHT_EDITS, else edits.sock in the run folder)",
+            visibility: .hidden
+        )
+    )
     public var edits: String?
 
     /// Creates options without flags, resolved from environment variables and defaults.

@@ -29,10 +29,10 @@ public struct ResourceJobRunner: Sendable {
     ///
     /// - Parameters:
     ///   - job: the job
-    ///   - digest: digest of the bytes that the job opens
+    ///   - digest: digest of the bytes that the job opens; nil for a job without bytes, whose failure is its own
     ///   - priority: the job's priority in the queue
     /// - Throws: ``WorkerFailure``, as ``WorkerPool/run(_:priority:wallSeconds:)``
-    public func run(_ job: WorkerJob, over digest: String, priority: WorkerPriority = .normal)
+    public func run(_ job: WorkerJob, over digest: String?, priority: WorkerPriority = .normal)
         async throws(WorkerFailure) -> WorkerResult
     {
         var (ends, failures) = (0, 0)
@@ -43,7 +43,7 @@ public struct ResourceJobRunner: Sendable {
                 ends += error.isEnd ? 1 : 0
                 failures += error.isWorkerFault ? 1 : 0
                 if error.isEnd, ends < Self.attempts { continue }
-                guard failures > 0 else { throw error }
+                guard failures > 0, let digest else { throw error }
                 await report(WorkerFault(digest: digest, failure: error, failures: failures))
                 throw error
             }

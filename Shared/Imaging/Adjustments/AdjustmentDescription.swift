@@ -41,6 +41,7 @@ public enum AdjustmentDescription {
         quality: Int = 92,
         limits: PixelLimits = PixelLimits()
     ) throws(ImagingError) -> [UInt8] {
+        let list = list.ofPictures
         ImagingLibrary.enter(.reading)
         let header = try ImageProbe.header(of: bytes, limits: limits)
         let wand = try Decoder.decode(bytes, header, eighths: DecodeScale.full, scale: 1, limits: limits)

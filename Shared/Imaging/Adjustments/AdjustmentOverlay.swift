@@ -4,24 +4,24 @@ import Foundation
 import PhotoModel
 import ImageFormats
 
-/// Draws watermarks: text in the built-in font, or an image that is embedded in the list, so that a render needs no
-/// other files.
+/// Draws watermarks: a line of text, or an image that is embedded in the list, so that a render needs no other files.
 enum AdjustmentOverlay {
     static func apply(_ operation: Adjustment, to wand: borrowing Wand) throws(ImagingError) {
-        let size = (width: wand.width, height: wand.height)
-        guard let (mark, x, y) = try mark(operation, in: size) else { return }
+        guard let (mark, x, y) = try mark(operation, in: (wand.width, wand.height)) else { return }
+        try draw(mark, x: x, y: y, opacity: operation.number("opacity"), over: wand)
+    }
+
+    /// Draws a watermark with its upper left pixel at a position, which may be outside of the image.
+    static func draw(
+        _ mark: Mark,
+        x: Int,
+        y: Int,
+        opacity: Double = 1,
+        over wand: borrowing Wand
+    ) throws(ImagingError) {
+        let (width, height) = (wand.width, wand.height)
         try wand.withPixels { pixels, _ in
-            safelight_overlay(
-                pixels,
-                size.width,
-                size.height,
-                mark.pixels,
-                mark.width,
-                mark.height,
-                x,
-                y,
-                Float(operation.number("opacity"))
-            )
+            safelight_overlay(pixels, width, height, mark.pixels, mark.width, mark.height, x, y, Float(opacity))
         }
     }
 
@@ -33,7 +33,8 @@ enum AdjustmentOverlay {
         let width = max(1, Int((operation.number("size") * Double(size.width)).rounded()))
         let mark =
             operation.kind == .textWatermark
-            ? text(operation, width: width) : try image(operation.text("picture"), width: width)
+            ? try text(operation, width: width, height: size.height)
+            : try image(operation.text("picture"), width: width)
         guard mark.width > 0, mark.height > 0 else { return nil }
         let margin = Int((operation.number("margin") * Double(min(size.width, size.height))).rounded())
         let (x, y) = place(operation.text("position"), mark, in: size, margin: margin)
@@ -45,6 +46,25 @@ enum AdjustmentOverlay {
         var width: Int
         var height: Int
         var pixels: [UInt16]
+
+        init(width: Int, height: Int, pixels: [UInt16]) {
+            self.width = width
+            self.height = height
+            self.pixels = pixels
+        }
+
+        /// A line of text; the opacity of a pixel is its coverage.
+        ///
+        /// - Parameter colour: red, green and blue of eight bits each, red highest
+        init(_ line: TextRenderer.Coverage, colour: UInt32) {
+            self.init(width: line.width, height: line.height, pixels: [])
+            let channels = [0, 8, 16].map { UInt16((colour >> UInt32($0)) & 255) * 257 }
+            pixels.reserveCapacity(4 * line.pixels.count)
+            for coverage in line.pixels {
+                pixels += channels
+                pixels.append(65_535 - 257 * UInt16(coverage))
+            }
+        }
     }
 
     static func place(
@@ -64,38 +84,15 @@ enum AdjustmentOverlay {
         return (x, y)
     }
 
-    /// Renders text. The opacity of a pixel is its coverage by points of the font.
-    private static func text(_ operation: Adjustment, width: Int) -> Mark {
-        let points = BitmapFont.points(operation.text("text"))
-        guard let right = points.map(\.x).max(), let left = points.map(\.x).min() else {
+    private static func text(
+        _ operation: Adjustment,
+        width: Int,
+        height: Int
+    ) throws(ImagingError) -> Mark {
+        guard let line = try TextRenderer.draw(operation.text("text"), width: width, height: height) else {
             return Mark(width: 0, height: 0, pixels: [])
         }
-        let columns = right - left + 1
-        var isSet = [Bool](repeating: false, count: columns * BitmapFont.height)
-        for (x, y) in points { isSet[y * columns + x - left] = true }
-        let size = Double(columns) / Double(width)
-        let height = max(1, Int((Double(BitmapFont.height) / size).rounded(.up)))
-        let colour = operation.text("colour").dropFirst()
-        let number = UInt32(colour, radix: 16) ?? 0xFFFFFF
-        let channels = [0, 8, 16].map { UInt16((number >> UInt32($0)) & 255) * 257 }
-        var pixels = [UInt16](repeating: 65_535, count: 4 * width * height)
-        // Four by four samples per pixel.
-        let parts = 4
-        for y in 0..<height {
-            for x in 0..<width {
-                var covered = 0
-                for part in 0..<parts * parts {
-                    let across = (Double(x) + (Double(part % parts) + 0.5) / Double(parts)) * size
-                    let down = (Double(y) + (Double(part / parts) + 0.5) / Double(parts)) * size
-                    let (column, row) = (Int(across), Int(down))
-                    if column < columns, row < BitmapFont.height, isSet[row * columns + column] { covered += 1 }
-                }
-                let at = 4 * (y * width + x)
-                for channel in 0..<3 { pixels[at + channel] = channels[channel] }
-                pixels[at + 3] = UInt16(65_535 - 65_535 * covered / (parts * parts))
-            }
-        }
-        return Mark(width: width, height: height, pixels: pixels)
+        return Mark(line, colour: UInt32(operation.text("colour").dropFirst(), radix: 16) ?? 0xFFFFFF)
     }
 
     private static func image(_ base64: String, width: Int) throws(ImagingError) -> Mark {

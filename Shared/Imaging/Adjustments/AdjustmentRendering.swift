@@ -59,6 +59,7 @@ public enum AdjustmentRendering {
         engine: RenderEngine = .fused,
         inBands: Bool
     ) throws(ImagingError) -> RenderedImage {
+        let list = list.ofPictures
         let side = maximumSide ?? format.longestSide
         try RenditionOptions(target: .size(width: side, height: side), format: format, quality: quality).validate()
         ImagingLibrary.enter(.reading)
@@ -80,7 +81,7 @@ public enum AdjustmentRendering {
             isSmaller && header.kind == .jpeg && mayDecodeLess
             ? DecodeScale.eighthsOfPreview(ratio: 1 / scale) : DecodeScale.full
         if inBands, engine == .fused || !isSmaller, header.kind == .jpeg, format == .jpeg,
-            JPEGBandTranscoder.supports(list.operations, geometry)
+            JPEGBandTranscoder.supports(list.operations, geometry, engine)
         {
             guard header.isComplete else { throw .truncated }
             let job = JPEGBandTranscoder.Job(

@@ -39,6 +39,8 @@ enum Encoder {
         if format == .avif { return try AvifEncoder.encode(wand, quality: quality) }
         switch format {
         case .png, .tiff:
+            // Palettes of sixteen bits are written wrong: with the colours of other entries in a TIFF.
+            if staysDeep { _ = try wand.writablePixels() }
             if !staysDeep {
                 // ImageMagick truncates to eight bits, which darkens an image by half a step on average.
                 try wand.withPixels { pixels, count in safelight_round_to_bytes(pixels, count) }
@@ -66,12 +68,25 @@ enum Encoder {
         MagickSetFormat(wand.pointer, format.coder)
         MagickSetFilename(wand.pointer, "")
         MagickSetImageFilename(wand.pointer, "")
-        var length = 0
-        guard let blob = MagickGetImageBlob(wand.pointer, &length), length > 0 else {
-            throw .encodingFailed(wand.failure("encoding").message)
+        if let data = bytes(of: wand) { return data }
+        guard format == .tiff else { throw .encodingFailed(wand.failure("encoding").message) }
+        // libtiff seeks a few hundred bytes beyond the pixels before it writes what describes them, and ImageMagick's
+        // buffer in memory refuses that if it happens to end there. Strips of another height end elsewhere.
+        for rows in ["8", "5", "3"] {
+            MagickClearException(wand.pointer)
+            if let image = GetImageFromMagickWand(wand.pointer) { ClearMagickException(&image.pointee.exception) }
+            MagickSetOption(wand.pointer, "tiff:rows-per-strip", rows)
+            if let data = bytes(of: wand) { return data }
         }
+        throw .encodingFailed(wand.failure("encoding").message)
+    }
+
+    /// Returns the file of a picture whose format is set; nil if it cannot be written.
+    private static func bytes(of wand: borrowing Wand) -> [UInt8]? {
+        var length = 0
+        guard let blob = MagickGetImageBlob(wand.pointer, &length) else { return nil }
         defer { MagickRelinquishMemory(blob) }
-        return Array(UnsafeBufferPointer(start: blob, count: length))
+        return length > 0 ? Array(UnsafeBufferPointer(start: blob, count: length)) : nil
     }
 
     /// Puts what is transparent on white.

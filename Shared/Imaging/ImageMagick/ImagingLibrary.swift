@@ -5,7 +5,7 @@ import Synchronization
 
 /// The initialization and version of ImageMagick and the other codecs.
 public enum ImagingLibrary {
-    /// Starts ImageMagick once, with the project's security policy.
+    /// Starts ImageMagick once, with the project's security policy, and opens the fonts.
     ///
     /// Called by the first ``Wand``. A worker calls it at its start, before it receives any data.
     ///
@@ -37,6 +37,7 @@ public enum ImagingLibrary {
             DestroyMagickWand(wand)
         }
         MagickSetResourceLimit(ThreadResource, UInt64(count))
+        TextRenderer.start()
     }()
 
     private static func withPolicyFolder(_ policy: String, _ body: (String) -> Void) -> Bool {

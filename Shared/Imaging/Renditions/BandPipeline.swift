@@ -4,17 +4,33 @@ import Synchronization
 /// Passes the rows of an image in bands between two threads: one fills bands, the other empties them. The step in
 /// between is run by whichever thread is ahead.
 ///
+/// A band may have a margin: rows of the bands above and below it, as they were filled, which the step in between may
+/// read.
+///
 /// The content of a band does not depend on the thread that processes it, so the result is deterministic.
 final class BandPipeline: @unchecked Sendable {
-    // Unchecked because of `memory`: a band is accessed by one thread at a time, synchronized by the semaphores.
-    typealias Rows = (band: Int, first: Int, count: Int, pixels: UnsafeMutablePointer<UInt8>)
+    // Unchecked because of `memory`, whose bands are accessed by one thread at a time, synchronized by the semaphores, and
+    // of `carried`, which only the thread that fills bands accesses.
+
+    /// The rows of a band. In memory `above` and `below` rows of its margin lie around them.
+    struct Rows {
+        let band: Int
+        let first: Int
+        let count: Int
+        let pixels: UnsafeMutablePointer<UInt8>
+        var above = 0
+        var below = 0
+    }
 
     private let rowsOfBand: Int
+    private let margin: Int
     private static let slots = 4
 
     private let height: Int
     private let rowBytes: Int
     private let memory: UnsafeMutablePointer<UInt8>
+    /// The last rows of the band that was filled last, which the next one starts with.
+    private let carried: UnsafeMutablePointer<UInt8>
     private let free = DispatchSemaphore(value: 0)
     private let ready = DispatchSemaphore(value: 0)
     private let ended = DispatchSemaphore(value: 0)
@@ -28,25 +44,64 @@ final class BandPipeline: @unchecked Sendable {
     }
     private let state = Mutex(State())
 
-    init(height: Int, rowBytes: Int, rowsOfBand: Int = 32) {
+    init(height: Int, rowBytes: Int, rowsOfBand: Int = 32, margin: Int = 0) {
         self.height = height
         self.rowBytes = rowBytes
         self.rowsOfBand = rowsOfBand
-        memory = .allocate(capacity: Self.slots * rowsOfBand * rowBytes)
+        self.margin = margin
+        memory = .allocate(capacity: Self.slots * (rowsOfBand + 2 * margin) * rowBytes)
+        carried = .allocate(capacity: 2 * margin * rowBytes)
         for _ in 0..<Self.slots { free.signal() }
     }
 
-    deinit { memory.deallocate() }
+    deinit {
+        memory.deallocate()
+        carried.deallocate()
+    }
 
     private func rows(_ band: Int) -> Rows {
         let first = band * rowsOfBand
-        let place = memory + band % Self.slots * rowsOfBand * rowBytes
-        return (band, first, min(rowsOfBand, height - first), place)
+        let count = min(rowsOfBand, height - first)
+        return Rows(
+            band: band,
+            first: first,
+            count: count,
+            pixels: memory + (band % Self.slots * (rowsOfBand + 2 * margin) + margin) * rowBytes,
+            above: min(margin, first),
+            below: min(margin, height - first - count)
+        )
+    }
+
+    /// Fills a band and its margin. Only the rows that no band before had are asked for.
+    private func fill(_ band: Int, _ body: (Rows) throws(ImagingError) -> Void) throws(ImagingError) {
+        let rows = rows(band)
+        guard margin > 0 else { return try body(rows) }
+        let start = band == 0 ? 0 : min(height, rows.first + margin)
+        let end = rows.first + rows.count + rows.below
+        // The rows around the beginning of the band, which the one before had as its last ones and its margin.
+        if band > 0 {
+            let kept = start - rows.first + rows.above
+            (rows.pixels - rows.above * rowBytes).update(from: carried, count: kept * rowBytes)
+        }
+        if end > start {
+            let place = rows.pixels + (start - rows.first) * rowBytes
+            try body(Rows(band: band, first: start, count: end - start, pixels: place))
+        }
+        let next = rows.first + rows.count
+        let from = max(0, next - margin)
+        if end > from {
+            carried.update(from: rows.pixels + (from - rows.first) * rowBytes, count: (end - from) * rowBytes)
+        }
     }
 
     private var bands: Int { (height + rowsOfBand - 1) / rowsOfBand }
 
     /// Processes all bands and throws the first error of either thread.
+    ///
+    /// - Parameters:
+    ///   - fill: writes rows; with a margin these are not the rows of a band, but each row is asked for once and in order
+    ///   - change: changes the rows of a band in place
+    ///   - empty: reads the rows of a band
     func run(
         fill: @escaping @Sendable (Rows) throws(ImagingError) -> Void,
         change: @escaping @Sendable (Rows) -> Void,
@@ -54,7 +109,7 @@ final class BandPipeline: @unchecked Sendable {
     ) throws(ImagingError) {
         guard ProcessInfo.processInfo.activeProcessorCount > 1 else {
             for band in 0..<bands {
-                try fill(rows(band))
+                try self.fill(band, fill)
                 change(rows(band))
                 try empty(rows(band))
             }
@@ -87,7 +142,7 @@ final class BandPipeline: @unchecked Sendable {
         for band in 0..<bands {
             free.wait()
             guard !state.withLock({ $0.isStopped }) else { return }
-            do throws(ImagingError) { try fill(rows(band)) } catch {
+            do throws(ImagingError) { try self.fill(band, fill) } catch {
                 state.withLock { $0.failure = error }
                 ready.signal()
                 return

@@ -21,14 +21,14 @@ enum JPEGBandTranscoder {
         let engine: RenderEngine
     }
 
-    /// Changes rows of three bytes a pixel: the first pixel, the bytes from row to row, the number of rows, and the index of
-    /// the first one in the result.
-    private typealias Change = @Sendable (UnsafeMutablePointer<UInt8>, Int, Int, Int) -> Void
+    /// Changes rows of three bytes a pixel: the band, its first pixel, and the bytes from row to row.
+    private typealias Change = @Sendable (BandPipeline.Rows, UnsafeMutablePointer<UInt8>, Int) -> Void
 
-    /// Returns true if every operation can be applied to bands independently.
-    static func supports(_ operations: [Adjustment], _ geometry: AdjustmentGeometry) -> Bool {
-        !geometry.isResampled
-            && operations.allSatisfy { $0.isNeutral || [.geometry, .colour, .finish].contains($0.kind.stage) }
+    /// Returns true if every operation can be applied to bands: pixel by pixel, or by ImageMagick's calls with a margin.
+    static func supports(_ operations: [Adjustment], _ geometry: AdjustmentGeometry, _ engine: RenderEngine) -> Bool {
+        let stages: Set<AdjustmentKind.Stage> =
+            engine == .imagemagick ? [.geometry, .cleaning, .colour, .detail, .finish] : [.geometry, .colour, .finish]
+        return !geometry.isResampled && operations.allSatisfy { $0.isNeutral || stages.contains($0.kind.stage) }
     }
 
     /// Renders the image; nil if its colours need another path or the file does not match its header.
@@ -86,7 +86,8 @@ enum JPEGBandTranscoder {
             func write(_ change: @escaping Change) throws(ImagingError) {
                 let rowBytes = 3 * decoded.width
                 if !job.isSmaller, mapping.isStraight {
-                    try stream(reader, rowBytes: rowBytes, mapping, change, writer, job)
+                    let pipe = pipeline(job, rowBytes: rowBytes, bands)
+                    try stream(reader, rowBytes: rowBytes, mapping, change, writer, pipe)
                     return
                 }
                 let source: Raster
@@ -104,16 +105,18 @@ enum JPEGBandTranscoder {
                     source = try reader.raster(rowBytes: rowBytes, mapping.region)
                     from = mapping
                 }
-                try orient(source, from, change, writer, job)
+                try orient(source, from, change, writer, job, pipeline(job, rowBytes: 3 * across, bands))
             }
             if let bands {
-                try write { pixels, rowBytes, rows, _ in bands.change(pixels, rowBytes: rowBytes, rows: rows) }
+                try write { rows, pixels, rowBytes in
+                    bands.change(pixels, rowBytes: rowBytes, rows: rows.count, above: rows.above, below: rows.below)
+                }
                 try bands.check()
             } else {
                 try colour.withPass(width: across, height: down) { (pass) throws(ImagingError) in
-                    try write { pixels, rowBytes, rows, first in
-                        if rowBytes == 3 * across { return pass(pixels, rows: rows, first: first) }
-                        for row in 0..<rows { pass(pixels + row * rowBytes, rows: 1, first: first + row) }
+                    try write { rows, pixels, rowBytes in
+                        if rowBytes == 3 * across { return pass(pixels, rows: rows.count, first: rows.first) }
+                        for row in 0..<rows.count { pass(pixels + row * rowBytes, rows: 1, first: rows.first + row) }
                     }
                 }
             }
@@ -128,10 +131,14 @@ enum JPEGBandTranscoder {
         }
     }
 
-    private static func pipeline(_ job: Job, rowBytes: Int) -> BandPipeline {
-        job.engine == .imagemagick
-            ? BandPipeline(height: job.output.height, rowBytes: rowBytes, rowsOfBand: MagickBands.rowsOfBand)
-            : BandPipeline(height: job.output.height, rowBytes: rowBytes)
+    private static func pipeline(_ job: Job, rowBytes: Int, _ bands: MagickBands?) -> BandPipeline {
+        guard let bands else { return BandPipeline(height: job.output.height, rowBytes: rowBytes) }
+        return BandPipeline(
+            height: job.output.height,
+            rowBytes: rowBytes,
+            rowsOfBand: bands.rowsOfBand,
+            margin: bands.margin
+        )
     }
 
     /// Streams rows from the reader to the writer.
@@ -141,10 +148,9 @@ enum JPEGBandTranscoder {
         _ mapping: OrientationMapping,
         _ change: @escaping Change,
         _ writer: JPEGWriter,
-        _ job: Job
+        _ pipe: BandPipeline
     ) throws(ImagingError) {
         let region = mapping.region
-        let pipe = pipeline(job, rowBytes: rowBytes)
         try pipe.run(
             fill: { (rows) throws(ImagingError) in
                 var above = rows.band == 0 ? region.y : 0
@@ -155,7 +161,7 @@ enum JPEGBandTranscoder {
                 }
                 try reader.read(rows.pixels, rowBytes: rowBytes, count: rows.count)
             },
-            change: { rows in change(rows.pixels + 3 * region.x, rowBytes, rows.count, rows.first) },
+            change: { rows in change(rows, rows.pixels + 3 * region.x, rowBytes) },
             empty: { (rows) throws(ImagingError) in
                 try writer.write(rows.pixels + 3 * region.x, rowBytes: rowBytes, count: rows.count)
             }
@@ -168,11 +174,11 @@ enum JPEGBandTranscoder {
         _ mapping: OrientationMapping,
         _ change: @escaping Change,
         _ writer: JPEGWriter,
-        _ job: Job
+        _ job: Job,
+        _ pipe: BandPipeline
     ) throws(ImagingError) {
         let output = job.output
         let rowBytes = 3 * output.width
-        let pipe = pipeline(job, rowBytes: rowBytes)
         let steps = mapping.steps(of: raster.width)
         try pipe.run(
             fill: { (rows) throws(ImagingError) in
@@ -188,7 +194,7 @@ enum JPEGBandTranscoder {
                     )
                 }
             },
-            change: { rows in change(rows.pixels, rowBytes, rows.count, rows.first) },
+            change: { rows in change(rows, rows.pixels, rowBytes) },
             empty: { (rows) throws(ImagingError) in
                 try writer.write(rows.pixels, rowBytes: rowBytes, count: rows.count)
             }

@@ -1,21 +1,25 @@
 import CMagickWand
 import ImageFormats
 
-/// Draws two images of equal height next to each other, for example before and after an edit.
+/// Draws two images of equal height next to each other, before and after an edit, with or without these words below them.
 public enum ComparisonImage {
     /// The gap between the two images in pixels.
     static let gap = 8
+    /// The height of the words below the images in pixels.
+    static let labelHeight = 24
 
     /// Draws two images.
     ///
     /// - Parameters:
     ///   - maximumSide: the longest side of each image in pixels
+    ///   - isLabelled: true to write "before" and "after" below them
     /// - Returns: a JPEG in sRGB, without metadata
     /// - Throws: `ImagingError`
     public static func render(
         _ before: [UInt8],
         _ after: [UInt8],
         maximumSide: Int,
+        isLabelled: Bool = false,
         limits: PixelLimits = PixelLimits()
     ) throws(ImagingError) -> RenderedImage {
         // A job is over the bytes of the second picture: what the first one does must not be blamed on them.
@@ -34,10 +38,21 @@ public enum ComparisonImage {
         ImagingLibrary.enter(.working)
         let (width, place) = (left.width + gap + right.width, left.width + gap)
         try Decoder.setBackground(left, "white")
-        try left.attempt("extending", MagickExtentImage(left.pointer, width, height, 0, 0))
+        let total = height + (isLabelled ? labelHeight : 0)
+        try left.attempt("extending", MagickExtentImage(left.pointer, width, total, 0, 0))
         try left.attempt("joining", MagickCompositeImage(left.pointer, right.pointer, OverCompositeOp, place, 0))
+        if isLabelled {
+            try label("before", at: 0, on: left)
+            try label("after", at: place, on: left)
+        }
         let bytes = try Encoder.encode(left, format: .jpeg, quality: 85)
-        return RenderedImage(bytes: bytes, format: .jpeg, pixelWidth: width, pixelHeight: height, isUpscaled: false)
+        return RenderedImage(bytes: bytes, format: .jpeg, pixelWidth: width, pixelHeight: total, isUpscaled: false)
+    }
+
+    private static func label(_ word: String, at x: Int, on wand: borrowing Wand) throws(ImagingError) {
+        guard let line = try TextRenderer.draw(word, size: 16) else { return }
+        let mark = AdjustmentOverlay.Mark(line, colour: 0x303030)
+        try AdjustmentOverlay.draw(mark, x: x + 2, y: wand.height - 8 - line.top, over: wand)
     }
 
     private static func small(

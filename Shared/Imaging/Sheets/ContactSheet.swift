@@ -7,17 +7,30 @@ public enum ContactSheet {
     public struct Cell: Sendable, Hashable {
         /// The image file. A placeholder is drawn if it is `nil` or cannot be decoded.
         public var bytes: [UInt8]?
-        /// One line of text below the image, truncated to its width.
+        /// One line of text below the image, cut off at its width.
         public var label: String
+        /// The text of a placeholder: why there is no image.
+        public var problem: String
 
-        public init(bytes: [UInt8]?, label: String) {
+        public init(bytes: [UInt8]?, label: String, problem: String = "no image") {
             self.bytes = bytes
             self.label = label
+            self.problem = problem
         }
+    }
+
+    /// How the images are arranged.
+    public enum Layout: String, Sendable, Hashable, CaseIterable {
+        /// In squares of equal size.
+        case grid
+        /// In rows that are filled from edge to edge, each as high as its images need: no area is lost.
+        case justified
     }
 
     /// The maximum number of cells.
     public static let maximumCells = 2000
+    /// The widest image that a justified row shows without bars, as width through height.
+    public static let widestRatio = 4.0
 
     /// Draws the sheet row by row from the upper left.
     ///
@@ -25,6 +38,7 @@ public enum ContactSheet {
     ///   - cells: 1...2,000 cells
     ///   - columns: 1...100; the sheet is narrower if there are fewer cells
     ///   - cellSide: 16...2,048 pixels; images are fitted into this square and never enlarged
+    ///   - layout: justified rows are as wide as `columns` squares, and at most `cellSide` high
     ///   - format: a format that can be encoded
     ///   - quality: 1...100 for JPEG and WebP
     /// - Returns: the encoded sheet
@@ -33,6 +47,7 @@ public enum ContactSheet {
         _ cells: [Cell],
         columns: Int,
         cellSide: Int,
+        layout: Layout = .grid,
         format: ImageFormat = .jpeg,
         quality: Int = 85
     ) throws(ImagingError) -> RenderedImage {
@@ -43,7 +58,7 @@ public enum ContactSheet {
         guard (1...100).contains(columns), (16...2048).contains(cellSide) else {
             throw .invalidOptions("columns must be 1...100 and cellSide 16...2048 pixels")
         }
-        var canvas = Canvas(count: cells.count, columns: min(columns, cells.count), side: cellSide)
+        var canvas = Canvas(cells, columns: columns, side: cellSide, layout)
         guard canvas.width <= format.longestSide, canvas.height <= format.longestSide,
             canvas.width * canvas.height <= RenditionOptions.largestArea
         else {
@@ -51,12 +66,13 @@ public enum ContactSheet {
         }
         canvas.clear()
         for (index, cell) in cells.enumerated() {
-            if let bytes = cell.bytes, let picture = try? fitted(bytes, cellSide) {
+            let frame = canvas.frames[index]
+            if let bytes = cell.bytes, let picture = try? fitted(bytes, frame, fills: layout == .justified) {
                 canvas.draw(picture, in: index)
             } else {
-                canvas.drawPlaceholder(in: index)
+                try canvas.drawPlaceholder(cell.problem, in: index)
             }
-            canvas.drawLabel(cell.label, in: index)
+            try canvas.drawLabel(cell.label, in: index)
         }
         let wand = try Wand()
         try wand.constitute(canvas.pixels, width: canvas.width, height: canvas.height)
@@ -76,16 +92,20 @@ public enum ContactSheet {
         let rgb: [UInt8]
     }
 
-    private static func fitted(_ bytes: [UInt8], _ side: Int) throws(ImagingError) -> Pixels {
+    /// Decodes an image for a frame. One that `fills` its frame but for a rounding error is made to fill it.
+    private static func fitted(_ bytes: [UInt8], _ frame: Frame, fills: Bool) throws(ImagingError) -> Pixels {
+        let (width, height) = (frame.width, frame.height)
         let limits = PixelLimits()
         let header = try ImageProbe.header(of: bytes, limits: limits)
-        let isSmall = header.pixelWidth <= side && header.pixelHeight <= side
+        let isSmall = header.pixelWidth <= width && header.pixelHeight <= height
         let plan = try RenditionGeometry(
-            RenditionOptions(target: isSmall ? .maximum : .size(width: side, height: side), resizeMode: .exact),
+            RenditionOptions(target: isSmall ? .maximum : .size(width: width, height: height), resizeMode: .exact),
             for: header
         )
         let wand = try Decoder.decode(bytes, header, eighths: plan.eighths, scale: plan.scale, limits: limits)
-        try wand.resize(plan.output.width, plan.output.height)
+        let missing = (width - plan.output.width, height - plan.output.height)
+        let isExact = fills && missing.0 <= Int(widestRatio) && missing.1 <= 1
+        try wand.resize(isExact ? width : plan.output.width, isExact ? height : plan.output.height)
         try ColourProfile.convertToSRGB(wand)
         return try pixels(of: wand)
     }
@@ -103,39 +123,116 @@ public enum ContactSheet {
         return Pixels(width: width, height: height, rgb: rgb)
     }
 
-    /// The sheet as eight-bit red, green, blue.
-    private struct Canvas {
-        let columns: Int
-        let side: Int
+    /// Where the image of a cell is drawn.
+    private struct Frame {
+        let x: Int
+        let y: Int
         let width: Int
         let height: Int
+    }
+
+    /// The sheet as eight-bit red, green, blue.
+    private struct Canvas {
+        let width: Int
+        let height: Int
+        private(set) var frames: [Frame] = []
         private(set) var pixels: [UInt8] = []
 
         private static let gap = 8
-        private var zoom: Int { side >= 320 ? 2 : 1 }
-        private var labelHeight: Int { (BitmapFont.height + 4) * zoom }
+        /// Pixels per em of the labels.
+        private let fontSize: Double
+        private let labelHeight: Int
 
-        init(count: Int, columns: Int, side: Int) {
-            self.columns = columns
-            self.side = side
-            let labels = (BitmapFont.height + 4) * (side >= 320 ? 2 : 1)
-            width = Self.gap + columns * (side + Self.gap)
-            height = Self.gap + (count + columns - 1) / columns * (side + labels + Self.gap)
+        init(_ cells: [Cell], columns: Int, side: Int, _ layout: Layout) {
+            fontSize = side >= 320 ? 20 : 12
+            labelHeight = side >= 320 ? 30 : 18
+            width = Self.gap + min(columns, cells.count) * (side + Self.gap)
+            switch layout {
+            case .grid: frames = Self.grid(cells.count, columns: min(columns, cells.count), side, labelHeight)
+            case .justified: frames = Self.justified(cells, width: width - 2 * Self.gap, side, labelHeight)
+            }
+            height = (frames.last.map { $0.y + $0.height } ?? 0) + labelHeight + Self.gap
+        }
+
+        private static func grid(_ count: Int, columns: Int, _ side: Int, _ labelHeight: Int) -> [Frame] {
+            (0..<count).map { index in
+                Frame(
+                    x: gap + index % columns * (side + gap),
+                    y: gap + index / columns * (side + labelHeight + gap),
+                    width: side,
+                    height: side
+                )
+            }
+        }
+
+        /// The images of a row of a justified sheet.
+        private struct Row {
+            /// The widths of the images: a part that grows with the height of the row, and the own width of an image that
+            /// is smaller than the row.
+            private(set) var widths: [(ratio: Double, own: Double)] = []
+            private var ratios = 0.0
+            private var taken = 0.0
+
+            mutating func append(_ image: (ratio: Double, own: Double)) {
+                taken += image.own + (widths.isEmpty ? 0 : Double(gap))
+                ratios += image.ratio
+                widths.append(image)
+            }
+
+            /// The height at which the row is as wide as the sheet; infinite if it is narrower at every height.
+            func height(for width: Int) -> Double {
+                let free = Double(width) - taken
+                return free < 0 ? 0 : ratios == 0 ? .infinity : free / ratios
+            }
+        }
+
+        /// Fills rows one after another: a row ends with the first image with which it would be at most `side` high, or
+        /// before one with which it would be less than half as high.
+        private static func justified(_ cells: [Cell], width: Int, _ side: Int, _ labelHeight: Int) -> [Frame] {
+            var frames: [Frame] = []
+            var row = Row()
+            var y = gap
+            func finish() {
+                let height = min(Double(side), row.height(for: width))
+                var x = Double(gap)
+                for (ratio, own) in row.widths {
+                    let (left, right) = (Int(x.rounded()), Int((x + ratio * height + own).rounded()))
+                    frames.append(Frame(x: left, y: y, width: max(1, right - left), height: max(1, Int(height))))
+                    x += ratio * height + own + Double(gap)
+                }
+                y += max(1, Int(height)) + labelHeight + gap
+                row = Row()
+            }
+            for cell in cells {
+                var longer = row
+                longer.append(size(of: cell, side))
+                if longer.height(for: width) < Double(side) / 2, !row.widths.isEmpty {
+                    finish()
+                    longer = Row()
+                    longer.append(size(of: cell, side))
+                }
+                row = longer
+                if row.height(for: width) <= Double(side) { finish() }
+            }
+            if !row.widths.isEmpty { finish() }
+            return frames
+        }
+
+        private static func size(of cell: Cell, _ side: Int) -> (ratio: Double, own: Double) {
+            let header = cell.bytes.flatMap { try? ImageProbe.header(of: $0, limits: PixelLimits()) }
+            guard let header else { return (1, 0) }
+            let ratio = Double(header.pixelWidth) / Double(header.pixelHeight)
+            // The image of a wide panorama is not as high as the row, but its frame is.
+            if header.pixelHeight < side, ratio < widestRatio { return (0, Double(max(header.pixelWidth, side / 2))) }
+            return (min(max(ratio, 1 / widestRatio), widestRatio), 0)
         }
 
         mutating func clear() { pixels = [UInt8](repeating: 0x30, count: width * height * 3) }
 
-        private func corner(_ index: Int) -> (x: Int, y: Int) {
-            (
-                Self.gap + index % columns * (side + Self.gap),
-                Self.gap + index / columns * (side + labelHeight + Self.gap)
-            )
-        }
-
         mutating func draw(_ picture: Pixels, in index: Int) {
-            let (left, top) = corner(index)
-            let x = left + (side - picture.width) / 2
-            let y = top + (side - picture.height) / 2
+            let frame = frames[index]
+            let x = frame.x + (frame.width - picture.width) / 2
+            let y = frame.y + (frame.height - picture.height) / 2
             for row in 0..<picture.height {
                 let target = ((y + row) * width + x) * 3
                 let source = row * picture.width * 3
@@ -146,27 +243,52 @@ public enum ContactSheet {
             }
         }
 
-        /// Draws a frame with both diagonals.
-        mutating func drawPlaceholder(in index: Int) {
-            let (left, top) = corner(index)
-            for step in 0..<side {
-                for (x, y) in [
-                    (step, 0), (step, side - 1), (0, step), (side - 1, step), (step, step), (step, side - 1 - step),
-                ] {
-                    set(left + x, top + y, 0x70)
-                }
+        /// Draws a frame and says why there is no image.
+        mutating func drawPlaceholder(_ problem: String, in index: Int) throws(ImagingError) {
+            let frame = frames[index]
+            for step in 0..<frame.width {
+                for y in [0, frame.height - 1] { set(frame.x + step, frame.y + y, 0x70) }
             }
+            for step in 0..<frame.height {
+                for x in [0, frame.width - 1] { set(frame.x + x, frame.y + step, 0x70) }
+            }
+            guard let line = try fitted(problem, in: frame.width) else { return }
+            draw(
+                line,
+                x: frame.x + (frame.width - line.width) / 2,
+                y: frame.y + (frame.height - line.height) / 2,
+                grey: 0x90
+            )
         }
 
-        mutating func drawLabel(_ label: String, in index: Int) {
-            let (left, top) = corner(index)
-            let most = side / (BitmapFont.advance * zoom)
-            let text = label.count > most ? String(label.prefix(max(0, most - 2))) + ".." : label
-            for (x, y) in BitmapFont.points(text) where (x + 1) * zoom <= side {
-                for across in 0..<zoom {
-                    for down in 0..<zoom {
-                        set(left + x * zoom + across, top + side + 2 * zoom + y * zoom + down, 0xE0)
-                    }
+        mutating func drawLabel(_ label: String, in index: Int) throws(ImagingError) {
+            let frame = frames[index]
+            guard let line = try fitted(label, in: frame.width) else { return }
+            // Below the image, on a baseline that leaves room for descending letters.
+            let y = frame.y + frame.height + labelHeight - Int(fontSize) * 2 / 5 - line.top
+            draw(line, x: frame.x, y: y, grey: 0xE0)
+        }
+
+        /// Returns a line that is not wider than a cell; its end is cut off where it would be.
+        private func fitted(_ text: String, in side: Int) throws(ImagingError) -> TextRenderer.Coverage? {
+            guard let line = try TextRenderer.draw(text, size: fontSize) else { return nil }
+            guard line.width > side else { return line }
+            var count = text.count * side / line.width
+            while count > 0 {
+                let start = try TextRenderer.draw(text.prefix(count) + "…", size: fontSize)
+                if let start, start.width <= side { return start }
+                count -= 1
+            }
+            return nil
+        }
+
+        /// Draws the part of a line that is inside the sheet, with its upper left pixel at a position.
+        private mutating func draw(_ line: TextRenderer.Coverage, x: Int, y: Int, grey: Int) {
+            for row in 0..<line.height where (0..<height).contains(y + row) {
+                for column in 0..<line.width where (0..<width).contains(x + column) {
+                    let coverage = Int(line.pixels[row * line.width + column])
+                    let below = Int(pixels[((y + row) * width + x + column) * 3])
+                    set(x + column, y + row, UInt8((grey * coverage + below * (255 - coverage)) / 255))
                 }
             }
         }

@@ -1,3 +1,4 @@
+import Basics
 import ImageFormats
 public import JSONValue
 public import PhotoModel
@@ -59,6 +60,8 @@ public struct PhotoMetadata: Sendable, Hashable {
     public var metadata: AssetMetadata?
     /// Apple's identifier shared by the still and the video of a Live Photo.
     public var contentIdentifier: String?
+    /// SHA-256 of the image data, 32 bytes; nil if it was not computed.
+    public var imageDigest: [UInt8]?
     /// The film in the file of a motion photo; nil if there is none.
     public var film: PhotoFilm?
     /// Apple's identifier shared by the frames of a burst.
@@ -124,6 +127,7 @@ extension PhotoMetadata {
         object["keywords"] = JSON(keywords)
         object["metadata"] = metadata?.json
         object["contentIdentifier"] = contentIdentifier.map(JSON.string)
+        object["imageDigest"] = imageDigest.map { .string($0.hexadecimal) }
         object["film"] = film?.json
         object["burstIdentifier"] = burstIdentifier.map(JSON.string)
         object["sharpness"] = sharpness.map(JSON.double)
@@ -168,6 +172,9 @@ extension PhotoMetadata {
         keywords = (json["keywords"]?.arrayValue ?? []).compactMap(\.stringValue)
         metadata = try json["metadata"].map(Self.metadata)
         contentIdentifier = json["contentIdentifier"]?.stringValue
+        imageDigest = json["imageDigest"]?.stringValue.flatMap { [UInt8](hexadecimal: $0) }.flatMap {
+            $0.count == 32 ? $0 : nil
+        }
         film = json["film"].flatMap(PhotoFilm.init)
         burstIdentifier = json["burstIdentifier"]?.stringValue
         sharpness = json["sharpness"]?.doubleValue.flatMap { Self.sharpnesses.contains($0) ? $0 : nil }

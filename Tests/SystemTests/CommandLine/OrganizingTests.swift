@@ -60,7 +60,7 @@ struct OrganizingTests {
         _ = try line.text("album", "remove", "Alps", ids[2])
         _ = try line.text("album", "rename", "Alps", "Mountains")
         #expect(try line.ids("--album", "Mountains") == [ids[1], ids[0]])
-        let tree = try line.text("folder", "list")
+        let tree = try line.text("folder", "list", "--albums")
         #expect(tree.contains("Trips/") && tree.contains("  Mountains"))
 
         _ = try line.text("favorite", ids[0], ids[4])

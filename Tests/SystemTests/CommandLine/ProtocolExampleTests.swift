@@ -126,10 +126,13 @@ struct ProtocolExampleTests {
         )
         try session.call("catalog", "fetch.find", ["fetch": newest, "token": token, "ids": [asset]])
         try session.call("catalog", "fetch.keyAssets", ["collection": album])
+        try session.call("catalog", "fetch.duplicates", ["limit": 100])
         try session.call("catalog", "transient.create", ["ids": [asset], "title": "Selected"])
         try session.call("catalog", "resource.supports", ["types": ["photo", "alternatePhoto"]])
         try session.call("catalog", "resource.read", ["asset": asset, "type": "photo", "length": 1024])
         try session.call("catalog", "resource.export", ["asset": asset, "type": "photo"])
+        try session.call("catalog", "resource.download", ["asset": asset, "type": "photo"])
+        try session.call("catalog", "storage.status", [:])
         try session.call("catalog", "upload.begin", ["size": 1_048_576])
         try session.call(
             "thumbnailer",
@@ -241,6 +244,7 @@ struct ProtocolExampleTests {
             "livePhoto.request",
             ["asset": motion, "targetSize": ["width": 256, "height": 256], "deliveryMode": "highQualityFormat"]
         )
+        try session.call("thumbnailer", "video.asset", ["asset": film])
         let ticket = try session.call("thumbnailer", "video.playback", ["asset": film])
         try session.call(
             "thumbnailer",
@@ -275,6 +279,7 @@ struct ProtocolExampleTests {
     private func runEdits(_ session: Session, _ asset: JSON) throws {
         let list: JSON = ["version": 1, "operations": [["operation": "exposure", "value": 0.5]]]
         try session.call("editor", "edits.preview", ["asset": asset, "adjustments": list, "maximumSide": 256])
+        try session.call("editor", "edits.livePhoto", ["asset": asset, "adjustments": list, "audioVolume": 0.5])
         try session.call("editor", "edits.suggest", ["asset": asset])
         try session.call("editor", "edits.apply", ["asset": asset, "adjustments": list], isExample: false)
         try session.call("editor", "edits.compare", ["asset": asset, "maximumSide": 256])
@@ -313,10 +318,12 @@ struct ProtocolExampleTests {
     }
 
     /// Expects an example of each method, except of those without a response of their own: streams that end only when
-    /// they are cancelled, notifications, the published edit, and two whose result is a document.
+    /// they are cancelled, notifications, the published edit, two whose result is a document, and those that need an object
+    /// store.
     private func expectAll(_ session: Session) throws {
         let without: Set = [
             "changes.follow", "feed.follow", "rpc.cancel", "rpc.credit", "edits.publish", "rpc.discover", "figures",
+            "storage.verify", "storage.keep", "storage.retry",
         ]
         let executed = Set(session.exchanges.compactMap { $0.request["method"]?.stringValue })
         for service in ["catalog", "thumbnailer", "editor", "change-broker"] {

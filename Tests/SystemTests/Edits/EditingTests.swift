@@ -207,7 +207,7 @@ struct EditingTests {
         let own = await #expect(throws: RPCError.self) {
             try await library.editor.ask(ApplyEdit(asset: id, adjustments: list(.exposure(1))))
         }
-        #expect(own?.errorCode == .missingResource, "the editor's own operations apply to photos only")
+        #expect(own?.errorCode == .invalidResource, "the film of this test has a header and no frames")
 
         _ = try await library.editor.ask(RevertEdit(asset: id))
         let reverted = try await library.asset(id)
@@ -344,8 +344,10 @@ struct EditingTests {
 
         let compared = try await editor.ask(CompareEdit(asset: ids[1], maximumSide: 100))
         #expect((compared.result.pixelWidth, compared.result.pixelHeight) == (208, 67))
+        let labelled = try await editor.ask(CompareEdit(asset: ids[1], maximumSide: 100, labels: true))
+        #expect((labelled.result.pixelWidth, labelled.result.pixelHeight) == (208, 91))
         let files = services.folder.file("out")
-        let exported = try services.safelight(["export", ids[1].text, "-o", files, "--version", "current", "--sidecar"])
+        let exported = try services.safelight(["export", ids[1].text, "-o", files, "--current", "--sidecar"])
         #expect(exported.status == 0, "\(exported.errors)")
         let names = try FileManager.default.contentsOfDirectory(atPath: files).sorted()
         #expect(names.count == 2 && names[1].hasSuffix(".xmp"))

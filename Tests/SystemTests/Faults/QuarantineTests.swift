@@ -67,14 +67,14 @@ struct QuarantineTests {
             let started = ContinuousClock().now
             async let answer: RPCError? =
                 name == "picture" ? image(id, side: 64, library) : edit(id, library)
-            while try await number("busy", client) == 0 { await Task.yield() }
+            while try await number("busy", client) == 0, !Task.isCancelled { await Task.yield() }
             let service = try #require(services.program(name == "picture" ? .thumbnailer : .editor))
-            while !isWaitingForWorkers(service) { await Task.yield() }
+            while !isWaitingForWorkers(service), !Task.isCancelled { await Task.yield() }
             // To the service they must die at the same time: otherwise the job could go to a worker that is killed
             // next, and after two deaths it fails.
             try await stop([service.processIdentifier])
             for pid in stopped { kill(pid, SIGKILL) }
-            while !stopped.allSatisfy(isGone) { await Task.yield() }
+            while !stopped.allSatisfy(isGone), !Task.isCancelled { await Task.yield() }
             service.signal(SIGCONT)
             let error = await answer
             #expect(error == nil, "\(name): \(String(describing: error))")
@@ -93,7 +93,9 @@ struct QuarantineTests {
     /// run until it has.
     private func stop(_ processes: [Int32]) async throws {
         for process in processes { kill(process, SIGSTOP) }
-        while !processes.allSatisfy({ threads(of: $0).allSatisfy { $0.state == "T" } }) { await Task.yield() }
+        while !processes.allSatisfy({ threads(of: $0).allSatisfy { $0.state == "T" } }), !Task.isCancelled {
+            await Task.yield()
+        }
     }
 
     /// Returns whether all threads that serve a worker are asleep, so that they have sent everything they had to send.

@@ -40,6 +40,21 @@ struct LivePhotoRowsByScriptTests {
         #expect(services.stop() == [])
     }
 
+    @Test(.spec("T-47"))
+    func `the film in the box of a HEIC is a range of the file`() throws {
+        let services = try SafelightFixture("heic-films")
+        let folder = services.folder
+        let film = ["-c:v", "libx264", "-preset", "veryfast", "-pix_fmt", "yuv420p", "-c:a", "aac"]
+        try TestFilms.make(folder.file("film.mp4"), seconds: 2, film)
+        let photos = try Needed.photographs(["heic", "heif"], below: "exif-samples/heic/mobile")
+        for (index, photo) in photos.enumerated() {
+            try folder.write(SharedPhotos.bytes(photo), to: "\(index).heic")
+        }
+        try services.start([.catalog, .changeBroker, .thumbnailer])
+        try RowsByScriptTests.run("live.py", services, parts: ["films_inside_heics"])
+        #expect(services.stop() == [])
+    }
+
     /// A still is exported with its film, and a motion photo as the one file that it is.
     private func exported(_ services: SafelightFixture) throws {
         let live = try services.safelight(["fetch", "--where", "(mediaSubtypes & {'photoLive'}) == 8", "--ids"])
@@ -55,9 +70,10 @@ struct LivePhotoRowsByScriptTests {
         let saved = try Data(contentsOf: URL(fileURLWithPath: target + "/" + (films.first ?? "")))
         #expect(try saved == Data(contentsOf: URL(fileURLWithPath: services.folder.file("ONE.mov"))))
         // The film of a motion photo is a film of its own.
-        let motion = try #require(names.first { $0.hasSuffix("-samsung.jpg") }).prefix(27)
+        #expect(names.contains("samsung.jpg"), "\(names)")
+        let motion = try services.safelight(["fetch", "--where", "originalFilename == 'samsung.jpg'", "--ids"]).output
         let film = services.folder.file("saved.mp4")
-        #expect(try services.safelight(["video", String(motion), "--output", film]).status == 0)
+        #expect(try services.safelight(["video", String(motion.prefix(27)), "--output", film]).status == 0)
         #expect(try TestFilms.frame(of: film, at: 1) == TestFilms.frame(of: services.folder.file("film.mp4"), at: 1))
     }
 }

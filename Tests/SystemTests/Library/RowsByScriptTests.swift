@@ -152,14 +152,18 @@ struct RowsByScriptTests {
         _ services: SafelightFixture,
         files: String? = nil,
         module: String = "zmq",
+        programs: [String] = [],
         seconds: Double = 120,
         parts: [String]
     ) throws {
+        // A script finds the path of a program in the variable of its name.
+        var named = ["FILES": files ?? services.folder.path]
+        for program in programs { named[program.uppercased()] = try Needed.program(program) }
         let python = try Needed.python("zmq, \(module)")
         let run = try RunningProgram.run(
             python,
             ["-B", TestPaths.package + "/Tests/SystemTests/Rows/" + script] + parts,
-            environment: services.environment.merging(["FILES": files ?? services.folder.path]) { $1 },
+            environment: services.environment.merging(named) { $1 },
             seconds: seconds
         )
         #expect(run.status == 0, "\(run.errors)\n\(services.logs)")

@@ -96,6 +96,25 @@ def film_inside_a_boxed_photo():
     check(id, film)
 
 
+def films_inside_heics():
+    """Motion Photo version 2: the photographs of the test, with a film in the box `mpvd` behind them."""
+    film = file("film.mp4")
+    for index, path in enumerate(sorted(glob.glob(f"{os.environ['FILES']}/*.heic"))):
+        name = f"motion{index}.heic"
+        still = file(os.path.basename(path))
+        head = (struct.pack(">I4s", len(film) + 8, b"mpvd"), struct.pack(">I4sQ", 1, b"mpvd", len(film) + 16))[index % 2]
+        with open(f"{os.environ['FILES']}/{name}", "wb") as opened:
+            opened.write(still + head + film)
+        id = new(name)
+        part, photo = resource(id, "pairedVideo"), resource(id, "photo")
+        equal((part["offset"], part["size"], part["digest"]), (len(still) + len(head), len(film), photo["digest"]))
+        equal((photo["contentType"].startswith("public.hei"), asset(id)["pixelWidth"] > 0), (True, True))
+        check(id, film)
+        _, (data,) = call("catalog", "resource.read", asset=id, type="pairedVideo", offset=0, length=len(film))
+        equal(data, film)
+    assert index > 1, index
+
+
 def pairs_by_identifier():
     id = new("apple.jpg", "ONE.mov")
     equal([one["type"] for one in asset(id)["resources"]], ["photo", "pairedVideo"])
@@ -179,5 +198,5 @@ def parts_are_read_exported_and_kept():
 
 
 if __name__ == "__main__":
-    run(films_inside_photos, film_inside_a_boxed_photo, pairs_by_identifier, degraded_still_first, one_terminal_message,
-        options_of_live_photos, parts_are_read_exported_and_kept)
+    run(films_inside_photos, film_inside_a_boxed_photo, films_inside_heics, pairs_by_identifier, degraded_still_first,
+        one_terminal_message, options_of_live_photos, parts_are_read_exported_and_kept)

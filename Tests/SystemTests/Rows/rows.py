@@ -20,6 +20,8 @@ class Refused(Exception):
     def __init__(self, error):
         super().__init__(f'{error["data"]["name"]}: {error["message"]}')
         self.name = error["data"]["name"]
+        self.code = error["code"]
+        self.data = error["data"]
         self.message = error["message"]
 
 

@@ -251,7 +251,7 @@ struct ScriptAPITests {
                 schemas = documents["catalog"]["components"]["schemas"]
                 notifications = {n["name"]: n for d in documents.values() for m in d["methods"] for n in m.get("x-notifications", [])}
                 assert set(notifications) == {"changes.records", "feed.records", "feed.progress", "fetch.keys", "resource.chunk",
-                    "library.progress", "image.degraded", "image.chunk", "edits.progress"}, sorted(notifications)
+                    "library.progress", "image.degraded", "image.chunk", "edits.progress", "resource.progress"}, sorted(notifications)
                 assert "edits.publish" in {one["name"] for one in documents["editor"]["methods"]}
 
                 def validate(schema, value, document=documents["catalog"]):

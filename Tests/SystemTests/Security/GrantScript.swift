@@ -25,7 +25,9 @@ struct GrantScript {
     }
 
     /// Runs the functions `parts` of a script and stops the services.
-    func run(_ script: String, parts: [String]) throws {
+    ///
+    /// - Parameter seconds: the longest time that it may take
+    func run(_ script: String, parts: [String], seconds: Double = 200) throws {
         let python = try Needed.python("zmq.auth")
         var environment = open.services.environment
         environment["FILES"] = open.services.folder.path
@@ -37,15 +39,38 @@ struct GrantScript {
         environment["BROKER"] = open.broker[0]
         environment["FEED"] = open.broker[1]
         let text = Self.prelude + script + "\nparts = [\(parts.joined(separator: ", "))]\n" + Self.ending
-        let run = try RunningProgram.run(python, ["-c", text], environment: environment, seconds: 200)
-        #expect(run.status == 0, "\(run.errors)\n\(open.services.logs)")
-        let lines = try run.output.split(separator: "\n").map { try JSON(parsing: String($0)) }
-        #expect(lines.compactMap { $0["part"]?.stringValue } == parts, "\(run.output)\n\(run.errors)")
+        let run = try RunningProgram(python, ["-c", text], environment: environment)
+        let end = Date() + seconds
+        while !run.wait(seconds: 0.05, until: { !$0.isRunning }), Date() < end { try restartWanted() }
+        // Ends one that hangs.
+        let status = run.wait(seconds: 1)
+        let (output, errors) = (run.outputText, run.errorText)
+        #expect(status == 0, "\(errors)\n\(open.services.logs)")
+        let lines = try output.split(separator: "\n").map { try JSON(parsing: String($0)) }
+        #expect(lines.compactMap { $0["part"]?.stringValue } == parts, "\(output)\n\(errors)")
         for line in lines {
             #expect(line["problem"] == nil, "\(line["part"]?.text ?? ""): \(line["problem"]?.stringValue ?? "")")
             if let note = line["note"]?.stringValue { TestPaths.report(note) }
         }
         #expect(open.services.stop() == [])
+    }
+
+    /// Kills and starts again the service that the script names in the file `kill`, and answers with its new address.
+    private func restartWanted() throws {
+        let folder = open.services.folder
+        guard let name = try? String(contentsOfFile: folder.file("kill"), encoding: .utf8), name.hasSuffix("\n"),
+            let service = SafelightFixture.Service(rawValue: String(name.dropLast()))
+        else { return }
+        try FileManager.default.removeItem(atPath: folder.file("kill"))
+        try open.services.restart(service)
+        let address = /tcp:\/\/127\.0\.0\.1:[0-9]+/
+        func found() -> [String] {
+            open.services.program(service)?.errorText.matches(of: address).map { String($0.output) } ?? []
+        }
+        // The editor has a second one, to which edits are published; the broker's second one is that of its feed.
+        let count = service == .editor || service == .changeBroker ? 2 : 1
+        _ = open.services.program(service)?.wait { _ in found().count >= count }
+        try folder.write(Data("\(found().prefix(count).joined(separator: " "))\n".utf8), to: "killed")
     }
 
     private static let prelude = #"""
@@ -161,6 +186,29 @@ struct GrantScript {
 
         def equal(got, wanted):
             assert got == wanted, f"{got} is not {wanted}"
+
+
+        def kill(service, *clients):
+            """Kills a service and waits until it runs again; clients connect to its new address."""
+            folder = os.environ["FILES"]
+            with open(f"{folder}/kill", "w") as file:
+                file.write(f"{local[service]}\n")
+            while True:
+                try:
+                    with open(f"{folder}/killed") as file:
+                        address = file.read()
+                    if address.endswith("\n"):
+                        break
+                except FileNotFoundError:
+                    pass
+                time.sleep(0.02)
+            os.remove(f"{folder}/killed")
+            addresses[service], *more = address.split()
+            for name in {"editor": ["EDITS"], "broker": ["FEED"]}.get(service, []):
+                os.environ[name] = more.pop(0)
+            for client in clients:
+                if service in client.sockets:
+                    client.sockets.pop(service).close()
 
 
         def pending(seconds=15):

@@ -36,7 +36,8 @@ extension MagickCall.Effect {
         switch self {
         case .blur(let radius): ["-blur", "0x\(radius)"]
         case .adaptiveSharpen(let radius): ["-adaptive-sharpen", "0x\(radius)"]
-        case .charcoal(let radius): ["-charcoal", "0x\(radius)"]
+        // It leaves a grey colour space, which has no colours for what follows.
+        case .charcoal(let radius): ["-charcoal", "0x\(radius)", "-colorspace", "sRGB"]
         case .emboss(let radius): ["-emboss", "0x\(radius)"]
         case .oilPaint(let radius): ["-paint", "\(radius)"]
         case .edge(let radius): ["-edge", "\(radius)"]
@@ -89,7 +90,9 @@ extension MagickCall.Effect {
         case .blur(let radius): try wand.attempt("blurring", MagickBlurImage(pointer, 0, radius))
         case .adaptiveSharpen(let radius):
             try wand.attempt("sharpening", MagickAdaptiveSharpenImage(pointer, 0, radius))
-        case .charcoal(let radius): try wand.attempt("drawing", MagickCharcoalImage(pointer, 0, radius))
+        case .charcoal(let radius):
+            try wand.attempt("drawing", MagickCharcoalImage(pointer, 0, radius))
+            try wand.attempt("drawing", MagickTransformImageColorspace(pointer, sRGBColorspace))
         case .emboss(let radius): try wand.attempt("embossing", MagickEmbossImage(pointer, 0, radius))
         case .oilPaint(let radius): try wand.attempt("painting", MagickOilPaintImage(pointer, radius))
         case .edge(let radius): try wand.attempt("finding edges", MagickEdgeImage(pointer, radius))

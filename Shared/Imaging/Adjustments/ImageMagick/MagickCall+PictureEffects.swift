@@ -6,6 +6,12 @@ extension MagickCall.Effect {
     /// The seed of the strokes of a sketch: the same picture has the same strokes.
     private static let seed: UInt = 1
 
+    /// All of a quantity that the program takes in percent.
+    private static let percent = 65_536.0
+
+    /// The filter of a resize before would count for the turns of these effects too.
+    private static let turning = ["-filter", "Undefined"]
+
     private static func signed(_ number: Double) -> String { number < 0 ? "\(number)" : "+\(number)" }
 
     /// The options of `convert`.
@@ -22,9 +28,9 @@ extension MagickCall.Effect {
         case .liquidRescale(_, let size): ["-liquid-rescale", "\(size.width)x\(size.height)!"]
         case .trim(let fuzz): ["-fuzz", "\(100 * fuzz)%", "-trim", "+repage", "-fuzz", "0"]
         case .deskew(let threshold, let colour):
-            ["-background", colour, "-deskew", "\(100 * threshold)%", "+repage"]
+            Self.turning + ["-background", colour, "-deskew", "\(100 * threshold)%", "+repage"]
         case .polaroid(let angle, let colour):
-            [
+            Self.turning + [
                 "+set", "Caption", "-bordercolor", "#ffffff", "-background", "#000000", "-polaroid", "\(angle)",
                 "+repage", "-background", colour, "-alpha", "remove", "-alpha", "off",
             ]
@@ -90,14 +96,14 @@ extension MagickCall.Effect {
         case .liquidRescale(_, let size): try rescale(wand, size.width, size.height)
         case .trim(let fuzz):
             let whole = try wand.copy()
-            try wand.attempt("trimming", MagickTrimImage(pointer, 65_535 * fuzz))
-            // Of a picture of one colour nothing would remain.
-            if wand.width * wand.height == 1 { try replace(wand, with: whole.pointer) }
+            let isTrimmed = MagickTrimImage(pointer, Self.percent * fuzz) == MagickTrue
+            // Of a picture of one colour nothing would remain: one pixel, or none, which is an error.
+            if !isTrimmed || wand.width * wand.height == 1 { try replace(wand, with: whole.pointer) }
             MagickSetImageFuzz(pointer, 0)
             MagickResetImagePage(pointer, "")
         case .deskew(let threshold, let colour):
             try setBackground(wand, colour)
-            try wand.attempt("straightening", MagickDeskewImage(pointer, 65_535 * threshold))
+            try wand.attempt("straightening", MagickDeskewImage(pointer, Self.percent * threshold))
             MagickResetImagePage(pointer, "")
         case .polaroid(let angle, let colour): try polaroid(wand, angle, colour)
         case .shadow(let opacity, let radius, let offset, let colour):

@@ -125,13 +125,14 @@ enum MagickRunner {
                 MagickDistortImage(pointer, PerspectiveProjectionDistortion, numbers.count, numbers, MagickFalse)
             )
             MagickDeleteImageArtifact(pointer, "distort:viewport")
+            GetImageFromMagickWand(pointer)?.pointee.filter = UndefinedFilter
             MagickResetImagePage(pointer, "")
         case .matrix(let matrix):
             try withKernel(MagickScript.kernel(matrix, columns: matrix.count / 3)) { kernel in
                 MagickColorMatrixImage(pointer, kernel)
             }
         case .convolve(let weights, let isColumn):
-            try withKernel(MagickScript.kernel(weights, columns: isColumn ? 1 : weights.count)) { kernel in
+            try withKernel(MagickScript.line(weights, isColumn: isColumn)) { kernel in
                 MagickMorphologyImage(pointer, ConvolveMorphology, 1, kernel)
             }
         case .grey(let grey):

@@ -77,6 +77,8 @@ struct MagickScript {
                     "-virtual-pixel", "edge", "-filter", "Lanczos", "-define",
                     "distort:viewport=\(width)x\(height)+0+0", "-distort", "PerspectiveProjection",
                     projection(map).map(\.description).joined(separator: ","), "+repage",
+                    // Else it would be that of later distortions.
+                    "+define", "distort:viewport", "+set", "option:distort:viewport",
                 ]
             case .clut: words.append("-clut")
             case .hald: words.append("-hald-clut")
@@ -88,7 +90,7 @@ struct MagickScript {
             case .separate: words.append("-separate")
             case .combineLuma: words += ["-combine", "-set", "colorspace", "Rec709YCbCr", "-colorspace", "sRGB"]
             case .convolve(let weights, let isColumn):
-                words += ["-morphology", "Convolve", kernel(weights, columns: isColumn ? 1 : weights.count)]
+                words += ["-morphology", "Convolve", line(weights, isColumn: isColumn)]
             case .selectiveBlur(let threshold): words += ["-selective-blur", "2x1.5+\(100 * threshold)%"]
             case .effect(let effect): words += effect.words
             case .alphaOff: words += ["-alpha", "off"]
@@ -120,6 +122,16 @@ struct MagickScript {
     /// Returns a kernel in ImageMagick's notation.
     static func kernel(_ weights: [Double], columns: Int) -> String {
         "\(columns)x\(weights.count / columns): \(weights.map(\.description).joined(separator: ","))"
+    }
+
+    /// Returns the kernel of a convolution along rows or columns.
+    ///
+    /// ImageMagick would read and write a picture column by column for a kernel of one column, which takes up to twice
+    /// as long. A second column of zeros makes it go by rows, with the same result.
+    static func line(_ weights: [Double], isColumn: Bool) -> String {
+        guard isColumn else { return kernel(weights, columns: weights.count) }
+        let values = weights.map { "\($0),0" }.joined(separator: ",")
+        return "2x\(weights.count)+0+\(weights.count / 2): \(values)"
     }
 
     /// Returns the eight numbers of the distortion PerspectiveProjection for a map whose last number is 1.

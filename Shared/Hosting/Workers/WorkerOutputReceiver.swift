@@ -2,8 +2,8 @@ import Basics
 import Foundation
 import Glibc
 
-/// Writes what a worker sends through the pipe of an export into a file, on a thread of its own.
-final class ExportReceiver: Sendable {
+/// Writes what a worker sends through the pipe of a job into a file, on a thread of its own.
+final class WorkerOutputReceiver: Sendable {
     /// The reason why the file is incomplete.
     enum Problem: Sendable {
         /// The worker sent something else than records, or more than it may.
@@ -42,9 +42,9 @@ final class ExportReceiver: Sendable {
 
     private func receive() -> Problem? {
         while true {
-            let head = read(ExportRecord.headBytes)
+            let head = read(WorkerOutputRecord.headBytes)
             if head.isEmpty { return nil }
-            switch ExportRecord(head) {
+            switch WorkerOutputRecord(head) {
             case .progress(let time): progress(time)
             case .bytes(let position, let count):
                 guard position <= maxBytes - Int64(count) else { return .malformed }

@@ -1,7 +1,7 @@
 import Glibc
 
-/// A record in the pipe of an export, which a worker writes: a head of 16 bytes, and the bytes of the file after it.
-enum ExportRecord {
+/// A record in the pipe of a job whose result is a file, because a worker may not write files: a head of 16 bytes, and the bytes of the file after it.
+public enum WorkerOutputRecord {
     /// The position in the file, and the number of bytes that follow for it.
     case bytes(Int64, Int)
     /// The microseconds of the output that are made.
@@ -26,7 +26,10 @@ enum ExportRecord {
     }
 
     /// Writes the record; blocks. Returns false if nobody reads any more.
-    func write(to pipe: Int32, _ bytes: UnsafeRawBufferPointer = UnsafeRawBufferPointer(start: nil, count: 0)) -> Bool {
+    public func write(
+        to pipe: Int32,
+        _ bytes: UnsafeRawBufferPointer = UnsafeRawBufferPointer(start: nil, count: 0)
+    ) -> Bool {
         var head: (Int64, Int64) =
             switch self {
             case .bytes(let position, let count): (position, Int64(count))

@@ -1,0 +1,82 @@
+import Basics
+import Hosting
+import Storage
+import Synchronization
+
+/// Gives up local files beyond the budget, those used least recently first. The store is asked for each once more before
+/// its local file is removed.
+final class LocalFileEvictor: Sendable {
+    private let remote: RemoteStorage
+    private let clock: MonotonicClock
+    private let state = Mutex(State())
+
+    private struct State {
+        /// True if more bytes are here than the budget allows, because they may not be given up yet.
+        var isOver = false
+        /// The earliest time of the next pass over all files.
+        var next: Int64 = .min
+        /// True if a pass was left out because it was too early.
+        var isDue = false
+    }
+
+    /// The number of files whose release is decided together.
+    private static let batch = 64
+
+    /// The shortest time between two passes over all files, in microseconds, and its least multiple of a pass.
+    private static let (shortestPause, share): (Int64, Int64) = (500_000, 20)
+    /// The time between two passes that only count the files, in microseconds.
+    private static let countingPause: Int64 = 60_000_000
+
+    init(_ remote: RemoteStorage, clock: MonotonicClock) {
+        self.remote = remote
+        self.clock = clock
+    }
+
+    /// The seconds until a pass is needed; nil if none is.
+    var pause: Double? {
+        let now = clock.nowMicroseconds()
+        return state.withLock { state in
+            guard state.isOver || state.isDue else { return nil }
+            return max(state.isOver ? 2 : 0.1, Double(state.next - now) / 1_000_000)
+        }
+    }
+
+    func run() async throws {
+        let start = clock.nowMicroseconds()
+        let isEarly = state.withLock { state in
+            state.isDue = start < state.next
+            return state.isDue
+        }
+        guard !isEarly else { return }
+        defer {
+            let end = clock.nowMicroseconds()
+            let pause =
+                remote.options.policy == .all
+                ? Self.countingPause : max(Self.shortestPause, Self.share * (end - start))
+            state.withLock { $0.next = end + pause }
+        }
+        let resources = remote.resources
+        let files = try await remote.blockingIO.run(.long) {
+            var files: [ResourceStore.LocalFile] = []
+            try resources.forEachFile { files.append($0) }
+            return files
+        }
+        var total = files.reduce(0) { $0 + $1.size }
+        guard remote.options.policy == .optimize, total > remote.options.localBytes else {
+            return state.withLock { $0.isOver = false }
+        }
+        var rest = files.sorted { $0.lastUse < $1.lastUse }[...]
+        while total > remote.options.localBytes, !rest.isEmpty, !Task.isCancelled {
+            let part = rest.prefix(Self.batch)
+            rest = rest.dropFirst(Self.batch)
+            let candidates = try await remote.store.read { reader in
+                try part.filter { try reader.remoteObjects.isReleasable($0.digest) }
+            }
+            for file in candidates where total > remote.options.localBytes {
+                guard try await remote.release(file.digest) != nil else { continue }
+                total -= file.size
+            }
+        }
+        state.withLock { $0.isOver = total > remote.options.localBytes }
+    }
+}

@@ -1,0 +1,70 @@
+import Basics
+import Hosting
+import ObjectStorage
+import Storage
+import Synchronization
+
+/// Deletes objects at the store that nothing in the library refers to any more, after the time that the collector of local
+/// files waits, too. In a versioned bucket, the store keeps their earlier versions.
+final class RemoteCollector: Sendable {
+    private let remote: RemoteStorage
+    private let clock: MonotonicClock
+    /// Microseconds without a reference after which an object is deleted.
+    private let after: Int64
+    private let state = Mutex(State())
+
+    private struct State {
+        var next: Int64 = 0
+        /// When bytes were first seen unreferenced.
+        var seen: [ResourceDigest: Int64] = [:]
+    }
+
+    /// The most objects of one round; others are found in a later one.
+    private static let most = 1000
+    /// The longest time between two rounds, in microseconds.
+    private static let longestRound: Int64 = 900_000_000
+
+    init(_ remote: RemoteStorage, clock: MonotonicClock, after: Int64) {
+        self.remote = remote
+        self.clock = clock
+        self.after = after
+    }
+
+    /// The time between two rounds.
+    private var interval: Int64 { min(Self.longestRound, max(1_000_000, after / 2)) }
+
+    /// The seconds until the next round is due.
+    var pause: Double {
+        let now = clock.nowMicroseconds()
+        return state.withLock { max(0.5, Double($0.next - now) / 1_000_000) }
+    }
+
+    /// Runs a round if it is due. Nothing is deleted while a backup is made.
+    func run() async throws {
+        let now = clock.nowMicroseconds()
+        let isDue = state.withLock { state in
+            guard now >= state.next else { return false }
+            state.next = now + interval
+            return true
+        }
+        guard isDue, !remote.resources.isHeld else { return }
+        let found = try await remote.store.read { try $0.remoteObjects.unreferenced(limit: Self.most) }
+        let due = state.withLock { state in
+            let before = state.seen
+            state.seen = Dictionary(uniqueKeysWithValues: found.map { ($0, before[$0] ?? now) })
+            return found.filter { now - (state.seen[$0] ?? now) >= after }
+        }
+        for digest in due where !Task.isCancelled {
+            _ = try await remote.exclusive.withPermit(for: 1) { try await self.delete(digest) }
+        }
+    }
+
+    private func delete(_ digest: ResourceDigest) async throws {
+        // A request that is about to refer to the bytes has a lease.
+        guard remote.resources.removalTicket(digest) != nil else { return }
+        guard try await remote.store.changeRemoteObjects({ try $0.beginDeleting(digest) }) else { return }
+        try await remote.client.delete(RemoteStorage.key(digest))
+        try await remote.store.changeRemoteObjects { try $0.endDeleting(digest) }
+        state.withLock { $0.seen[digest] = nil }
+    }
+}

@@ -1,0 +1,166 @@
+import Basics
+import Contracts
+import Hosting
+import Logging
+import ObjectStorage
+import Storage
+import Synchronization
+
+/// The object store of a library: its client, what the library knows about it, and the present problem.
+final class RemoteStorage: Sendable {
+    let client: ObjectStoreClient
+    let options: RemoteStorageOptions
+    let store: LibraryStore
+    let resources: ResourceStore
+    let blockingIO: BlockingIOExecutor
+    let logger: Logger
+    let now: @Sendable () -> Int64
+    /// Giving up local files and deleting objects exclude each other.
+    let exclusive = FairSemaphore<Int>(permits: 1)
+    private let state = Mutex(State())
+    private let wakeups = AsyncStream<Void>.makeStream(bufferingPolicy: .bufferingNewest(1))
+
+    /// A failure that concerns the store as a whole.
+    struct Problem: Sendable, Equatable {
+        let error: ObjectStoreError
+        /// Microseconds since 1970.
+        let since: Int64
+    }
+
+    private struct State {
+        var problem: Problem?
+        var uploadedBytes: Int64 = 0
+        var downloadedBytes: Int64 = 0
+        var releasedBytes: Int64 = 0
+        var uploadRate: Int64 = 0
+    }
+
+    init(
+        _ options: RemoteStorageOptions,
+        store: LibraryStore,
+        resources: ResourceStore,
+        blockingIO: BlockingIOExecutor,
+        now: @escaping @Sendable () -> Int64,
+        logger: Logger
+    ) {
+        self.options = options
+        client = ObjectStoreClient(options.location, options.credentials, options.settings)
+        self.store = store
+        self.resources = resources
+        self.blockingIO = blockingIO
+        self.now = now
+        self.logger = logger
+    }
+
+    /// The seconds by which the store's clock may differ before that is a problem.
+    private static let mostSkew = 300
+
+    /// Returns the key of some bytes, below the prefix.
+    static func key(_ digest: ResourceDigest) -> String { "\(digest.text.prefix(2))/\(digest)" }
+
+    /// Asks the store for an object.
+    ///
+    /// - Returns: nil if it is not there, false if it has another size or other bytes
+    /// - Throws: ``ObjectStoreError``
+    func isStored(_ digest: ResourceDigest, size: Int64, readsBytes: Bool = false) async throws -> Bool? {
+        let key = Self.key(digest)
+        guard let info = try await client.head(key) else { return nil }
+        guard info.size == size else { return false }
+        if readsBytes { return try await client.hasBytes(key, size: size, digest: digest.text) }
+        // The checksum of an upload in parts is not that of the bytes.
+        return size > options.settings.partBytes || info.mayHave(digest: digest.text)
+    }
+
+    /// Gives up a local file if that is allowed and the store has its bytes, for which it is asked once more.
+    ///
+    /// - Returns: the bytes that were given up; nil if the file stays
+    func release(_ digest: ResourceDigest) async throws -> Int64? {
+        try await exclusive.withPermit(for: 0) { try await self.releaseNow(digest) } ?? nil
+    }
+
+    private func releaseNow(_ digest: ResourceDigest) async throws -> Int64? {
+        guard let file = resources.localFile(of: digest),
+            try await store.read({ try $0.remoteObjects.isReleasable(digest) })
+        else { return nil }
+        guard try await isStored(digest, size: file.size) == true else {
+            logger.error(
+                "the object store has lost or changed an object; it is uploaded again",
+                metadata: ["digest": "\(digest)"]
+            )
+            try await store.changeRemoteObjects { try $0.setState(.registered, of: [digest]) }
+            wake()
+            return nil
+        }
+        let resources = resources
+        // The rule is read again: the file may be needed since.
+        guard try await store.read({ try $0.remoteObjects.isReleasable(digest) }) else { return nil }
+        let isRemoved = try await blockingIO.run { try resources.remove(digest) }
+        guard isRemoved else { return nil }
+        state.withLock { $0.releasedBytes += file.size }
+        return file.size
+    }
+
+    // MARK: Events
+
+    /// Begins the next round of the uploads now.
+    func wake() { wakeups.continuation.yield() }
+
+    /// The reasons to begin a round; one task may read them.
+    var rounds: AsyncStream<Void> { wakeups.stream }
+
+    // MARK: State
+
+    var problem: Problem? { state.withLock { $0.problem } }
+
+    /// Records a failure of the store as a whole, or with nil that it answers again.
+    func note(_ error: ObjectStoreError?) {
+        let (before, after) = state.withLock { state in
+            let before = state.problem
+            if error?.problem != before?.error.problem {
+                state.problem = error.map { Problem(error: $0, since: now()) }
+            }
+            return (before, state.problem)
+        }
+        guard before != after else { return }
+        if let after {
+            logger.warning(
+                "the object store cannot be used; trying again",
+                metadata: ["problem": "\(after.error.problem.rawValue)", "message": "\(after.error.message)"]
+            )
+        } else {
+            logger.notice("the object store can be used again")
+        }
+    }
+
+    func uploaded(_ bytes: Int64, microseconds: Int64) {
+        state.withLock { state in
+            state.uploadedBytes += bytes
+            state.uploadRate = microseconds > 0 ? bytes * 1_000_000 / microseconds : 0
+        }
+    }
+
+    func downloaded(_ bytes: Int64) { state.withLock { $0.downloadedBytes += bytes } }
+
+    /// Fills in what is in memory.
+    func describe(_ status: inout StorageStatus.Result) {
+        let state = state.withLock { $0 }
+        status.store = options.location.text
+        status.policy = options.policy.rawValue
+        status.budget = options.policy == .optimize ? options.localBytes : nil
+        status.uploadRate = state.uploadRate
+        status.uploadedBytes = state.uploadedBytes
+        status.downloadedBytes = state.downloadedBytes
+        status.releasedBytes = state.releasedBytes
+        let skew = client.clockSkewSeconds
+        if state.problem == nil, abs(skew) > Self.mostSkew {
+            status.problem = ObjectStoreProblem.clockSkew.rawValue
+            status.message =
+                "the clock of this machine differs from that of the object store by \(skew) s; requests are signed by the "
+                + "store's clock meanwhile; set this machine's clock"
+            return
+        }
+        status.problem = state.problem?.error.problem.rawValue
+        status.message = state.problem?.error.message
+        status.since = state.problem?.since
+    }
+}

@@ -1,0 +1,22 @@
+import Hosting
+import ObjectStorage
+
+/// The settings of a library's object store.
+struct RemoteStorageOptions: Sendable {
+    /// The files that stay on this machine.
+    enum Policy: String, CaseIterable, Sendable {
+        /// Every file, here and at the store.
+        case all
+        /// As many as fit into a number of bytes; those used least recently are given up.
+        case optimize
+    }
+
+    var location: ObjectStoreLocation
+    var credentials: ObjectStoreCredentials
+    var settings = ObjectStoreSettings()
+    var policy = Policy.all
+    /// The bytes that local files may have under ``Policy/optimize``.
+    var localBytes: Int64 = 10 << 30
+    /// The number of files that are uploaded at the same time.
+    var uploads = 3
+}

@@ -1,0 +1,178 @@
+import Contracts
+import Hosting
+import JSONValue
+import Messaging
+import ObjectStorage
+import PhotoModel
+import Storage
+
+/// Implements `resource.download` and the methods `storage.*`.
+struct StorageService: Sendable {
+    let store: LibraryStore
+    let resources: ResourceStore
+    let fetches: FetchEngine
+    let originals: Originals
+
+    /// The number of objects whose state is read together.
+    private static let page = 100
+
+    // MARK: Downloads
+
+    func download(
+        _ request: DownloadResource,
+        _ context: RequestContext,
+        view: LimitedView?
+    ) async throws -> DownloadResource.Result {
+        let asset = try await store.read { reader in
+            try view?.contains(request.asset, reader) == false ? nil : reader.assets.asset(request.asset)
+        }
+        guard let asset else { throw ResourceError.noAsset(request.asset) }
+        let named = request.digest.map { digest in asset.resources.first { $0.digest == digest } }
+        guard let resource = named ?? asset.resource(request.type), let digest = ResourceDigest(resource.digest) else {
+            throw ResourceError.noResource(asset.id, request.type, available: asset.resources.map(\.type))
+        }
+        let opened = try await originals.opener.open(
+            digest,
+            isNetworkAccessAllowed: request.isNetworkAccessAllowed,
+            context
+        )
+        return DownloadResource.Result(resource: resource, isDownloaded: opened.isDownloaded)
+    }
+
+    // MARK: Status
+
+    func status(_ request: StorageStatus) async throws -> StorageStatus.Result {
+        var status = StorageStatus.Result()
+        let resources = resources
+        let files = try await originals.opener.blockingIO.run(.long) {
+            var (count, bytes) = (0, Int64(0))
+            try resources.forEachFile { file in
+                count += 1
+                bytes += file.size
+            }
+            return (count, bytes)
+        }
+        (status.localCount, status.localBytes) = files
+        guard let remote = originals.remote else { return status }
+        let counts = try await store.read { try $0.remoteObjects.counts() }
+        (status.remoteCount, status.remoteBytes) = (counts.remote, counts.remoteBytes)
+        status.waitingCount = counts.waiting
+        status.failedCount = counts.failed
+        status.keptCount = counts.kept
+        status.deletingCount = counts.deleting
+        remote.describe(&status)
+        if status.problem == nil, counts.failed > 0,
+            let failure = try await store.read({ try $0.remoteObjects.latestFailure() })
+        {
+            (status.problem, status.message, status.since) = (failure.problem, failure.message, failure.date)
+        }
+        return status
+    }
+
+    func retry(_ request: RetryStorage) async throws -> RetryStorage.Result {
+        let remote = try self.required()
+        let count = try await store.changeRemoteObjects { try $0.retryFailed() }
+        remote.wake()
+        return RetryStorage.Result(count: count)
+    }
+
+    private func required() throws -> RemoteStorage {
+        guard let remote = originals.remote else { throw ResourceError.noRemoteStorage }
+        return remote
+    }
+
+    // MARK: Verification
+
+    func verify(_ request: VerifyStorage, _ notifier: Notifier) async throws -> VerifyStorage.Result {
+        let remote = try self.required()
+        let all = try await store.read { try $0.remoteObjects.counts().remote }
+        let wanted = min(all, request.count ?? all)
+        var result = VerifyStorage.Result()
+        var last: ResourceDigest?
+        var position = 0
+        while result.checked < wanted {
+            let page = try await store.read { [last] in try $0.remoteObjects.remote(after: last, limit: Self.page) }
+            guard let end = page.last else { break }
+            last = end.digest
+            for (digest, size) in page {
+                defer { position += 1 }
+                // Spread evenly over all.
+                guard result.checked < wanted, position * wanted / max(1, all) >= result.checked else { continue }
+                try Task.checkCancellation()
+                try await verify(digest, size, request, remote, &result)
+                result.checked += 1
+                let progress: JSONObject = ["done": JSON(result.checked), "total": JSON(wanted)]
+                try await notifier.notify(BackupLibrary.notification, progress)
+            }
+        }
+        if result.repaired > 0 { remote.wake() }
+        return result
+    }
+
+    private func verify(
+        _ digest: ResourceDigest,
+        _ size: Int64,
+        _ request: VerifyStorage,
+        _ remote: RemoteStorage,
+        _ result: inout VerifyStorage.Result
+    ) async throws {
+        do {
+            let isGood = try await remote.isStored(digest, size: size, readsBytes: request.readsBytes)
+            guard isGood != true else { return }
+            if isGood == nil {
+                if result.missing.count < VerifyStorage.Result.mostDigests { result.missing.append(digest.text) }
+            } else if result.damaged.count < VerifyStorage.Result.mostDigests {
+                result.damaged.append(digest.text)
+            }
+        } catch let error as ObjectStoreError {
+            remote.note(error)
+            throw ResourceError.notDownloaded(digest, error)
+        }
+        guard resources.contains(digest) else { return }
+        try await store.changeRemoteObjects { try $0.setState(.registered, of: [digest]) }
+        result.repaired += 1
+    }
+
+    // MARK: Keeping and releasing
+
+    func keep(_ request: KeepInStorage, _ context: RequestContext) async throws -> KeepInStorage.Result {
+        let remote = try self.required()
+        var result = KeepInStorage.Result()
+        var page = FetchAssets(fetch: request.fetch, count: FetchAssets.maxPage)
+        while true {
+            let found = try await fetches.assets(page)
+            page.token = found.token
+            page.from += found.assets.count
+            let digests = Set(found.assets.flatMap(\.resources).compactMap { ResourceDigest($0.digest) })
+            let isKept = request.isKept
+            try await store.changeRemoteObjects { try $0.keep(isKept, Array(digests)) }
+            for asset in found.assets {
+                try Task.checkCancellation()
+                for digest in Set(asset.resources.compactMap { ResourceDigest($0.digest) }) {
+                    if !isKept { originals.downloads?.endLease(of: digest) }
+                    let bytes = try await isKept ? fetch(digest, context) : remote.release(digest)
+                    guard let bytes else { continue }
+                    result.count += 1
+                    result.bytes += bytes
+                }
+                result.assets += 1
+                let progress: JSONObject = ["done": JSON(result.assets), "total": JSON(found.count)]
+                try await context.notifier.notify(BackupLibrary.notification, progress)
+            }
+            if found.assets.isEmpty || page.from >= found.count { return result }
+        }
+    }
+
+    /// Downloads bytes that are not on this machine.
+    ///
+    /// - Returns: their number; nil if they were here
+    private func fetch(_ digest: ResourceDigest, _ context: RequestContext) async throws -> Int64? {
+        guard let downloads = originals.downloads, !resources.contains(digest),
+            let size = try await downloads.remoteSize(of: digest)
+        else {
+            return nil
+        }
+        _ = try await downloads.download(digest, size: size, for: .connection(context.connection)) { _ in }
+        return size
+    }
+}

@@ -1,0 +1,209 @@
+import Basics
+import Contracts
+import Hosting
+import Logging
+import ObjectStorage
+import ServiceLifecycle
+import Storage
+import Synchronization
+
+/// Uploads new bytes to the object store, gives up local files beyond the budget, and deletes at the store what nothing
+/// refers to. One task does all three, so that none of them acts on what another is about to change.
+final class UploadService: Service, Sendable {
+    private let remote: RemoteStorage
+    private let downloads: ResourceDownloads
+    private let tail: ChangeLogTail
+    private let clock: MonotonicClock
+    private let collector: RemoteCollector
+    private let evictor: LocalFileEvictor
+    private let logger: Logger
+
+    /// The number of uploads between two commits of their outcomes.
+    private static let batch = 32
+    /// The attempts of one upload, after which it is left as failed.
+    private static let attempts = 5
+    /// The longest time between two rounds, in seconds.
+    private static let longestPause = 60.0
+
+    init(
+        _ remote: RemoteStorage,
+        downloads: ResourceDownloads,
+        tail: ChangeLogTail,
+        clock: MonotonicClock,
+        collectAfter: Int64
+    ) {
+        self.remote = remote
+        self.downloads = downloads
+        self.tail = tail
+        self.clock = clock
+        logger = remote.logger
+        collector = RemoteCollector(remote, clock: clock, after: collectAfter)
+        evictor = LocalFileEvictor(remote, clock: clock)
+    }
+
+    func run() async throws {
+        let location = remote.options.location.text
+        try await remote.store.changeRemoteObjects { try $0.begin(location) }
+        await cancelWhenGracefulShutdown { [self] in
+            await withDiscardingTaskGroup { group in
+                group.addTask { await self.followChanges() }
+                group.addTask { await self.work() }
+            }
+        }
+    }
+
+    /// Begins a round after each change of the library.
+    private func followChanges() async {
+        var head = tail.head
+        while !Task.isCancelled, await tail.wait(for: head + 1, isClient: false) {
+            // Behind an import, and not for each of its files.
+            await TaskDelay.debounce(.milliseconds(100))
+            head = tail.head
+            remote.wake()
+        }
+    }
+
+    private func work() async {
+        remote.wake()
+        var failures = 0
+        for await _ in remote.rounds {
+            if Task.isCancelled { return }
+            do {
+                try await uploadAll()
+                downloads.endOldLeases()
+                try await evictor.run()
+                try await collector.run()
+                failures = 0
+                remote.note(nil)
+                scheduleRound(after: min(evictor.pause ?? .infinity, collector.pause))
+            } catch {
+                if Task.isCancelled { return }
+                failures += 1
+                note(error)
+                scheduleRound(after: min(Self.longestPause, 0.5 * Double(1 << min(8, failures))))
+            }
+        }
+    }
+
+    private func note(_ error: any Error) {
+        if let error = error as? ObjectStoreError {
+            remote.note(error)
+        } else {
+            logger.warning("uploading failed; trying again", metadata: ["error": "\(error)"])
+        }
+    }
+
+    /// Begins a round later, if none begins before.
+    private func scheduleRound(after seconds: Double) {
+        let remote = remote
+        let task = Task {
+            await TaskDelay.retryDelay(.seconds(seconds * Double.random(in: 0.75...1)))
+            if !Task.isCancelled { remote.wake() }
+        }
+        timer.withLock { old in
+            old?.cancel()
+            old = task
+        }
+    }
+
+    private let timer = Mutex<Task<Void, Never>?>(nil)
+
+    // MARK: Uploads
+
+    private func uploadAll() async throws {
+        var last: ResourceDigest?
+        while !Task.isCancelled {
+            let page = try await remote.store.read { [last] reader in
+                try reader.remoteObjects.registered(after: last, limit: Self.batch)
+            }
+            guard let end = page.last else { return }
+            last = end
+            try await upload(page)
+            // A long queue does not keep the disk from being emptied.
+            try await evictor.run()
+        }
+    }
+
+    private enum Outcome: Sendable {
+        case confirmed(ResourceDigest, size: Int64)
+        case failed(ResourceDigest, ObjectStoreError)
+        /// The store as a whole failed.
+        case stopped(any Error)
+    }
+
+    /// Uploads several files at the same time and records their outcomes in one transaction.
+    private func upload(_ digests: [ResourceDigest]) async throws {
+        var stop: (any Error)?
+        var outcomes: [Outcome] = []
+        let start = clock.nowMicroseconds()
+        await withTaskGroup(of: Outcome.self) { group in
+            var rest = digests[...]
+            for digest in rest.prefix(remote.options.uploads) { group.addTask { await self.upload(digest) } }
+            rest = rest.dropFirst(remote.options.uploads)
+            for await outcome in group {
+                if case .stopped(let error) = outcome { stop = error } else { outcomes.append(outcome) }
+                if stop == nil, let next = rest.popFirst() { group.addTask { await self.upload(next) } }
+            }
+        }
+        var bytes: Int64 = 0
+        for case .confirmed(_, let size) in outcomes { bytes += size }
+        remote.uploaded(bytes, microseconds: clock.nowMicroseconds() - start)
+        let date = remote.now()
+        try await remote.store.changeRemoteObjects { [outcomes] objects in
+            for outcome in outcomes {
+                switch outcome {
+                case .confirmed(let digest, let size): try objects.confirm(digest, size: size, date: date)
+                case .failed(let digest, let error):
+                    try objects.fail(
+                        digest,
+                        problem: error.problem.rawValue,
+                        message: error.message,
+                        date: date,
+                        most: Self.attempts
+                    )
+                case .stopped: break
+                }
+            }
+        }
+        if let stop { throw stop }
+    }
+
+    private func upload(_ digest: ResourceDigest) async -> Outcome {
+        let (remote, key) = (remote, RemoteStorage.key(digest))
+        do {
+            let file: ResourceFile
+            do {
+                file = try await remote.blockingIO.run { try remote.resources.open(digest) }
+            } catch StorageError.notFound {
+                return try await confirm(digest)
+            }
+            defer { withExtendedLifetime(file) {} }
+            try await remote.client.upload(key, from: file.descriptor, size: file.size, digest: digest.text)
+            return .confirmed(digest, size: file.size)
+        } catch let error as ObjectStoreError where error.problem.concernsObject && error.problem != .cancelled {
+            logger.warning(
+                "a file could not be uploaded",
+                metadata: [
+                    "digest": "\(digest)", "problem": "\(error.problem.rawValue)", "message": "\(error.message)",
+                ]
+            )
+            return .failed(digest, error)
+        } catch let error as StorageError {
+            return .failed(digest, ObjectStoreError(.fileDamaged, error.message))
+        } catch {
+            return .stopped(error)
+        }
+    }
+
+    /// Confirms bytes that are not on this machine: the store has them, or they are lost.
+    private func confirm(_ digest: ResourceDigest) async throws -> Outcome {
+        let key = RemoteStorage.key(digest)
+        guard let info = try await remote.client.head(key) else {
+            return .failed(digest, ObjectStoreError(.noObject, "the file is neither on this machine nor at the store"))
+        }
+        guard try await remote.client.confirm(key, info, digest: digest.text) else {
+            return .failed(digest, ObjectStoreError(.objectDamaged, "the object store has other bytes"))
+        }
+        return .confirmed(digest, size: info.size)
+    }
+}

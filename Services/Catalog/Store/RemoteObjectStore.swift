@@ -1,0 +1,261 @@
+import Basics
+import GRDB
+import Storage
+
+#if canImport(FoundationEssentials)
+    import FoundationEssentials
+#else
+    import Foundation
+#endif
+
+/// Reads and writes the states of uploads to the object store, within one transaction. Not part of the history: no change
+/// record mentions them.
+struct RemoteObjectStore {
+    let database: Database
+
+    // The states have the numbers of PHAssetResourceUploadJobState; 6 is its own.
+    static let schema = """
+        CREATE TABLE remote_object (
+            digest BLOB PRIMARY KEY NOT NULL CHECK (length(digest) = 32),
+            size INTEGER NOT NULL CHECK (size >= 0),
+            state INTEGER NOT NULL CHECK (state BETWEEN 1 AND 6),
+            attempts INTEGER NOT NULL CHECK (attempts >= 0),
+            problem TEXT,
+            message TEXT,
+            kept INTEGER NOT NULL CHECK (kept IN (0, 1)),
+            date INTEGER NOT NULL
+        ) STRICT, WITHOUT ROWID;
+        CREATE INDEX remote_object_open ON remote_object (state, digest) WHERE state <> 4;
+        CREATE TABLE remote_store (
+            only INTEGER PRIMARY KEY CHECK (only = 1),
+            location TEXT NOT NULL
+        ) STRICT;
+        """
+
+    /// The state of the upload of some bytes.
+    enum State: Int {
+        case registered = 1
+        case pending, failed, succeeded, cancelled
+        /// Nothing refers to the bytes any more; they are being deleted at the store.
+        case deleting
+    }
+
+    /// Every new row of `resource` registers its bytes for upload, within its own transaction.
+    private static let trigger = """
+        CREATE TRIGGER IF NOT EXISTS remote_object_new AFTER INSERT ON resource BEGIN
+            INSERT OR IGNORE INTO remote_object (digest, size, state, attempts, kept, date)
+                VALUES (NEW.digest, 0, 1, 0, 0, 0);
+        END
+        """
+
+    /// Begins to register uploads for a store, also those of all present resources. If it is another store than before,
+    /// all bytes have to be confirmed again.
+    func begin(_ location: String) throws {
+        let known = try String.fetchOne(database, sql: "SELECT location FROM remote_store")
+        let hasTrigger = try Bool.fetchOne(
+            database,
+            sql: "SELECT EXISTS (SELECT 1 FROM sqlite_master WHERE type = 'trigger' AND name = 'remote_object_new')"
+        )
+        try database.execute(sql: "UPDATE remote_object SET state = 1 WHERE state = 2")
+        if known != location {
+            try database.execute(sql: "UPDATE remote_object SET state = 1, attempts = 0 WHERE state <> 5")
+            try database.execute(
+                sql: "INSERT OR REPLACE INTO remote_store (only, location) VALUES (1, ?)",
+                arguments: [location]
+            )
+        }
+        guard hasTrigger != true else { return }
+        try database.execute(sql: Self.trigger)
+        try database.execute(
+            sql: """
+                INSERT OR IGNORE INTO remote_object (digest, size, state, attempts, kept, date)
+                SELECT DISTINCT digest, 0, 1, 0, 0, 0 FROM resource
+                """
+        )
+    }
+
+    /// Ends the registration of uploads; the states of earlier ones stay.
+    func end() throws { try database.execute(sql: "DROP TRIGGER IF EXISTS remote_object_new") }
+
+    /// Returns bytes that are registered for upload, in the order of their digests after one.
+    func registered(after last: ResourceDigest?, limit: Int) throws -> [ResourceDigest] {
+        try Data.fetchAll(
+            database,
+            sql: "SELECT digest FROM remote_object WHERE state = 1 AND digest > ? ORDER BY digest LIMIT ?",
+            arguments: [last.map(Self.data) ?? Data(), limit]
+        ).compactMap { ResourceDigest($0.hexadecimal) }
+    }
+
+    func setState(_ state: State, of digests: [ResourceDigest]) throws {
+        for digest in digests {
+            try database.execute(
+                sql: "UPDATE remote_object SET state = ?, problem = NULL, message = NULL WHERE digest = ?",
+                arguments: [state.rawValue, Self.data(digest)]
+            )
+        }
+    }
+
+    /// Records that the store has the bytes.
+    ///
+    /// - Parameter size: the size of the whole file
+    func confirm(_ digest: ResourceDigest, size: Int64, date: Int64) throws {
+        try database.execute(
+            sql: """
+                UPDATE remote_object SET state = 4, size = ?, date = ?, problem = NULL, message = NULL
+                WHERE digest = ? AND state <> 6
+                """,
+            arguments: [size, date, Self.data(digest)]
+        )
+    }
+
+    /// Records a failed upload; after `most` attempts it waits for a retry.
+    func fail(_ digest: ResourceDigest, problem: String, message: String, date: Int64, most: Int) throws {
+        try database.execute(
+            sql: """
+                UPDATE remote_object SET attempts = attempts + 1, problem = ?, message = ?, date = ?,
+                    state = CASE WHEN attempts + 1 >= ? THEN 3 ELSE 1 END
+                WHERE digest = ? AND state <> 6
+                """,
+            arguments: [problem, message, date, most, Self.data(digest)]
+        )
+    }
+
+    /// Registers failed uploads again.
+    ///
+    /// - Returns: their number
+    func retryFailed() throws -> Int {
+        try database.execute(sql: "UPDATE remote_object SET state = 1, attempts = 0 WHERE state = 3")
+        return database.changesCount
+    }
+
+    /// Returns the size of bytes that the store has; nil if it does not have them.
+    func remoteSize(of digest: ResourceDigest) throws -> Int64? {
+        let statement = try database.cachedStatement(
+            sql: "SELECT size FROM remote_object WHERE digest = ? AND state = 4"
+        )
+        return try Int64.fetchOne(statement, arguments: [Self.data(digest)])
+    }
+
+    /// Returns whether local bytes may be given up: the store has them, nobody keeps them here, and they are not the data
+    /// of an edit, which is small and often read.
+    func isReleasable(_ digest: ResourceDigest) throws -> Bool {
+        let statement = try database.cachedStatement(
+            sql: """
+                SELECT EXISTS (SELECT 1 FROM remote_object WHERE digest = ?1 AND state = 4 AND kept = 0)
+                    AND NOT EXISTS (SELECT 1 FROM resource WHERE digest = ?1 AND type = 7)
+                    AND NOT EXISTS (SELECT 1 FROM kept_adjustment WHERE digest = ?1)
+                """
+        )
+        return try Bool.fetchOne(statement, arguments: [Self.data(digest)]) ?? false
+    }
+
+    /// Sets whether local bytes are kept here.
+    func keep(_ isKept: Bool, _ digests: [ResourceDigest]) throws {
+        for digest in digests {
+            try database.execute(
+                sql: """
+                    INSERT INTO remote_object (digest, size, state, attempts, kept, date) VALUES (?, 0, 1, 0, ?, 0)
+                    ON CONFLICT (digest) DO UPDATE SET kept = excluded.kept
+                    """,
+                arguments: [Self.data(digest), isKept]
+            )
+        }
+    }
+
+    /// The condition that the store has the bytes of a row of `resource`.
+    static let isConfirmed =
+        "EXISTS (SELECT 1 FROM remote_object o WHERE o.digest = resource.digest AND o.state = 4)"
+
+    // MARK: Deleting
+
+    private static let unreferenced = """
+        NOT EXISTS (SELECT 1 FROM resource r WHERE r.digest = remote_object.digest)
+            AND NOT EXISTS (SELECT 1 FROM kept_adjustment k WHERE k.digest = remote_object.digest)
+        """
+
+    /// Returns bytes that nothing refers to.
+    func unreferenced(limit: Int) throws -> [ResourceDigest] {
+        try Data.fetchAll(
+            database,
+            sql: "SELECT digest FROM remote_object WHERE \(Self.unreferenced) LIMIT ?",
+            arguments: [limit]
+        ).compactMap { ResourceDigest($0.hexadecimal) }
+    }
+
+    /// Marks bytes for deletion at the store unless something refers to them.
+    ///
+    /// - Returns: whether they are to be deleted
+    func beginDeleting(_ digest: ResourceDigest) throws -> Bool {
+        try database.execute(
+            sql: "UPDATE remote_object SET state = 6 WHERE digest = ? AND \(Self.unreferenced)",
+            arguments: [Self.data(digest)]
+        )
+        return database.changesCount > 0
+    }
+
+    /// Forgets bytes that were deleted at the store. If something refers to them again, they are uploaded again.
+    func endDeleting(_ digest: ResourceDigest) throws {
+        try database.execute(
+            sql: "DELETE FROM remote_object WHERE state = 6 AND digest = ? AND \(Self.unreferenced)",
+            arguments: [Self.data(digest)]
+        )
+        try database.execute(
+            sql: "UPDATE remote_object SET state = 1, attempts = 0 WHERE state = 6 AND digest = ?",
+            arguments: [Self.data(digest)]
+        )
+    }
+
+    // MARK: Facts
+
+    /// The numbers of bytes in each state.
+    struct Counts: Sendable {
+        var remote = 0
+        var remoteBytes: Int64 = 0
+        var waiting = 0
+        var failed = 0
+        var kept = 0
+        var deleting = 0
+    }
+
+    func counts() throws -> Counts {
+        var counts = Counts()
+        let rows = try Row.fetchCursor(
+            database,
+            sql: "SELECT state, count(*), sum(size), sum(kept) FROM remote_object GROUP BY state"
+        )
+        while let row = try rows.next() {
+            let (number, size, kept): (Int, Int64, Int) = (row[1], row[2], row[3])
+            counts.kept += kept
+            switch State(rawValue: row[0]) {
+            case .succeeded: (counts.remote, counts.remoteBytes) = (number, size)
+            case .registered, .pending: counts.waiting += number
+            case .failed: counts.failed += number
+            case .deleting: counts.deleting += number
+            case .cancelled, nil: break
+            }
+        }
+        return counts
+    }
+
+    /// Returns the problem of the latest failed upload.
+    func latestFailure() throws -> (problem: String, message: String, date: Int64)? {
+        try Row.fetchOne(
+            database,
+            sql: "SELECT problem, message, date FROM remote_object WHERE state = 3 ORDER BY date DESC LIMIT 1"
+        ).map { ($0[0] ?? "", $0[1] ?? "", $0[2]) }
+    }
+
+    /// Returns bytes that the store has, with their sizes, in the order of their digests after one.
+    func remote(after last: ResourceDigest?, limit: Int) throws -> [(digest: ResourceDigest, size: Int64)] {
+        try Row.fetchAll(
+            database,
+            sql: "SELECT digest, size FROM remote_object WHERE state = 4 AND digest > ? ORDER BY digest LIMIT ?",
+            arguments: [last.map(Self.data) ?? Data(), limit]
+        ).compactMap { row in
+            let data: Data = row[0]
+            return ResourceDigest(data.hexadecimal).map { ($0, row[1]) }
+        }
+    }
+
+    private static func data(_ digest: ResourceDigest) -> Data { Data([UInt8](hexadecimal: digest.text) ?? []) }
+}

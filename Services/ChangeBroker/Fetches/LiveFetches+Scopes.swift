@@ -1,0 +1,27 @@
+import PhotoModel
+
+/// The results that depend on more than the properties of their entities.
+extension LiveFetches {
+    /// Returns the results whose scope, or whose list of a limited grant, a record may change.
+    func dependent(on record: ChangeRecord) -> Set<Int> {
+        guard !limited.isEmpty, !record.grants.isEmpty else { return scoped }
+        return record.grants.compactMap { ($0.after ?? $0.before)?.identity }
+            .reduce(into: scoped) { $0.formUnion(limited[$1] ?? []) }
+    }
+
+    /// Returns the results of limited views that end with a record, because their identity's access is another kind.
+    func ended(by record: ChangeRecord) -> [Int] {
+        guard !limited.isEmpty, !record.grants.isEmpty else { return [] }
+        return dependent(on: record).filter { results[$0]?.fetch.scopeChange(by: record) == .ended }
+    }
+
+    /// Returns the results that have to be read again at a record, because entities that are not in it came or went.
+    func reloads(for record: ChangeRecord) -> [(number: Int, fetch: Fetch)] {
+        dependent(on: record).compactMap { number in
+            guard let result = results[number], result.sequence < record.sequence,
+                result.fetch.scopeChange(by: record) == .unknown
+            else { return nil }
+            return (number, result.fetch)
+        }
+    }
+}

@@ -1,0 +1,126 @@
+import Contracts
+import JSONValue
+import PhotoModel
+
+/// The requests that take back a transaction exactly: each entity is afterwards as before, except for its revision and
+/// dates of modification.
+struct InverseChange {
+    /// One transaction of the catalog.
+    private(set) var requests: [ChangeRequest] = []
+    /// Edits to undo by the editor.
+    private(set) var edits: [UndoEdits] = []
+
+    /// Members that every change of an asset changes, or that follow from others.
+    private static let consequences: Set = [
+        "revision", "contentRevision", "modificationDate", "isRecentlyAdded", "isCreationOffsetDerived",
+        "hasOnlyModificationDate",
+    ]
+    /// Members of an album that a change of its title or its assets changes.
+    private static let albumMembers: Set = [
+        "revision", "modificationDate", "title", "estimatedAssetCount", "keyAsset", "startDate", "endDate",
+        "approximateLocation", "localizedLocationNames",
+    ]
+    private static let settable: Set = [
+        "isFavorite", "isHidden", "creationDate", "creationOffset", "location", "caption", "rating", "keywords",
+        "playbackVariation",
+    ]
+
+    /// - Throws: ``CommandFailure`` that names what has no exact inverse
+    init(of record: ChangeRecord) throws {
+        // Moments and their years follow from the dates and locations of assets.
+        guard record.lists.allSatisfy({ ($0.after ?? $0.before)?.type == .momentList }) else {
+            throw Self.refused("changes of folders")
+        }
+        guard record.grants.isEmpty, record.questions.isEmpty else { throw Self.refused("decisions about access") }
+        for change in record.collections where (change.after ?? change.before)?.type == .album {
+            try takeBack(change, record)
+        }
+        for change in record.assets { try takeBack(change) }
+        guard !requests.isEmpty || !edits.isEmpty else { throw Self.refused("this change") }
+    }
+
+    private static func refused(_ what: String) -> CommandFailure {
+        CommandFailure(
+            message: "\(what) cannot be taken back exactly; nothing was changed",
+            name: ErrorCode.requestNotSupported.rawValue
+        )
+    }
+
+    // MARK: Albums
+
+    private mutating func takeBack(_ change: EntityChange<AssetCollection>, _ record: ChangeRecord) throws {
+        guard let after = change.after else { throw Self.refused("a deleted album") }
+        guard let before = change.before else {
+            requests.append(.deleteCollections(.init(ids: [after.id])))
+            return
+        }
+        var update = ChangeRequest.UpdateCollection(id: .id(after.id), ifRevision: after.revision)
+        let names = Self.differences(before.json, after.json)
+        guard names.isSubset(of: Self.albumMembers) else { throw Self.refused("this change of an album") }
+        if before.title != after.title { update.title = before.title }
+        for asset in record.assets {
+            let keys = [asset.before, asset.after].map { asset in
+                asset?.memberships.first { $0.collection == after.id }?.key
+            }
+            switch (keys[0], keys[1]) {
+            case (nil, .some): update.remove.append(asset.id)
+            case (.some, nil): throw Self.refused("an asset's place in an album that it was removed from")
+            case (let old?, let new?) where old != new: throw Self.refused("an asset's former place in an album")
+            default: break
+            }
+        }
+        if names.contains("keyAsset"), update.remove.isEmpty { throw Self.refused("the former cover of an album") }
+        guard update.title != nil || !update.remove.isEmpty else { return }
+        requests.append(.updateCollection(update))
+    }
+
+    // MARK: Assets
+
+    private mutating func takeBack(_ change: EntityChange<Asset>) throws {
+        guard let after = change.after else { throw Self.refused("the deletion of \(change.id)") }
+        guard let before = change.before else {
+            throw Self.refused("an import: `safelight trash` removes assets. It")
+        }
+        var names = Self.differences(before.json, after.json).subtracting(Self.consequences)
+        names.remove("memberships")
+        if change.isContentChanged {
+            guard after.hasAdjustments || before.hasAdjustments else { throw Self.refused("a new original") }
+            edits.append(UndoEdits(asset: after.id, ifContentRevision: after.contentRevision))
+            // The editor brings the former image back with all that follows from it.
+            guard names.isDisjoint(with: Self.settable), before.trashedDate == after.trashedDate else {
+                throw Self.refused("an edit together with other changes")
+            }
+            return
+        }
+        if names.remove("trashedDate") != nil {
+            guard before.trashedDate == nil else { throw Self.refused("the former date in the trash") }
+            requests.append(.restoreAssets(.init(ids: [after.id])))
+        }
+        guard names.isSubset(of: Self.settable) else {
+            throw Self.refused("a change of \(names.subtracting(Self.settable).sorted().joined(separator: ", "))")
+        }
+        guard !names.isEmpty else { return }
+        var patch = AssetPatch()
+        for name in names {
+            switch name {
+            case "isFavorite": patch.isFavorite = before.isFavorite
+            case "isHidden": patch.isHidden = before.isHidden
+            case "creationDate": patch.creationDate = .some(before.creationDate)
+            case "creationOffset": patch.creationOffset = .some(before.creationOffset)
+            case "location": patch.location = .some(before.location)
+            case "caption": patch.caption = .some(before.caption)
+            case "rating": patch.rating = before.rating
+            case "keywords": patch.keywords = before.keywords
+            default: patch.playbackVariation = before.playbackVariation
+            }
+        }
+        requests.append(.updateAsset(.init(id: .id(after.id), set: patch, ifRevision: after.revision)))
+    }
+
+    /// The members of two objects that differ.
+    private static func differences(_ before: JSON, _ after: JSON) -> Set<String> {
+        let (before, after) = (before.objectValue ?? [:], after.objectValue ?? [:])
+        let names = Set(before.members.map(\.name)).union(after.members.map(\.name))
+        return names.filter { before[$0] != after[$0] }
+    }
+}

@@ -1,0 +1,65 @@
+import ArgumentParser
+import Basics
+import Contracts
+import Hosting
+import JSONValue
+import Logging
+import PhotoClient
+import PhotoModel
+
+/// The names that a shell completes with the Tab key, from the live library.
+///
+/// The services are those of the environment. Without an answer within ``time`` nothing is completed: a shell that waits
+/// is worse than one that does not help.
+enum Completions {
+    static let time = Duration.seconds(1)
+    static let mostNames = 200
+
+    /// Titles of albums, and of smart albums.
+    static let albums = CompletionKind.custom { _, _, _ in
+        let titles = await fromLibrary { library in
+            var fetch = FetchDescription(.collections)
+            fetch.collectionType = CollectionType.album.rawValue
+            return try await library.collections(fetch, count: mostNames).collections.compactMap(\.title)
+        }
+        return titles + SmartAlbum.allCases.map(\.words.title)
+    }
+
+    /// Titles of folders.
+    static let folders = CompletionKind.custom { _, _, _ in
+        await fromLibrary { library in
+            var fetch = FetchDescription(.lists)
+            fetch.collectionType = ListType.folder.rawValue
+            return try await library.lists(fetch, count: mostNames).lists.compactMap(\.title)
+        }
+    }
+
+    /// File names of assets that begin with what is typed.
+    static let assets = CompletionKind.custom { _, _, prefix in
+        guard !prefix.hasPrefix("@"), !prefix.hasPrefix("-") else { return [] }
+        return await fromLibrary { library in
+            var fetch = FetchDescription(.assets)
+            fetch.predicate = ["key": "originalFilename", "op": "beginsWith", "value": .string(prefix)]
+            fetch.limit = mostNames
+            return try await library.assets(fetch).assets.compactMap(\.originalFilename)
+        }
+    }
+
+    /// Names of presets.
+    static let presets = CompletionKind.custom { _, _, _ in (try? PresetFolder(flag: nil).names()) ?? [] }
+
+    private static func fromLibrary(
+        _ names: @escaping @Sendable (PhotoLibrary) async throws -> [String]
+    ) async -> [String] {
+        guard let endpoints = try? ClientOptions.parse([]).serviceEndpoints(),
+            let library = try? PhotoLibrary(
+                endpoints: endpoints,
+                client: "safelight",
+                logger: Logger(label: "safelight", factory: { _ in SwiftLogNoOpLogHandler() })
+            )
+        else { return [] }
+        let found = await TaskDelay.withTimeout(time) { try? await names(library) }
+        await library.close()
+        return (found ?? nil)?.filter { !$0.isEmpty } ?? []
+    }
+}

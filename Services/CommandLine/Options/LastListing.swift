@@ -1,0 +1,59 @@
+import Foundation
+import Hosting
+import PhotoModel
+
+/// The assets that `safelight fetch` printed last, so that `@3` names the third of them.
+///
+/// They are kept in a file of the user, one identifier a line. Without a home folder nothing is kept.
+struct LastListing {
+    /// The assets that are kept at most.
+    static let limit = 100_000
+
+    private let path: String?
+
+    /// Uses $XDG_STATE_HOME/safelight/listing, else ~/.local/state/safelight/listing.
+    init(environment: (String) -> String? = { Environment[$0] }) {
+        let home = environment("HOME").map { $0 + "/.local/state" }
+        path = (environment("XDG_STATE_HOME") ?? home).map { $0 + "/safelight/listing" }
+    }
+
+    /// Replaces the listing. A failure is ignored: the listing is a convenience.
+    func write(_ ids: [ObjectID]) {
+        guard let path else { return }
+        let folder = String(path.prefix(upTo: path.lastIndex(of: "/") ?? path.startIndex))
+        try? FileManager.default.createDirectory(
+            atPath: folder,
+            withIntermediateDirectories: true,
+            attributes: [.posixPermissions: 0o700]
+        )
+        try? OutputFile.write(Array(ids.prefix(Self.limit).map { $0.text + "\n" }.joined().utf8), to: path)
+    }
+
+    /// Returns the assets of `@3`, or of `@2-5` in this order.
+    ///
+    /// - Throws: ``CommandFailure`` if the listing has no such number
+    func ids(_ text: String) throws -> [ObjectID] {
+        let numbers = text.dropFirst().split(separator: "-", omittingEmptySubsequences: false).map { Int($0) }
+        guard (1...2).contains(numbers.count), let first = numbers[0], let last = numbers[numbers.count - 1],
+            first >= 1, last >= first
+        else {
+            throw CommandFailure.usage(
+                "\"\(text.prefix(40))\" is not a number of the last listing; use @3, or @2-5 for several"
+            )
+        }
+        let known = read()
+        guard last <= known.count else {
+            throw CommandFailure.usage(
+                known.isEmpty
+                    ? "there is no listing yet; run `safelight fetch` first"
+                    : "the last listing has \(QuantityFormatter.count(known.count, "asset")), not \(last)"
+            )
+        }
+        return Array(known[(first - 1)..<last])
+    }
+
+    private func read() -> [ObjectID] {
+        guard let path, let text = try? String(contentsOfFile: path, encoding: .utf8) else { return [] }
+        return text.split(separator: "\n").prefix(Self.limit).compactMap { ObjectID(String($0)) }
+    }
+}

@@ -1,0 +1,51 @@
+import Basics
+import Contracts
+import Imaging
+import JSONValue
+import PhotoModel
+
+extension EditPlan {
+    /// Returns what an edit of a film renders, and its list.
+    ///
+    /// No base of a film is kept (S-87). An edit of this editor starts from the original again, unless it was made over
+    /// another program's render: then, and if the last edit is another program's, it starts from what is shown.
+    static func film(
+        _ edit: ApplyEdit,
+        of asset: Asset,
+        _ data: Bytes?
+    ) throws(RPCError) -> (base: EditBase, source: AssetResource, list: AdjustmentList) {
+        let original = try original(of: asset)
+        let operations = try operations(edit, onto: asset.currentResource)
+        guard asset.hasAdjustments else { return (.original, original, AdjustmentList(operations: operations)) }
+        // A list of another program cannot be extended.
+        let present = asset.isFilmOfThisEditor || edit.mode == .append ? try presentList(of: asset, data: data) : nil
+        guard let present, !present.isOnRender else {
+            let list = AdjustmentList(operations: operations, isOnRender: true)
+            return (.current, asset.currentResource ?? original, list)
+        }
+        let all = edit.mode == .append ? present.operations + operations : operations
+        guard all.count <= AdjustmentList.maximumCount else {
+            throw .tooManyOperations(all.count, of: asset, present: present.operations.count)
+        }
+        return (.original, original, AdjustmentList(operations: all))
+    }
+
+    /// - Throws: `request_not_supported` with the name of an operation that the asset's media type does not have
+    static func requireSupported(_ list: AdjustmentList, for asset: Asset) throws(RPCError) {
+        if asset.mediaType == .video {
+            if let kind = FilmAdjustments.unsupported(list) { throw .operationOfPhotos(kind, asset) }
+            return
+        }
+        // The film of a Live Photo is as long as its still's list says nothing else: its sound is `audioVolume`.
+        let ofFilms = list.operations.first { $0.kind.stage == .film && !$0.isNeutral }
+        if let ofFilms { throw .operationOfFilms(ofFilms.kind, asset) }
+    }
+}
+
+extension Asset {
+    /// True for a film whose last edit this editor made.
+    var isFilmOfThisEditor: Bool {
+        mediaType == .video && adjustmentFormatIdentifier == AdjustmentList.formatIdentifier
+            && adjustmentFormatVersion == AdjustmentList.formatVersion
+    }
+}

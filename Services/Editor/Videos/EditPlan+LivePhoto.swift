@@ -1,0 +1,57 @@
+import Contracts
+import Imaging
+import JSONValue
+import PhotoModel
+
+extension EditPlan {
+    /// Returns the film that belongs to a version of a Live Photo; nil if the asset is none.
+    static func film(of asset: Asset, _ base: EditBase) -> AssetResource? {
+        guard asset.mediaType == .image, let original = asset.resource(.pairedVideo) else { return nil }
+        return switch base {
+        case .original: original
+        case .previous: asset.resource(.adjustmentBasePairedVideo) ?? original
+        case .current: asset.resource(.fullSizePairedVideo) ?? original
+        }
+    }
+
+    /// Adds the film of a Live Photo if the list applies to it. Without a film, the list is one of a photo.
+    ///
+    /// - Throws: `request_not_supported` for an operation that films do not have, `invalid_params` for a key frame behind
+    ///   the film's end
+    mutating func addFilm(of asset: Asset) throws(RPCError) {
+        guard let options = adjustments.livePhoto else { return }
+        guard let film = Self.film(of: asset, base) else {
+            adjustments.livePhoto = nil
+            return
+        }
+        try Self.requireSupported(adjustments.operations, options, on: film, of: asset)
+        self.film = film
+    }
+
+    static func requireSupported(
+        _ operations: [Adjustment],
+        _ options: LivePhotoAdjustment,
+        on film: AssetResource,
+        of asset: Asset
+    ) throws(RPCError) {
+        if let kind = FilmAdjustments.unsupported(AdjustmentList(operations: operations)) {
+            throw .operationOfStills(kind, asset)
+        }
+        if let time = options.keyFrame, let duration = film.duration, duration > 0, time > duration {
+            throw .keyFrameAfterEnd(time, duration: duration)
+        }
+    }
+}
+
+extension AdjustmentList {
+    /// The operations of a Live Photo's list on its film: the same, and its volume.
+    var ofPairedVideo: AdjustmentList {
+        var operations = operations
+        if let volume = livePhoto?.audioVolume, volume != 1,
+            let adjustment = try? Adjustment(.volume, ["value": .double(volume)])
+        {
+            operations.append(adjustment)
+        }
+        return AdjustmentList(operations: operations)
+    }
+}

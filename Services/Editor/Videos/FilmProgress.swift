@@ -1,0 +1,29 @@
+import Basics
+import Synchronization
+
+/// Sends the progress of a film's render: one message at a time, and only after a percent more.
+final class FilmProgress: Sendable {
+    private struct State {
+        var sent = 0.0
+        var isSending = false
+    }
+
+    private let state = Mutex(State())
+    private let send: @Sendable (Double) async -> Void
+
+    init(_ send: @escaping @Sendable (Double) async -> Void) { self.send = send }
+
+    /// - Parameter part: the part that is made, 0...1
+    func update(_ part: Double) {
+        let isDue = state.withLock { state in
+            guard !state.isSending, part >= state.sent + 0.01 else { return false }
+            (state.sent, state.isSending) = (part, true)
+            return true
+        }
+        guard isDue else { return }
+        Task {
+            await send(part)
+            state.withLock { $0.isSending = false }
+        }
+    }
+}

@@ -1,0 +1,140 @@
+import Basics
+import Contracts
+import Foundation
+import Glibc
+import Hosting
+import JSONValue
+import PhotoClient
+import PhotoModel
+import Storage
+import Synchronization
+import SystemPackage
+
+/// Renders films: a worker of its own encodes one at a time, and the result is uploaded to the catalog.
+final class VideoRenderer: Sendable {
+    private let resources: ResourceFolder
+    private let workers: WorkerPool
+    private let files: WorkerFileJob
+    private let runner: ResourceJobRunner
+    private let folder: String
+    private let maxBytes: Int64
+    private let library: PhotoLibrary
+    private let starting = Mutex<Task<Void, Never>?>(nil)
+
+    /// - Parameters:
+    ///   - folder: the folder of films that are being rendered; made on first use
+    ///   - maxBytes: the most bytes of a film
+    init(
+        resources: ResourceFolder,
+        workers: WorkerPool,
+        folder: String,
+        maxBytes: Int64,
+        library: PhotoLibrary,
+        report: @escaping @Sendable (ResourceJobRunner.WorkerFault) async -> Void
+    ) {
+        self.resources = resources
+        self.workers = workers
+        self.folder = folder
+        self.maxBytes = maxBytes
+        self.library = library
+        runner = ResourceJobRunner(workers, report: report)
+        files = WorkerFileJob(runner, folder: folder, maxBytes: maxBytes)
+    }
+
+    /// Renders a film and uploads it.
+    ///
+    /// - Parameter progress: called with the part that is made, 0...1
+    func render(
+        _ film: AssetResource,
+        _ list: AdjustmentList,
+        _ priority: WorkerPriority,
+        progress: @escaping @Sendable (Double) -> Void
+    ) async throws(RPCError) -> Render {
+        var (render, file) = try await file(film, list, nil, maxBytes, priority, progress: progress)
+        defer { try? file.close() }
+        render.upload = try await library.upload(file)
+        return render
+    }
+
+    /// Renders a film in a size, and returns its bytes.
+    ///
+    /// - Parameter maximumSide: the longer side, in pixels
+    func preview(
+        _ film: AssetResource,
+        _ list: AdjustmentList,
+        maximumSide: Int,
+        maxBytes: Int
+    ) async throws(RPCError) -> Render {
+        var (render, file) = try await file(film, list, maximumSide, Int64(maxBytes), .high) { _ in }
+        defer { try? file.close() }
+        do {
+            let size = Int(try file.seek(offset: 0, from: .end))
+            render.bytes = try [UInt8](unsafeUninitializedCapacity: size) { buffer, count in
+                while count < size {
+                    let part = UnsafeMutableRawBufferPointer(rebasing: UnsafeMutableRawBufferPointer(buffer)[count...])
+                    let read = try file.read(fromAbsoluteOffset: Int64(count), into: part)
+                    guard read > 0 else { break }
+                    count += read
+                }
+            }
+        } catch {
+            throw .filmNotWritten(errno: (error as? Errno)?.rawValue ?? EIO, folder: folder)
+        }
+        return render
+    }
+
+    /// Renders a film into a file without a name.
+    private func file(
+        _ film: AssetResource,
+        _ list: AdjustmentList,
+        _ maximumSide: Int?,
+        _ maxBytes: Int64,
+        _ priority: WorkerPriority,
+        progress: @escaping @Sendable (Double) -> Void
+    ) async throws(RPCError) -> (Render, FileDescriptor) {
+        await start()
+        let source = try resources.open(film.digest)
+        let plan = VideoRenderPlan(film, list, maximumSide: maximumSide, maxBytes: min(maxBytes, self.maxBytes))
+        let job = WorkerJob(method: VideoEditWorker.renderMethod, params: plan.json, files: [source.descriptor])
+        let length = Double(max(1, list.lengthOfPart(of: film.duration ?? 0)))
+        let made: (descriptor: Int32, result: WorkerResult)
+        do throws(WorkerFileJob.Failure) {
+            made = try await files.run(job, over: film.digest, priority: priority) { time in
+                progress(min(1, Double(time) / length))
+            }
+        } catch {
+            switch error {
+            case .worker(let failure): throw failure.rpcError
+            case .notWritten(let number): throw .filmNotWritten(errno: number, folder: folder)
+            case .malformed: throw .invalidResult(expected: "a film")
+            }
+        }
+        let file = FileDescriptor(rawValue: made.descriptor)
+        withExtendedLifetime(source) {}
+        guard let render = try? Render(json: made.result.result) else {
+            try? file.close()
+            throw .invalidResult(expected: "a film")
+        }
+        return (render, file)
+    }
+
+    /// Starts the worker on first use, because many libraries have no films to edit.
+    private func start() async {
+        let task = starting.withLock { starting in
+            if let starting { return starting }
+            try? FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
+            let task = Task { [workers] in _ = try? await workers.start() }
+            starting = task
+            return task
+        }
+        await task.value
+    }
+}
+
+extension AdjustmentList {
+    /// Returns the microseconds of a film's part that is kept, before its speed is changed.
+    func lengthOfPart(of duration: Int64) -> Int64 {
+        guard let range = operations.last(where: { $0.kind == .timeRange && !$0.isNeutral }) else { return duration }
+        return min(duration, Int64(range.number("end") * 1e6)) - Int64(range.number("start") * 1e6)
+    }
+}

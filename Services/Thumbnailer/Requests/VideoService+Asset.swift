@@ -1,0 +1,88 @@
+import Basics
+import Contracts
+import Hosting
+import JSONValue
+import Messaging
+import PhotoModel
+import Storage
+
+extension VideoService {
+    /// Handles `video.asset`.
+    func asset(_ request: VideoAsset, _ context: RequestContext) async throws(RPCError) -> VideoAsset.Result {
+        let answer = try await source.assets([request.asset], atLeast: request.atLeast)
+        let asset = try ImageRequestService.asset(request.asset, of: answer)
+        let film = try Self.resource(of: asset, version: request.version)
+        if let entry = answer.quarantined.first(where: { $0.digest == film.digest }) {
+            throw entry.rpcError(of: asset.filename ?? asset.id.text)
+        }
+        try await originals.require(
+            film.digest,
+            of: asset.id,
+            isNetworkAccessAllowed: request.isNetworkAccessAllowed,
+            context
+        )
+        let structure = try await streams.structure(film)
+        var result = VideoAsset.Result(asset: asset.id, resource: film)
+        result.contentRevision = asset.contentRevision
+        result.sequence = answer.sequence
+        result.photoTime = structure.photoTime
+        result.tracks = structure.tracks
+        result.duration = structure.duration
+        result.sources = [film]
+        result.timeMap = [Self.whole(structure.duration)]
+        let edit = film.isRender ? try await streams.edit(of: asset, blockingIO) : nil
+        if !film.isRender || edit?.keepsTimes == true, !structure.slowMotion.isEmpty {
+            result.timeMap = structure.slowMotion
+            result.duration = structure.slowMotion.reduce(0) { $0 + $1.duration }
+        } else if let edit {
+            result.isRendered = true
+            result.timeMap = [
+                VideoAsset.Segment(
+                    start: 0,
+                    duration: structure.duration,
+                    sourceStart: edit.start,
+                    sourceDuration: Int64((Double(structure.duration) * edit.speed).rounded()),
+                    rate: edit.speed
+                )
+            ]
+        }
+        result.audioCurve = [VideoAsset.Volume(time: 0, volume: edit?.volume ?? 1)]
+        if film.isRender, edit?.isOnRender == false, let original = asset.originalFilm {
+            result.sources.append(original)
+        }
+        return result
+    }
+
+    private static func whole(_ duration: Int64) -> VideoAsset.Segment {
+        VideoAsset.Segment(start: 0, duration: duration, sourceStart: 0, sourceDuration: duration, rate: 1)
+    }
+}
+
+extension VideoStreams {
+    /// Returns the times and the sound of the last edit of an asset; nil if another program made it.
+    func edit(of asset: AssetSummary, _ blockingIO: BlockingIOExecutor) async throws(RPCError) -> FilmEdit? {
+        guard let resource = asset.resource(.adjustmentData) else { return nil }
+        let file = try open(resource.digest)
+        do {
+            let bytes = try await blockingIO.run(for: .service) {
+                try file.readAll(limit: Int64(AdjustmentData.maxBytes))
+            }
+            // Another program's data is no such list.
+            return (try? JSON(parsing: bytes)).flatMap { try? AdjustmentList(json: $0) }.map { FilmEdit($0) }
+        } catch let error as StorageError {
+            throw .unreadableBytes(error)
+        } catch {
+            throw .requestCancelled
+        }
+    }
+}
+
+extension AssetResource {
+    /// True for the render of an edit.
+    var isRender: Bool { type == .fullSizeVideo || type == .fullSizePairedVideo }
+}
+
+extension AssetSummary {
+    /// The film as it was imported, also that of a Live Photo.
+    var originalFilm: AssetResource? { resource(.video) ?? resource(.pairedVideo) }
+}

@@ -1,0 +1,223 @@
+public import JSONValue
+public import PhotoModel
+
+/// `video.asset`: how a video is composed, `requestAVAssetForVideo` (S-61).
+///
+/// The response has the tracks of the file that is shown, with the segments of their edit lists; the speeds at which its
+/// parts are shown; the volume of its sound; and the files from which it comes. All times are microseconds.
+public struct VideoAsset: Request {
+    public static let method = "video.asset"
+    /// The video, or a Live Photo, whose film is described.
+    public var asset: ObjectID
+    /// The video with or without edits.
+    public var version: VideoVersion
+    /// True if the original may be downloaded from remote storage.
+    public var isNetworkAccessAllowed = false
+    /// The service responds once it has reached this token; nil to respond at once.
+    public var atLeast: ChangeToken?
+
+    public init(asset: ObjectID, version: VideoVersion = .current, atLeast: ChangeToken? = nil) {
+        self.asset = asset
+        self.version = version
+        self.atLeast = atLeast
+    }
+
+    public static let table = parameters(
+        "How a video is composed: tracks with their segments, time map, volume of the sound, and source files.",
+        blank: VideoAsset(asset: .none),
+        [
+            .asset(\.asset),
+            .defaulted(
+                "version",
+                \.version,
+                .name(VideoVersion.self),
+                "The video with or without edits.",
+                default: .current
+            ),
+            .networkAccess(\.isNetworkAccessAllowed),
+            .atLeast(\.atLeast),
+        ]
+    )
+
+    /// A part of a source that is shown at a time.
+    public struct Segment: JSONTabled {
+        /// Microseconds of what is shown.
+        public var start: Int64
+        public var duration: Int64
+        /// Microseconds of the source; nil for a gap.
+        public var sourceStart: Int64?
+        public var sourceDuration: Int64
+        /// Times as fast as the source.
+        public var rate: Double
+
+        public init(start: Int64, duration: Int64, sourceStart: Int64?, sourceDuration: Int64, rate: Double) {
+            self.start = start
+            self.duration = duration
+            self.sourceStart = sourceStart
+            self.sourceDuration = sourceDuration
+            self.rate = rate
+        }
+
+        public static let table = JSONTable(
+            "VideoSegment",
+            "A part of a source and when it is shown. Times are microseconds.",
+            unknown: .ignored,
+            blank: Segment(start: 0, duration: 0, sourceStart: nil, sourceDuration: 0, rate: 1),
+            [
+                .required("start", \.start, .integer(0...Int64.max), "When it is shown."),
+                .required("duration", \.duration, .integer(0...Int64.max), "How long it is shown."),
+                .optional(
+                    "sourceStart",
+                    \.sourceStart,
+                    .integer(0...Int64.max),
+                    "Where it begins in the source; absent for a gap."
+                ),
+                .required("sourceDuration", \.sourceDuration, .integer(0...Int64.max), "Its length in the source."),
+                .required("rate", \.rate, .number(-1000...1000), "Times as fast as the source."),
+            ]
+        )
+    }
+
+    /// A track of the file that is shown.
+    public struct Track: JSONTabled {
+        /// Its identifier in the file.
+        public var id: Int64 = 0
+        /// Codec and size.
+        public var media = VideoPlayback.Track()
+        /// True if this is the video track that is shown, or the sound that is heard.
+        public var isShown = false
+        /// False if the file says that players leave it out.
+        public var isEnabled = true
+        /// Microseconds.
+        public var start: Int64 = 0
+        public var duration: Int64 = 0
+        /// Frames or packets by the file's index; 0 if unknown.
+        public var frameCount: Int64 = 0
+        /// The edit list, or one segment of the whole track.
+        public var segments: [Segment] = []
+
+        public init() {}
+
+        /// The most segments of a track that are returned.
+        public static let maxSegments = 1024
+
+        public static let table = JSONTable(
+            "VideoAssetTrack",
+            "A track of a video file. Times are microseconds.",
+            unknown: .ignored,
+            blank: Track(),
+            [
+                .required("id", \.id, .integer(Int64.min...Int64.max), "Its identifier in the file."),
+                .required("media", \.media, .object(VideoPlayback.Track.self), "Codec and size."),
+                .required("isShown", \.isShown, .flag, "Whether it is the picture or the sound that players present."),
+                .required("isEnabled", \.isEnabled, .flag, "Whether the file says that players present it."),
+                .required("start", \.start, .integer(Int64.min...Int64.max), "When it begins."),
+                .required("duration", \.duration, .integer(0...Int64.max), "Its length."),
+                .defaulted("frameCount", \.frameCount, .integer(0...Int64.max), "Frames or packets.", default: 0),
+                .required(
+                    "segments",
+                    \.segments,
+                    .list(of: .object(Segment.self), limit: maxSegments),
+                    "Its edit list, or one segment of the whole track."
+                ),
+            ]
+        )
+    }
+
+    /// A point of the volume's curve. Between points, the volume changes linearly.
+    public struct Volume: JSONTabled {
+        /// Microseconds of what is shown.
+        public var time: Int64
+        /// 1 is the volume of the source.
+        public var volume: Double
+
+        public init(time: Int64, volume: Double) { (self.time, self.volume) = (time, volume) }
+
+        public static let table = JSONTable(
+            "VideoVolume",
+            "A point of the curve of the sound's volume.",
+            unknown: .ignored,
+            blank: Volume(time: 0, volume: 1),
+            [
+                .required("time", \.time, .integer(0...Int64.max), "Microseconds of what is shown."),
+                .required("volume", \.volume, .number(0...1000), "1 is the volume of the source."),
+            ]
+        )
+    }
+
+    public struct Result: JSONTabled {
+        /// The asset.
+        public var asset: ObjectID
+        /// Content revision of the video.
+        public var contentRevision = Revision(0)
+        /// Sequence of the transaction at which it was read.
+        public var sequence: Int64 = 0
+        /// The file that is shown; its tracks are those below.
+        public var resource: AssetResource
+        /// Microseconds that the video is shown, by the time map.
+        public var duration: Int64 = 0
+        /// The microseconds of the film at which a Live Photo's still was taken; nil if the film does not say it.
+        public var photoTime: Int64?
+        public var tracks: [Track] = []
+        /// The speeds of the source's parts: one segment if it is the same everywhere.
+        public var timeMap: [Segment] = []
+        /// The volume of the sound, relative to that of the source.
+        public var audioCurve: [Volume] = []
+        /// True if time map and volume are in the file already, which an edit has rendered: its source is the last file.
+        /// False if players and exports apply them to the file.
+        public var isRendered = false
+        /// The files: the one that is shown and, behind it, the original of an edit.
+        public var sources: [AssetResource] = []
+
+        public init(asset: ObjectID, resource: AssetResource) {
+            self.asset = asset
+            self.resource = resource
+        }
+
+        public static let table = JSONTable(
+            "VideoAsset",
+            "How a video is composed. Times are microseconds.",
+            unknown: .ignored,
+            blank: Result(asset: .none, resource: AssetResource(type: .video, digest: "", size: 0, contentType: "")),
+            [
+                .asset(\.asset),
+                .required("contentRevision", \.contentRevision, .revision, "Content revision of the video."),
+                .sequence(\.sequence),
+                .required("resource", \.resource, .object(AssetResource.self), "The file that is shown."),
+                .required("duration", \.duration, .integer(0...Int64.max), "How long it is shown."),
+                .optional(
+                    "photoTime",
+                    \.photoTime,
+                    .integer(0...Int64.max),
+                    "When a Live Photo's still was taken, if the film says it."
+                ),
+                .required("tracks", \.tracks, .list(of: .object(Track.self), limit: 64), "The tracks of the file."),
+                .required(
+                    "timeMap",
+                    \.timeMap,
+                    .list(of: .object(Segment.self), limit: 64),
+                    "The speeds of the source's parts, for example of slow motion."
+                ),
+                .required(
+                    "audioCurve",
+                    \.audioCurve,
+                    .list(of: .object(Volume.self), limit: 64),
+                    "The volume of the sound, relative to that of the source."
+                ),
+                .required(
+                    "isRendered",
+                    \.isRendered,
+                    .flag,
+                    "Whether time map and volume are in the file already, as an edit rendered them from the last source; "
+                        + "if not, players apply them, and exports do."
+                ),
+                .required(
+                    "sources",
+                    \.sources,
+                    .list(of: .object(AssetResource.self), limit: 4),
+                    "The file that is shown and, behind it, the original of an edit."
+                ),
+            ]
+        )
+    }
+}

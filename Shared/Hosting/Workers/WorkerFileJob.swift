@@ -1,0 +1,91 @@
+import Basics
+import Glibc
+import JSONValue
+
+/// Runs worker jobs whose result is a file that a worker sends through a pipe, as ``WorkerOutputRecord``.
+///
+/// The file has no name, so that nothing is left of it once nobody has it open.
+public struct WorkerFileJob: Sendable {
+    public enum Failure: Error, Sendable {
+        case worker(WorkerFailure)
+        /// The file cannot be made or written.
+        case notWritten(errno: Int32)
+        /// The worker sent something else than a file.
+        case malformed
+    }
+
+    private let runner: ResourceJobRunner
+    private let folder: String
+    private let maxBytes: Int64
+
+    /// - Parameters:
+    ///   - folder: the folder of the files
+    ///   - maxBytes: the most bytes of a file
+    public init(_ runner: ResourceJobRunner, folder: String, maxBytes: Int64) {
+        self.runner = runner
+        self.folder = folder
+        self.maxBytes = maxBytes
+    }
+
+    /// Runs a job, with the pipe as its last file.
+    ///
+    /// - Parameters:
+    ///   - digest: digest of the bytes that the job opens
+    ///   - progress: called with the number of each record of progress
+    /// - Returns: the descriptor of the file, which the caller closes, and the job's result. The result's member `size` has
+    ///   the bytes of the file
+    public func run(
+        _ job: WorkerJob,
+        over digest: String,
+        priority: WorkerPriority = .normal,
+        progress: @escaping @Sendable (Int64) -> Void
+    ) async throws(Failure) -> (descriptor: Int32, result: WorkerResult) {
+        let target = try makeFile()
+        var ends: [Int32] = [-1, -1]
+        guard pipe(&ends) == 0 else {
+            let number = errno
+            close(target)
+            throw .notWritten(errno: number)
+        }
+        for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
+        let receiver = WorkerOutputReceiver(pipe: ends[0], file: target, maxBytes: maxBytes, progress: progress)
+        receiver.start()
+        var job = job
+        job.files.append(ends[1])
+        let outcome: Result<WorkerResult, WorkerFailure>
+        do throws(WorkerFailure) {
+            outcome = .success(try await runner.run(job, over: digest, priority: priority))
+        } catch {
+            outcome = .failure(error)
+        }
+        // The receiver ends when the last copy of this end is closed.
+        close(ends[1])
+        let problem = await receiver.end()
+        do throws(Failure) {
+            if case .notWritten(let number) = problem { throw .notWritten(errno: number) }
+            let result: WorkerResult
+            do throws(WorkerFailure) { result = try outcome.get() } catch { throw Failure.worker(error) }
+            guard problem == nil, let size = result.result["size"]?.intValue, (1...maxBytes).contains(size) else {
+                throw .malformed
+            }
+            // A first attempt may have written more.
+            guard ftruncate(target, off_t(size)) == 0 else { throw .notWritten(errno: errno) }
+            return (target, result)
+        } catch {
+            close(target)
+            throw error
+        }
+    }
+
+    private func makeFile() throws(Failure) -> Int32 {
+        // `__O_TMPFILE` is `O_TMPFILE`, which Swift does not import.
+        let nameless = open(folder, O_RDWR | O_CLOEXEC | __O_TMPFILE, 0o600)
+        if nameless >= 0 { return nameless }
+        var random = SystemRandomNumberGenerator()
+        let path = "\(folder)/.output-\(random.nextHexadecimal(byteCount: 8))"
+        let file = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
+        guard file >= 0 else { throw .notWritten(errno: errno) }
+        unlink(path)
+        return file
+    }
+}

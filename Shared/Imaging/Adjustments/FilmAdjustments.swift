@@ -1,0 +1,167 @@
+import Foundation
+public import PhotoModel
+
+/// The operations of a list on films, prepared for frames of one size.
+///
+/// Geometry is composed into one map, colour into one function of a colour, and watermarks into one picture, so that
+/// another module can apply them to each frame.
+public struct FilmAdjustments: Sendable {
+    /// The part of the upright frame that is shown, and its turn.
+    public enum Geometry: Sendable, Equatable {
+        /// Whole pixels, turned by an EXIF orientation 1...8 and scaled to the size.
+        case part(x: Int, y: Int, width: Int, height: Int, orientation: Int)
+        /// The points of the frame that become the top left, top right, bottom left and bottom right corner, in pixels.
+        case corners([(x: Double, y: Double)])
+
+        public static func == (one: Self, other: Self) -> Bool {
+            switch (one, other) {
+            case (.part(let x, let y, let width, let height, let turn), .part(let a, let b, let c, let d, let e)):
+                (x, y, width, height, turn) == (a, b, c, d, e)
+            case (.corners(let points), .corners(let others)):
+                points.map(\.x) == others.map(\.x) && points.map(\.y) == others.map(\.y)
+            default: false
+            }
+        }
+    }
+
+    /// The watermarks as one picture: rows of red, green, blue and opacity, a byte each.
+    public struct Overlay: Sendable, Equatable {
+        /// The place of its top left corner in the result, in pixels.
+        public let x: Int
+        public let y: Int
+        public let width: Int
+        public let height: Int
+        public let pixels: [UInt8]
+    }
+
+    /// Pixels of the result; even, as encoders need them.
+    public let width: Int
+    public let height: Int
+    public let geometry: Geometry
+    public let overlay: Overlay?
+    private let colour: AdjustmentColour
+
+    /// - Parameters:
+    ///   - width: pixels of the upright frames
+    /// - Throws: `ImagingError` for operations that frames do not have, and for pictures that cannot be read
+    public init(_ list: AdjustmentList, width: Int, height: Int) throws(ImagingError) {
+        if let kind = Self.unsupported(list) {
+            throw .invalidOptions("\"\(kind.rawValue)\" is an operation for photos; films have \(Self.supportedText)")
+        }
+        let operations = list.operations.filter { !$0.isNeutral }
+        let map = AdjustmentGeometry(operations, width: width, height: height)
+        self.width = max(2, map.width & ~1)
+        self.height = max(2, map.height & ~1)
+        if map.isResampled {
+            let (across, down) = (Double(self.width), Double(self.height))
+            geometry = .corners([
+                map.source(0, 0), map.source(across, 0), map.source(0, down), map.source(across, down),
+            ])
+        } else {
+            var part = map.shown
+            let turned = map.orientation >= 5 ? (part.height, part.width) : (part.width, part.height)
+            if turned == (map.width, map.height) {
+                // Encoders need even sides. An odd one loses a row or a column rather than being scaled.
+                if part.width > 2 { part.width &= ~1 }
+                if part.height > 2 { part.height &= ~1 }
+            }
+            geometry = .part(
+                x: part.x,
+                y: part.y,
+                width: part.width,
+                height: part.height,
+                orientation: map.orientation
+            )
+        }
+        colour = try AdjustmentColour(operations.filter { $0.kind.stage == .colour }, isEightBit: false)
+        overlay = try Self.overlay(
+            operations.filter { $0.kind.stage == .overlay },
+            width: self.width,
+            height: self.height
+        )
+    }
+
+    /// Returns the first operation that films do not have.
+    public static func unsupported(_ list: AdjustmentList) -> AdjustmentKind? {
+        list.operations.first { !$0.isNeutral && !stages.contains($0.kind.stage) }?.kind
+    }
+
+    private static let stages: Set<AdjustmentKind.Stage> = [.geometry, .colour, .overlay, .film]
+    /// The operations that films have, for messages.
+    public static let supportedText = "those on geometry, colour, time and sound, and watermarks"
+
+    // MARK: Colour
+
+    /// True if colours change.
+    public var recolours: Bool { !colour.isEmpty }
+
+    /// Changes colours: red, green and blue of 16 bits in sRGB, one after the other.
+    public func recolour(_ colours: inout [UInt16]) throws(ImagingError) {
+        guard recolours else { return }
+        let count = colours.count / 3
+        // A row of its own is too long for a picture.
+        let width = max(1, Int(Double(count).squareRoot()))
+        let wand = try Wand.blank(width, (count + width - 1) / width)
+        try wand.withPixels { pixels, _ in
+            for index in 0..<count {
+                for channel in 0..<3 { pixels[4 * index + channel] = colours[3 * index + 2 - channel] }
+                pixels[4 * index + 3] = 0
+            }
+        }
+        wand.noteDepth(16)
+        try colour.apply(to: wand)
+        var changed = colours
+        try wand.withPixelsForReading { pixels, _ in
+            for index in 0..<count {
+                for channel in 0..<3 { changed[3 * index + 2 - channel] = pixels[4 * index + channel] }
+            }
+        }
+        colours = changed
+    }
+
+    // MARK: Watermarks
+
+    private static func overlay(
+        _ operations: [Adjustment],
+        width: Int,
+        height: Int
+    ) throws(ImagingError) -> Overlay? {
+        guard !operations.isEmpty else { return nil }
+        let wand = try Wand.blank(width, height)
+        try wand.withPixels { pixels, count in
+            for index in 0..<count { pixels[4 * index + 3] = 65_535 }
+        }
+        for operation in operations { try AdjustmentOverlay.apply(operation, to: wand) }
+        var made: Overlay?
+        try wand.withPixelsForReading { pixels, _ in
+            var (left, right, top, bottom) = (width, -1, height, -1)
+            for y in 0..<height {
+                for x in 0..<width where pixels[4 * (y * width + x) + 3] < 65_535 {
+                    (left, right) = (min(left, x), max(right, x))
+                    (top, bottom) = (min(top, y), max(bottom, y))
+                }
+            }
+            guard right >= left else { return }
+            var bytes: [UInt8] = []
+            bytes.reserveCapacity(4 * (right - left + 1) * (bottom - top + 1))
+            for y in top...bottom {
+                for x in left...right {
+                    let pixel = pixels + 4 * (y * width + x)
+                    for channel in [2, 1, 0] { bytes.append(UInt8(pixel[channel] / 257)) }
+                    bytes.append(UInt8((65_535 - pixel[3]) / 257))
+                }
+            }
+            made = Overlay(x: left, y: top, width: right - left + 1, height: bottom - top + 1, pixels: bytes)
+        }
+        return made
+    }
+}
+
+extension AdjustmentList {
+    /// The list without the operations that only films have.
+    public var ofPictures: AdjustmentList {
+        var list = self
+        list.operations.removeAll { $0.kind.stage == .film }
+        return list
+    }
+}

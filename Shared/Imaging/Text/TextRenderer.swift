@@ -1,0 +1,109 @@
+import CText
+import Foundation
+import Synchronization
+
+/// Draws lines of text with fonts of the machine: raqm orders and shapes a line, FreeType draws it.
+///
+/// The fonts are opened once, by ``ImagingLibrary/start(threads:)``, because a worker opens no files later.
+enum TextRenderer {
+    /// Fonts in the order in which a character is looked up, with the Debian packages that install them.
+    static let fonts: [(path: String, package: String)] = [
+        ("/usr/share/fonts/truetype/dejavu/DejaVuSans.ttf", "fonts-dejavu-core"),
+        ("/usr/share/fonts/truetype/droid/DroidSansFallbackFull.ttf", "fonts-droid-fallback"),
+        ("/usr/share/fonts/opentype/noto/NotoSansCJK-Regular.ttc", "fonts-noto-cjk"),
+    ]
+
+    /// The pixels of a line that some ink covers.
+    struct Coverage {
+        /// 0 where there is no ink, 255 where a pixel is covered, row by row.
+        var pixels: [UInt8]
+        var width: Int
+        var height: Int
+        /// The column of the first pixel, from the origin of the line.
+        var left: Int
+        /// The rows of the first pixel above the baseline.
+        var top: Int
+    }
+
+    /// FreeType's faces keep the size and the glyph of a call, so that one call at a time may use them.
+    private struct OpenFonts: @unchecked Sendable {
+        let pointer: OpaquePointer?
+    }
+
+    private static let opened: Mutex<OpenFonts> = {
+        let paths = fonts.map { strdup($0.path) }
+        defer { for path in paths { free(path) } }
+        return Mutex(OpenFonts(pointer: safelight_fonts_open(paths.map { UnsafePointer($0) }, paths.count)))
+    }()
+
+    /// Opens the fonts.
+    static func start() { opened.withLock { _ in } }
+
+    /// Returns the characters of a text that no font has, each once, in their order.
+    static func missing(in text: String) -> [Unicode.Scalar] {
+        opened.withLock { fonts in
+            var missing: [Unicode.Scalar] = []
+            for scalar in text.unicodeScalars where !missing.contains(scalar) {
+                let isThere = fonts.pointer.map { safelight_fonts_have($0, scalar.value) != 0 } ?? false
+                if !isThere { missing.append(scalar) }
+            }
+            return missing
+        }
+    }
+
+    /// Draws a line.
+    ///
+    /// - Parameters:
+    ///   - text: characters that no font has are drawn as the first font's empty box
+    ///   - size: pixels per em, at least 1
+    /// - Returns: the pixels; nil if the text has no ink
+    /// - Throws: `invalidOptions` if no font is installed or the line would be too large
+    static func draw(_ text: String, size: Double) throws(ImagingError) -> Coverage? {
+        var coverage = safelight_coverage()
+        let status: safelight_text_status? = opened.withLock { fonts in
+            guard let pointer = fonts.pointer else { return nil }
+            let scalars = text.unicodeScalars.map(\.value)
+            return safelight_text_draw(pointer, scalars, scalars.count, size, &coverage)
+        }
+        guard let status else {
+            throw .invalidOptions("text cannot be drawn: no font is installed; install \(fonts[0].package)")
+        }
+        defer { free(coverage.pixels) }
+        switch status {
+        case SAFELIGHT_TEXT_OK: break
+        case SAFELIGHT_TEXT_TOO_LARGE:
+            throw .invalidOptions("the text is longer than 32,767 pixels; give a shorter one or a smaller size")
+        default: throw .invalidOptions("the text cannot be drawn")
+        }
+        guard let pixels = coverage.pixels else { return nil }
+        let (width, height) = (Int(coverage.width), Int(coverage.height))
+        return Coverage(
+            pixels: Array(UnsafeBufferPointer(start: pixels, count: width * height)),
+            width: width,
+            height: height,
+            left: Int(coverage.left),
+            top: Int(coverage.top)
+        )
+    }
+
+    /// Draws a line as wide as a number of pixels and at most as high as another one.
+    ///
+    /// - Returns: the pixels, whose width is `width` but for rounding, or less where the height is the limit; nil if
+    ///   the text has no ink
+    /// - Throws: `invalidOptions` with the characters that no font has
+    static func draw(_ text: String, width: Int, height: Int) throws(ImagingError) -> Coverage? {
+        let missing = missing(in: text)
+        guard missing.isEmpty else {
+            let names = missing.prefix(8).map { "\($0) (U+\(String($0.value, radix: 16, uppercase: true)))" }
+            throw .invalidOptions(
+                "no installed font has \(names.joined(separator: ", ")); leave it out, or install one of "
+                    + fonts.map(\.package).joined(separator: ", ")
+            )
+        }
+        // Unhinted lines grow with their size, so that one line says how large the wanted one has to be.
+        let trial = 256.0
+        guard let measured = try draw(text, size: trial) else { return nil }
+        let ratio = min(Double(width) / Double(measured.width), Double(height) / Double(measured.height))
+        return try draw(text, size: max(1, trial * ratio))
+    }
+}

@@ -1,0 +1,92 @@
+import JSONValue
+
+/// The part of an adjustment list that only Live Photos have: `PHLivePhotoEditingContext` (T-48).
+///
+/// A list with it applies to the still and to each frame of the film. As JSON:
+/// `{"audioVolume":0.5,"keyFrame":1200000}`, both optional.
+public struct LivePhotoAdjustment: Sendable, Hashable {
+    /// The volume of the film's sound, 0 (none) to 1; nil for 1.
+    public var audioVolume: Double?
+    /// The microseconds of the film at which its frame becomes the still; nil for the still as it was taken.
+    public var keyFrame: Int64?
+
+    /// The last key frame, in microseconds: an hour.
+    public static let lastKeyFrame: Int64 = 3_600_000_000
+
+    public init(audioVolume: Double? = nil, keyFrame: Int64? = nil) {
+        self.audioVolume = audioVolume.map { min(1, max(0, $0)) }
+        self.keyFrame = keyFrame
+    }
+
+    /// True if it changes neither the sound nor the still.
+    public var isNeutral: Bool { (audioVolume ?? 1) == 1 && keyFrame == nil }
+
+    /// Returns the values of this one, and those of an earlier one that this one lacks.
+    public func merged(onto earlier: LivePhotoAdjustment?) -> LivePhotoAdjustment {
+        LivePhotoAdjustment(audioVolume: audioVolume ?? earlier?.audioVolume, keyFrame: keyFrame ?? earlier?.keyFrame)
+    }
+
+    init(json: JSON) throws(AdjustmentError) {
+        func refusal(_ member: String, _ found: JSON, _ allowed: String) -> AdjustmentError {
+            AdjustmentError(
+                .outOfRange,
+                member: "livePhoto.\(member)",
+                found: String(found.text.prefix(64)),
+                allowed: [allowed]
+            )
+        }
+        guard let object = json.objectValue else {
+            throw AdjustmentError(.malformed, member: "livePhoto", allowed: ["an object {\"audioVolume\":1}"])
+        }
+        self.init()
+        for (name, value) in object.members {
+            switch name {
+            case "audioVolume":
+                guard let volume = value.doubleValue, (0...1).contains(volume) else {
+                    throw refusal(name, value, "a number 0...1")
+                }
+                audioVolume = volume
+            case "keyFrame":
+                guard let time = value.intValue, (0...Self.lastKeyFrame).contains(time) else {
+                    throw refusal(name, value, "microseconds 0...\(Self.lastKeyFrame)")
+                }
+                keyFrame = time
+            default:
+                throw AdjustmentError(
+                    .unknownMember,
+                    member: "livePhoto.\(name)",
+                    allowed: ["audioVolume", "keyFrame"]
+                )
+            }
+        }
+    }
+
+    var json: JSON {
+        var object: JSONObject = [:]
+        if let audioVolume { object["audioVolume"] = .double(audioVolume) }
+        if let keyFrame { object["keyFrame"] = .int(keyFrame) }
+        return .object(object)
+    }
+
+    static var schema: JSON {
+        [
+            "type": "object", "additionalProperties": false,
+            "description": .string(
+                "Present if the list applies to the still of a Live Photo and to each frame of its film; without it, only "
+                    + "the still is edited. Photos without a film, and films, have no use for it."
+            ),
+            "properties": [
+                "audioVolume": [
+                    "type": "number", "minimum": 0, "maximum": 1, "default": 1,
+                    "description": "The volume of the film's sound; 0 removes it.",
+                ],
+                "keyFrame": [
+                    "type": "integer", "minimum": 0, "maximum": .int(lastKeyFrame),
+                    "description": .string(
+                        "Microseconds of the film at which its frame becomes the still. Default: the still as it was taken."
+                    ),
+                ],
+            ],
+        ]
+    }
+}

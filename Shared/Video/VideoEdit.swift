@@ -1,0 +1,113 @@
+/// The changes of a video that is encoded anew.
+public struct VideoEdit {
+    /// Changes colours in place: red, green and blue of 16 bits in sRGB, one after the other.
+    public typealias Recolouring = (inout [UInt16]) -> Void
+
+    /// The part of the upright frame that is shown.
+    public enum Geometry {
+        /// Whole pixels, turned by an EXIF orientation.
+        case part(x: Int, y: Int, width: Int, height: Int, orientation: Int)
+        /// The points that become the top left, top right, bottom left and bottom right corner, in pixels.
+        case corners([(x: Double, y: Double)])
+    }
+
+    /// A picture over each frame: rows of red, green, blue and opacity, a byte each.
+    public struct Overlay {
+        public var x: Int
+        public var y: Int
+        public var width: Int
+        public var height: Int
+        public var pixels: [UInt8]
+
+        public init(x: Int, y: Int, width: Int, height: Int, pixels: [UInt8]) {
+            (self.x, self.y, self.width, self.height, self.pixels) = (x, y, width, height, pixels)
+        }
+    }
+
+    /// The changes of each frame.
+    public struct Picture {
+        public var geometry: Geometry
+        /// Pixels of the result, both even.
+        public var width: Int
+        public var height: Int
+        public var recolour: Recolouring?
+        public var overlay: Overlay?
+
+        public init(geometry: Geometry, width: Int, height: Int) {
+            (self.geometry, self.width, self.height) = (geometry, width, height)
+        }
+    }
+
+    /// Nil if the frames stay as they are.
+    public var picture: Picture?
+    /// The part that is kept, in microseconds; a nil end is that of the film.
+    public var start: Int64 = 0
+    public var end: Int64?
+    /// Times as fast.
+    public var speed = 1.0
+    /// The speed of the film's parts, instead of `start`, `end` and `speed`; nil for the same everywhere.
+    public var timeMap: VideoTimeMap?
+    /// Times as loud; 0 leaves the sound out.
+    public var volume = 1.0
+
+    public init() {}
+
+    /// True if the video track cannot be copied.
+    var changesFrames: Bool { picture != nil || changesTime }
+    private var changesTime: Bool { start > 0 || end != nil || speed != 1 || timeMap != nil }
+
+    /// The filters of the sound; nil to copy it.
+    var soundFilters: String? {
+        guard volume != 0, volume != 1 || changesTime else { return nil }
+        var filters: [String] = []
+        if volume != 1 { filters.append("volume=\(volume)") }
+        filters.append(
+            "aformat=sample_fmts=fltp:sample_rates=48000|44100|32000|24000|22050|16000:channel_layouts=stereo|mono|5.1"
+        )
+        let last = filters.joined(separator: ",")
+        guard let timeMap else {
+            let tempo = VideoTimeMap.tempo(speed).dropFirst()
+            return tempo.isEmpty ? last : "\(tempo),\(last)"
+        }
+        return "\(timeMap.soundFilters);[joined]\(last)[out]"
+    }
+
+    /// The filters of the frames, which are stored as the film says, to the size.
+    func filters(_ info: VideoInfo, _ size: (width: Int, height: Int), _ tone: VideoTone) -> String {
+        var text = "[in]"
+        let isTurned = info.orientation >= 5
+        let (width, height) =
+            isTurned ? (info.pixelHeight, info.pixelWidth) : (info.pixelWidth, info.pixelHeight)
+        let stored = info.tracks.indices.contains(info.shownTrack) ? info.tracks[info.shownTrack] : nil
+        let flags = "flags=bicubic+accurate_rnd"
+        // Square pixels come first; sizes of geometry are of those.
+        if stored?.pixelWidth != width || stored?.pixelHeight != height { text += "scale=\(width):\(height):\(flags)," }
+        text += "setsar=1" + VideoFile.turn(info.orientation)
+        var shown = (width: info.pixelWidth, height: info.pixelHeight)
+        switch picture?.geometry {
+        case .part(let x, let y, let across, let down, let orientation):
+            if (x, y) != (0, 0) || (across, down) != shown {
+                text += ",crop=\(across):\(down):\(x):\(y):exact=1"
+            }
+            text += VideoFile.turn(orientation)
+            shown = orientation >= 5 ? (down, across) : (across, down)
+        case .corners(let points):
+            let names = points.enumerated().map { "x\($0)=\($1.x):y\($0)=\($1.y)" }.joined(separator: ":")
+            text += ",perspective=\(names):interpolation=cubic:sense=source"
+        case nil: break
+        }
+        if shown != size || tone.isMapped {
+            text += ",scale=\(size.width):\(size.height):\(flags)"
+            if tone.isMapped { text += "+full_chroma_int+full_chroma_inp:in_color_matrix=\(tone.sourceMatrix)" }
+        }
+        if let timeMap {
+            text += ",setpts='(\(timeMap.expression))/TB',fps=\(VideoTimeMap.shownRate)"
+        } else if speed != 1 {
+            text += ",setpts=PTS/\(speed)"
+            if speed > 1, info.frameRate > 0 { text += ",fps=\(info.frameRate)" }
+        }
+        guard tone.isMapped else { return text + ",scale=out_range=tv:\(flags),format=\(tone.format)[out]" }
+        return text + ",format=rgb48le[a];[a][table]haldclut=interp=tetrahedral,scale=\(flags):"
+            + "out_color_matrix=\(tone.matrix):out_range=tv,format=\(tone.format)[out]"
+    }
+}

@@ -1,0 +1,77 @@
+import Basics
+import Foundation
+import TestSupport
+import Testing
+
+@testable import CommandLine
+
+/// The names of exported files.
+@Suite(.timeLimit(.minutes(1)))
+struct ExportFolderTests {
+    private func file(_ name: String, _ content: String) -> ExportFolder.File {
+        let bytes = Array(content.utf8)
+        return .init(name: name, digest: SHA256.hash(data: bytes).hexadecimal, size: Int64(bytes.count))
+    }
+
+    private func export(_ files: [(name: String, content: String)], to folder: inout ExportFolder) throws -> [String] {
+        let places = try folder.places(of: files.map { file($0.name, $0.content) })
+        for (place, file) in zip(places, files) where !place.isPresent {
+            #expect(!FileManager.default.fileExists(atPath: place.path))
+            try Data(file.content.utf8).write(to: URL(filePath: place.path))
+        }
+        return places.map { URL(filePath: $0.path).lastPathComponent + ($0.isPresent ? " is there" : "") }
+    }
+
+    @Test func `files have their original names, numbered where another file has the name`() throws {
+        let temporary = try TemporaryFolder("export-folder")
+        for round in 1...2 {
+            var folder = try ExportFolder(temporary.file("out"))
+            let there = round == 1 ? "" : " is there"
+            #expect(try export([("IMG_1.jpg", "one")], to: &folder) == ["IMG_1.jpg" + there])
+            #expect(try export([("IMG_1.jpg", "two")], to: &folder) == ["IMG_1 (2).jpg" + there])
+            // Of the same content, but another asset, exported in the same run.
+            #expect(try export([("img_1.JPG", "one")], to: &folder) == ["img_1 (3).JPG" + there])
+            #expect(
+                try export([("IMG_1.jpg", "three"), ("IMG_1.mov", "film")], to: &folder)
+                    == ["IMG_1 (4).jpg", "IMG_1 (4).mov"].map { $0 + there }
+            )
+            #expect(try export([("IMG_2", "no ending")], to: &folder) == ["IMG_2" + there])
+            #expect(try export([("IMG_2", "another")], to: &folder) == ["IMG_2 (2)" + there])
+        }
+    }
+
+    @Test func `no file of the user is replaced, nor anything that is no file`() throws {
+        let temporary = try TemporaryFolder("export-folder")
+        try FileManager.default.createDirectory(
+            atPath: temporary.file("out/b.jpg"),
+            withIntermediateDirectories: true
+        )
+        try Data("mine".utf8).write(to: URL(filePath: temporary.file("out/a.jpg")))
+        try FileManager.default.createSymbolicLink(
+            atPath: temporary.file("out/c.jpg"),
+            withDestinationPath: temporary.file("out/a.jpg")
+        )
+        var folder = try ExportFolder(temporary.file("out"))
+        #expect(try export([("a.jpg", "note")], to: &folder) == ["a (2).jpg"])
+        #expect(try export([("b.jpg", "b")], to: &folder) == ["b (2).jpg"])
+        #expect(try export([("c.jpg", "mine")], to: &folder) == ["c (2).jpg"])
+        #expect(try String(contentsOfFile: temporary.file("out/a.jpg"), encoding: .utf8) == "mine")
+    }
+
+    @Test func `names are safe, not hidden and not too long`() {
+        #expect(ExportFolder.safe("../a/b\u{1b}.jpg") == "_._a_b_.jpg")
+        #expect(ExportFolder.safe(".htaccess") == "_htaccess")
+        #expect(ExportFolder.safe("") == "file")
+        let long = ExportFolder.safe(String(repeating: "ü", count: 300) + ".jpeg")
+        #expect(long.utf8.count <= ExportFolder.longestName && long.hasSuffix("ü.jpeg"))
+    }
+
+    @Test func `ten thousand photos of one name are numbered`() throws {
+        let temporary = try TemporaryFolder("export-folder")
+        var folder = try ExportFolder(temporary.file("out"))
+        for number in 1...10_000 {
+            let place = try folder.places(of: [file("IMG.jpg", "\(number)")])[0]
+            #expect(place.path.hasSuffix(number == 1 ? "IMG.jpg" : "IMG (\(number)).jpg"))
+        }
+    }
+}

@@ -1,0 +1,221 @@
+import Foundation
+import ImageFormats
+import Imaging
+import JSONValue
+import PhotoModel
+import TestSupport
+import Testing
+import Video
+
+@testable import Editor
+
+/// Lists of operations on films, beside the same lists on photos of their frames.
+@Suite(.timeLimit(.minutes(5)))
+struct FilmRenderTests {
+    private let folder: TemporaryFolder
+
+    init() throws { folder = try TemporaryFolder("films") }
+
+    private static let encoding = [
+        "-c:v", "libx264", "-crf", "4", "-preset", "ultrafast", "-pix_fmt", "yuv420p", "-c:a", "aac",
+    ]
+
+    /// Soft shapes of all colours: films have a colour for four pixels, photos one for each.
+    private func film(_ name: String = "f.mp4", size: String = "640x480", seconds: Double = 1, _ options: [String] = [])
+        throws -> String
+    {
+        let path = folder.file(name)
+        try TestFilms.make(path, size: size, seconds: seconds, ["-vf", "gblur=sigma=5"] + Self.encoding + options)
+        return path
+    }
+
+    private func list(_ operations: [(AdjustmentKind, JSONObject)]) throws -> AdjustmentList {
+        AdjustmentList(operations: try operations.map { try Adjustment($0.0, $0.1) })
+    }
+
+    /// Renders a film as the worker does, and returns the path of the result.
+    private func render(_ path: String, _ list: AdjustmentList, quality: Int = VideoEditWorker.renderQuality) throws
+        -> String
+    {
+        let handle = try FileHandle(forReadingFrom: URL(fileURLWithPath: path))
+        let size = Int64(try handle.seekToEnd())
+        var limits = VideoLimits()
+        limits.bytes = .max
+        let file = try VideoFile(
+            descriptor: handle.fileDescriptor,
+            range: 0..<size,
+            limits: limits,
+            isThorough: true
+        )
+        var settings = VideoExportSettings()
+        settings.quality = quality
+        let edit = try VideoEdit(list, file.info)
+        var bytes: [UInt8] = []
+        let sink = VideoExportSink(
+            write: { part, position in
+                let position = Int(position)
+                if bytes.count < position + part.count {
+                    bytes += [UInt8](repeating: 0, count: position + part.count - bytes.count)
+                }
+                bytes.replaceSubrange(position..<position + part.count, with: part)
+                return true
+            },
+            progress: { _ in true }
+        )
+        _ = try file.export(settings, edit, to: sink)
+        try? handle.close()
+        let output = folder.file("out-\(UInt32.random(in: 0 ... .max)).mp4")
+        try Data(bytes).write(to: URL(fileURLWithPath: output))
+        return output
+    }
+
+    /// Returns the frame at 0.4 seconds as rows of red, green and blue, and its size.
+    private func frame(_ path: String, at time: Int64 = 400_000) throws -> (pixels: [UInt8], width: Int, height: Int) {
+        let handle = try FileHandle(forReadingFrom: URL(fileURLWithPath: path))
+        defer { try? handle.close() }
+        let file = try VideoFile(descriptor: handle.fileDescriptor, range: 0..<Int64(try handle.seekToEnd()))
+        let (width, height) = (file.storedWidth, file.storedHeight)
+        let frame = try file.frame(.at(time, tolerance: 0), width: width, height: height)
+        return (frame.withPixels { Array(UnsafeRawBufferPointer(start: $0, count: 3 * width * height)) }, width, height)
+    }
+
+    private func psnr(_ one: [UInt8], _ other: [UInt8]) -> Double {
+        guard one.count == other.count, !one.isEmpty else { return 0 }
+        var squares = 0.0
+        for index in one.indices {
+            let difference = Double(one[index]) - Double(other[index])
+            squares += difference * difference
+        }
+        return squares == 0 ? 99 : 10 * log10(255 * 255 * Double(one.count) / squares)
+    }
+
+    /// Compares the frame of an edited film with the edited frame.
+    private func distance(_ list: AdjustmentList, of path: String) throws -> Double {
+        let before = try frame(path)
+        let head = Array("P6\n\(before.width) \(before.height)\n255\n".utf8)
+        let still = try AdjustmentRendering.render(head + before.pixels, list, format: .png)
+        let picture = folder.file("still.png")
+        try Data(still.bytes).write(to: URL(fileURLWithPath: picture))
+        let expected = [UInt8](try TestFilms.frame(of: picture, at: 0))
+        let found = try frame(try render(path, list))
+        #expect((found.width, found.height) == (still.pixelWidth & ~1, still.pixelHeight & ~1))
+        // An odd side loses a pixel.
+        let rows = (0..<found.height).flatMap { row in
+            expected[3 * still.pixelWidth * row..<3 * (still.pixelWidth * row + found.width)]
+        }
+        return psnr(found.pixels, Array(rows))
+    }
+
+    private static let colours: [[(AdjustmentKind, JSONObject)]] = [
+        [(.exposure, ["value": 0.7])], [(.temperature, ["value": 0.5]), (.tint, ["value": -0.3])],
+        [(.contrast, ["value": 0.5]), (.saturation, ["value": 0.4])], [(.blackAndWhite, [:])], [(.sepia, [:])],
+        [(.curve, ["master": [[0, 0.05], [0.4, 0.6], [1, 0.97]], "blue": [[0, 0.1], [1, 0.9]]])],
+        [(.hsl, ["redHue": 0.5, "greenSaturation": -0.6, "blueLuminance": 0.4])],
+        [(.splitToning, ["shadowSaturation": 0.4, "highlightSaturation": 0.5])],
+        [
+            (.exposure, ["value": 0.3]), (.temperature, ["value": 0.2]), (.contrast, ["value": 0.2]),
+            (.highlights, ["value": -0.4]), (.shadows, ["value": 0.4]), (.whites, ["value": 0.2]),
+            (.blacks, ["value": -0.2]), (.vibrance, ["value": 0.3]), (.hsl, ["orangeSaturation": 0.3]),
+            (.levels, ["black": 0.03, "white": 0.97, "gamma": 1.1]),
+            (.crop, ["x": 0.1, "y": 0.1, "width": 0.8, "height": 0.8]),
+        ],
+    ]
+
+    @Test(arguments: colours.indices)
+    func `colours of a film are those of a photo of its frame`(_ index: Int) throws {
+        let distance = try distance(list(Self.colours[index]), of: film())
+        print("film: \(Self.colours[index].map(\.0.rawValue).joined(separator: "+")) \(distance) dB")
+        #expect(distance > 38, "\(Self.colours[index].map(\.0.rawValue)): \(distance) dB")
+    }
+
+    private static let geometries: [[(AdjustmentKind, JSONObject)]] = [
+        [(.crop, ["x": 0.25, "y": 0.125, "width": 0.5, "height": 0.5])], [(.rotate, ["value": 90])],
+        [(.rotate, ["value": 270]), (.flip, ["value": "horizontal"])], [(.flip, ["value": "vertical"])],
+        [(.resize, ["width": 320])], [(.straighten, ["value": 6])],
+        [(.perspective, ["topLeftX": 0.1, "topRightY": 0.08, "bottomRightX": 0.94])],
+        [(.textWatermark, ["text": "Safelight", "opacity": 0.8, "colour": "#ffcc00"])],
+    ]
+
+    @Test(arguments: geometries.indices)
+    func `geometry and watermarks of a film are those of a photo of its frame`(_ index: Int) throws {
+        let distance = try distance(list(Self.geometries[index]), of: film())
+        print("film: \(Self.geometries[index].map(\.0.rawValue).joined(separator: "+")) \(distance) dB")
+        #expect(distance > 34, "\(Self.geometries[index].map(\.0)): \(distance) dB")
+    }
+
+    @Test func `a rotated film is edited as it is seen`() throws {
+        let stored = try film()
+        let path = folder.file("turned.mp4")
+        try TestFilms.ffmpeg(["-i", stored, "-c", "copy", "-metadata:s:v:0", "rotate=90", path])
+        let made = try frame(try render(path, try list([(.crop, ["x": 0, "y": 0, "width": 1, "height": 0.5])])))
+        #expect((made.width, made.height) == (480, 320))
+        let upright = folder.file("upright.mp4")
+        try TestFilms.ffmpeg(["-i", path] + Self.encoding + [upright])
+        let whole = try frame(upright)
+        #expect((whole.width, whole.height) == (480, 640))
+        let distance = psnr(made.pixels, Array(whole.pixels.prefix(made.pixels.count)))
+        #expect(distance > 34, "\(distance) dB")
+    }
+
+    /// Returns the digest of each track's packets.
+    private func packets(_ path: String) throws -> String {
+        let output = folder.file("hash")
+        try TestFilms.ffmpeg(["-i", path, "-map", "0", "-c", "copy", "-f", "streamhash", "-hash", "md5", output])
+        return try String(contentsOfFile: output, encoding: .utf8)
+    }
+
+    @Test func `a neutral list leaves the tracks as they are`() throws {
+        let path = try film()
+        let neutral = try render(path, try list([(.exposure, ["value": 0]), (.speed, [:]), (.volume, [:])]))
+        #expect(try packets(neutral) == packets(path))
+        // Only the sound is encoded anew, or left out.
+        let video = try packets(path).split(separator: "\n").first { $0.contains(",v,") }
+        let quiet = try packets(try render(path, try list([(.volume, ["value": 0.5])])))
+        #expect(video != nil && quiet.split(separator: "\n").first { $0.contains(",v,") } == video)
+        #expect(try quiet != packets(path) && quiet.contains(",a,"))
+        let mute = try packets(try render(path, try list([(.volume, ["value": 0])])))
+        #expect(mute.split(separator: "\n").first { $0.contains(",v,") } == video && !mute.contains(",a,"))
+    }
+
+    @Test func `a part is kept, faster or slower, with its sound`() throws {
+        let path = try film(seconds: 3)
+        for (start, end, speed) in [(0.5, 2.0, 1.0), (1.0, 3.0, 2.0), (0.0, 1.0, 0.4), (2.0, 10.0, 1.0)] {
+            let made = try render(
+                path,
+                try list([
+                    (.timeRange, ["start": .double(start), "end": .double(end)]), (.speed, ["value": .double(speed)]),
+                ])
+            )
+            let info = try TestFilms.probe(made)
+            let json = try JSON(parsing: Array(info.utf8))
+            let streams = json["streams"]?.arrayValue ?? []
+            #expect(streams.count == 2)
+            for stream in streams {
+                let duration = Double(stream["duration"]?.stringValue ?? "") ?? 0
+                let expected = (min(3, end) - start) / speed
+                #expect(abs(duration - expected) < 0.15, "\(start)...\(end) x \(speed): \(duration)")
+            }
+            // The first frame is that at the start.
+            let first = try frame(made, at: 0)
+            let expected = try frame(path, at: Int64(start * 1e6))
+            #expect(psnr(first.pixels, expected.pixels) > 34)
+        }
+        #expect(throws: (any Error).self) {
+            try render(path, try list([(.timeRange, ["start": 5, "end": 6])]))
+        }
+    }
+
+    @Test func `operations that films do not have are refused by name`() throws {
+        let path = try film()
+        for kind in AdjustmentKind.all where ![.geometry, .colour, .overlay, .film].contains(kind.stage) {
+            var members: JSONObject = [:]
+            if let first = kind.parameters.first(where: { !$0.isShape }), try Adjustment(kind).isNeutral {
+                members[first.name] = 0.5
+            }
+            guard let operation = try? Adjustment(kind, members), !operation.isNeutral else { continue }
+            let list = AdjustmentList(operations: [operation])
+            #expect(FilmAdjustments.unsupported(list) == kind)
+            #expect(throws: (any Error).self) { try render(path, list) }
+        }
+    }
+}

@@ -1,0 +1,224 @@
+import Foundation
+import JSONValue
+import PhotoModel
+import TestSupport
+import Testing
+
+/// Everyday commands: assets by name and number, values, undo, images that fit, and typing errors.
+@Suite(.serialized, .timeLimit(.minutes(5)))
+struct EverydayCommandTests {
+    private func start(_ photos: [String: [UInt8]]) throws -> SafelightFixture {
+        let services = try SafelightFixture("everyday")
+        for (name, bytes) in photos { try services.folder.write(bytes, to: "photos/\(name)") }
+        try services.start()
+        let run = try services.safelight(["import", services.folder.file("photos")])
+        try #require(run.status == 0, "\(run.errors)")
+        return services
+    }
+
+    /// Runs a command that must succeed, and returns what it prints.
+    private func run(_ services: SafelightFixture, _ arguments: String...) throws -> String {
+        let run = try services.safelight(arguments)
+        try #require(run.status == 0, "\(arguments): \(run.errors)")
+        return run.output
+    }
+
+    private func asset(_ services: SafelightFixture, _ name: String) throws -> JSON {
+        try JSON(parsing: run(services, "show", name, "--json"))
+    }
+
+    @Test func `assets are named by number, file name, beginning or identifier`() throws {
+        let services = try start([
+            "one.jpg": TestImages.jpeg(width: 60, height: 40), "two.jpg": TestImages.jpeg(width: 61, height: 40),
+            "two.b.jpg": TestImages.jpeg(width: 62, height: 40),
+        ])
+        let none = try services.safelight(["favorite", "@1"])
+        #expect(none.status == 2 && none.errors.contains("safelight fetch"), "\(none.errors)")
+        let rows = try run(services, "fetch", "--sort", "-pixelWidth").split(separator: "\n").dropFirst()
+        #expect(rows.count == 3 && rows.allSatisfy { $0.hasPrefix("@") })
+        let ids = rows.compactMap { row in row.split(separator: " ").dropFirst().first.map(String.init) }
+        for (text, width) in [("@1", 62), ("@3", 60), (ids[1], 61), ("one", 60), ("one.jpg", 60), ("two.b", 62)] {
+            #expect(try asset(services, text)["pixelWidth"]?.intValue == Int64(width), "\(text)")
+        }
+        // The time is the same, so that a beginning has to be long.
+        let common = zip(ids[0], ids[1]).prefix { $0 == $1 }.count
+        let many = try services.safelight(["show", String(ids[0].prefix(min(common, 8)))])
+        #expect(many.status == 1 && many.errors.contains("multiple_identifiers"), "\(many.errors)")
+        for id in ids {
+            let others = ids.filter { $0 != id }
+            let length = (4...27).first { count in !others.contains { $0.hasPrefix(id.prefix(count)) } } ?? 27
+            let text = String(id.prefix(length))
+            #expect(try asset(services, text)["id"]?.stringValue == id, "\(text)")
+        }
+        let two = try services.safelight(["show", "two"])
+        #expect(two.status == 1 && two.errors.contains("multiple_identifiers") && two.errors.contains("two.b.jpg"))
+        let unknown = try services.safelight(["show", "three.jpg"])
+        #expect(unknown.status == 1 && unknown.errors.contains("identifier_not_found"), "\(unknown.errors)")
+        _ = try run(services, "favorite", "@1-2")
+        #expect(try run(services, "fetch", "--count", "--where", "isFavorite == YES") == "2\n")
+        // A listing can be given back whole.
+        let piped = try RunningProgram.run(
+            "safelight",
+            ["hide", "-"],
+            environment: services.environment,
+            input: Data(rows.joined(separator: "\n").utf8)
+        )
+        #expect(piped.status == 0, "\(piped.errors)")
+        #expect(try run(services, "fetch", "--count") == "0\n")
+        // Hidden ones and those in the trash are found by name as well.
+        _ = try run(services, "trash", "one")
+        _ = try run(services, "untrash", "one")
+        #expect(services.stop() == [])
+    }
+
+    @Test func `values are set, and each change is taken back`() throws {
+        let services = try start([
+            "one.jpg": TestImages.jpeg(width: 60, height: 40), "two.jpg": TestImages.jpeg(width: 61, height: 40),
+        ])
+        let before = try asset(services, "one")
+        let members = ["rating", "caption", "keywords", "creationDate", "creationOffset", "location", "isFavorite"]
+        _ = try run(
+            services,
+            "set",
+            "one",
+            "--rating",
+            "4",
+            "--caption",
+            "Straße",
+            "--add-keyword",
+            "tree",
+            "--add-keyword",
+            "sea",
+            "--date",
+            "2024-06-01T12:30:00+02:00",
+            "--location",
+            "-33.5,18.25"
+        )
+        let set = try asset(services, "one")
+        #expect(set["rating"] == 4 && set["caption"] == "Straße" && set["keywords"] == ["tree", "sea"])
+        #expect(set["creationOffset"] == 7200 && set["location"]?["latitude"]?.doubleValue == -33.5)
+        let plan = try run(services, "undo", "--dry-run")
+        #expect(plan.contains("would take back"), "\(plan)")
+        #expect(try asset(services, "one")["rating"] == 4)
+        _ = try run(services, "undo")
+        for name in members { #expect(try asset(services, "one")[name] == before[name], "\(name)") }
+        // A second undo takes the first one back.
+        _ = try run(services, "undo")
+        for name in members { #expect(try asset(services, "one")[name] == set[name], "\(name)") }
+
+        _ = try run(services, "trash", "two")
+        #expect(try run(services, "fetch", "--count") == "1\n")
+        _ = try run(services, "undo")
+        #expect(try run(services, "fetch", "--count") == "2\n")
+
+        _ = try run(services, "album", "create", "Sea")
+        _ = try run(services, "album", "add", "Sea", "one", "two")
+        #expect(try run(services, "fetch", "--album", "Sea", "--count") == "2\n")
+        _ = try run(services, "undo")
+        #expect(try run(services, "fetch", "--album", "Sea", "--count") == "0\n")
+
+        let first = try run(services, "edit", "one", "--crop", "0,0,0.5,1")
+        #expect(first.contains("operations: none -> crop") && first.contains("now 30 x 40"), "\(first)")
+        let second = try run(services, "edit", "one", "--contrast", "0.2")
+        #expect(second.contains("crop -> contrast") && second.contains("safelight undo"), "\(second)")
+        _ = try run(services, "undo")
+        #expect(try asset(services, "one")["pixelWidth"] == 30)
+
+        // A change is refused if its asset was changed again since, or if it has no inverse.
+        _ = try run(services, "set", "two", "--rating", "1")
+        let change = try #require(
+            try run(services, "log", "--json").split(separator: "\n").last.map { try JSON(parsing: String($0)) }
+        )
+        _ = try run(services, "set", "two", "--rating", "2")
+        let stale = try services.safelight(["undo", "--change", "\(change["sequence"]?.intValue ?? 0)"])
+        #expect(stale.status == 1 && stale.errors.contains("conflict"), "\(stale.errors)")
+        let imported = try services.safelight(["undo", "--change", "1"])
+        #expect(imported.status == 1 && imported.errors.contains("request_not_supported"), "\(imported.errors)")
+        #expect(try asset(services, "two")["rating"] == 2)
+        #expect(services.stop() == [])
+    }
+
+    @Test func `saved images fit into their size and have the format of their name`() throws {
+        let services = try start([
+            "tall.jpg": TestImages.jpeg(width: 756, height: 1008), "small.jpg": TestImages.jpeg(width: 60, height: 40),
+        ])
+        func size(_ file: String, _ arguments: String...) throws -> [Int] {
+            let path = services.folder.file(file)
+            let run = try services.safelight(["thumb"] + arguments + ["-o", path, "--json"])
+            try #require(run.status == 0, "\(run.errors)")
+            let json = try JSON(parsing: run.output)
+            return [json["pixelWidth"], json["pixelHeight"]].map { Int($0?.intValue ?? 0) }
+        }
+        #expect(try size("a.jpg", "tall", "--size", "400") == [300, 400])
+        let fast = try size("b.jpg", "tall", "--size", "400", "--fast")
+        #expect(fast[1] >= 400 && fast[1] <= 800)
+        #expect(try size("c.png", "small", "--size", "400") == [60, 40])
+        #expect(try size("d.jpg", "small", "--size", "400", "--exact") == [400, 267])
+        let png = try [UInt8](Data(contentsOf: URL(filePath: services.folder.file("c.png"))))
+        #expect(png.starts(with: [0x89, 0x50, 0x4E, 0x47]))
+        let bitmap = try services.safelight(["thumb", "tall", "-o", services.folder.file("x.bmp")])
+        #expect(bitmap.status == 2 && bitmap.errors.contains(".bmp"), "\(bitmap.errors)")
+        // A text in any script is drawn, or refused by the characters that cannot be.
+        let mark = "textWatermark:text=© Jörg 東京"
+        _ = try run(services, "edit", "tall", "--operation", mark)
+        let refused = try services.safelight(["edit", "tall", "--operation", "textWatermark:text=a\u{1F4F7}"])
+        #expect(refused.status != 0 && refused.errors.contains("U+1F4F7"), "\(refused.errors)")
+        #expect(services.stop() == [])
+    }
+
+    @Test func `typing errors are answered with what was probably meant`() throws {
+        for (words, suggestion) in [(["fech"], "fetch"), (["trahs", "x"], "trash"), (["favourite", "x"], "favorite")] {
+            let run = try RunningProgram.run("safelight", words)
+            #expect(run.status == 2 && run.errors.contains("did you mean \"\(suggestion)\""), "\(run.errors)")
+        }
+        let unknown = try RunningProgram.run("safelight", ["xyzzy"])
+        #expect(unknown.status == 2 && unknown.errors.contains("safelight --help"), "\(unknown.errors)")
+    }
+
+    @Test func `a shell completes albums, folders, presets and file names of the live library`() throws {
+        let services = try SafelightFixture("completions")
+        for name in ["IMG_1.jpg", "IMG_2.jpg", "Sea.jpg"] {
+            try services.folder.write(
+                TestImages.jpeg(seed: UInt64(name.hashValue.magnitude % 97)),
+                to: "photos/" + name
+            )
+        }
+        try services.start([.catalog, .changeBroker, .thumbnailer, .editor])
+        _ = try run(services, "import", services.folder.file("photos"))
+        _ = try run(services, "album", "create", "Summer by the sea")
+        _ = try run(services, "folder", "create", "Trips")
+        _ = try run(services, "preset", "save", "warm", "--temperature", "0.2")
+        #expect(try completed(services, "album", "add", "Su") == ["Summer by the sea"])
+        #expect(try completed(services, "fetch", "--album", "Fav") == ["Favorites"])
+        #expect(try completed(services, "album", "create", "Alps", "--in", "T") == ["Trips"])
+        #expect(try completed(services, "thumb", "IMG").sorted() == ["IMG_1.jpg", "IMG_2.jpg"])
+        #expect(try completed(services, "edit", "IMG_1.jpg", "--preset", "w") == ["warm"])
+        #expect(try completed(services, "exp") == ["export"])
+
+        // A title names one album: a second one of the same title has to be meant.
+        let refused = try services.safelight(["album", "create", "Summer by the sea"])
+        #expect(refused.status == 1 && refused.errors.contains("--another"), "\(refused)")
+        _ = try run(services, "album", "create", "Summer by the sea", "--another")
+        #expect(try services.safelight(["folder", "create", "Trips"]).status == 1)
+        #expect(services.stop() == [])
+        // Without services nothing is completed, at once.
+        let start = ContinuousClock.now
+        #expect(try completed(services, "album", "add", "Fa").isEmpty == false, "smart albums are known")
+        #expect(ContinuousClock.now - start < .seconds(10))
+    }
+
+    /// Returns what Bash offers for the last word, with the script that `make install` installs.
+    private func completed(_ services: SafelightFixture, _ words: String...) throws -> [String] {
+        let script = """
+            source <(safelight --generate-completion-script bash)
+            COMP_WORDS=(safelight "$@"); COMP_CWORD=$#; COMP_LINE="${COMP_WORDS[*]}"; COMP_POINT=${#COMP_LINE}
+            _safelight safelight "${COMP_WORDS[$COMP_CWORD]}" "${COMP_WORDS[$COMP_CWORD-1]}"
+            printf '%s\\n' "${COMPREPLY[@]}"
+            """
+        var environment = services.environment
+        environment["PATH"] = TestPaths.executables + ":" + (TestEnvironment.text("PATH") ?? "/usr/bin:/bin")
+        let shell = try RunningProgram.run("/bin/bash", ["-c", script, "bash"] + words, environment: environment)
+        #expect(shell.status == 0, "\(shell.errors)")
+        return shell.output.split(separator: "\n").map { $0.trimmingCharacters(in: .whitespaces) }
+    }
+}

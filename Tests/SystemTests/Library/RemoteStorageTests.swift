@@ -1,0 +1,258 @@
+import Basics
+import Contracts
+import Foundation
+import JSONValue
+import PhotoClient
+import PhotoModel
+import TestSupport
+import Testing
+
+/// Originals in remote storage, against a real S3 server process whose request log is the oracle: moto's server, which
+/// checks each signature with botocore.
+@Suite(.serialized, .timeLimit(.minutes(5)))
+struct RemoteStorageTests {
+    @Test(.spec("S-47", "S-48", "T-33", "P-24"))
+    func `originals go to the store and come back on request only, whole, once and with progress`() throws {
+        let store = try S3Server()
+        let services = try SafelightFixture(
+            "remote-storage",
+            environment: try store.environment.merging(["SAFELIGHT_COLLECT_AFTER_SECONDS": "1"]) { $1 }
+        )
+        for (index, name) in ["one", "two", "three", "four", "five"].enumerated() {
+            try services.folder.write(TestImages.jpeg(width: 600, height: 400, seed: UInt64(index)), to: "\(name).jpg")
+        }
+        try services.start([.catalog])
+        try RowsByScriptTests.run(
+            "storage.py",
+            services,
+            module: "moto",
+            parts: [
+                "upload_release_and_read", "concurrent_requests_share_a_transfer",
+                "a_cancelled_download_leaves_no_file", "faulty_stores_are_named_and_recover",
+                "uploads_wait_for_a_faulty_store_and_recover",
+                "deleted_assets_are_deleted_at_the_store",
+            ]
+        )
+        #expect(services.stop() == [])
+        #expect(!services.logs.contains(S3Server.secret), "the secret is in the log")
+    }
+
+    @Test(.spec("S-47", "S-48", "S-93", "P-10", "P-24"))
+    func `images, films and edits of originals that are away are as the rows say`() throws {
+        let store = try S3Server()
+        let services = try SafelightFixture("remote-images", environment: store.environment)
+        let names = ["six", "seven", "eight", "nine", "ten", "eleven", "twelve"]
+        for (index, name) in names.enumerated() {
+            let seed = UInt64(10 + index)
+            try services.folder.write(TestImages.jpeg(width: 600, height: 400, seed: seed), to: "\(name).jpg")
+        }
+        try TestFilms.make(services.folder.file("film.mov"), ["-c:v", "libx264", "-pix_fmt", "yuv420p"])
+        try services.start()
+        try RowsByScriptTests.run(
+            "storage.py",
+            services,
+            module: "moto",
+            parts: [
+                "images_of_originals_that_are_away", "films_of_originals_that_are_away",
+                "edits_of_originals_that_are_away", "streams_and_exports_of_films_that_are_away",
+                "edits_with_network_access", "published_edits_with_network_access",
+                "sheets_and_prefetches_of_originals_that_are_away", "fetches_by_place",
+                "lost_and_swapped_objects_are_found",
+            ]
+        )
+        let status = try services.safelight(["storage"])
+        #expect(status.status == 0 && status.output.contains("s3://photos/library, policy all"), "\(status.output)")
+        let doctor = try services.safelight(["doctor"])
+        #expect(doctor.output.contains("object store") && doctor.output.contains("s3://photos"), "\(doctor.output)")
+        #expect(services.stop() == [])
+    }
+
+    @Test(.spec("S-47", "S-48", "T-33", "P-24"))
+    func `commands and the Python package download originals that are away if they are allowed to`() throws {
+        let store = try S3Server()
+        let services = try SafelightFixture("remote-commands", environment: store.environment)
+        let photo = TestImages.jpeg(width: 600, height: 400, seed: 20)
+        try services.folder.write(photo, to: "photo.jpg")
+        try TestFilms.make(services.folder.file("film.mov"), ["-c:v", "libx264", "-pix_fmt", "yuv420p"])
+        try services.start()
+        for file in ["photo.jpg", "film.mov"] {
+            #expect(try services.safelight(["import", services.folder.file(file)]).status == 0)
+        }
+        try until("uploaded") { try services.safelight(["storage"]).output.contains("there     2 files") }
+        let output = services.folder.file("output")
+        let commands = [
+            ["thumb", "photo.jpg", "--output", "-", "--size", "201"],
+            [
+                "sheet", "--where", "originalFilename == 'photo.jpg'", "--output", services.folder.file("sheet.jpg"),
+                "--cell", "77",
+            ],
+            ["export", "--where", "originalFilename == 'photo.jpg'", "--output", output],
+            ["edit", "photo.jpg", "--exposure", "0.5"], ["compare", "photo.jpg", "--output", "-"],
+            ["video", "film.mov"],
+            ["video", "film.mov", "--preset", "640x480", "--output", services.folder.file("small.mp4")],
+            ["play", "film.mov", "--player", "cat > " + services.folder.file("played.mov")],
+        ]
+        for command in commands {
+            #expect(try services.safelight(["storage", "release", "--where", "mediaType != 'audio'"]).status == 0)
+            let before = store.requests.count
+            let refused = try services.safelight(command)
+            #expect(refused.status != 0, "\(command)")
+            #expect((refused.errors + refused.output).contains("give --download"), "\(command) \(refused.errors)")
+            #expect(store.requests.count == before, "\(command) has asked the store")
+            let answered = try services.safelight(command + ["--download"])
+            #expect(answered.status == 0, "\(command) \(answered.errors)")
+        }
+        #expect(try services.safelight(["storage", "release", "--where", "mediaType == 'video'"]).status == 0)
+        let away = try services.safelight(["fetch", "--where", "isLocal == NO", "--count"])
+        #expect(away.output == "1\n" || away.output == "2\n", "\(away.output)\(away.errors)")
+        #expect(FileManager.default.contents(atPath: output + "/photo.jpg") == Data(photo))
+        let script = """
+            import hashlib, sys
+            from safelight import Library, NetworkAccessRequiredError
+            with Library() as library:
+                photo = library.fetch(where="originalFilename == 'photo.jpg'")[0]
+                def release():
+                    library.call("storage.keep", {"fetch": {"kind": "assets"}, "keep": False})
+                    return library.fetch(where="originalFilename == 'photo.jpg'")[0].resource("photo")
+                original = release()
+                assert not original.is_locally_available
+                for refused in (original.read, lambda: library.thumbnail(photo, 133, version="original")):
+                    try:
+                        refused()
+                        raise SystemExit("it was answered")
+                    except NetworkAccessRequiredError as error:
+                        assert error.code == 3164 and error.data["isInCloud"], error
+                for allowed in (
+                    lambda told: original.read(network_access_allowed=True, progress=told),
+                    lambda told: library.thumbnail(photo, 134, version="original", network_access_allowed=True, progress=told),
+                    lambda told: library.preview(photo, exposure=1, network_access_allowed=True, progress=told),
+                    lambda told: library.edit_one(photo, exposure=1, network_access_allowed=True, progress=told),
+                ):
+                    release()
+                    parts = []
+                    allowed(lambda progress: parts.append(progress.fraction))
+                    assert parts == sorted(parts) and parts[-1] == 1, parts
+                    parts.clear()
+                    allowed(lambda progress: parts.append(progress.fraction))
+                    assert not parts, parts
+                film = library.fetch(where="originalFilename == 'film.mov'")[0]
+                release()
+                assert len(library.playback(film, network_access_allowed=True).read()) > 1000
+                release()
+                assert len(library.frames(film, count=2, network_access_allowed=True)) == 2
+                # An exception of the handler ends the download.
+                original = release()
+                def stop(progress):
+                    raise KeyError("stop")
+                try:
+                    original.download(stop)
+                    raise SystemExit("it was not stopped")
+                except KeyError:
+                    pass
+                assert hashlib.sha256(original.read(network_access_allowed=True)).hexdigest() == original.digest
+            """
+        let paths = [TestPaths.package + "/Shared/python", TestEnvironment.text("PYTHONPATH")]
+        let checked = try RunningProgram.run(
+            try Needed.python("zmq"),
+            ["-B", "-c", script],
+            environment: services.environment.merging(["PYTHONPATH": paths.compactMap { $0 }.joined(separator: ":")]) {
+                $1
+            },
+            seconds: 120
+        )
+        #expect(checked.status == 0, "\(checked.output)\(checked.errors)")
+        #expect(services.stop() == [])
+    }
+
+    private func until(_ what: String, _ condition: () throws -> Bool) throws {
+        let end = ContinuousClock.now + .seconds(60)
+        while try !condition() {
+            guard ContinuousClock.now < end else { throw FixtureError(description: "not within 60 s: \(what)") }
+        }
+    }
+
+    @Test func `a library larger than its budget keeps thumbnails here and reads all originals`() throws {
+        let store = try S3Server()
+        let environment = try store.environment.merging([
+            "SAFELIGHT_OBJECT_STORE_POLICY": "optimize", "SAFELIGHT_LOCAL_BYTES": "300000",
+        ]) { $1 }
+        let services = try SafelightFixture("remote-budget", environment: environment)
+        for index in 0..<24 {
+            let photo = TestImages.jpeg(width: 400, height: 300, seed: UInt64(100 + index))
+            try services.folder.write(photo + [UInt8](repeating: 7, count: 30_000), to: "many-\(index).jpg")
+        }
+        try services.start([.catalog, .changeBroker, .thumbnailer])
+        try RowsByScriptTests.run(
+            "storage.py",
+            services,
+            module: "moto",
+            parts: ["a_library_larger_than_its_budget"]
+        )
+        // A backup names what is only at the store, and a restored library reads it.
+        let backup = services.folder.file("backup")
+        let made = try services.safelight(["backup", backup])
+        #expect(made.status == 0 && made.output.contains("in the object store and not copied"), "\(made.output)")
+        let restored = services.folder.file("restored")
+        let again = try services.safelight(["restore", backup, "--library", restored])
+        #expect(again.output.contains("in the object store only"), "\(again.output) \(again.errors)")
+        try RowsByScriptTests.run("storage.py", services, module: "moto", parts: ["all_originals_can_be_read"])
+        let kept = try services.safelight(["storage", "restore", "--all"])
+        #expect(kept.status == 0 && kept.output.contains("24 assets"), "\(kept.output) \(kept.errors)")
+        let doctor = try services.safelight(["doctor"])
+        #expect(!doctor.output.contains("missing:"), "\(doctor.output)")
+        #expect(services.stop() == [])
+    }
+
+    @Test func `kills of the catalog and of the store lose no original and leave no orphan`() async throws {
+        let store = try S3Server()
+        let environment = try store.environment.merging([
+            "SAFELIGHT_OBJECT_STORE_POLICY": "optimize", "SAFELIGHT_LOCAL_BYTES": "150000",
+            "SAFELIGHT_COLLECT_AFTER_SECONDS": "1",
+        ]) { $1 }
+        let services = try SafelightFixture("remote-kills", environment: environment)
+        try services.start([.catalog])
+        let library = try services.library()
+        var random = SeededRandom(named: "kills of the store")
+        var live: [ObjectID: [UInt8]] = [:]
+        for round in 0..<TestEnvironment.rounds(5) {
+            let (pause, isCatalog) = (Int.random(in: 0...1200, using: &random), round.isMultiple(of: 2))
+            let killer = Task {
+                try await Task.sleep(for: .milliseconds(pause))
+                if isCatalog { try services.restart(.catalog) } else { try store.restart() }
+            }
+            for number in 0..<8 {
+                let photo = TestImages.jpeg(width: 200, height: 150, seed: UInt64(round * 100 + number))
+                let bytes = photo + [UInt8](repeating: UInt8(number), count: 20_000)
+                let made = try await library.perform(
+                    [.createAsset(.init(ref: "a", resources: [NewResource(source: .attachment(0))]))],
+                    attachments: [bytes]
+                )
+                live[try #require(made.id("a"))] = bytes
+                // Fetches, evictions and deletions meanwhile; what a kill interrupts is an error by name.
+                if let id = live.keys.randomElement(using: &random) {
+                    _ = try? await library.catalog.ask(
+                        ReadResource(asset: id, type: .photo, isNetworkAccessAllowed: true)
+                    )
+                }
+            }
+            if let id = live.keys.randomElement(using: &random) {
+                _ = try await library.perform([.deleteAssets(.init(ids: [id]))])
+                live[id] = nil
+            }
+            try await killer.value
+        }
+        let wanted = Set(live.values.map { SHA256.hash(data: $0).hexadecimal })
+        try await FeedChecker.until("the store has what the library refers to, and no orphan") {
+            let status = try await library.catalog.ask(StorageStatus()).result
+            return try status.waitingCount == 0 && status.localBytes <= 150_000 && status.deletingCount == 0
+                && store.objects == wanted
+        }
+        for (id, bytes) in live {
+            let request = ReadResource(asset: id, type: .photo, isNetworkAccessAllowed: true)
+            let answer = try await library.catalog.ask(request)
+            #expect(answer.attachments.first == bytes, "\(id)")
+        }
+        await library.close()
+        #expect(services.stop() == [])
+    }
+}

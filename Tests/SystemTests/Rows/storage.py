@@ -1,0 +1,555 @@
+"""Originals in remote storage (S-47, S-48, T-33, P-10, P-24), with the request log of the S3 server as the oracle."""
+
+import hashlib
+import json
+import os
+import time
+
+import jsonschema
+import zmq
+
+from rows import (
+    Client, Refused, address, asset, assets, call, client, context, create, equal, file, ids, new, perform, refusal,
+    run,
+)
+
+S3 = os.environ["S3"]
+LIBRARY = os.environ["SAFELIGHT_LIBRARY"]
+
+
+def requests(method=None):
+    """The requests that have reached the S3 server."""
+    try:
+        with open(f"{S3}/requests") as opened:
+            found = [json.loads(line) for line in opened]
+    except FileNotFoundError:
+        return []
+    return [one for one in found if method in (None, one["method"])]
+
+
+def objects_read():
+    """The requests for the bytes of objects."""
+    return [one for one in requests("GET") if "list-type" not in one["path"]]
+
+
+def faults(**named):
+    with open(f"{S3}/faults.new", "w") as opened:
+        json.dump(named, opened)
+    os.rename(f"{S3}/faults.new", f"{S3}/faults")
+
+
+def until(what, condition, seconds=60):
+    end = time.monotonic() + seconds
+    while True:
+        found = condition()
+        if found:
+            return found
+        assert time.monotonic() < end, f"not within {seconds} s: {what}; {call('catalog', 'storage.status')}"
+        time.sleep(0.05)
+
+
+def path(digest):
+    return f"{LIBRARY}/resources/{digest[:2]}/{digest[2:4]}/{digest}"
+
+
+def uploaded():
+    def is_done():
+        status = call("catalog", "storage.status")
+        return status["waitingCount"] == 0 and status["failedCount"] == 0 and status.get("problem") is None
+    until("everything is uploaded", is_done)
+
+
+def release(id):
+    """Gives up the local files of an asset, and checks that they are gone."""
+    result = call("catalog", "storage.keep", fetch={"kind": "assets", "ids": [id]}, keep=False)
+    digest = asset(id)["resources"][0]["digest"]
+    assert not os.path.exists(path(digest)), result
+    return digest
+
+
+def away(name):
+    """An asset whose original is only at the store."""
+    id = new(name)
+    uploaded()
+    release(id)
+    return id
+
+
+def progress(notifications):
+    document = call("catalog", "rpc.discover")
+    [schema] = [one["params"] for method in document["methods"] for one in method.get("x-notifications", [])
+                if (method["name"], one["name"]) == ("resource.read", "resource.progress")]
+    whole = {"allOf": [schema], "unevaluatedProperties": False, "components": document["components"]}
+    found = [message["params"] for message, _ in notifications if message["method"] == "resource.progress"]
+    for params in found:
+        jsonschema.Draft202012Validator(whole).validate(params)
+    return [params["progress"] for params in found]
+
+
+def upload_release_and_read():
+    data = file("one.jpg")
+    id = new("one.jpg")
+    uploaded()
+    digest = asset(id)["resources"][0]["digest"]
+    equal(digest, hashlib.sha256(data).hexdigest())
+    assert any(digest in one["path"] for one in requests("PUT")), requests()
+    # A local original: no progress, and nothing is asked of the store.
+    before = len(requests())
+    result, frames = call("catalog", "resource.read", asset=id, networkAccessAllowed=True)
+    equal((frames[0], progress(client.notifications)), (data, []))
+    equal(len(requests()), before)
+    release(id)
+    equal(len(objects_read()), 0)
+    # Without network access: an error by name, and no request reaches the store.
+    before = len(requests())
+    for method in ("resource.read", "resource.export", "resource.download"):
+        try:
+            call("catalog", method, asset=id)
+            raise AssertionError(f"{method} was answered")
+        except Refused as error:
+            equal((error.name, error.code, error.data["isInCloud"]), ("network_access_required", 3164, True))
+    equal(len(requests()), before)
+    # With network access: progress, then the bytes, once.
+    result, frames = call("catalog", "resource.read", asset=id, networkAccessAllowed=True)
+    equal(frames[0], data)
+    told = progress(client.notifications)
+    assert told == sorted(told) and told[0] >= 0 and told[-1] == 1, told
+    equal(len(objects_read()), 1)
+    _, frames = call("catalog", "resource.read", asset=id)
+    equal((frames[0], len(objects_read())), (data, 1))
+
+
+def concurrent_requests_share_a_transfer():
+    id = away("two.jpg")
+    before = len(objects_read())
+    faults(delay=0.5)
+    others = [Client() for _ in range(5)]
+    for other in others:
+        other.send("catalog", "resource.read", asset=id, networkAccessAllowed=True)
+    for other in others:
+        while True:
+            message, frames = other.receive("catalog")
+            if "method" not in message:
+                break
+        equal(frames[0], file("two.jpg"))
+        other.close()
+    faults()
+    equal(len(objects_read()), before + 1)
+
+
+def a_cancelled_download_leaves_no_file():
+    id = away("three.jpg")
+    digest = asset(id)["resources"][0]["digest"]
+    faults(slow=20)
+    other = Client()
+    number = other.send("catalog", "resource.read", asset=id, networkAccessAllowed=True)
+    while True:
+        message, _ = other.receive("catalog")
+        assert message.get("method") == "resource.progress", message
+        if 0.1 < message["params"]["progress"]:
+            break
+    other.socket("catalog").send_json({"jsonrpc": "2.0", "method": "rpc.cancel", "params": {"id": number}})
+    while True:
+        message, _ = other.receive("catalog")
+        if "error" in message:
+            break
+    equal(message["error"]["data"]["name"], "user_cancelled")
+    until("the partial file is gone", lambda: not os.listdir(f"{LIBRARY}/resources/.incoming"), 10)
+    assert not os.path.exists(path(digest))
+    faults()
+    _, frames = call("catalog", "resource.read", asset=id, networkAccessAllowed=True)
+    equal(frames[0], file("three.jpg"))
+    other.close()
+
+
+def faulty_stores_are_named_and_recover():
+    id = away("four.jpg")
+    digest = asset(id)["resources"][0]["digest"]
+    wanted = {
+        "store_busy": {"status": 503, "code": "SlowDown"},
+        "access_denied": {"status": 403, "code": "SignatureDoesNotMatch"},
+        "no_bucket": {"status": 404, "code": "NoSuchBucket"},
+        "store_full": {"status": 507, "code": "InsufficientStorage"},
+        "object_damaged": {"swap": True},
+        "truncated": {"truncate": True},
+    }
+    for problem, fault in wanted.items():
+        faults(**fault)
+        try:
+            call("catalog", "resource.read", asset=id, networkAccessAllowed=True)
+            raise AssertionError(f"answered in spite of {fault}")
+        except Refused as error:
+            if problem == "truncated":
+                # Each attempt continues where the last one ended, so the transfer may still succeed.
+                pass
+            equal((error.name, error.code, error.data["problem"]), ("network_error", 3169, problem))
+        assert not os.path.exists(path(digest)), fault
+        assert not os.listdir(f"{LIBRARY}/resources/.incoming")
+    faults()
+    _, frames = call("catalog", "resource.read", asset=id, networkAccessAllowed=True)
+    equal(frames[0], file("four.jpg"))
+
+
+def uploads_wait_for_a_faulty_store_and_recover():
+    wanted = {
+        "access_denied": {"status": 403, "code": "InvalidAccessKeyId"},
+        "store_full": {"full": True},
+        "store_busy": {"status": 503, "code": "SlowDown"},
+        "no_bucket": {"status": 404, "code": "NoSuchBucket"},
+    }
+    for number, (problem, fault) in enumerate(wanted.items()):
+        faults(**fault)
+        # Other bytes: a comment behind the photo.
+        data = file("five.jpg") + bytes([number]) * 100
+        perform({"type": "asset.create", "ref": "a", "resources": [{"attachment": 0}]}, attachments=[data])
+        until(problem, lambda: call("catalog", "storage.status").get("problem") == problem)
+        equal(call("catalog", "storage.status")["waitingCount"], 1)
+        faults()
+        uploaded()
+    # A store whose clock is ahead: its time is used, and the difference is named.
+    faults(skew=7200)
+    perform({"type": "asset.create", "ref": "a", "resources": [{"attachment": 0}]}, attachments=[file("five.jpg") + b"x"])
+
+    def is_done():
+        status = call("catalog", "storage.status")
+        return status["waitingCount"] == 0 and status.get("problem") == "clock_skew"
+    until("uploaded in spite of the clock", is_done)
+    faults()
+    perform({"type": "asset.create", "ref": "a", "resources": [{"attachment": 0}]}, attachments=[file("five.jpg") + b"y"])
+    uploaded()
+
+
+def deleted_assets_are_deleted_at_the_store():
+    id = away("five.jpg")
+    digest = asset(id)["resources"][0]["digest"]
+    perform({"type": "asset.delete", "ids": [id]})
+    until("the object is deleted", lambda: any(digest in one["path"] for one in requests("DELETE")))
+
+
+
+def refused(service, method, **params):
+    """The error of a request, with the notifications before it in the client."""
+    try:
+        call(service, method, **params)
+    except Refused as error:
+        return error
+    raise AssertionError(f"{method} was answered")
+
+
+def resources(id):
+    return asset(id)["resources"]
+
+
+def images_of_originals_that_are_away():
+    id = new("six.jpg")
+    size = {"width": 300, "height": 300}
+    larger = {"width": 450, "height": 450}
+    call("thumbnailer", "image.request", asset=id, targetSize=size, deliveryMode="highQualityFormat")
+    uploaded()
+    equal(resources(id)[0].get("locallyAvailable"), None)
+    release(id)
+    equal(resources(id)[0]["locallyAvailable"], False)
+    before = len(requests())
+    # What was made of it before stays.
+    result, _ = call("thumbnailer", "image.request", asset=id, targetSize=size, deliveryMode="highQualityFormat")
+    equal((result["isCacheHit"], result["isDegraded"]), (True, False))
+    # Never a rendition in place of the image that was asked for (P-10).
+    error = refused("thumbnailer", "image.request", asset=id, targetSize=larger, deliveryMode="highQualityFormat")
+    equal((error.code, error.data["isInCloud"], client.notifications), (3164, True, []))
+    error = refused("thumbnailer", "image.data", asset=id)
+    equal((error.code, error.data["isInCloud"], client.notifications), (3164, True, []))
+    # Opportunistic: the local degraded image first, then the terminal message.
+    error = refused("thumbnailer", "image.request", asset=id, targetSize=larger)
+    equal((error.code, error.data["isInCloud"]), (3164, True))
+    equal([message["method"] for message, _ in client.notifications], ["image.degraded"])
+    equal(client.notifications[0][0]["params"]["isDegraded"], True)
+    result, _ = call("thumbnailer", "image.request", asset=id, targetSize=larger, deliveryMode="fastFormat")
+    equal(result["isDegraded"], True)
+    # A store that is down: an error by name, no empty image.
+    equal(len(requests()), before)
+    faults(status=503, code="SlowDown")
+    error = refused("thumbnailer", "image.data", asset=id, networkAccessAllowed=True)
+    equal((error.name, error.code), ("network_error", 3169))
+    faults()
+    # With network access: progress, then the image in the size of the original.
+    result, _ = call("thumbnailer", "image.request", asset=id, targetSize="max", resizeMode="none",
+                     deliveryMode="highQualityFormat", networkAccessAllowed=True)
+    told = progress(client.notifications)
+    assert told == sorted(told) and told[0] >= 0 and told[-1] == 1, told
+    equal((result["pixelWidth"], result["pixelHeight"]), (600, 400))
+    result, frames = call("thumbnailer", "image.data", asset=id, networkAccessAllowed=True)
+    equal((b"".join(frames), progress(client.notifications)), (file("six.jpg"), []))
+    equal(resources(id)[0].get("locallyAvailable"), None)
+
+
+def films_of_originals_that_are_away():
+    resources = [{"type": "video", "path": f"{os.environ['FILES']}/film.mov"}]
+    id = perform({"type": "asset.create", "ref": "a", "resources": resources})["placeholders"]["a"]
+    uploaded()
+    release(id)
+    before = len(requests())
+    for method, params in (("video.playback", {}), ("image.frames", {"count": 2, "targetSize": {"width": 64, "height": 64}})):
+        equal(refused("thumbnailer", method, asset=id, **params).code, 3164)
+    equal(len(requests()), before)
+    ticket = call("thumbnailer", "video.playback", asset=id, networkAccessAllowed=True)
+    equal(progress(client.notifications)[-1], 1)
+    _, (data,) = call("thumbnailer", "video.read", asset=id, stream=ticket["stream"], offset=0, length=1000)
+    equal(len(data), min(1000, ticket["size"]))
+
+
+def edits_of_originals_that_are_away():
+    id = new("eight.jpg")
+    uploaded()
+    release(id)
+    before = len(requests())
+    adjustments = {"version": 1, "operations": [{"operation": "exposure", "value": 0.5}]}
+    for method, params in (("editing.begin", {}), ("edits.apply", {"adjustments": adjustments}),
+                           ("edits.preview", {"adjustments": adjustments}), ("edits.compare", {})):
+        error = refused("editor", method, asset=id, **params)
+        equal((method, error.code, error.data["isInCloud"]), (method, 3164, True))
+    equal(len(requests()), before)
+    result, frames = call("editor", "editing.begin", asset=id, networkAccessAllowed=True)
+    told = progress(client.notifications)
+    assert told == sorted(told) and told[-1] == 1, told
+    equal(frames[result["input"]], file("eight.jpg"))
+    call("editor", "edits.apply", asset=id, adjustments=adjustments)
+    result, _ = call("editor", "editing.begin", asset=id, networkAccessAllowed=True)
+    equal(progress(client.notifications), [])
+
+
+def is_progress():
+    """Checks the progress of the last request: growing from 0 to 1."""
+    told = progress(client.notifications)
+    assert told and told == sorted(told) and told[0] >= 0 and told[-1] == 1, told
+
+
+def streams_and_exports_of_films_that_are_away():
+    """Each request is refused without network access, and downloads with it."""
+    resources = [{"type": "video", "path": f"{os.environ['FILES']}/film.mov"}]
+    id = perform({"type": "asset.create", "ref": "a", "resources": resources})["placeholders"]["a"]
+    uploaded()
+    ticket = call("thumbnailer", "video.playback", asset=id)
+    for method, params in (
+        ("image.frames", {"count": 2, "targetSize": {"width": 48, "height": 48}}),
+        ("video.read", {"stream": ticket["stream"], "length": 500}),
+        ("video.export", {"preset": "640x480"}),
+    ):
+        release(id)
+        before = len(requests())
+        error = refused("thumbnailer", method, asset=id, **params)
+        equal((method, error.code, error.data["isInCloud"]), (method, 3164, True))
+        equal(len(requests()), before)
+        faults(status=503, code="SlowDown")
+        error = refused("thumbnailer", method, asset=id, networkAccessAllowed=True, **params)
+        equal((method, error.code, error.data["problem"]), (method, 3169, "store_busy"))
+        faults()
+        result = call("thumbnailer", method, asset=id, networkAccessAllowed=True, **params)
+        is_progress()
+        call("thumbnailer", method, asset=id, networkAccessAllowed=True, **params)
+        equal(progress(client.notifications), [])
+    # The export has the open file, so that it may be given up meanwhile.
+    export = call("thumbnailer", "video.export", asset=id, preset="960x540")
+    release(id)
+    while export["state"] in ("waiting", "running"):
+        export = call("thumbnailer", "video.exportStatus", export=export["export"], wait=500)
+    equal(export["state"], "done")
+
+
+def edits_with_network_access():
+    id, other = new("nine.jpg"), new("ten.jpg")
+    uploaded()
+    adjustments = {"version": 1, "operations": [{"operation": "exposure", "value": 0.5}]}
+    more = {"version": 1, "operations": [{"operation": "contrast", "value": 0.2}]}
+    call("editor", "edits.apply", asset=other, adjustments=more)
+    uploaded()
+    for method, params in (
+        ("edits.preview", {"adjustments": adjustments}), ("edits.suggest", {}), ("edits.compare", {}),
+        ("edits.describe", {"as": "convert", "adjustments": adjustments}), ("edits.apply", {"adjustments": adjustments}),
+    ):
+        release(id)
+        before = len(objects_read())
+        error = refused("editor", method, asset=id, **params)
+        equal((method, error.code, error.data["isInCloud"]), (method, 3164, True))
+        equal(len(objects_read()), before)
+        call("editor", method, asset=id, networkAccessAllowed=True, **params)
+        is_progress()
+    # The same transaction with network access is the same edit.
+    uploaded()
+    release(id)
+    named = {"asset": id, "adjustments": more, "transaction": "edit-1"}
+    equal(refused("editor", "edits.apply", **named).code, 3164)
+    first = call("editor", "edits.apply", networkAccessAllowed=True, **named)
+    equal(call("editor", "edits.apply", **named)["token"], first["token"])
+    # Several assets at a time, a copy, and a step of the history.
+    uploaded()
+    release(id)
+    release(other)
+    result = call("editor", "edits.apply", assets=[id, other], adjustments=adjustments)
+    equal([one["error"]["name"] for one in result["results"]], ["network_access_required"] * 2)
+    result = call("editor", "edits.apply", assets=[id, other], adjustments=adjustments, networkAccessAllowed=True)
+    equal((result["done"], result.get("failed", 0), progress(client.notifications)), (2, 0, []))
+    uploaded()
+    release(id)
+    result = call("editor", "edits.copy", **{"from": other, "to": [id], "mode": "append", "networkAccessAllowed": True})
+    equal((result["done"], result.get("failed", 0)), (1, 0))
+    uploaded()
+    release(id)
+    equal(refused("editor", "edits.undo", asset=id, step=1).code, 3164)
+    call("editor", "edits.undo", asset=id, step=1, networkAccessAllowed=True)
+    is_progress()
+    # A store that is down.
+    uploaded()
+    release(id)
+    faults(status=503, code="SlowDown")
+    error = refused("editor", "edits.preview", asset=id, adjustments=adjustments, networkAccessAllowed=True)
+    equal((error.code, error.data["problem"]), (3169, "store_busy"))
+    faults()
+
+
+def published_edits_with_network_access():
+    id = away("eleven.jpg")
+    adjustments = {"version": 1, "operations": [{"operation": "exposure", "value": 0.5}]}
+    push = context.socket(zmq.PUSH)
+    push.connect(address("edits"))
+
+    def publish(name, **params):
+        params = {"id": name, "asset": id, "adjustments": adjustments, **params}
+        push.send_json({"jsonrpc": "2.0", "method": "edits.publish", "params": params})
+
+        def outcome():
+            edits = call("catalog", "edits.status", ids=[name])["edits"]
+            return next((edit for edit in edits if edit.get("state") in ("applied", "failed")), None)
+        return until(f"{name} ends", outcome)
+    before = len(objects_read())
+    edit = publish("without")
+    equal((edit["state"], edit["errorName"], len(objects_read())), ("failed", "network_access_required", before))
+    edit = publish("with", networkAccessAllowed=True)
+    equal((edit["state"], len(objects_read())), ("applied", before + 1))
+    push.close()
+
+
+def sheets_and_prefetches_of_originals_that_are_away():
+    id = away("twelve.jpg")
+    digest = resources(id)[0]["digest"]
+    before = len(requests())
+    result, _ = call("thumbnailer", "image.sheet", assets=[id], cell=64)
+    equal(result["failed"][id]["name"], "network_access_required")
+    equal(len(requests()), before)
+    size = {"width": 90, "height": 90}
+    cache = call("thumbnailer", "cache.open")["cache"]
+
+    def done():
+        status = call("thumbnailer", "cache.status", cache=cache)
+        return status["waiting"] + status["preparing"] == 0 and status
+    # Without network access nothing is downloaded, and the image is not prepared.
+    call("thumbnailer", "cache.start", cache=cache, assets=[id], targetSize=size)
+    equal((until("it has tried", done)["failed"], len(requests())), (1, before))
+    call("thumbnailer", "cache.start", cache=cache, assets=[id], targetSize=size, networkAccessAllowed=True)
+    equal(until("it is prepared", done)["prepared"], 1)
+    equal((len(objects_read()) > 0, os.path.exists(path(digest))), (True, True))
+    # A request finds it, also after the local file was given up again; nothing more is downloaded for it.
+    release(id)
+    before = len(requests())
+    result, _ = call("thumbnailer", "image.request", asset=id, targetSize=size, deliveryMode="highQualityFormat",
+                     cache=cache, networkAccessAllowed=True)
+    equal((result["isCacheHit"], len(requests())), (True, before))
+    result, _ = call("thumbnailer", "image.sheet", assets=[id], cell=100, networkAccessAllowed=True)
+    equal(result.get("failed", {}), {})
+
+
+def fetches_by_place():
+    """The predicate isLocal: fetched and counted, and not followed."""
+    away_ids = [new("six.jpg", ref=name) for name in "a"] + [new("nine.jpg")]
+    here = new("ten.jpg")
+    uploaded()
+    for id in away_ids:
+        release(id)
+    named = {"ids": away_ids + [here]}
+    equal(ids(predicate="isLocal == NO", **named), away_ids)
+    equal(ids(predicate="isLocal == YES", **named), [here])
+    equal(ids(predicate="NOT isLocal == YES AND mediaType == 'image'", **named), away_ids)
+    fetch = {"kind": "assets", "predicate": "isLocal == NO", "mediaType": "image"}
+    count = call("catalog", "fetch.counts", fetches=[fetch])["counts"][0]
+    equal(count, len([one for one in assets(mediaType="image") if any(
+        resource.get("locallyAvailable") is False for resource in one["resources"])]))
+    # Pages of one token are of one result, also if files come meanwhile; a new fetch is of now. No change has a record.
+    first = call("catalog", "fetch.assets", fetch=fetch, count=1)
+    call("catalog", "resource.download", asset=away_ids[0], networkAccessAllowed=True)
+    rest = call("catalog", "fetch.assets", fetch=fetch, **{"from": 1, "count": 100, "token": first["token"]})
+    equal((rest["count"], len(first["assets"] + rest["assets"])), (count, count))
+    now = call("catalog", "fetch.assets", fetch=fetch)
+    equal((now["count"], now["token"]), (count - 1, first["token"]))
+    equal(call("catalog", "fetch.counts", fetches=[fetch])["counts"], [count - 1])
+    # At an earlier moment, and as a live result: errors by name.
+    perform({"type": "asset.update", "id": here, "set": {"rating": 3}})
+    other = {**fetch, "limit": 7, "predicate": "isLocal == NO AND rating < 5"}
+    equal(refusal("catalog", "fetch.assets", fetch=other, token=first["token"]), "token_expired")
+    for service, method, params in (
+        ("change-broker", "fetch.observe", {"fetch": fetch}), ("catalog", "fetch.keys", {"fetch": fetch}),
+        ("catalog", "changes.details", {"fetch": fetch, "from": first["token"]}),
+        ("catalog", "details.diff", {"from": {"fetch": fetch, "token": first["token"]},
+                                     "to": {"fetch": fetch, "token": first["token"]}}),
+    ):
+        error = refused(service, method, **params)
+        equal((method, error.name), (method, "not_observable"))
+        assert "isLocal" in error.message, error.message
+    equal(refusal("catalog", "fetch.assets", fetch={"sort": [{"key": "isLocal"}]}), "unsupported_sort_key")
+
+
+def a_library_larger_than_its_budget():
+    """Under `optimize` with a budget of a third of the photos."""
+    files = sorted(name for name in os.listdir(os.environ["FILES"]) if name.startswith("many-"))
+    sizes = {name: len(file(name)) for name in files}
+    budget = int(os.environ["SAFELIGHT_LOCAL_BYTES"])
+    ids = {name: new(name) for name in files}
+    thumbnails = {"targetSize": {"width": 80, "height": 80}, "deliveryMode": "highQualityFormat"}
+
+    def is_within():
+        status = call("catalog", "storage.status")
+        return status["waitingCount"] == 0 and status["localBytes"] <= budget
+    # Made while the originals are here.
+    for id in ids.values():
+        call("thumbnailer", "image.request", asset=id, networkAccessAllowed=True, **thumbnails)
+    until("local files are within the budget", is_within)
+    here = sum(os.path.getsize(f"{folder}/{name}") for folder, _, names in os.walk(f"{LIBRARY}/resources")
+               for name in names)
+    assert here <= budget < sum(sizes.values()), (here, budget)
+    before = len(requests())
+    for id in ids.values():
+        result, _ = call("thumbnailer", "image.request", asset=id, **thumbnails)
+        equal(result["isCacheHit"], True)
+    equal(len(requests()), before)
+
+
+def all_originals_can_be_read():
+    files = sorted(name for name in os.listdir(os.environ["FILES"]) if name.startswith("many-"))
+    wanted = {hashlib.sha256(file(name)).hexdigest() for name in files}
+    found = set()
+    for one in assets():
+        _, frames = call("catalog", "resource.read", asset=one["id"], networkAccessAllowed=True)
+        found.add(hashlib.sha256(frames[0]).hexdigest())
+    equal(found == wanted, True)
+    result = call("catalog", "storage.verify", readBytes=True)
+    equal((result["checked"], result.get("missing"), result.get("damaged")), (len(files), None, None))
+
+
+def lost_and_swapped_objects_are_found():
+    name = "seven.jpg"
+    id = new(name)
+    uploaded()
+    faults(swap=True)
+    result = call("catalog", "storage.verify", readBytes=True)
+    assert result["damaged"] and result["repaired"] > 0, result
+    faults()
+    uploaded()
+    equal(call("catalog", "storage.verify", readBytes=True).get("damaged"), None)
+
+
+run(
+    upload_release_and_read, concurrent_requests_share_a_transfer, a_cancelled_download_leaves_no_file,
+    faulty_stores_are_named_and_recover, uploads_wait_for_a_faulty_store_and_recover, deleted_assets_are_deleted_at_the_store, images_of_originals_that_are_away,
+    films_of_originals_that_are_away, edits_of_originals_that_are_away,
+    streams_and_exports_of_films_that_are_away, edits_with_network_access, published_edits_with_network_access,
+    sheets_and_prefetches_of_originals_that_are_away, fetches_by_place, a_library_larger_than_its_budget, all_originals_can_be_read,
+    lost_and_swapped_objects_are_found,
+)

@@ -1,0 +1,44 @@
+import Foundation
+import TestSupport
+import Testing
+
+/// The lists of Debian packages: Makefile, container files and manifest agree.
+@Suite(.timeLimit(.minutes(1)))
+struct PackageListTests {
+    private func text(_ path: String) throws -> String {
+        try String(contentsOfFile: TestPaths.package + "/" + path, encoding: .utf8)
+    }
+
+    /// The words of a variable of the Makefile.
+    private func variable(_ name: String) throws -> Set<String> {
+        let lines = try text("Makefile").replacing("\\\n", with: " ").split(separator: "\n")
+        let line = try #require(lines.first { $0.hasPrefix(name + " :=") }, "\(name)")
+        return Set(line.dropFirst(name.count + 3).split(whereSeparator: \.isWhitespace).map(String.init))
+    }
+
+    /// The packages that a stage of the Dockerfile installs.
+    private func packages(ofStage stage: String) throws -> Set<String> {
+        let dockerfile = try text("compose/Dockerfile").replacing("\\\n", with: " ")
+        let lines = dockerfile.split(separator: "\n").drop { !$0.hasSuffix(" AS \(stage)") }
+        let line = try #require(lines.first { $0.contains("apt-get install") }, "\(stage)")
+        let install = try #require(line.components(separatedBy: "&&").first { $0.contains("apt-get install") })
+        return Set(install.split(separator: " ").map(String.init).filter { !$0.hasPrefix("-") })
+            .subtracting(["apt-get", "install"])
+    }
+
+    @Test func `the container is built with the packages with which make builds`() throws {
+        #expect(try packages(ofStage: "build") == variable("BUILD_PACKAGES"))
+    }
+
+    @Test func `the programs have the fonts of make in their container`() throws {
+        #expect(try packages(ofStage: "safelight").filter { $0.hasPrefix("fonts-") } == variable("FONT_PACKAGES"))
+    }
+
+    @Test func `each library of the manifest is installed for a build`() throws {
+        let manifest = try text("Package.swift")
+        let named = Set(manifest.matches(of: /apt: "([^"]+)"/).map { String($0.output.1) })
+        #expect(named.count > 5)
+        // The toolchain needs it, too.
+        #expect(try named.subtracting(variable("BUILD_PACKAGES")) == ["libc6-dev"])
+    }
+}

@@ -25,6 +25,8 @@ let packages: [String: (url: String, version: Version, products: [String])] = [
 
 enum Kind {
     case library, c, system(pkgConfig: String?, apt: String), support, tests, bench
+    /// The sources of a package of its own in a folder, built here too so that each build compiles them.
+    case sample(folder: String)
     /// With `isLinked` the program is a library and an executable of its file Program.swift, because the package manager
     /// does not link an executable into another one.
     case program(name: String, isLinked: Bool = false)
@@ -47,6 +49,7 @@ struct Module {
         switch kind {
         case .program: "Services/\(name)"
         case .support, .tests, .bench: "Tests/\(name)"
+        case .sample(let folder): "\(folder)/Sources"
         case .library, .c, .system: "Shared/\(name)"
         }
     }
@@ -132,7 +135,12 @@ let modules: [Module] = [
         ]
     ),
 
-    // Layer 5, programs
+    // Layer 5, programs, and the library product
+    Module(
+        layer: 5,
+        name: "PhotoKit",
+        dependencies: protocolModules + ["PhotoClient", "Logging", "Basics", "ImageFormats", "CJPEG"]
+    ),
     Module(
         layer: 5,
         name: "Catalog",
@@ -277,13 +285,26 @@ let modules: [Module] = [
             "TestSupport", "PhotoClient", "Hosting", "Logging", "ImageFormats", "CZeroMQ", "Basics", "ArgumentParser",
         ] + programs
     ),
+    Module(layer: 6, name: "PhotoKitSample", kind: .sample(folder: "Tests/PhotoKitSample"), dependencies: ["PhotoKit"]),
+    Module(
+        layer: 6,
+        name: "FollowAlbum",
+        kind: .sample(folder: "compose/examples/follow_album"),
+        dependencies: ["PhotoKit"]
+    ),
+    Module(
+        layer: 6,
+        name: "PhotoKitTests",
+        kind: .tests,
+        dependencies: protocolModules + ["PhotoKit", "PhotoClient", "Logging", "Basics", "TestSupport"]
+    ),
     Module(layer: 6, name: "TidyTests", kind: .tests, dependencies: ["TestSupport"]),
     Module(
         layer: 6,
         name: "Benchmarks",
         kind: .bench,
         dependencies: protocolModules + [
-            "Basics", "Catalog", "TestSupport", "PhotoClient", "Imaging", "Video", "GRDB", "CZeroMQ",
+            "Basics", "Catalog", "TestSupport", "PhotoClient", "PhotoKit", "Imaging", "Video", "GRDB", "CZeroMQ",
             "Logging", "ArgumentParser",
         ]
     ),
@@ -352,7 +373,7 @@ func target(_ module: Module) -> Target {
         )
     case .system(let pkgConfig, let apt):
         return .systemLibrary(name: module.name, path: module.path, pkgConfig: pkgConfig, providers: [.apt([apt])])
-    case .program, .bench:
+    case .program, .bench, .sample:
         return .executableTarget(
             name: module.name,
             dependencies: dependencies,
@@ -404,7 +425,7 @@ func product(_ module: Module) -> Product? {
 
 let package = Package(
     name: "safelight",
-    products: modules.compactMap(product),
+    products: modules.compactMap(product) + [.library(name: "PhotoKit", targets: ["PhotoKit"])],
     dependencies: packages.sorted { $0.key < $1.key }.map { .package(url: $0.value.url, from: $0.value.version) },
     targets: modules.flatMap(targets)
 )

@@ -1,0 +1,151 @@
+import Basics
+import Contracts
+import Foundation
+import JSONValue
+import PhotoClient
+import PhotoModel
+import Synchronization
+
+/// The change requests of one change block, in the order in which they were created.
+final class ChangeRecorder: Sendable {
+    /// The recorder of the change block that runs; nil outside of one.
+    @TaskLocal static var current: ChangeRecorder?
+
+    private struct State {
+        var requests: [any RecordedChange] = []
+        var created: Set<String> = []
+    }
+
+    private let state = Mutex(State())
+    let connection: LibraryConnection
+
+    init(_ connection: LibraryConnection) { self.connection = connection }
+
+    /// Runs a change block and returns its requests.
+    ///
+    /// - Throws: `nested_change` inside of another block (T-29)
+    static func record(
+        _ connection: LibraryConnection,
+        _ block: () -> Void
+    ) throws(RPCError) -> [any RecordedChange] {
+        guard current == nil else { throw nested }
+        let recorder = ChangeRecorder(connection)
+        $current.withValue(recorder) { block() }
+        return recorder.state.withLock { $0.requests }
+    }
+
+    static var nested: RPCError {
+        ErrorCode.nestedChange.error("a change block cannot perform changes; put all requests into one block")
+    }
+
+    /// Adds a request to the block that runs. Outside of one it stops the program, as PhotoKit does (S-75).
+    static func add(_ request: any RecordedChange) {
+        guard let current else {
+            preconditionFailure("change requests are made inside the block of performChanges")
+        }
+        current.state.withLock { $0.requests.append(request) }
+    }
+
+    /// Returns a placeholder with a new identifier, which the catalog gives to the object that is created.
+    static func makePlaceholder(_ kind: ObjectKind) -> PHObjectPlaceholder {
+        var random = SystemRandomNumberGenerator()
+        let id = ObjectID(kind, milliseconds: Int64(Date().timeIntervalSince1970 * 1000), using: &random)
+        current?.state.withLock { _ = $0.created.insert(id.text) }
+        return PHObjectPlaceholder(id, nil)
+    }
+
+    /// Returns references to objects. One that this block creates is referred to by its placeholder.
+    static func references(_ objects: some Sequence<PHObject>) -> [ObjectReference] {
+        let created = current?.state.withLock { $0.created } ?? []
+        return objects.map { object in
+            created.contains(object.localIdentifier) ? .placeholder(object.localIdentifier) : .id(object.id)
+        }
+    }
+}
+
+/// A change request of a block.
+protocol RecordedChange: AnyObject, Sendable {
+    /// Returns the requests of the protocol for it, and adds its bytes to the attachments and uploads.
+    func wireRequests(_ files: inout ChangeFiles) async throws(RPCError) -> [ChangeRequest]
+}
+
+/// The bytes of a transaction: attached to its message if they are small, else uploaded before.
+struct ChangeFiles {
+    private(set) var attachments: [Bytes] = []
+    /// Files that are removed after the commit.
+    private(set) var moved: [URL] = []
+    private var size = 0
+    private let connection: LibraryConnection
+
+    /// The limits of what is attached. A message has at most 64 frames.
+    private static let (maxSize, maxCount) = (6 << 20, 48)
+
+    init(_ connection: LibraryConnection) { self.connection = connection }
+
+    mutating func add(_ bytes: Bytes) async throws(RPCError) -> ResourceSource {
+        guard size + bytes.count <= Self.maxSize, attachments.count < Self.maxCount else {
+            return .upload(try await connection.client.upload(bytes))
+        }
+        size += bytes.count
+        attachments.append(bytes)
+        return .attachment(attachments.count - 1)
+    }
+
+    mutating func add(file url: URL) async throws(RPCError) -> ResourceSource {
+        let size = (try? FileManager.default.attributesOfItem(atPath: url.path)[.size] as? Int) ?? nil
+        guard let size, size > Self.maxSize - self.size else {
+            guard let data = try? Data(contentsOf: url) else {
+                throw ErrorCode.missingResource.error("\(url.path) cannot be read", ["path": .string(url.path)])
+            }
+            return try await add(Bytes(data))
+        }
+        return .upload(try await connection.client.upload(file: url.path))
+    }
+
+    /// Adds a file that is removed after the commit.
+    ///
+    /// - Throws: `invalid_resource` if it has other hard links (T-21)
+    mutating func move(file url: URL) async throws(RPCError) -> ResourceSource {
+        let attributes = try? FileManager.default.attributesOfItem(atPath: url.path)
+        if let links = attributes?[.referenceCount] as? NSNumber, links.intValue > 1 {
+            throw ErrorCode.invalidResource.error("\(url.path) has other hard links and cannot be moved")
+        }
+        moved.append(url)
+        return try await add(file: url)
+    }
+
+    /// Attaches bytes that cannot be uploaded, such as adjustment data, and returns their number.
+    mutating func attach(_ bytes: Bytes) -> Int {
+        size += bytes.count
+        attachments.append(bytes)
+        return attachments.count - 1
+    }
+}
+
+extension LibraryConnection {
+    /// Performs the requests of a block as one transaction, exactly once (S-71 to S-73).
+    func perform(_ changes: [any RecordedChange]) async throws(RPCError) {
+        var files = ChangeFiles(self)
+        var requests: [ChangeRequest] = []
+        for change in changes { requests += try await change.wireRequests(&files) }
+        guard !requests.isEmpty else { return }
+        // An album may be asked for before the assets that it gets in the same block.
+        requests = requests.filter(\.isCreation) + requests.filter { !$0.isCreation }
+        let request = PerformChanges(
+            requests: requests,
+            client: configuration.client,
+            transaction: PhotoLibrary.randomTransaction()
+        )
+        _ = try await ask(request, of: client.catalog, attachments: files.attachments)
+        for url in files.moved { try? FileManager.default.removeItem(at: url) }
+    }
+}
+
+extension ChangeRequest {
+    fileprivate var isCreation: Bool {
+        switch self {
+        case .createAsset, .createCollection, .createList: true
+        default: false
+        }
+    }
+}

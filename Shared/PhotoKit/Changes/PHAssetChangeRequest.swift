@@ -1,0 +1,225 @@
+public import Foundation
+import Basics
+import Contracts
+import JSONValue
+import PhotoModel
+import Synchronization
+
+/// A request to create, change or delete assets, inside a change block: `PHAssetChangeRequest` (S-76 to S-79).
+///
+/// Properties that are not set stay as they are. Reading one returns what this request sets, else the asset's value.
+public class PHAssetChangeRequest: RecordedChange, @unchecked Sendable {
+    /// The changes that are asked for; changed by the thread of the change block only, and read after the block.
+    final class State: @unchecked Sendable {
+        var patch = AssetPatch()
+        var addedKeywords: [String] = []
+        var removedKeywords: [String] = []
+        var output: PHContentEditingOutput?
+        var isReverted = false
+        var revertedTo: OriginalChoice?
+        var resources: [NewAssetResource] = []
+    }
+
+    let asset: PHAsset?
+    let placeholder: PHObjectPlaceholder?
+    let state = State()
+
+    /// Creates a request that changes an asset.
+    public init(for asset: PHAsset) {
+        self.asset = asset
+        placeholder = nil
+        ChangeRecorder.add(self)
+    }
+
+    /// Creates a request that creates an asset.
+    init(creating: Void) {
+        asset = nil
+        placeholder = ChangeRecorder.makePlaceholder(.asset)
+        ChangeRecorder.add(self)
+    }
+
+    /// Requests a new asset from an image, of which it gets the bytes.
+    public class func creationRequestForAsset(from image: UIImage) -> PHAssetChangeRequest {
+        let request = PHAssetChangeRequest(creating: ())
+        request.state.resources = [NewAssetResource(type: .photo, bytes: .data(image.data), options: nil)]
+        return request
+    }
+
+    /// Requests a new asset from an image file; nil if there is no such file.
+    public class func creationRequestForAssetFromImage(atFileURL fileURL: URL) -> PHAssetChangeRequest? {
+        creationRequest(.photo, fileURL)
+    }
+
+    /// Requests a new asset from a video file; nil if there is no such file.
+    public class func creationRequestForAssetFromVideo(atFileURL fileURL: URL) -> PHAssetChangeRequest? {
+        creationRequest(.video, fileURL)
+    }
+
+    private class func creationRequest(_ type: PHAssetResourceType, _ url: URL) -> PHAssetChangeRequest? {
+        guard FileManager.default.isReadableFile(atPath: url.path) else { return nil }
+        let request = PHAssetChangeRequest(creating: ())
+        request.state.resources = [NewAssetResource(type: type, bytes: .file(url), options: nil)]
+        return request
+    }
+
+    /// Stands for the new asset, with its identifier; nil for a request about an existing one.
+    public var placeholderForCreatedAsset: PHObjectPlaceholder? { placeholder }
+
+    /// Requests that assets are deleted from the library, at most 1,000 in one block.
+    public class func deleteAssets(_ assets: some Sequence<PHAsset>) {
+        ChangeRecorder.add(DeletionRequest(assets.map(\.id)) { .deleteAssets($0) })
+    }
+
+    // MARK: Properties
+
+    public var creationDate: Date? {
+        get {
+            if let set = state.patch.creationDate { return set.map { Date(microseconds: $0) } }
+            return asset?.creationDate
+        }
+        set { state.patch.creationDate = .some(newValue?.microseconds) }
+    }
+
+    public var location: CLLocation? {
+        get {
+            if let set = state.patch.location { return set.map { CLLocation($0) } }
+            return asset?.location
+        }
+        set { state.patch.location = .some(newValue?.location) }
+    }
+
+    public var isFavorite: Bool {
+        get { state.patch.isFavorite ?? asset?.isFavorite ?? false }
+        set { state.patch.isFavorite = newValue }
+    }
+
+    public var isHidden: Bool {
+        get { state.patch.isHidden ?? asset?.isHidden ?? false }
+        set { state.patch.isHidden = newValue }
+    }
+
+    /// 0 (unset) to 5.
+    public var rating: Int {
+        get { state.patch.rating ?? asset?.rating ?? 0 }
+        set { state.patch.rating = newValue }
+    }
+
+    /// The caption; nil or empty text removes it.
+    public var caption: String? {
+        get {
+            if let set = state.patch.caption { return set }
+            return asset?.caption
+        }
+        set { state.patch.caption = .some(newValue.flatMap { $0.isEmpty ? nil : $0 }) }
+    }
+
+    public func addKeyword(_ keyword: String) { state.addedKeywords.append(keyword) }
+
+    public func removeKeyword(_ keyword: String) { state.removedKeywords.append(keyword) }
+
+    // MARK: Content
+
+    /// The edited content to commit (S-90).
+    public var contentEditingOutput: PHContentEditingOutput? {
+        get { state.output }
+        set { state.output = newValue }
+    }
+
+    /// Requests that all edits are discarded (S-92).
+    public func revertAssetContentToOriginal() { state.isReverted = true }
+
+    // MARK: On the wire
+
+    func wireRequests(_ files: inout ChangeFiles) async throws(RPCError) -> [ChangeRequest] {
+        guard let asset else { return [try await creation(&files)] }
+        var requests: [ChangeRequest] = []
+        if state.patch != AssetPatch() || !state.addedKeywords.isEmpty || !state.removedKeywords.isEmpty {
+            requests.append(
+                .updateAsset(
+                    .init(
+                        id: .id(asset.id),
+                        set: state.patch,
+                        addKeywords: state.addedKeywords,
+                        removeKeywords: state.removedKeywords
+                    )
+                )
+            )
+        }
+        if state.isReverted { requests.append(.revertAsset(.init(id: asset.id))) }
+        if let output = state.output {
+            let edit = try await output.wireEdit(&files)
+            requests.append(
+                .editAsset(
+                    .init(
+                        id: asset.id,
+                        render: edit.render,
+                        adjustmentData: edit.adjustmentData,
+                        inputToken: output.inputToken
+                    )
+                )
+            )
+        }
+        return requests
+    }
+
+    private func creation(_ files: inout ChangeFiles) async throws(RPCError) -> ChangeRequest {
+        var resources: [NewResource] = []
+        for resource in state.resources { resources.append(try await resource.wire(&files)) }
+        var request = ChangeRequest.CreateAsset(
+            ref: placeholder?.localIdentifier,
+            resources: resources,
+            set: state.patch,
+            ifDuplicate: .create
+        )
+        request.id = placeholder?.id
+        if !state.addedKeywords.isEmpty { request.set.keywords = state.addedKeywords }
+        if let output = state.output { request.edit = try await output.wireEdit(&files) }
+        return .createAsset(request)
+    }
+}
+
+/// A request to delete objects.
+final class DeletionRequest: RecordedChange {
+    private let ids: [ObjectID]
+    private let make: @Sendable (ChangeRequest.DeleteObjects) -> ChangeRequest
+
+    init(_ ids: [ObjectID], _ make: @escaping @Sendable (ChangeRequest.DeleteObjects) -> ChangeRequest) {
+        self.ids = ids
+        self.make = make
+    }
+
+    func wireRequests(_ files: inout ChangeFiles) async throws(RPCError) -> [ChangeRequest] {
+        [make(ChangeRequest.DeleteObjects(ids: ids))]
+    }
+}
+
+/// A file of a new asset.
+struct NewAssetResource: Sendable {
+    enum Content: Sendable {
+        case data(Data)
+        case file(URL)
+    }
+
+    let type: PHAssetResourceType
+    let bytes: Content
+    let options: PHAssetResourceCreationOptions?
+
+    func wire(_ files: inout ChangeFiles) async throws(RPCError) -> NewResource {
+        let type = ResourceType(number: type.rawValue) ?? .photo
+        switch bytes {
+        case .data(let data):
+            return NewResource(
+                type: type,
+                source: try await files.add(Bytes(data)),
+                originalFilename: options?.originalFilename
+            )
+        case .file(let url):
+            return NewResource(
+                type: type,
+                source: options?.shouldMoveFile == true
+                    ? try await files.move(file: url) : try await files.add(file: url),
+                originalFilename: options?.originalFilename ?? url.lastPathComponent
+            )
+        }
+    }
+}

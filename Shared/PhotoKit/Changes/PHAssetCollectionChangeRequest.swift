@@ -1,0 +1,116 @@
+public import Foundation
+import Contracts
+import JSONValue
+import PhotoModel
+
+/// The members of an album or folder that a request adds, removes or moves.
+final class MemberChanges: @unchecked Sendable {
+    var title: String?
+    var edits: [MemberEdit] = []
+}
+
+/// A request to create, change or delete albums, inside a change block: `PHAssetCollectionChangeRequest` (S-80 to S-84).
+///
+/// Objects are passed as any sequence: an array, or a fetch result.
+public final class PHAssetCollectionChangeRequest: RecordedChange, @unchecked Sendable {
+    private let collection: PHAssetCollection?
+    private let placeholder: PHObjectPlaceholder?
+    /// The result to which indexes refer.
+    private let snapshot: PHFetchResult<PHAsset>?
+    private let changes = MemberChanges()
+
+    /// Creates a request that changes an album; nil if the library allows no change of it.
+    public convenience init?(for assetCollection: PHAssetCollection) { self.init(changing: assetCollection, nil) }
+
+    /// Creates a request whose indexes refer to a fetch result of the album's assets (T-13). Changes that others have made
+    /// since are kept.
+    public convenience init?(for assetCollection: PHAssetCollection, assets: PHFetchResult<PHAsset>) {
+        self.init(changing: assetCollection, assets)
+    }
+
+    private init?(changing collection: PHAssetCollection, _ snapshot: PHFetchResult<PHAsset>?) {
+        guard PHCollectionEditOperation.allCases.contains(where: { $0 != .deleteContent && collection.canPerform($0) })
+        else { return nil }
+        self.collection = collection
+        self.snapshot = snapshot
+        placeholder = nil
+        ChangeRecorder.add(self)
+    }
+
+    private init(titled title: String) {
+        collection = nil
+        snapshot = nil
+        placeholder = ChangeRecorder.makePlaceholder(.assetCollection)
+        changes.title = title
+        ChangeRecorder.add(self)
+    }
+
+    /// Requests a new album.
+    public class func creationRequestForAssetCollection(withTitle title: String) -> PHAssetCollectionChangeRequest {
+        PHAssetCollectionChangeRequest(titled: title)
+    }
+
+    /// Requests that albums are deleted; their assets stay.
+    public class func deleteAssetCollections(_ assetCollections: some Sequence<PHAssetCollection>) {
+        ChangeRecorder.add(DeletionRequest(assetCollections.map(\.id)) { .deleteCollections($0) })
+    }
+
+    /// Stands for the new album, with its identifier; nil for a request about an existing one.
+    ///
+    /// PhotoKit's property is not optional, and invalid for an existing album.
+    public var placeholderForCreatedAssetCollection: PHObjectPlaceholder {
+        guard let placeholder else { preconditionFailure("the request does not create an album") }
+        return placeholder
+    }
+
+    public var title: String {
+        get { changes.title ?? collection?.localizedTitle ?? "" }
+        set { changes.title = newValue }
+    }
+
+    /// Appends assets or placeholders. Members keep their position.
+    public func addAssets(_ assets: some Sequence<PHObject>) {
+        changes.edits.append(.add(ChangeRecorder.references(assets)))
+    }
+
+    /// Inserts assets, each at its own index in the resulting order.
+    public func insertAssets(_ assets: some Sequence<PHObject>, at indexes: IndexSet) {
+        changes.edits.append(.insert(ChangeRecorder.references(assets), at: Array(indexes)))
+    }
+
+    /// Removes assets from the album. Those that are no members are ignored.
+    public func removeAssets(_ assets: some Sequence<PHAsset>) { changes.edits.append(.remove(assets.map(\.id))) }
+
+    public func removeAssets(at indexes: IndexSet) { changes.edits.append(.removeAt(Array(indexes))) }
+
+    public func replaceAssets(at indexes: IndexSet, withAssets assets: some Sequence<PHObject>) {
+        changes.edits.append(.replace(at: Array(indexes), with: ChangeRecorder.references(assets)))
+    }
+
+    /// Takes the assets at some indexes out, then inserts them together at an index of the rest.
+    public func moveAssets(at fromIndexes: IndexSet, to toIndex: Int) {
+        changes.edits.append(.move(from: Array(fromIndexes), to: toIndex))
+    }
+
+    func wireRequests(_ files: inout ChangeFiles) async throws(RPCError) -> [ChangeRequest] {
+        if let placeholder {
+            var create = ChangeRequest.CreateCollection(ref: placeholder.localIdentifier, title: title)
+            create.id = placeholder.id
+            guard !changes.edits.isEmpty else { return [.createCollection(create)] }
+            let update = ChangeRequest.UpdateCollection(
+                id: .placeholder(placeholder.localIdentifier),
+                edits: changes.edits
+            )
+            return [.createCollection(create), .updateCollection(update)]
+        }
+        guard let collection else { return [] }
+        var update = ChangeRequest.UpdateCollection(id: .id(collection.id), title: changes.title, edits: changes.edits)
+        if changes.edits.contains(where: \.hasIndexes), let snapshot,
+            case .remote(let fetch, let token) = snapshot.source
+        {
+            update.snapshot = token
+            if fetch != FetchDescription(.assets, in: collection.id) { update.snapshotFetch = fetch }
+        }
+        return [.updateCollection(update)]
+    }
+}

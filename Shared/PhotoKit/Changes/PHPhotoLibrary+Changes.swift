@@ -1,0 +1,63 @@
+import Logging
+import Contracts
+import Dispatch
+import JSONValue
+
+extension PHPhotoLibrary {
+    /// Performs the requests of a block as one transaction: all or none, exactly once (S-71, S-73).
+    ///
+    /// The block runs on a queue of the library. The completion handler is called on the callback queue when the changes
+    /// are committed or have failed; a fetch in it sees them.
+    public func performChanges(
+        _ changeBlock: @escaping @Sendable () -> Void,
+        completionHandler: (@Sendable (_ success: Bool, _ error: (any Error)?) -> Void)? = nil
+    ) {
+        let isNested = ChangeRecorder.current != nil
+        Self.blocks.async { [connection] in
+            let recorded: Result<[any RecordedChange], RPCError> = Result { () throws(RPCError) in
+                guard !isNested else { throw ChangeRecorder.nested }
+                return try ChangeRecorder.record(connection, changeBlock)
+            }
+            connection.start {
+                var failure: PHPhotosError?
+                do throws(RPCError) {
+                    try await connection.perform(try recorded.get())
+                } catch {
+                    failure = PHPhotosError(error)
+                }
+                guard let completionHandler else {
+                    if let failure { connection.logger.warning("changes failed: \(failure)") }
+                    return
+                }
+                connection.callbacks.async { [failure] in completionHandler(failure == nil, failure) }
+            }
+        }
+    }
+
+    /// Performs the requests of a block as one transaction. The block runs at once, on the caller.
+    ///
+    /// - Throws: the ``PHPhotosError`` for which nothing was changed; after a transient one, such as a lost connection until
+    ///   the deadline, it is unknown whether the changes were committed
+    public func performChanges(_ changeBlock: () -> Void) async throws {
+        do throws(RPCError) {
+            try await connection.perform(try ChangeRecorder.record(connection, changeBlock))
+        } catch {
+            throw PHPhotosError(error)
+        }
+    }
+
+    /// Performs the requests of a block and blocks the caller until they are committed. Not for code of tasks.
+    ///
+    /// - Throws: as ``performChanges(_:)``
+    public func performChangesAndWait(_ changeBlock: () -> Void) throws {
+        do throws(RPCError) {
+            let changes = try ChangeRecorder.record(connection, changeBlock)
+            try connection.wait { [connection] () async throws(RPCError) in try await connection.perform(changes) }
+        } catch {
+            throw PHPhotosError(error)
+        }
+    }
+
+    /// The queue of change blocks.
+    private static let blocks = DispatchQueue(label: "photokit.blocks")
+}

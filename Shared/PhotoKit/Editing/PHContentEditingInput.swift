@@ -1,0 +1,223 @@
+public import Foundation
+import Basics
+import Contracts
+import JSONValue
+import PhotoClient
+import PhotoModel
+import Synchronization
+
+public typealias PHContentEditingInputRequestID = Int32
+
+public let PHContentEditingInputResultIsInCloudKey = "PHContentEditingInputResultIsInCloudKey"
+public let PHContentEditingInputCancelledKey = "PHContentEditingInputCancelledKey"
+public let PHContentEditingInputErrorKey = "PHContentEditingInputErrorKey"
+
+/// How the input of an edit is requested: `PHContentEditingInputRequestOptions`.
+public final class PHContentEditingInputRequestOptions {
+    /// Called with the adjustment data of the last edit, if there is one: true if the program can resume it, and wants the
+    /// version before it (S-86, D4).
+    public var canHandleAdjustmentData: @Sendable (PHAdjustmentData) -> Bool = { _ in false }
+    public var isNetworkAccessAllowed = false
+    /// Called while the input is downloaded, on a serial queue: never for one that is on the library's machine.
+    public var progressHandler: (@Sendable (Double, UnsafeMutablePointer<ObjCBool>) -> Void)?
+
+    public init() {}
+}
+
+/// The version of an asset to edit: `PHContentEditingInput` (S-86).
+public final class PHContentEditingInput: Sendable {
+    let asset: PHAsset
+    let token: EditInputToken
+    let renderTypes: [String]
+    private let folder: TemporaryFiles
+    /// The file of the photo; nil for a video. It is removed with this object.
+    public let fullSizeImageURL: URL?
+    /// The EXIF orientation of the file, 1...8.
+    public let fullSizeImageOrientation: Int32
+    /// The version at display size, upright; nil for a video.
+    public let displaySizeImage: UIImage?
+    /// The video's file; nil for a photo. It is removed with this object. PhotoKit has an `AVAsset`.
+    public let audiovisualAssetURL: URL?
+    /// The adjustment data of the last edit, if the program said that it can resume it.
+    public let adjustmentData: PHAdjustmentData?
+    public let uniformTypeIdentifier: String?
+
+    public var mediaType: PHAssetMediaType { asset.mediaType }
+    public var mediaSubtypes: PHAssetMediaSubtype { asset.mediaSubtypes }
+    public var playbackStyle: PHAsset.PlaybackStyle { asset.playbackStyle }
+    public var creationDate: Date? { asset.creationDate }
+    public var location: CLLocation? { asset.location }
+
+    init(
+        _ asset: PHAsset,
+        _ result: BeginEditing.Result,
+        _ folder: TemporaryFiles,
+        file: URL,
+        display: UIImage?,
+        adjustmentData: PHAdjustmentData?
+    ) {
+        self.asset = asset
+        self.folder = folder
+        token = result.inputToken
+        renderTypes = result.supportedRenderTypes
+        let isVideo = asset.mediaType == .video
+        fullSizeImageURL = isVideo ? nil : file
+        audiovisualAssetURL = isVideo ? file : nil
+        fullSizeImageOrientation = Int32(result.orientation)
+        displaySizeImage = display
+        self.adjustmentData = adjustmentData
+        uniformTypeIdentifier = result.resource.contentType
+    }
+}
+
+/// A folder of temporary files, which is removed with this object.
+final class TemporaryFiles: Sendable {
+    let url: URL
+
+    init() throws(PHPhotosError) {
+        url = FileManager.default.temporaryDirectory.appendingPathComponent("photokit-\(UUID().uuidString)")
+        do {
+            try FileManager.default.createDirectory(
+                at: url,
+                withIntermediateDirectories: true,
+                attributes: [.posixPermissions: 0o700]
+            )
+        } catch {
+            throw PHPhotosError(.notEnoughSpace, "\(url.path) cannot be made: \(error)")
+        }
+    }
+
+    deinit { try? FileManager.default.removeItem(at: url) }
+}
+
+extension PHAsset {
+    private static let inputs = Mutex<[PHContentEditingInputRequestID: Task<Void, Never>]>([:])
+
+    /// Requests the version to edit, and the adjustment data with which the last edit is resumed (S-86).
+    ///
+    /// - Returns: the identifier with which the request can be cancelled
+    @discardableResult
+    public func requestContentEditingInput(
+        with options: PHContentEditingInputRequestOptions?,
+        completionHandler: @escaping @Sendable (PHContentEditingInput?, [AnyHashable: Any]) -> Void
+    ) -> PHContentEditingInputRequestID {
+        let id = connection.makeRequestID()
+        let canHandle = (options ?? PHContentEditingInputRequestOptions()).canHandleAdjustmentData
+        let access = NetworkAccess(options)
+        Self.inputs.withLock { tasks in
+            tasks[id] = connection.start { [self] in
+                let result: Result<PHContentEditingInput, PHPhotosError>
+                do {
+                    result = .success(try await input(canHandle, access))
+                } catch {
+                    result = .failure(PHPhotosError(error))
+                }
+                var isCancelled = Task.isCancelled
+                // Also by a progress handler that stopped it.
+                if case .failure(let error) = result, error.code == .userCancelled { isCancelled = true }
+                Self.inputs.withLock { _ = $0.removeValue(forKey: id) }
+                connection.callbacks.async { [isCancelled] in
+                    switch result {
+                    case .success(let input): completionHandler(input, [:])
+                    case .failure where isCancelled: completionHandler(nil, [PHContentEditingInputCancelledKey: true])
+                    case .failure(let error):
+                        var info: [AnyHashable: Any] = [PHContentEditingInputErrorKey: error]
+                        if error.code == .networkAccessRequired { info[PHContentEditingInputResultIsInCloudKey] = true }
+                        completionHandler(nil, info)
+                    }
+                }
+            }
+        }
+        return id
+    }
+
+    public func cancelContentEditingInputRequest(_ requestID: PHContentEditingInputRequestID) {
+        Self.inputs.withLock { $0[requestID] }?.cancel()
+    }
+
+    /// Returns the version to edit, as ``requestContentEditingInput(with:completionHandler:)`` does.
+    ///
+    /// - Throws: a ``PHPhotosError``
+    public func contentEditingInput(
+        with options: PHContentEditingInputRequestOptions? = nil
+    ) async throws -> PHContentEditingInput {
+        do {
+            let options = options ?? PHContentEditingInputRequestOptions()
+            return try await input(options.canHandleAdjustmentData, NetworkAccess(options))
+        } catch {
+            throw PHPhotosError(error)
+        }
+    }
+
+    private func input(
+        _ canHandle: @Sendable (PHAdjustmentData) -> Bool,
+        _ access: NetworkAccess
+    ) async throws -> PHContentEditingInput {
+        var formats: [HandledFormat] = []
+        // The program decides by the bytes of the last edit if it can resume it. They are read from the state of now, which
+        // `editing.begin` compares with the format.
+        if let last = try await lastAdjustmentData(), canHandle(last) {
+            formats = [HandledFormat(formatIdentifier: last.formatIdentifier, formatVersion: last.formatVersion)]
+        }
+        var request = BeginEditing(
+            asset: id,
+            canHandle: formats,
+            skipsDisplaySizeImage: mediaType == .video,
+            skipsInput: mediaType == .video
+        )
+        request.isNetworkAccessAllowed = access.isAllowed
+        let answer = try await connection.ask(request, of: connection.client.editor, deadline: .seconds(120), access)
+        let (result, attachments) = (answer.result, answer.attachments)
+        func attached(_ number: Int?) -> Bytes? {
+            number.flatMap { attachments.indices.contains($0) ? attachments[$0] : nil }
+        }
+        let folder = try TemporaryFiles()
+        let name = result.resource.originalFilename?.split(separator: "/").last.map(String.init) ?? "input"
+        let file = folder.url.appendingPathComponent(name)
+        if let bytes = attached(result.input) {
+            try Data(bytes).write(to: file)
+        } else {
+            let resource = PHAssetResource(
+                result.resource,
+                of: self,
+                PHAssetResourceType(rawValue: result.resource.type.number) ?? .photo
+            )
+            let options = PHAssetResourceRequestOptions()
+            options.isNetworkAccessAllowed = access.isAllowed
+            try await PHAssetResourceManager.default().writeData(for: resource, toFile: file, options: options)
+        }
+        var adjustment: PHAdjustmentData?
+        if let data = attached(result.adjustmentData) {
+            adjustment = PHAdjustmentData(
+                formatIdentifier: result.formatIdentifier ?? "",
+                formatVersion: result.formatVersion ?? "",
+                data: Data(data)
+            )
+        }
+        return PHContentEditingInput(
+            self,
+            result,
+            folder,
+            file: file,
+            display: attached(result.displaySizeImage).flatMap { PHImage(data: Data($0)) },
+            adjustmentData: adjustment
+        )
+    }
+
+    /// Returns the adjustment data of the last edit; nil if there is none.
+    private func lastAdjustmentData() async throws(RPCError) -> PHAdjustmentData? {
+        let now = try await connection.catalog(
+            FetchAssets(fetch: FetchDescription(.assets, [localIdentifier]), count: 1)
+        )
+        guard let asset = now.assets.first, let format = asset.adjustmentFormatIdentifier,
+            let resource = asset.resource(.adjustmentData)
+        else { return nil }
+        let bytes = try await connection.client.resource(asset: id, type: resource.type)
+            .readAll(limit: AdjustmentData.maxBytes)
+        return PHAdjustmentData(
+            formatIdentifier: format,
+            formatVersion: asset.adjustmentFormatVersion ?? "",
+            data: Data(bytes)
+        )
+    }
+}

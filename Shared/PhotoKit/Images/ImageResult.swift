@@ -1,0 +1,54 @@
+import Contracts
+import Foundation
+import JSONValue
+import PhotoModel
+
+/// The outcome of an image request before it becomes the arguments of a result handler.
+struct ImageResult<Value: Sendable>: Sendable {
+    var value: Value?
+    var requestID: PHImageRequestID
+    var isDegraded = false
+    var isFinal = true
+    var isInCloud = false
+    var isCacheHit = false
+    var isCancelled = false
+    var error: PHPhotosError?
+
+    init(_ value: Value?, _ requestID: PHImageRequestID) {
+        self.value = value
+        self.requestID = requestID
+    }
+
+    /// The result of a request that failed or was cancelled.
+    init(_ error: RPCError, isCancelled: Bool, _ requestID: PHImageRequestID) {
+        self.requestID = requestID
+        // Also by a progress handler that stopped it.
+        self.isCancelled = isCancelled || error.errorCode == .userCancelled
+        self.error = self.isCancelled ? nil : PHPhotosError(error)
+        isInCloud = error.errorCode == .networkAccessRequired
+    }
+
+    /// PhotoKit's dictionary, with a key only where it says something.
+    var info: [AnyHashable: Any] {
+        var info: [AnyHashable: Any] = [
+            PHImageResultRequestIDKey: requestID, PHImageResultIsFinalKey: isFinal,
+            PHImageResultIsCacheHitKey: isCacheHit,
+        ]
+        if value != nil { info[PHImageResultIsDegradedKey] = isDegraded }
+        if isInCloud { info[PHImageResultIsInCloudKey] = true }
+        if isCancelled { info[PHImageCancelledKey] = true }
+        if let error { info[PHImageErrorKey] = error }
+        return info
+    }
+}
+
+extension PHImage {
+    init(_ result: ImageRequest.Result, _ bytes: [UInt8]) {
+        self.init(
+            data: Data(bytes),
+            contentType: "public.\(result.mimeType.split(separator: "/").last ?? "image")",
+            width: result.pixelWidth,
+            height: result.pixelHeight
+        )
+    }
+}

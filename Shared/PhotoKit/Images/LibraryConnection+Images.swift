@@ -1,0 +1,93 @@
+import Basics
+import Contracts
+import JSONValue
+import PhotoClient
+import PhotoModel
+
+extension LibraryConnection {
+    /// Sends a request for an image to the thumbnailer, and joins its bytes from all messages. A request that was lost with
+    /// its connection is sent again.
+    ///
+    /// - Parameters:
+    ///   - size: returns the number of bytes that a result announces
+    ///   - access: whether the original may be downloaded, which takes any time
+    ///   - degraded: called with each degraded image before the final one
+    func join<R: Request, Degraded: JSONTabled>(
+        _ request: R,
+        _ access: NetworkAccess,
+        size: (R.Result) -> Int64,
+        degraded: ((Degraded, Bytes) -> Void)
+    ) async throws(RPCError) -> (result: R.Result, bytes: Bytes) {
+        let clock = ContinuousClock()
+        let end = clock.now + (access.isAllowed ? Self.downloadDeadline : max(configuration.deadline, .seconds(60)))
+        while true {
+            do throws(RPCError) {
+                return try await joinOnce(request, access, until: end, size, degraded)
+            } catch {
+                guard error.isTransient, !Task.isCancelled, !access.isStopped, clock.now < end else {
+                    await access.report(error)
+                    throw error
+                }
+                if error.errorCode != .connectionLost { await TaskDelay.retryDelay(.milliseconds(100)) }
+            }
+        }
+    }
+
+    /// As ``join(_:size:degraded:)``, for requests without degraded images.
+    func join<R: Request>(
+        _ request: R,
+        _ access: NetworkAccess,
+        size: (R.Result) -> Int64
+    ) async throws(RPCError) -> (result: R.Result, bytes: Bytes) {
+        try await join(request, access, size: size) { (_: FreeForm, _) in }
+    }
+
+    private func joinOnce<R: Request, Degraded: JSONTabled>(
+        _ request: R,
+        _ access: NetworkAccess,
+        until end: ContinuousClock.Instant,
+        _ size: (R.Result) -> Int64,
+        _ degraded: (Degraded, Bytes) -> Void
+    ) async throws(RPCError) -> (result: R.Result, bytes: Bytes) {
+        var bytes: Bytes = []
+        let incomplete = ErrorCode.interrupted.error("the image is incomplete")
+        let left = access.isAllowed ? nil : max(end - ContinuousClock().now, .milliseconds(1))
+        for try await event in client.thumbnailer.stream(request, credit: 8 << 20, deadline: left) {
+            switch event {
+            case .notification(ImageDelivery.degraded, let params, let attachments):
+                // Part of a request that is sent again: the handler has had its degraded image.
+                guard let result = try? Degraded(json: params) else { continue }
+                degraded(result, attachments.flatMap { $0 })
+            case .notification(ImageDelivery.chunk, let params, let attachments):
+                guard params["offset"]?.intValue == Int64(bytes.count) else { throw incomplete }
+                for part in attachments { bytes += part }
+            case .notification(let method, let params, _): _ = try await access.report(method, params)
+            case .answer(let answer):
+                for part in answer.attachments { bytes += part }
+                guard Int64(bytes.count) == size(answer.result) else { throw incomplete }
+                return (answer.result, bytes)
+            }
+        }
+        throw incomplete
+    }
+}
+
+extension LibraryConnection {
+    /// Returns a part of a video, joined from all messages.
+    func bytes(_ request: ReadVideo, _ access: NetworkAccess) async throws(RPCError) -> Bytes {
+        guard access.isAllowed else {
+            return try await ask(request, of: client.thumbnailer).attachments.first ?? []
+        }
+        var bytes: Bytes = []
+        for try await event in client.thumbnailer.stream(request, credit: 8 << 20) {
+            switch event {
+            case .notification(ReadResource.notification, _, let attachments): for part in attachments { bytes += part }
+            case .notification(let method, let params, _): _ = try await access.report(method, params)
+            case .answer(let answer):
+                for part in answer.attachments { bytes += part }
+                return bytes
+            }
+        }
+        throw ErrorCode.interrupted.error("the video is incomplete")
+    }
+}

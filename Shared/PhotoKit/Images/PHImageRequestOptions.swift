@@ -1,0 +1,118 @@
+public import Foundation
+import PhotoModel
+
+/// The identifier of an image request, with which it can be cancelled.
+public typealias PHImageRequestID = Int32
+
+/// No request.
+public let PHInvalidImageRequestID: PHImageRequestID = 0
+
+/// The size to pass for all pixels; `resizeMode` is ignored then (S-42).
+public let PHImageManagerMaximumSize = CGSize(width: -1, height: -1)
+
+/// True if the original is in remote storage, and no image was delivered: `networkAccessAllowed` was not set.
+public let PHImageResultIsInCloudKey = "PHImageResultIsInCloudKey"
+/// True if the image is of lower quality than requested.
+public let PHImageResultIsDegradedKey = "PHImageResultIsDegradedKey"
+/// The identifier of the request.
+public let PHImageResultRequestIDKey = "PHImageResultRequestIDKey"
+/// True if the request was cancelled; there is no image then.
+public let PHImageCancelledKey = "PHImageCancelledKey"
+/// The error for which there is no image.
+public let PHImageErrorKey = "PHImageErrorKey"
+/// True if no further call follows. PhotoKit has none, and leaves the question open (P-09).
+public let PHImageResultIsFinalKey = "PHImageResultIsFinalKey"
+/// True if the image was prepared or cached. PhotoKit has none (P-11).
+public let PHImageResultIsCacheHitKey = "PHImageResultIsCacheHitKey"
+
+/// Called while an original is downloaded from remote storage: progress 0...1, an error, and a flag to stop it.
+public typealias PHAssetImageProgressHandler =
+    @Sendable (
+        _ progress: Double, _ error: (any Error)?, _ stop: UnsafeMutablePointer<ObjCBool>, _ info: [AnyHashable: Any]?
+    ) -> Void
+
+public enum PHImageContentMode: Int, Sendable, CaseIterable {
+    case aspectFit = 0
+    case aspectFill = 1
+
+    public static let `default` = PHImageContentMode.aspectFit
+}
+
+public enum PHImageRequestOptionsVersion: Int, Sendable, CaseIterable {
+    case current = 0
+    case unadjusted = 1
+    case original = 2
+}
+
+public enum PHImageRequestOptionsDeliveryMode: Int, Sendable, CaseIterable {
+    case opportunistic = 0
+    case highQualityFormat = 1
+    case fastFormat = 2
+}
+
+public enum PHImageRequestOptionsResizeMode: Int, Sendable, CaseIterable {
+    case none = 0
+    case fast = 1
+    case exact = 2
+}
+
+/// How an image is requested: `PHImageRequestOptions` (S-43 to S-49). A request reads the options once.
+public final class PHImageRequestOptions {
+    public var version = PHImageRequestOptionsVersion.current
+    public var deliveryMode = PHImageRequestOptionsDeliveryMode.opportunistic
+    public var resizeMode = PHImageRequestOptionsResizeMode.fast
+    /// A part of the image as displayed, as fractions of its sides; `.zero` for the whole image. Needs `resizeMode` exact.
+    public var normalizedCropRect = CGRect.zero
+    /// Allows originals to be downloaded from the object store.
+    public var isNetworkAccessAllowed = false
+    /// Blocks the caller until the one call of the result handler, on the caller. `deliveryMode` is ignored (D5).
+    public var isSynchronous = false
+    /// Allows a second degraded image, larger than the first (T-44).
+    public var allowSecondaryDegradedImage = false
+    /// Called while the original is downloaded, on a serial queue: never for one that is on the library's machine.
+    public var progressHandler: PHAssetImageProgressHandler?
+    /// The format of the delivered bytes: `jpeg`, `png`, `webp` or `avif`. PhotoKit delivers decoded images only (P-14).
+    public var format = Format.jpeg
+    /// The quality of lossy formats, 1...100.
+    public var quality = 85
+
+    public enum Format: String, Sendable, CaseIterable {
+        case jpeg, webp, png, avif
+    }
+
+    public init() {}
+}
+
+public enum PHVideoRequestOptionsVersion: Int, Sendable, CaseIterable {
+    case current = 0
+    case original = 1
+}
+
+public enum PHVideoRequestOptionsDeliveryMode: Int, Sendable, CaseIterable {
+    case automatic = 0
+    case highQualityFormat = 1
+    case mediumQualityFormat = 2
+    case fastFormat = 3
+}
+
+/// How a video is requested: `PHVideoRequestOptions` (S-62).
+public final class PHVideoRequestOptions {
+    public var isNetworkAccessAllowed = false
+    public var version = PHVideoRequestOptionsVersion.current
+    public var deliveryMode = PHVideoRequestOptionsDeliveryMode.automatic
+    /// Called while the original is downloaded, on a serial queue: never for one that is on the library's machine.
+    public var progressHandler: PHAssetImageProgressHandler?
+
+    public init() {}
+}
+
+/// How a Live Photo is requested: `PHLivePhotoRequestOptions` (T-47).
+public final class PHLivePhotoRequestOptions {
+    public var version = PHImageRequestOptionsVersion.current
+    public var deliveryMode = PHImageRequestOptionsDeliveryMode.opportunistic
+    public var isNetworkAccessAllowed = false
+    /// Called while the original is downloaded, on a serial queue: never for one that is on the library's machine.
+    public var progressHandler: PHAssetImageProgressHandler?
+
+    public init() {}
+}

@@ -1,0 +1,68 @@
+public import Foundation
+import Basics
+import Contracts
+import JSONValue
+import PhotoModel
+
+public let PHLivePhotoInfoErrorKey = PHImageErrorKey
+public let PHLivePhotoInfoIsDegradedKey = PHImageResultIsDegradedKey
+public let PHLivePhotoInfoCancelledKey = PHImageCancelledKey
+
+/// A Live Photo: a still and a film (T-47).
+public final class PHLivePhoto: Sendable {
+    /// The still.
+    public let image: UIImage
+    /// The film; nil while the Live Photo is degraded.
+    public let film: AVAsset?
+
+    init(_ image: UIImage, _ film: AVAsset?) {
+        self.image = image
+        self.film = film
+    }
+
+    /// Pixels of the still.
+    public var size: CGSize { image.size }
+}
+
+extension PHImageManager {
+    /// Requests a Live Photo. A degraded one has a still only.
+    @discardableResult
+    public func requestLivePhoto(
+        for asset: PHAsset,
+        targetSize: CGSize,
+        contentMode: PHImageContentMode,
+        options: PHLivePhotoRequestOptions?,
+        resultHandler: @escaping @Sendable (PHLivePhoto?, [AnyHashable: Any]?) -> Void
+    ) -> PHImageRequestID {
+        let connection = asset.connection
+        let id = connection.makeRequestID()
+        var request = LivePhotoRequest(
+            asset: asset.id,
+            targetSize: targetSize == .zero ? .maximum : TargetSize(targetSize),
+            contentMode: ImageContentMode(number: contentMode.rawValue) ?? .aspectFit,
+            deliveryMode: ImageDeliveryMode(number: options?.deliveryMode.rawValue ?? 0) ?? .opportunistic,
+            version: ImageVersion(number: options?.version.rawValue ?? 0) ?? .current
+        )
+        let access = NetworkAccess(options?.isNetworkAccessAllowed, options?.progressHandler, id)
+        request.isNetworkAccessAllowed = access.isAllowed
+        run(id, connection) { [request] in
+            var final: ImageResult<PHLivePhoto>
+            do throws(RPCError) {
+                let answer = try await connection.join(request, access) {
+                    $0.still.size
+                } degraded: { (still: ImageRequest.Result, bytes: Bytes) in
+                    var early = ImageResult(PHLivePhoto(PHImage(still, bytes), nil), id)
+                    (early.isDegraded, early.isFinal) = (true, false)
+                    connection.callbacks.async { [early] in resultHandler(early.value, early.info) }
+                }
+                let film = AVAsset(answer.result.film, connection, access)
+                final = ImageResult(PHLivePhoto(PHImage(answer.result.still, answer.bytes), film), id)
+                final.isDegraded = answer.result.isDegraded
+            } catch {
+                final = ImageResult(error, isCancelled: Task.isCancelled, id)
+            }
+            connection.callbacks.async { [final] in resultHandler(final.value, final.info) }
+        }
+        return id
+    }
+}

@@ -1,0 +1,102 @@
+import Basics
+import Contracts
+import Dispatch
+import Foundation
+import JSONValue
+import Logging
+import Messaging
+import PhotoClient
+import PhotoModel
+import Synchronization
+
+/// The connections of a ``PHPhotoLibrary`` to the services.
+///
+/// Fetch results and objects keep it, so that they can be read after another library became the shared one.
+final class LibraryConnection: Sendable {
+    let configuration: PHPhotoLibrary.Configuration
+    let client: PhotoLibrary
+    let executor = ClientExecutor()
+    let interests = InterestRegistry()
+    let logger: Logger
+    /// The queue of completion handlers and image results.
+    var callbacks: DispatchQueue { configuration.callbackQueue }
+    private let lastRequestID = Atomic<Int32>(0)
+
+    init(_ configuration: PHPhotoLibrary.Configuration) throws {
+        self.configuration = configuration
+        logger = Logger(label: "photokit")
+        client = try PhotoLibrary(
+            endpoints: configuration.endpoints(),
+            client: configuration.client,
+            logger: Logger(label: "photokit.client", factory: { _ in SwiftLogNoOpLogHandler() })
+        )
+    }
+
+    /// Returns an identifier for a request that can be cancelled, from 1.
+    func makeRequestID() -> Int32 { lastRequestID.wrappingAdd(1, ordering: .relaxed).newValue }
+
+    /// Sends a request until it is answered, also across restarts of the service, at most until the deadline.
+    ///
+    /// - Parameter deadline: nil for that of the configuration
+    func ask<R: Request>(
+        _ request: R,
+        of service: ServiceClient,
+        attachments: [Bytes] = [],
+        deadline: Duration? = nil
+    ) async throws(RPCError) -> ServiceResponse<R.Result> {
+        let clock = ContinuousClock()
+        let end = clock.now + (deadline ?? configuration.deadline)
+        var failures = 0
+        while true {
+            do throws(RPCError) {
+                return try await service.ask(request, attachments: attachments, deadline: end - clock.now)
+            } catch {
+                guard error.isTransient, !Task.isCancelled, clock.now < end else { throw error }
+                failures += 1
+                // After a lost connection the next request waits for the next one by itself.
+                if failures > 3 || error.errorCode != .connectionLost {
+                    await TaskDelay.retryDelay(.milliseconds(min(50 * failures, 1000)))
+                }
+            }
+        }
+    }
+
+    /// Sends a request to the catalog, as ``ask(_:of:attachments:deadline:)`` does.
+    func catalog<R: Request>(_ request: R, deadline: Duration? = nil) async throws(RPCError) -> R.Result {
+        try await ask(request, of: client.catalog, deadline: deadline).result
+    }
+
+    /// Runs asynchronous work on the client's own thread and blocks the caller until it is done.
+    func wait<Value: Sendable>(
+        _ work: @escaping @Sendable () async throws(RPCError) -> Value
+    ) throws(RPCError) -> Value {
+        let box = WaitingOutcome<Value>()
+        let done = DispatchSemaphore(value: 0)
+        _ = Task(executorPreference: executor) {
+            do throws(RPCError) {
+                box.set(.success(try await work()))
+            } catch {
+                box.set(.failure(error))
+            }
+            done.signal()
+        }
+        done.wait()
+        guard let result = box.take() else { throw ErrorCode.internalError.error("the request has no result") }
+        return try result.get()
+    }
+
+    /// Starts asynchronous work on the client's own thread.
+    @discardableResult
+    func start(_ work: @escaping @Sendable () async -> Void) -> Task<Void, Never> {
+        Task(executorPreference: executor) { await work() }
+    }
+}
+
+/// The result of ``LibraryConnection/wait(_:)`` on its way between two threads.
+private final class WaitingOutcome<Value: Sendable>: Sendable {
+    private let outcome = Mutex<Result<Value, RPCError>?>(nil)
+
+    func set(_ result: Result<Value, RPCError>) { outcome.withLock { $0 = result } }
+
+    func take() -> Result<Value, RPCError>? { outcome.withLock { $0 } }
+}

@@ -1,0 +1,146 @@
+import Basics
+import Contracts
+import Dispatch
+import Foundation
+import JSONValue
+import PhotoClient
+import Synchronization
+
+/// The permission of a request to download originals from remote storage, and the handler of its progress (S-47, S-48).
+///
+/// The handler is called in order on a serial queue of its own, so that a caller that is blocked by a synchronous request
+/// does not block it.
+struct NetworkAccess: Sendable {
+    let isAllowed: Bool
+    /// Returns true to stop the request.
+    private typealias Handler = @Sendable (Double, (any Error)?) -> Bool
+    private let handler: Handler?
+    private let stop = Stop()
+
+    /// Set once the handler has stopped the request.
+    private final class Stop: Sendable {
+        let isSet = Atomic(false)
+    }
+
+    /// True once the handler has stopped the request, which then is not repeated.
+    var isStopped: Bool { stop.isSet.load(ordering: .relaxed) }
+
+    private static let queue = DispatchQueue(label: "photokit.progress")
+
+    /// The handler of requests for images and videos. It gets the identifier of its request, like result handlers.
+    init(_ isAllowed: Bool?, _ handler: PHAssetImageProgressHandler?, _ id: Int32) {
+        self.isAllowed = isAllowed ?? false
+        guard let handler else {
+            self.handler = nil
+            return
+        }
+        self.handler = { progress, error in
+            var stop = ObjCBool(false)
+            handler(progress, error, &stop, [PHImageResultRequestIDKey: id])
+            return stop.boolValue
+        }
+    }
+
+    init(_ options: PHContentEditingInputRequestOptions?) {
+        isAllowed = options?.isNetworkAccessAllowed ?? false
+        guard let handler = options?.progressHandler else {
+            self.handler = nil
+            return
+        }
+        self.handler = { progress, _ in
+            var stop = ObjCBool(false)
+            handler(progress, &stop)
+            return stop.boolValue
+        }
+    }
+
+    init(_ options: PHAssetResourceRequestOptions?) {
+        isAllowed = options?.isNetworkAccessAllowed ?? false
+        guard let handler = options?.progressHandler else {
+            self.handler = nil
+            return
+        }
+        self.handler = { progress, _ in
+            handler(progress)
+            return false
+        }
+    }
+
+    init(isAllowed: Bool) {
+        self.isAllowed = isAllowed
+        handler = nil
+    }
+
+    /// Calls the handler if a notification says how much was downloaded, and waits for it.
+    ///
+    /// - Returns: whether the notification is about a download
+    /// - Throws: `user_cancelled` if the handler stops the request
+    func report(_ method: String, _ params: JSON) async throws(RPCError) -> Bool {
+        guard method == DownloadResource.notification else { return false }
+        guard let progress = params["progress"]?.doubleValue, let handler else { return true }
+        guard await !call(handler, progress, nil) else {
+            stop.isSet.store(true, ordering: .relaxed)
+            throw ErrorCode.userCancelled.error("the progress handler has stopped the request")
+        }
+        return true
+    }
+
+    /// Calls the handler with the error of a download that failed.
+    func report(_ error: RPCError) async {
+        guard error.errorCode == .networkError, let handler else { return }
+        _ = await call(handler, 0, PHPhotosError(error))
+    }
+
+    private func call(
+        _ handler: @escaping Handler,
+        _ progress: Double,
+        _ error: (any Error)?
+    ) async -> Bool {
+        await withCheckedContinuation { continuation in
+            Self.queue.async { continuation.resume(returning: handler(progress, error)) }
+        }
+    }
+}
+
+extension LibraryConnection {
+    /// The time in which a request ends that downloads.
+    static let downloadDeadline = Duration.seconds(86_400)
+
+    /// Sends a request, and passes on how much was downloaded for it. A request without network access is sent as
+    /// ``ask(_:of:attachments:deadline:)`` does.
+    func ask<R: Request>(
+        _ request: R,
+        of service: ServiceClient,
+        deadline: Duration? = nil,
+        _ access: NetworkAccess
+    ) async throws(RPCError) -> ServiceResponse<R.Result> {
+        guard access.isAllowed else { return try await ask(request, of: service, deadline: deadline) }
+        let clock = ContinuousClock()
+        let end = clock.now + (deadline ?? configuration.deadline)
+        while true {
+            do throws(RPCError) {
+                return try await follow(request, of: service, access)
+            } catch {
+                guard error.isTransient, !Task.isCancelled, !access.isStopped, clock.now < end else {
+                    await access.report(error)
+                    throw error
+                }
+                if error.errorCode != .connectionLost { await TaskDelay.retryDelay(.milliseconds(100)) }
+            }
+        }
+    }
+
+    private func follow<R: Request>(
+        _ request: R,
+        of service: ServiceClient,
+        _ access: NetworkAccess
+    ) async throws(RPCError) -> ServiceResponse<R.Result> {
+        for try await event in service.stream(request, credit: 1 << 20) {
+            switch event {
+            case .notification(let method, let params, _): _ = try await access.report(method, params)
+            case .answer(let answer): return answer
+            }
+        }
+        throw ErrorCode.interrupted.error("the service has not answered")
+    }
+}

@@ -1,0 +1,156 @@
+import Logging
+public import Foundation
+import Contracts
+import JSONValue
+import PhotoModel
+
+/// Receives changes of the library: `PHPhotoLibraryChangeObserver`.
+///
+/// Called on a serial queue of the library, for each transaction, also the program's own, that affects something that was
+/// fetched and is still held (S-63, D6).
+public protocol PHPhotoLibraryChangeObserver: AnyObject, Sendable {
+    func photoLibraryDidChange(_ changeInstance: PHChange)
+}
+
+extension PHPhotoLibrary {
+    /// Adds an observer, which is not retained. It is notified of every change that is committed after this call, also while
+    /// services restart.
+    public func register(_ observer: any PHPhotoLibraryChangeObserver) { observers.register(observer) }
+
+    /// Removes an observer. A call in progress is finished.
+    public func unregisterChangeObserver(_ observer: any PHPhotoLibraryChangeObserver) {
+        observers.unregister(observer)
+    }
+}
+
+/// A change of the library: `PHChange` (S-65). It answers for any object and any fetch result of the library.
+public final class PHChange: Sendable {
+    /// The moment after the change.
+    let token: ChangeToken
+    /// The transaction; nil if the history before ``token`` is not available.
+    let record: ChangeRecord?
+    private let connection: LibraryConnection
+
+    init(_ token: ChangeToken, record: ChangeRecord?, _ connection: LibraryConnection) {
+        self.token = token
+        self.record = record
+        self.connection = connection
+    }
+
+    /// The library's state after the change, as a token to store.
+    public var changeToken: PHPersistentChangeToken { PHPersistentChangeToken(token) }
+
+    /// When it was committed; nil if the history before it is not available. PhotoKit has none.
+    public var date: Date? { record.map { Date(microseconds: $0.date) } }
+
+    /// The name of the program that made the change; nil if it gave none. PhotoKit has no counterpart (D6).
+    public var originClient: String? { record?.origin.client }
+
+    /// Returns the change of an object; nil if it did not change.
+    public func changeDetails<ObjectType: PHObject>(for object: ObjectType) -> PHObjectChangeDetails<ObjectType>? {
+        guard let record else { return nil }
+        let (id, connection) = (object.id, connection)
+        func details<Entity>(
+            _ change: EntityChange<Entity>,
+            isContentChanged: Bool = false,
+            _ make: (Entity) -> PHObject
+        ) -> PHObjectChangeDetails<ObjectType> {
+            PHObjectChangeDetails(
+                objectBeforeChanges: object,
+                objectAfterChanges: change.after.flatMap { make($0) as? ObjectType },
+                assetContentChanged: isContentChanged,
+                objectWasDeleted: change.objectWasDeleted
+            )
+        }
+        if let change = record.assets.first(where: { $0.id == id }) {
+            return details(change, isContentChanged: change.isContentChanged) {
+                PHAsset($0, connection, object.interest)
+            }
+        }
+        if let change = record.collections.first(where: { $0.id == id }) {
+            return details(change) { PHAssetCollection($0, connection, object.interest) }
+        }
+        if let change = record.lists.first(where: { $0.id == id }) {
+            return details(change) { PHCollectionList($0, connection, object.interest) }
+        }
+        return nil
+    }
+
+    /// Returns the changes of a fetch result up to this change; nil if there are none, or if it was fetched afterwards.
+    ///
+    /// It asks the library, and blocks meanwhile. If the library cannot answer, the details are not incremental: the result
+    /// after them is a new fetch.
+    public func changeDetails<ObjectType>(
+        for fetchResult: PHFetchResult<ObjectType>
+    ) -> PHFetchResultChangeDetails<ObjectType>? {
+        guard case .remote(let fetch, let from) = fetchResult.source else { return nil }
+        guard from.library != token.library || from.sequence < token.sequence else { return nil }
+        let request = ChangesDetails(
+            from: from,
+            to: token,
+            fetch: fetch,
+            wantsIncrementalChangeDetails: fetchResult.wantsIncrementalChangeDetails
+        )
+        let connection = connection
+        do throws(RPCError) {
+            let answer = try connection.wait { () async throws(RPCError) in try await connection.catalog(request) }
+            guard let details = answer.details else { return nil }
+            return PHFetchResultChangeDetails(
+                from: fetchResult,
+                to: fetchResult.later(fetch, answer.to, count: details.countAfter),
+                details
+            )
+        } catch {
+            connection.logger.warning("change details are not available: \(error)")
+            return fetchResult.refetched(fetch).map { PHFetchResultChangeDetails(from: fetchResult, to: $0, nil) }
+        }
+    }
+}
+
+extension PHFetchResult {
+    /// The result of the same fetch at a later moment.
+    func later(_ fetch: FetchDescription, _ token: ChangeToken, count: Int) -> PHFetchResult {
+        let interest = interest ?? Interest(fetch)
+        connection.interests.insert(interest)
+        return PHFetchResult(
+            fetch,
+            token,
+            count: count,
+            connection,
+            interest,
+            isIncremental: wantsIncrementalChangeDetails
+        )
+    }
+
+    /// The result of the same fetch now; nil if it fails.
+    func refetched(_ fetch: FetchDescription) -> PHFetchResult? {
+        let isIncremental = wantsIncrementalChangeDetails
+        return try? connection.wait { [connection] () async throws(RPCError) in
+            try await Self.result(of: fetch, isIncremental, connection)
+        }
+    }
+}
+
+/// The change of one object: `PHObjectChangeDetails` (S-66).
+public final class PHObjectChangeDetails<ObjectType: PHObject>: Sendable {
+    /// The object that was asked about.
+    public let objectBeforeChanges: ObjectType
+    /// The object now; nil if it was deleted.
+    public let objectAfterChanges: ObjectType?
+    /// True if the pixels changed.
+    public let assetContentChanged: Bool
+    /// True if it was deleted from the library. Removal from an album is not a deletion.
+    public let objectWasDeleted: Bool
+
+    init(
+        objectBeforeChanges: ObjectType,
+        objectAfterChanges: ObjectType?,
+        assetContentChanged: Bool,
+        objectWasDeleted: Bool
+    ) {
+        self.objectBeforeChanges = objectBeforeChanges
+        self.objectAfterChanges = objectAfterChanges
+        self.assetContentChanged = assetContentChanged
+        self.objectWasDeleted = objectWasDeleted
+    }
+}

@@ -1,0 +1,100 @@
+public import Foundation
+import Contracts
+import JSONValue
+import PhotoModel
+
+/// The changes of a fetch result: `PHFetchResultChangeDetails` (S-67 to S-69).
+///
+/// To update a list: remove ``removedIndexes`` (of the list before), insert ``insertedIndexes``, reload ``changedIndexes``,
+/// then make the moves, all at once.
+public final class PHFetchResultChangeDetails<ObjectType: PHObject>: Sendable {
+    /// The result that was asked about.
+    public let fetchResultBeforeChanges: PHFetchResult<ObjectType>
+    /// The same fetch after the changes.
+    public let fetchResultAfterChanges: PHFetchResult<ObjectType>
+    /// False if there are no index sets, and the new result replaces the old one as a whole.
+    public let hasIncrementalChanges: Bool
+    private let details: ChangeDetails?
+    private let rice: RICE?
+
+    init(
+        from before: PHFetchResult<ObjectType>,
+        to after: PHFetchResult<ObjectType>,
+        _ details: ChangeDetails?
+    ) {
+        fetchResultBeforeChanges = before
+        fetchResultAfterChanges = after
+        self.details = details
+        rice = details.flatMap { try? $0.rice() }
+        hasIncrementalChanges = rice != nil
+    }
+
+    /// Returns the difference between two results, also of different fetches (`changeDetails(from:to:changedObjects:)`).
+    ///
+    /// - Parameter changedObjects: the objects that count as changed; empty for those that the library knows to have changed
+    ///   between the moments of the results, which PhotoKit cannot tell
+    public convenience init(
+        from fromResult: PHFetchResult<ObjectType>,
+        to toResult: PHFetchResult<ObjectType>,
+        changedObjects: [ObjectType] = []
+    ) {
+        self.init(from: fromResult, to: toResult, Self.difference(fromResult, toResult, changedObjects))
+    }
+
+    private static func difference(
+        _ before: PHFetchResult<ObjectType>,
+        _ after: PHFetchResult<ObjectType>,
+        _ changed: [ObjectType]
+    ) -> ChangeDetails? {
+        let ids = changed.map(\.id)
+        switch (before.source, after.source) {
+        case (.remote(let from, let start), .remote(let to, let end)):
+            let request = DetailsDiff(
+                from: ResultReference(fetch: from, token: start),
+                to: ResultReference(fetch: to, token: end),
+                changedIds: ids.isEmpty ? nil : ids
+            )
+            let connection = after.connection
+            let answer = try? connection.wait { () async throws(RPCError) in try await connection.catalog(request) }
+            guard let answer else { return nil }
+            return answer.details ?? ChangeDetails(countBefore: before.count, countAfter: after.count)
+        default:
+            let (old, new) = (before.map(\.id), after.map(\.id))
+            return .between(old, new, changed: Set(ids)) ?? ChangeDetails(countBefore: old.count, countAfter: new.count)
+        }
+    }
+
+    /// Indexes in the result before the changes; nil if the changes are not incremental.
+    public var removedIndexes: IndexSet? { rice.map { IndexSet($0.removedIndexes) } }
+    /// Indexes in the result after the changes.
+    public var insertedIndexes: IndexSet? { rice.map { IndexSet($0.insertedIndexes) } }
+    /// Indexes of changed objects in the list after removals and insertions, before moves (D1).
+    public var changedIndexes: IndexSet? { rice.map { IndexSet($0.changedIndexes) } }
+    /// Indexes of changed objects in the result before the changes, which list views reload (P-01).
+    public var changedIndexesBefore: IndexSet? { rice.map { IndexSet($0.changedIndexesBefore) } }
+    /// Indexes of changed objects in the result after the changes.
+    public var changedIndexesAfter: IndexSet? { rice.map { IndexSet($0.changedIndexesAfter) } }
+
+    public var removedObjects: [ObjectType] {
+        (details?.removed ?? []).map { fetchResultBeforeChanges.object(at: $0.index) }
+    }
+    public var insertedObjects: [ObjectType] {
+        (details?.inserted ?? []).map { fetchResultAfterChanges.object(at: $0.index) }
+    }
+    public var changedObjects: [ObjectType] {
+        (details?.changed ?? []).map { fetchResultAfterChanges.object(at: $0.after) }
+    }
+
+    public var hasMoves: Bool { rice?.hasMoves ?? false }
+
+    /// Calls a handler with each move: from the index after removals and insertions to the index after the changes. All moves
+    /// are made at once (D2).
+    public func enumerateMoves(_ handler: (_ fromIndex: Int, _ toIndex: Int) -> Void) {
+        for move in rice?.moves ?? [] { handler(move.from, move.to) }
+    }
+
+    /// Calls a handler with the least number of single moves, each relative to the list after the one before (D2).
+    public func enumerateSequentialMoves(_ handler: (_ fromIndex: Int, _ toIndex: Int) -> Void) {
+        for move in rice?.moveScript ?? [] { handler(move.from, move.to) }
+    }
+}

@@ -1,0 +1,108 @@
+import Dispatch
+import PhotoClient
+import Contracts
+import JSONValue
+import PhotoModel
+
+public enum PHAuthorizationStatus: Int, Sendable, CaseIterable {
+    case notDetermined = 0
+    case restricted = 1
+    case denied = 2
+    case authorized = 3
+    case limited = 4
+}
+
+public enum PHAccessLevel: Int, Sendable, CaseIterable {
+    case addOnly = 1
+    case readWrite = 2
+}
+
+extension PHPhotoLibrary {
+    /// Asks the owner of the library for access; the handler is called with the decision, at once if it is decided (S-10).
+    ///
+    /// The owner of the services' sockets is authorized without being asked.
+    public class func requestAuthorization(_ handler: @escaping @Sendable (PHAuthorizationStatus) -> Void) {
+        requestAuthorization(for: .readWrite, handler: handler)
+    }
+
+    /// Asks for an access level, as ``requestAuthorization(_:)``.
+    public class func requestAuthorization(
+        for accessLevel: PHAccessLevel,
+        handler: @escaping @Sendable (PHAuthorizationStatus) -> Void
+    ) {
+        let connection = shared().connection
+        connection.start {
+            let status = await connection.authorize(accessLevel)
+            connection.callbacks.async { handler(status) }
+        }
+    }
+
+    /// Asks for an access level and returns the decision.
+    public class func requestAuthorization(for accessLevel: PHAccessLevel) async -> PHAuthorizationStatus {
+        await shared().connection.authorize(accessLevel)
+    }
+
+    /// Returns what is decided, without asking.
+    public class func authorizationStatus() -> PHAuthorizationStatus { authorizationStatus(for: .readWrite) }
+
+    /// Returns what is decided about an access level, without asking.
+    public class func authorizationStatus(for accessLevel: PHAccessLevel) -> PHAuthorizationStatus {
+        let connection = shared().connection
+        let status = try? connection.wait { () async throws(RPCError) in await connection.status(accessLevel) }
+        return status ?? .notDetermined
+    }
+}
+
+extension LibraryConnection {
+    /// Waits for the owner's decision.
+    func authorize(_ level: PHAccessLevel) async -> PHAuthorizationStatus {
+        while !Task.isCancelled {
+            do throws(RPCError) {
+                let session = try await catalog(openSession(level))
+                let status = Self.status(session, level)
+                // The catalog answers notDetermined at the deadline of the request.
+                if status != .notDetermined { return status }
+            } catch {
+                guard error.isTransient else { return Self.status(error) }
+            }
+        }
+        return .notDetermined
+    }
+
+    /// Returns the decision. A read tells whether there is one; only then a session is opened, which would ask otherwise.
+    func status(_ level: PHAccessLevel) async -> PHAuthorizationStatus {
+        do throws(RPCError) {
+            do throws(RPCError) {
+                _ = try await catalog(CurrentToken())
+            } catch {
+                // A program that may only add may not read.
+                guard level == .addOnly, error.errorCode == .accessDenied else { throw error }
+            }
+            return Self.status(try await catalog(openSession(level)), level)
+        } catch {
+            return Self.status(error)
+        }
+    }
+
+    private func openSession(_ level: PHAccessLevel) -> OpenSession {
+        OpenSession(
+            client: configuration.client,
+            purpose: configuration.purpose,
+            access: AccessLevel(number: level.rawValue) ?? .readWrite
+        )
+    }
+
+    private static func status(_ session: OpenSession.Result, _ level: PHAccessLevel) -> PHAuthorizationStatus {
+        // Access to read and write includes access to add; not the reverse.
+        if session.status == .authorized, session.access.number < level.rawValue { return .denied }
+        return PHAuthorizationStatus(rawValue: session.status.number) ?? .notDetermined
+    }
+
+    private static func status(_ error: RPCError) -> PHAuthorizationStatus {
+        switch error.errorCode {
+        case .accessDenied: .denied
+        case .accessRestricted: .restricted
+        default: .notDetermined
+        }
+    }
+}

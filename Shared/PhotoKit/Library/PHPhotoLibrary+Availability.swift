@@ -1,0 +1,118 @@
+import Basics
+import Contracts
+import Dispatch
+import JSONValue
+import Messaging
+import PhotoClient
+import PhotoModel
+import Synchronization
+
+/// Is notified when the library can no longer be reached, and when it can again: `PHPhotoLibraryAvailabilityObserver` (T-42).
+public protocol PHPhotoLibraryAvailabilityObserver: AnyObject, Sendable {
+    /// Called on the callback queue. ``PHPhotoLibrary/unavailabilityReason`` is set.
+    func photoLibraryDidBecomeUnavailable(_ photoLibrary: PHPhotoLibrary)
+    /// Called when it is available again. PhotoKit has no counterpart.
+    func photoLibraryDidBecomeAvailable(_ photoLibrary: PHPhotoLibrary)
+}
+
+extension PHPhotoLibraryAvailabilityObserver {
+    public func photoLibraryDidBecomeAvailable(_ photoLibrary: PHPhotoLibrary) {}
+}
+
+extension PHPhotoLibrary {
+    /// Adds an observer of the library's availability, which is not retained.
+    public func register(_ observer: any PHPhotoLibraryAvailabilityObserver) {
+        availability.register(observer, of: self)
+    }
+
+    public func unregisterAvailabilityObserver(_ observer: any PHPhotoLibraryAvailabilityObserver) {
+        availability.unregister(observer)
+    }
+
+    /// Why the library is not available; nil if it is. It is known while there is an availability observer.
+    public var unavailabilityReason: (any Error)? { availability.reason }
+}
+
+/// The availability observers of a library, and the task that watches the connection to the catalog for them.
+final class AvailabilityObservers: Sendable {
+    private struct Reference: Sendable {
+        weak let observer: (any PHPhotoLibraryAvailabilityObserver)?
+    }
+
+    private struct State {
+        var observers: [Reference] = []
+        var task: Task<Void, Never>?
+        var reason: PHPhotosError?
+    }
+
+    private let connection: LibraryConnection
+    private let state = Mutex(State())
+
+    init(_ connection: LibraryConnection) { self.connection = connection }
+
+    var reason: PHPhotosError? { state.withLock { $0.reason } }
+
+    func register(_ observer: any PHPhotoLibraryAvailabilityObserver, of library: PHPhotoLibrary) {
+        state.withLock { state in
+            state.observers.removeAll { $0.observer == nil || $0.observer === observer }
+            state.observers.append(Reference(observer: observer))
+            guard state.task == nil else { return }
+            state.task = connection.start { [weak self, weak library] in
+                while !Task.isCancelled, let self, let library { await self.watch(library) }
+            }
+        }
+    }
+
+    func unregister(_ observer: any PHPhotoLibraryAvailabilityObserver) {
+        state.withLock { state in
+            state.observers.removeAll { $0.observer == nil || $0.observer === observer }
+            guard state.observers.isEmpty else { return }
+            state.task?.cancel()
+            state.task = nil
+        }
+    }
+
+    func stop() {
+        state.withLock { state in
+            state.observers = []
+            state.task?.cancel()
+            state.task = nil
+        }
+    }
+
+    /// Waits for a connection, then until it is lost. A request that stays open is how its loss is noticed.
+    private func watch(_ library: PHPhotoLibrary) async {
+        let stream = connection.client.catalog.stream(ChangesFollow(token: nil), credit: 1)
+        do throws(RPCError) {
+            let health = try await connection.client.catalog.health(deadline: .seconds(60))
+            set(
+                health.isHealthy ? nil : PHPhotosError(.libraryOffline, health.problems.joined(separator: "; ")),
+                library
+            )
+            for try await _ in stream {}
+        } catch {
+            if Task.isCancelled { return }
+            set(PHPhotosError(.libraryOffline, "the catalog cannot be reached: \(error.message)"), library)
+            await TaskDelay.retryDelay(.milliseconds(100))
+        }
+    }
+
+    private func set(_ reason: PHPhotosError?, _ library: PHPhotoLibrary) {
+        let observers = state.withLock { state -> [any PHPhotoLibraryAvailabilityObserver] in
+            defer { state.reason = reason }
+            // Only changes are reported, and availability at first is none.
+            guard (state.reason == nil) != (reason == nil) else { return [] }
+            return state.observers.compactMap(\.observer)
+        }
+        guard !observers.isEmpty else { return }
+        connection.callbacks.async {
+            for observer in observers {
+                if reason == nil {
+                    observer.photoLibraryDidBecomeAvailable(library)
+                } else {
+                    observer.photoLibraryDidBecomeUnavailable(library)
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,61 @@
+import Foundation
+import Contracts
+import JSONValue
+import PhotoClient
+import PhotoModel
+import Synchronization
+
+/// A photo library: `PHPhotoLibrary`. It authorizes, performs changes and tells observers of changes.
+///
+/// ``shared()`` connects to the services that the environment names. A program that needs others calls
+/// ``connect(_:)`` first.
+public final class PHPhotoLibrary: Sendable {
+    let connection: LibraryConnection
+    let observers: ChangeObservers
+    let availability: AvailabilityObservers
+
+    private static let current = Mutex<PHPhotoLibrary?>(nil)
+
+    private init(_ configuration: Configuration) throws {
+        connection = try LibraryConnection(configuration)
+        observers = ChangeObservers(connection)
+        availability = AvailabilityObservers(connection)
+    }
+
+    /// Returns the library of this process. The first call connects to the services of the environment; services that do
+    /// not run yet are waited for.
+    public class func shared() -> PHPhotoLibrary {
+        current.withLock { library in
+            if let library { return library }
+            do {
+                let made = try PHPhotoLibrary(Configuration())
+                library = made
+                return made
+            } catch {
+                preconditionFailure("PHPhotoLibrary: cannot connect: \(error)")
+            }
+        }
+    }
+
+    /// Makes another library the shared one. Fetch results and objects of the previous one keep their connection.
+    ///
+    /// - Throws: local errors only: an address or a key is malformed, or no more sockets are available
+    @discardableResult
+    public class func connect(_ configuration: Configuration) throws -> PHPhotoLibrary {
+        let made = try PHPhotoLibrary(configuration)
+        let previous = current.withLock { library in
+            defer { library = made }
+            return library
+        }
+        previous?.observers.stop()
+        previous?.availability.stop()
+        return made
+    }
+
+    /// Ends all observing and closes the connections. Requests in progress fail.
+    public func close() async {
+        observers.stop()
+        availability.stop()
+        await connection.client.close()
+    }
+}

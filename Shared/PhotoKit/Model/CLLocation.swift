@@ -1,0 +1,62 @@
+import Foundation
+import PhotoModel
+
+/// Degrees of latitude and longitude, WGS 84: Core Location's type, which Linux lacks.
+public struct CLLocationCoordinate2D: Sendable, Hashable {
+    /// Degrees north, -90...90.
+    public var latitude: Double
+    /// Degrees east, -180...180.
+    public var longitude: Double
+
+    public init(latitude: Double, longitude: Double) {
+        self.latitude = latitude
+        self.longitude = longitude
+    }
+}
+
+/// The place where an asset was taken: Core Location's type, which Linux lacks, with the members that the library stores.
+public struct CLLocation: Sendable, Hashable {
+    public let coordinate: CLLocationCoordinate2D
+    /// Metres above sea level; 0 if unknown, in which case ``verticalAccuracy`` is negative.
+    public let altitude: Double
+    /// Negative if the altitude is unknown; else 0, because the library does not store an accuracy.
+    public let verticalAccuracy: Double
+
+    public init(latitude: Double, longitude: Double) {
+        self.init(coordinate: CLLocationCoordinate2D(latitude: latitude, longitude: longitude))
+    }
+
+    public init(coordinate: CLLocationCoordinate2D, altitude: Double? = nil) {
+        self.coordinate = coordinate
+        self.altitude = altitude ?? 0
+        verticalAccuracy = altitude == nil ? -1 : 0
+    }
+
+    init(_ location: Location) {
+        self.init(
+            coordinate: CLLocationCoordinate2D(latitude: location.latitude, longitude: location.longitude),
+            altitude: location.altitude
+        )
+    }
+
+    var location: Location {
+        Location(
+            latitude: coordinate.latitude,
+            longitude: coordinate.longitude,
+            altitude: verticalAccuracy < 0 ? nil : altitude
+        )
+    }
+}
+
+extension Date {
+    /// The moment of a number of microseconds since 1970.
+    init(microseconds: Int64) { self.init(timeIntervalSince1970: Double(microseconds) / 1_000_000) }
+
+    /// The microseconds since 1970, rounded; within the years that the library stores.
+    var microseconds: Int64 {
+        let range = AssetPatch.dates
+        let value = (timeIntervalSince1970 * 1_000_000).rounded()
+        return value >= Double(range.upperBound)
+            ? range.upperBound : value <= Double(range.lowerBound) ? range.lowerBound : Int64(value)
+    }
+}

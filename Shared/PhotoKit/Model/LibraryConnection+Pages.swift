@@ -1,0 +1,35 @@
+import Contracts
+import JSONValue
+import PhotoModel
+
+extension LibraryConnection {
+    /// Returns a page of any fetch result.
+    func page(
+        _ fetch: FetchDescription,
+        _ token: ChangeToken?,
+        from: Int,
+        count: Int,
+        _ interest: Interest?
+    ) async throws(RPCError) -> (objects: [PHObject], token: ChangeToken, count: Int) {
+        switch fetch.kind {
+        case .assets:
+            let page = try await catalog(FetchAssets(fetch: fetch, token: token, from: from, count: count))
+            return (page.assets.map { PHAsset($0, self, interest) }, page.token, page.count)
+        case .collections:
+            let page = try await catalog(FetchCollections(fetch: fetch, token: token, from: from, count: count))
+            return (page.collections.map { PHAssetCollection($0, self, interest) }, page.token, page.count)
+        case .lists:
+            let page = try await catalog(FetchLists(fetch: fetch, token: token, from: from, count: count))
+            return (page.lists.map { PHCollectionList($0, self, interest) }, page.token, page.count)
+        case .children:
+            let page = try await catalog(FetchCollections(fetch: fetch, token: token, from: from, count: count))
+            var objects: [ObjectID: PHCollection] = [:]
+            for collection in page.collections {
+                objects[collection.id] = PHAssetCollection(collection, self, interest)
+            }
+            for list in page.lists { objects[list.id] = PHCollectionList(list, self, interest) }
+            let order = page.order.isEmpty ? page.collections.map(\.id) : page.order
+            return (order.compactMap { objects[$0] }, page.token, page.count)
+        }
+    }
+}

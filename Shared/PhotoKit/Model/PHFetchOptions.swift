@@ -1,0 +1,47 @@
+public import Foundation
+import Contracts
+import JSONValue
+import PhotoModel
+
+/// The filter, the order and the limits of a fetch: `PHFetchOptions` (S-20 to S-24).
+///
+/// A fetch reads the options once; later changes of them have no effect on its result.
+public final class PHFetchOptions {
+    /// A condition: `NSPredicate(format:)` with the keys of the fetched class. A block cannot be evaluated in the library;
+    /// a fetch with one has an `error`.
+    public var predicate: NSPredicate?
+    /// The order, by `NSSortDescriptor(key:ascending:)`. Equal objects are ordered by their identifiers.
+    public var sortDescriptors: [NSSortDescriptor]?
+    public var includeHiddenAssets = false
+    public var includeAllBurstAssets = false
+    /// Empty for what the kind of fetch implies: the user's own library for fetches of the whole library.
+    public var includeAssetSourceTypes: PHAssetSourceType = []
+    /// The maximum number of objects; 0 for all.
+    public var fetchLimit = 0
+    /// The number of objects to skip; PhotoKit has none (P-17).
+    public var fetchOffset = 0
+    /// If false, change details only tell that the result changed (S-24).
+    public var wantsIncrementalChangeDetails = true
+
+    public init() {}
+
+    /// Returns a fetch with these options.
+    func applied(to fetch: FetchDescription) throws(PHPhotosError) -> FetchDescription {
+        var fetch = fetch
+        if let predicate { fetch.predicate = try PredicateText(predicate).json }
+        var sort: [SortDescription] = []
+        for descriptor in sortDescriptors ?? [] {
+            sort.append(SortDescription(key: try descriptor.photosKey(), ascending: descriptor.ascending))
+        }
+        fetch.sort = sort
+        fetch.limit = max(0, fetchLimit)
+        fetch.offset = max(0, fetchOffset)
+        guard fetch.kind == .assets else { return fetch }
+        if includeHiddenAssets { fetch.includeHidden = true }
+        if includeAllBurstAssets { fetch.includeAllBurstAssets = true }
+        if !includeAssetSourceTypes.isEmpty {
+            fetch.sourceTypes = SourceTypes(rawValue: Int(includeAssetSourceTypes.rawValue))
+        }
+        return fetch
+    }
+}

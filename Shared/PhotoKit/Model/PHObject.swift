@@ -1,0 +1,27 @@
+import PhotoModel
+
+/// The base class of everything that is fetched: `PHObject`. An immutable snapshot.
+///
+/// Two objects are equal if they have the same identifier, also if one is a newer snapshot or a placeholder (S-01, T-28).
+public class PHObject: Hashable, @unchecked Sendable {
+    /// Identifies the object for the life of the library.
+    public let localIdentifier: String
+    /// Keeps the fetch of this object alive, so that observers hear of its changes.
+    let interest: Interest?
+
+    init(_ id: ObjectID, _ interest: Interest?) {
+        localIdentifier = id.text
+        self.interest = interest
+    }
+
+    var id: ObjectID { ObjectID(localIdentifier) ?? .none }
+
+    public static func == (left: PHObject, right: PHObject) -> Bool { left.localIdentifier == right.localIdentifier }
+
+    public func hash(into hasher: inout Hasher) { hasher.combine(localIdentifier) }
+}
+
+/// An object that a change request will create, or has created: `PHObjectPlaceholder`.
+///
+/// Its identifier is that of the object from the beginning. If the changes fail, no object has it.
+public final class PHObjectPlaceholder: PHObject, @unchecked Sendable {}

@@ -1,0 +1,88 @@
+import Foundation
+import PhotoKit
+import TestSupport
+import Testing
+
+/// Notes when the library becomes unavailable and available.
+private final class AvailabilityRecorder: PHPhotoLibraryAvailabilityObserver {
+    let events = Recorded<String>()
+
+    func photoLibraryDidBecomeUnavailable(_ photoLibrary: PHPhotoLibrary) {
+        events.add(photoLibrary.unavailabilityReason == nil ? "unavailable without a reason" : "unavailable")
+    }
+
+    func photoLibraryDidBecomeAvailable(_ photoLibrary: PHPhotoLibrary) { events.add("available") }
+}
+
+extension PhotoKitTests {
+    @Suite(.serialized, .timeLimit(.minutes(5)))
+    struct Access {
+        /// Reads one of the keys of a certificate.
+        private static func key(_ name: String, in file: String) throws -> String {
+            let text = try String(contentsOfFile: file, encoding: .utf8)
+            let lines = text.split(separator: "\n").map { $0.trimmingCharacters(in: .whitespaces) }
+            let line = try #require(lines.first { $0.hasPrefix("\(name) = \"") })
+            return String(line.dropFirst(name.count + 4).dropLast())
+        }
+
+        @Test(.spec("S-10", "S-11", "S-12"))
+        func `over the network a program asks the owner for access`() async throws {
+            let keys = try TemporaryFolder("pk-keys")
+            let services = try SafelightFixture(
+                "pk-tcp",
+                environment: ["SAFELIGHT_LISTEN": "127.0.0.1:0", "SAFELIGHT_KEYS": keys.file("keys")]
+            )
+            try #require(try services.safelight(["keys", "server"]).status == 0)
+            try services.start([.catalog])
+            try #require(try services.safelight(["keys", "create", "ann", "--access", "ask"]).status == 0)
+            let program = try #require(services.program(.catalog))
+            _ = program.wait { $0.errorText.contains("tcp://127.0.0.1:") }
+            let address = try #require(program.errorText.firstMatch(of: /tcp:\/\/(127\.0\.0\.1:[0-9]+)/)).1
+            let made = keys.file("keys/made/ann")
+            var configuration = PHPhotoLibrary.Configuration()
+            configuration.host = String(address)
+            configuration.client = "ann's program"
+            configuration.purpose = "shows photos"
+            configuration.keys = PHPhotoLibrary.Configuration.Keys(
+                server: try Self.key("public-key", in: made + "/server.key"),
+                publicKey: try Self.key("public-key", in: made + "/ann.key_secret"),
+                secretKey: try Self.key("secret-key", in: made + "/ann.key_secret")
+            )
+            let library = try PHPhotoLibrary.connect(configuration)
+            #expect(PHPhotoLibrary.authorizationStatus() == .notDetermined)
+            #expect(PHAsset.fetchAssets(with: nil).error?.name == "not_determined")
+            let decided = Recorded<PHAuthorizationStatus>()
+            PHPhotoLibrary.requestAuthorization(for: .readWrite) { decided.add($0) }
+            while try !services.safelight(["grants"]).output.contains("shows photos"), !Task.isCancelled {
+                await Task.yield()
+            }
+            #expect(decided.all.isEmpty)
+            #expect(try services.safelight(["grants", "approve", "ann", "--access", "readWrite"]).status == 0)
+            #expect(await decided.next() == .authorized)
+            #expect(PHPhotoLibrary.authorizationStatus() == .authorized)
+            let result = PHAsset.fetchAssets(with: nil)
+            #expect(result.error == nil && result.isEmpty)
+            #expect(try services.safelight(["grants", "revoke", "ann"]).status == 0)
+            #expect(PHPhotoLibrary.authorizationStatus() == .denied)
+            #expect(PHAsset.fetchAssets(with: nil).error?.code == .accessUserDenied)
+            await library.close()
+            #expect(services.stop() == [])
+        }
+
+        @Test(.spec("T-42"))
+        func `observers are notified when the library is lost and found`() async throws {
+            try await LibraryFixture.with("lost", services: [.catalog]) { fixture in
+                let recorder = AvailabilityRecorder()
+                let library = PHPhotoLibrary.shared()
+                #expect(PHAsset.fetchAssets(with: nil).error == nil)
+                library.register(recorder)
+                // A restart that is over before the library is watched is not noticed.
+                while recorder.events.all.isEmpty { try fixture.restart(.catalog) }
+                #expect(await recorder.events.next() == "unavailable")
+                #expect(await recorder.events.next() == "available")
+                #expect(library.unavailabilityReason == nil)
+                library.unregisterAvailabilityObserver(recorder)
+            }
+        }
+    }
+}

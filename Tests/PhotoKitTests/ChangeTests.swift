@@ -1,0 +1,225 @@
+import Foundation
+import PhotoKit
+import Synchronization
+import TestSupport
+import Testing
+
+/// Records the changes that it receives.
+final class RecordingObserver: PHPhotoLibraryChangeObserver {
+    let changes = Recorded<PHChange>()
+
+    func photoLibraryDidChange(_ changeInstance: PHChange) { changes.add(changeInstance) }
+}
+
+extension PhotoKitTests {
+    @Suite(.serialized, .timeLimit(.minutes(5)))
+    struct Changes {
+        @Test(.spec("S-63", "S-64", "S-65", "S-66", "S-67", "S-68", "D1", "D2", "D6"))
+        func `observers are notified, and details lead from one result to the next`() async throws {
+            try await LibraryFixture.with("observe", services: [.catalog, .changeBroker]) { _ in
+                let made = try LibraryFixture.importImages(3)
+                let options = PHFetchOptions()
+                options.sortDescriptors = [NSSortDescriptor(key: "creationDate", ascending: false)]
+                let before = PHAsset.fetchAssets(with: options)
+                #expect(Array(before) == [made[2], made[1], made[0]])
+                let observer = RecordingObserver()
+                let library = PHPhotoLibrary.shared()
+                library.register(observer)
+
+                // The second becomes the newest (V4), and the third leaves.
+                let newest = try #require(made[2].creationDate).addingTimeInterval(86_400)
+                try library.performChangesAndWait {
+                    PHAssetChangeRequest(for: made[1]).creationDate = newest
+                }
+                let change = try #require(await observer.changes.next())
+                #expect(change.originClient == "photokit-tests")
+                let moved = try #require(change.changeDetails(for: before))
+                #expect(moved.hasIncrementalChanges && moved.hasMoves)
+                #expect(moved.fetchResultBeforeChanges === before)
+                #expect(moved.changedIndexes == [1])
+                #expect(moved.changedIndexesAfter == [0] && moved.changedIndexesBefore == [1])
+                var moves: [[Int]] = []
+                moved.enumerateMoves { moves.append([$0, $1]) }
+                #expect(moves == [[0, 1], [1, 0]])
+                let after = moved.fetchResultAfterChanges
+                #expect(Array(after) == [made[1], made[2], made[0]])
+                let object = try #require(change.changeDetails(for: made[1]))
+                #expect(object.objectBeforeChanges === made[1])
+                #expect(object.objectAfterChanges?.creationDate == newest)
+                #expect(!object.assetContentChanged && !object.objectWasDeleted)
+                #expect(change.changeDetails(for: made[0]) == nil)
+                // A result that was fetched after the change has no changes.
+                #expect(change.changeDetails(for: PHAsset.fetchAssets(with: options)) == nil)
+
+                try library.performChangesAndWait { PHAssetChangeRequest.deleteAssets([made[2]]) }
+                let second = try #require(await observer.changes.next())
+                let gone = try #require(second.changeDetails(for: after))
+                #expect(gone.removedIndexes == [1] && gone.insertedIndexes == [] && !gone.hasMoves)
+                #expect(gone.removedObjects == [made[2]])
+                #expect(second.changeDetails(for: made[2])?.objectWasDeleted == true)
+                // From the first result, both changes at once.
+                let whole = try #require(second.changeDetails(for: before))
+                #expect(Array(whole.fetchResultAfterChanges) == [made[1], made[0]])
+                let difference = PHFetchResultChangeDetails(from: before, to: gone.fetchResultAfterChanges)
+                #expect(difference.removedIndexes == [0])
+
+                library.unregisterChangeObserver(observer)
+                try library.performChangesAndWait { PHAssetChangeRequest(for: made[0]).isFavorite = true }
+                // The next observer's first change is the next transaction.
+                let other = RecordingObserver()
+                library.register(other)
+                try library.performChangesAndWait { PHAssetChangeRequest(for: made[0]).isFavorite = false }
+                let third = try #require(await other.changes.next())
+                #expect(third.changeDetails(for: made[0])?.objectAfterChanges?.isFavorite == false)
+                #expect(observer.changes.all.count == 2)
+            }
+        }
+
+        @Test(.spec("S-24", "S-63"))
+        func `observers are notified only of changes to objects that are held`() async throws {
+            try await LibraryFixture.with("interest", services: [.catalog, .changeBroker]) { _ in
+                let ids = try LibraryFixture.importImages(2).map(\.localIdentifier)
+                let library = PHPhotoLibrary.shared()
+                let options = PHFetchOptions()
+                options.predicate = NSPredicate(format: "favorite == YES")
+                options.wantsIncrementalChangeDetails = false
+                let favorites = PHAsset.fetchAssets(with: options)
+                let observer = RecordingObserver()
+                library.register(observer)
+                func change(_ id: String, _ set: @escaping (PHAssetChangeRequest) -> Void) throws {
+                    // The fetched objects are gone before the change.
+                    let asset = PHAsset.fetchAssets(withLocalIdentifiers: [id], options: nil).firstObject
+                    guard let asset else { return }
+                    try library.performChangesAndWait { set(PHAssetChangeRequest(for: asset)) }
+                }
+                try await PHPhotoLibrary.shared().performChanges {
+                    _ = PHAssetCollectionChangeRequest.creationRequestForAssetCollection(withTitle: "Unrelated")
+                }
+                try change(ids[0]) { $0.isFavorite = true }
+                let told = try #require(await observer.changes.next())
+                let details = try #require(told.changeDetails(for: favorites))
+                #expect(!details.hasIncrementalChanges && details.removedIndexes == nil)
+                #expect(details.fetchResultAfterChanges.map(\.localIdentifier) == [ids[0]])
+                #expect(observer.changes.all.count == 1)
+            }
+        }
+
+        @Test(.spec("S-71", "S-72", "S-73", "S-75", "S-76", "S-77", "S-78", "T-19", "T-20", "T-27", "T-29", "P-15"))
+        func `changes are atomic, and fail with named errors`() async throws {
+            try await LibraryFixture.with("changes", services: [.catalog]) { _ in
+                let library = PHPhotoLibrary.shared()
+                let made = try LibraryFixture.importImages(2)
+                let place = CLLocation(latitude: 38.7, longitude: -9.1)
+                try await library.performChanges {
+                    let change = PHAssetChangeRequest(for: made[0])
+                    #expect(!change.isFavorite && change.creationDate == made[0].creationDate)
+                    change.isFavorite = true
+                    change.location = place
+                    change.rating = 4
+                    change.caption = "A caption"
+                    change.addKeyword("sea")
+                    change.addKeyword("sun")
+                    #expect(change.isFavorite && change.location == place)
+                }
+                func now(_ asset: PHAsset) throws -> PHAsset {
+                    try #require(
+                        PHAsset.fetchAssets(withLocalIdentifiers: [asset.localIdentifier], options: nil).firstObject
+                    )
+                }
+                let changed = try now(made[0])
+                #expect(changed.isFavorite && changed.location == place && changed.rating == 4)
+                #expect(changed.keywords.sorted() == ["sea", "sun"] && changed.caption == "A caption")
+                // The object that was fetched before keeps its values (S-02).
+                #expect(!made[0].isFavorite)
+
+                // A file that is no image fails the whole block.
+                let failed = Recorded<(Bool, PHPhotosError?)>()
+                library.performChanges {
+                    PHAssetChangeRequest(for: made[1]).isFavorite = true
+                    PHAssetCreationRequest.forAsset().addResource(with: .photo, data: Data("text".utf8), options: nil)
+                } completionHandler: { success, error in
+                    failed.add((success, error as? PHPhotosError))
+                }
+                let (success, error) = try #require(await failed.next())
+                #expect(!success)
+                // A photo resource that is text is named, not -1.
+                #expect(error?.name == "invalid_resource" || error?.name == "unsupported_format")
+                #expect(try !now(made[1]).isFavorite)
+
+                // A block in a block is refused (T-29).
+                let nested = Recorded<String?>()
+                try library.performChangesAndWait {
+                    PHAssetChangeRequest(for: made[1]).isHidden = true
+                    library.performChanges {
+                    } completionHandler: {
+                        nested.add(($1 as? PHPhotosError)?.name)
+                    }
+                }
+                #expect(await nested.next() == "nested_change")
+                #expect(try now(made[1]).isHidden)
+
+                do {
+                    try await library.performChanges {
+                        PHAssetChangeRequest.deleteAssets(made)
+                        PHAssetChangeRequest.deleteAssets(made)
+                    }
+                    Issue.record("deleted twice")
+                } catch PHPhotosError.identifierNotFound {
+                    #expect(
+                        PHAsset.fetchAssets(withLocalIdentifiers: made.map(\.localIdentifier), options: nil).count == 2
+                    )
+                }
+                #expect(PHAssetCreationRequest.supportsAssetResourceTypes([1, 9]))
+                #expect(!PHAssetCreationRequest.supportsAssetResourceTypes([1, 1]))
+
+                // A file is moved into the library: it is gone after the commit, and only then (T-21).
+                let folder = try TemporaryFolder("move")
+                let path = try folder.write(TestImages.jpeg(seed: 77), to: "moved.jpg")
+                try await library.performChanges {
+                    let options = PHAssetResourceCreationOptions()
+                    options.shouldMoveFile = true
+                    options.originalFilename = "other.jpg"
+                    let request = PHAssetCreationRequest.forAsset()
+                    request.addResource(with: .photo, fileURL: URL(fileURLWithPath: path), options: options)
+                }
+                #expect(!FileManager.default.fileExists(atPath: path))
+                let options = PHFetchOptions()
+                options.predicate = NSPredicate(format: "originalFilename == %@", "other.jpg")
+                #expect(PHAsset.fetchAssets(with: options).count == 1)
+            }
+        }
+
+        @Test(.spec("T-35", "T-36", "T-37", "T-39"))
+        func `history and cloud identifiers`() async throws {
+            try await LibraryFixture.with("history", services: [.catalog]) { _ in
+                let library = PHPhotoLibrary.shared()
+                let start = library.currentChangeToken
+                let made = try LibraryFixture.importImages(2)
+                try library.performChangesAndWait { PHAssetChangeRequest(for: made[0]).isHidden = true }
+                try library.performChangesAndWait { PHAssetChangeRequest.deleteAssets([made[1]]) }
+                let stored = try JSONEncoder().encode(start)
+                let token = try JSONDecoder().decode(PHPersistentChangeToken.self, from: stored)
+                let changes = Array(try library.fetchPersistentChanges(since: token))
+                #expect(changes.count == 3)
+                let details = try changes.map { try $0.changeDetails(for: .asset) }
+                #expect(details[0].insertedLocalIdentifiers == Set(made.map(\.localIdentifier)))
+                #expect(details[1].updatedLocalIdentifiers == [made[0].localIdentifier])
+                #expect(details[2].deletedLocalIdentifiers == [made[1].localIdentifier])
+                #expect(changes.last?.changeToken == library.currentChangeToken)
+                let other = try #require(PHPersistentChangeToken(stringValue: String(repeating: "0", count: 32) + ".5"))
+                #expect {
+                    try library.fetchPersistentChanges(since: other)
+                } throws: {
+                    ($0 as? PHPhotosError)?.code == .persistentChangeTokenExpired
+                }
+
+                let id = made[0].localIdentifier
+                let cloud = library.cloudIdentifierMappings(forLocalIdentifiers: [id, "nothing"])
+                let identifier = try #require(try cloud[id]?.get())
+                #expect(throws: PHPhotosError.self) { try cloud["nothing"]?.get() }
+                let back = library.localIdentifierMappings(for: [identifier])
+                #expect(try back[identifier]?.get() == id)
+            }
+        }
+    }
+}

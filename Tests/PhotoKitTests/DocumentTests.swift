@@ -1,0 +1,112 @@
+import Foundation
+import PhotoKit
+import TestSupport
+import Testing
+
+extension PhotoKitTests {
+    /// The page about Swift, and the package that its code is taken from.
+    @Suite(.serialized, .timeLimit(.minutes(15)))
+    struct Documents {
+        private static func text(_ path: String) throws -> String {
+            try String(contentsOfFile: TestPaths.package + "/" + path, encoding: .utf8)
+        }
+
+        /// The Swift files below some folders, each line without its indentation.
+        private static func sources(_ folders: [String]) throws -> String {
+            try folders.flatMap { folder in
+                try FileManager.default.subpathsOfDirectory(atPath: TestPaths.package + "/" + folder)
+                    .filter { $0.hasSuffix(".swift") }
+                    .map { try flattened(text("\(folder)/\($0)")) }
+            }.joined(separator: "\n")
+        }
+
+        private static func flattened(_ text: String) -> String {
+            text.split(separator: "\n").map { $0.trimmingCharacters(in: .whitespaces) }.joined(separator: "\n")
+        }
+
+        @Test func `each piece of code of the page is executed by a test`() throws {
+            let sources = try Self.sources(["Tests/PhotoKitSample", "Tests/PhotoKitTests"])
+            let blocks = try Self.text("Shared/docs/swift.md").matches(of: /(?ms)^```swift\n(.*?)^```$/).map {
+                String($0.1)
+            }
+            #expect(blocks.count >= 6)
+            for block in blocks {
+                #expect(sources.contains(Self.flattened(block)), "no test has this code:\n\(block)")
+            }
+        }
+
+        @Test func `the page names every public type, and every type that is left out`() throws {
+            let page = try Self.text("Shared/docs/swift.md")
+            let sources = try Self.sources(["Shared/PhotoKit"])
+            let types = sources.matches(
+                of: /(?m)^public (?:final )?(?:class|struct|enum|protocol|typealias) ((?:PH|AV|CL|CG|UI)\w+)/
+            ).map { String($0.1) }
+            #expect(types.count > 60)
+            for type in types { #expect(page.contains("`\(type)`"), "swift.md does not name \(type)") }
+            for name in [
+                "PHProject", "PHAssetResourceUploadJob", "PHLivePhotoEditingContext", "PHPickerViewController",
+            ] {
+                #expect(page.contains(name), "swift.md does not say that \(name) is left out")
+            }
+        }
+
+        @Test func `no target beneath the product has unsafe flags`() throws {
+            // A package that another depends on is refused if it has any. The flags of the manifest are those of two
+            // modules of C, neither of which PhotoKit needs.
+            let manifest = try Self.text("Package.swift")
+            #expect(manifest.matches(of: /\.unsafeFlags/).count == 1)
+            #expect(manifest.contains("let optimizedModules: Set = [\"CPixels\", \"CVideo\"]"))
+            let module = try #require(manifest.firstMatch(of: /name: "PhotoKit",\n\s*dependencies: ([^\n]*)/))
+            #expect(!module.1.contains("Imaging") && !module.1.contains("Video"))
+        }
+
+        /// The output of the sample is that of the page.
+        private static func expectOutput(_ run: (status: Int32?, output: String, errors: String)) throws {
+            let page = try text("Shared/docs/swift.md")
+            let shown = try #require(page.firstMatch(of: /(?ms)^```text\n(.*?)^```$/)).1
+            #expect(run.status == 0, "\(run.errors)")
+            #expect(run.output == shown)
+        }
+
+        private static func run(_ command: String, seconds: Double) throws {
+            let services = try SafelightFixture("pk-sample")
+            try services.start()
+            for (index, name) in ["tram.jpg", "river.jpg"].enumerated() {
+                let bytes = TestImages.jpeg(
+                    width: 600,
+                    height: 400,
+                    date: "2024:06:0\(index + 1) 12:00:00",
+                    seed: UInt64(index + 1)
+                )
+                try services.folder.write(bytes, to: name)
+            }
+            let script = "cd '\(services.folder.path)' && \(command) tram.jpg river.jpg"
+            let run = try RunningProgram.run(
+                "/bin/sh",
+                ["-c", script],
+                environment: services.environment,
+                seconds: seconds
+            )
+            try expectOutput(run)
+            let file = services.folder.file("thumbnail.jpg")
+            #expect(UIImage(contentsOfFile: file)?.size == CGSize(width: 100, height: 100))
+            #expect(services.stop() == [])
+        }
+
+        @Test func `the sample prints what the page shows`() throws {
+            let program = URL(fileURLWithPath: TestPaths.executables + "/PhotoKitSample")
+            try Self.run("'\(program.path)'", seconds: 60)
+        }
+
+        /// It resolves and builds the package as another package would, which takes minutes: with `SAFELIGHT_SOAK` only.
+        @Test(.enabled(if: TestEnvironment.rounds(1) > 1, "it takes minutes; SAFELIGHT_SOAK=2 runs it"))
+        func `a package that depends on the product by path builds and runs`() throws {
+            let sample = TestPaths.package + "/Tests/PhotoKitSample"
+            let scratch = TestPaths.package + "/.build/sample"
+            try Self.run(
+                "swift run --quiet --package-path '\(sample)' --scratch-path '\(scratch)' PhotoKitSample",
+                seconds: 840
+            )
+        }
+    }
+}

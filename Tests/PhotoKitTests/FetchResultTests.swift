@@ -1,0 +1,190 @@
+import Foundation
+import PhotoKit
+import Synchronization
+import TestSupport
+import Testing
+
+extension PhotoKitTests {
+    @Suite(.serialized, .timeLimit(.minutes(5)))
+    struct FetchResults {
+        @Test(.spec("S-25", "S-26", "S-27", "S-28", "S-29"))
+        func `a fetch result is a list of one moment, read in pages by any thread`() async throws {
+            try await LibraryFixture.with("pages", services: [.catalog], generated: 3000) { _ in
+                let options = PHFetchOptions()
+                options.sortDescriptors = [NSSortDescriptor(key: "creationDate", ascending: false)]
+                let result = PHAsset.fetchAssets(with: options)
+                #expect(result.error == nil)
+                #expect(result.count > 2500)
+                let identifiers = result.map(\.localIdentifier)
+                #expect(identifiers.count == result.count && Set(identifiers).count == result.count)
+                #expect(result.firstObject?.localIdentifier == identifiers.first)
+                #expect(result.lastObject?.localIdentifier == identifiers.last)
+                #expect(result[1234].localIdentifier == identifiers[1234])
+                #expect(result.object(at: 1234) == result[1234])
+                #expect(result.index(of: result[2000]) == 2000)
+                #expect(result.index(of: result[2000], in: NSRange(location: 0, length: 100)) == NSNotFound)
+                #expect(result.contains(result[7]))
+                let some = IndexSet([3, 1, 900])
+                #expect(result.objects(at: some).map(\.localIdentifier) == some.map { identifiers[$0] })
+                let counts = [PHAssetMediaType.image, .video, .audio, .unknown].map { result.countOfAssets(with: $0) }
+                #expect(counts.reduce(0, +) == result.count)
+                #expect(counts[1] == result.count { $0.mediaType == .video })
+
+                var seen: [Int] = []
+                result.enumerateObjects(options: .reverse) { object, index, stop in
+                    #expect(object.localIdentifier == identifiers[index])
+                    seen.append(index)
+                    if seen.count == 3 { stop.pointee = true }
+                }
+                #expect(seen == [result.count - 1, result.count - 2, result.count - 3])
+
+                // A change does not change the result (S-25).
+                let first = try #require(result.firstObject)
+                try PHPhotoLibrary.shared().performChangesAndWait { PHAssetChangeRequest.deleteAssets([first]) }
+                #expect(result.count == identifiers.count)
+                #expect(try await result.objects(in: 0..<600).map(\.localIdentifier) == Array(identifiers[..<600]))
+                let later = PHAsset.fetchAssets(with: options)
+                #expect(later.count == result.count - 1)
+
+                let wrong = Mutex(0)
+                DispatchQueue.concurrentPerform(iterations: 32) { worker in
+                    for index in stride(from: worker * 37, to: later.count, by: 501) {
+                        if later[index].localIdentifier != identifiers[index + 1] { wrong.withLock { $0 += 1 } }
+                    }
+                }
+                #expect(wrong.withLock { $0 } == 0)
+            }
+        }
+
+        @Test(.spec("S-14", "T-40"))
+        func `more synchronous calls than there are threads do not wait for each other`() async throws {
+            try await LibraryFixture.with("threads", services: [.catalog], generated: 500) { _ in
+                // Each task blocks a thread of Swift's pool in every call.
+                let counts = await withTaskGroup(of: Int.self) { group in
+                    for _ in 0..<64 {
+                        group.addTask {
+                            let result = PHAsset.fetchAssets(with: nil)
+                            return result.reduce(0) { sum, _ in sum + 1 } == result.count ? 1 : 0
+                        }
+                    }
+                    return await group.reduce(0, +)
+                }
+                #expect(counts == 64)
+            }
+        }
+
+        @Test(.spec("S-20", "D11", "P-20"))
+        func `predicates and sort keys are evaluated in the library, and refused by name`() async throws {
+            try await LibraryFixture.with("predicates", services: [.catalog]) { _ in
+                let made = try LibraryFixture.importImages(3)
+                func fetch(_ predicate: NSPredicate) -> PHFetchResult<PHAsset> {
+                    let options = PHFetchOptions()
+                    options.predicate = predicate
+                    options.sortDescriptors = [NSSortDescriptor(key: "creationDate", ascending: true)]
+                    return PHAsset.fetchAssets(with: options)
+                }
+                let day = try #require(made[1].creationDate)
+                #expect(Array(fetch(NSPredicate(format: "creationDate >= %@", day))) == Array(made[1...]))
+                #expect(Array(fetch(NSPredicate(format: "%K == %@", "creationDate", day))) == [made[1]])
+                #expect(
+                    fetch(NSPredicate(format: "(mediaSubtypes & %d) != 0", PHAssetMediaSubtype.photoHDR.rawValue))
+                        .isEmpty
+                )
+                let ids = made[..<2].map(\.localIdentifier)
+                #expect(fetch(NSPredicate(format: "localIdentifier IN %@", ids)).count == 2)
+                #expect(fetch(NSPredicate(value: false)).isEmpty && fetch(NSPredicate(value: true)).count == 3)
+                let late = NSPredicate(format: "creationDate > %@", day)
+                let wide = NSPredicate(format: "pixelWidth == %d", 320)
+                let both = NSCompoundPredicate(andPredicateWithSubpredicates: [late, wide])
+                #expect(Array(fetch(both)) == [made[2]])
+                #expect(fetch(NSCompoundPredicate(notPredicateWithSubpredicate: both)).count == 2)
+                // The same predicate evaluates objects here.
+                #expect(late.evaluate(with: made[2]) && !late.evaluate(with: made[0]))
+
+                #expect(fetch(NSPredicate(format: "nonsense == 1")).error?.name == "unsupported_predicate")
+                #expect(fetch(NSPredicate(format: "((")).error?.name == "invalid_predicate")
+                #expect(fetch(NSPredicate { _, _ in true }).error?.name == "unsupported_predicate")
+                let options = PHFetchOptions()
+                options.sortDescriptors = [NSSortDescriptor(key: "nonsense", ascending: true)]
+                let unsorted = PHAsset.fetchAssets(with: options)
+                #expect(unsorted.error?.name == "unsupported_sort_key" && unsorted.isEmpty)
+                await #expect(throws: PHPhotosError.self) { try await PHAsset.assets(with: options) }
+                options.sortDescriptors = [NSSortDescriptor(keyPath: \PHAsset.pixelWidth, ascending: true)]
+                #expect(try await PHAsset.assets(with: options).count == 3)
+            }
+        }
+
+        @Test(.spec("S-30", "S-31", "S-32", "S-06", "S-80", "T-01", "T-02", "T-05", "T-18", "T-25"))
+        func `collections: transient ones, folders, covers and what they allow`() async throws {
+            try await LibraryFixture.with("collections", services: [.catalog]) { _ in
+                let made = try LibraryFixture.importImages(4)
+                var ids: [String] = []
+                try PHPhotoLibrary.shared().performChangesAndWait {
+                    let album = PHAssetCollectionChangeRequest.creationRequestForAssetCollection(withTitle: "A")
+                    album.addAssets(made)
+                    let folder = PHCollectionListChangeRequest.creationRequestForCollectionList(withTitle: "F")
+                    folder.addChildCollections([album.placeholderForCreatedAssetCollection])
+                    ids = [
+                        album.placeholderForCreatedAssetCollection.localIdentifier,
+                        folder.placeholderForCreatedCollectionList.localIdentifier,
+                    ]
+                }
+                let album = try #require(
+                    PHAssetCollection.fetchAssetCollections(withLocalIdentifiers: ids, options: nil).firstObject
+                )
+                let folder = try #require(
+                    PHCollectionList.fetchCollectionLists(withLocalIdentifiers: ids, options: nil).firstObject
+                )
+                #expect(Array(PHCollection.fetchCollections(in: folder, options: nil)) == [album])
+                #expect(Array(PHCollection.fetchTopLevelUserCollections(with: nil)) == [folder])
+                #expect(
+                    Array(PHCollectionList.fetchCollectionListsContaining(album, options: nil)) == [folder]
+                )
+                #expect(
+                    Array(PHAssetCollection.fetchAssetCollectionsContaining(made[0], with: .album, options: nil))
+                        == [album]
+                )
+                #expect(PHAsset.fetchKeyAssets(in: album, options: nil)?.count == 3)
+                #expect(album.canPerform(.rename) && folder.canPerform(.delete))
+                let smart = PHAssetCollection.fetchAssetCollections(with: .smartAlbum, subtype: .any, options: nil)
+                #expect(
+                    smart.count == 21 && smart.allSatisfy { !$0.canPerform(.addContent) && !$0.canPerform(.rename) }
+                )
+
+                let transient = PHAssetCollection.transientAssetCollection(
+                    with: [made[3], made[0], made[3]],
+                    title: "Both"
+                )
+                #expect(transient.localizedTitle == "Both" && transient.estimatedAssetCount == 2)
+                #expect(Array(PHAsset.fetchAssets(in: transient, options: nil)) == [made[3], made[0]])
+                let options = PHFetchOptions()
+                options.predicate = NSPredicate(format: "SELF == %@", made[0])
+                #expect(Array(PHAsset.fetchAssets(in: transient, options: options)) == [made[0]])
+                let copy = PHAssetCollection.transientAssetCollection(
+                    withAssetFetchResult: PHAsset.fetchAssets(in: album, options: nil),
+                    title: nil
+                )
+                #expect(Array(PHAsset.fetchAssets(in: copy, options: nil)) == made)
+                let list = PHCollectionList.transientCollectionList(with: [folder, album], title: "T")
+                #expect(Array(PHCollection.fetchCollections(in: list, options: nil)) == [folder, album])
+
+                // Index operations refer to a fetch result, also if others have changed the album since (T-13).
+                let seen = PHAsset.fetchAssets(in: album, options: nil)
+                try PHPhotoLibrary.shared().performChangesAndWait {
+                    PHAssetCollectionChangeRequest(for: album)?.removeAssets([made[0]])
+                }
+                try PHPhotoLibrary.shared().performChangesAndWait {
+                    let change = PHAssetCollectionChangeRequest(for: album, assets: seen)
+                    change?.title = "Renamed"
+                    change?.moveAssets(at: [2], to: 0)
+                }
+                #expect(Array(PHAsset.fetchAssets(in: album, options: nil)) == [made[2], made[1], made[3]])
+                try PHPhotoLibrary.shared().performChangesAndWait {
+                    PHCollectionListChangeRequest.deleteCollectionLists([folder])
+                }
+                #expect(PHCollection.fetchTopLevelUserCollections(with: nil).isEmpty)
+                #expect(PHAsset.fetchAssets(with: nil).count == 4)
+            }
+        }
+    }
+}

@@ -1,0 +1,68 @@
+import Foundation
+import PhotoKit
+import Synchronization
+
+/// Prints what is in an album, and then what enters it, leaves it, or is changed, until it is stopped:
+///
+///     swift run --package-path compose/examples/follow_album FollowAlbum Holidays
+@main
+struct FollowAlbum {
+    static func main() async throws {
+        guard CommandLine.arguments.count == 2 else {
+            say("usage: FollowAlbum TITLE")
+            exit(2)
+        }
+        var configuration = PHPhotoLibrary.Configuration()
+        configuration.client = "follow-album"
+        configuration.purpose = "prints what changes in an album"
+        try PHPhotoLibrary.connect(configuration)
+        _ = await PHPhotoLibrary.requestAuthorization(for: .readWrite)
+
+        let options = PHFetchOptions()
+        options.predicate = NSPredicate(format: "title == %@", CommandLine.arguments[1])
+        let albums = PHAssetCollection.fetchAssetCollections(with: .album, subtype: .any, options: options)
+        guard let album = albums.firstObject else {
+            say("there is no album \(CommandLine.arguments[1])")
+            exit(1)
+        }
+        let photos = PHAsset.fetchAssets(in: album, options: nil)
+        for photo in photos { say("  \(name(photo))") }
+
+        // The library keeps no observer alive; the result of the fetch is as it was when the observer was registered.
+        let follower = Follower(photos)
+        PHPhotoLibrary.shared().register(follower)
+        say("following \(album.localizedTitle ?? "")")
+        for await line in follower.lines { say(line) }
+    }
+
+    /// Prints a line at once, also into a pipe.
+    static func say(_ line: String) { FileHandle.standardOutput.write(Data("\(line)\n".utf8)) }
+
+    static func name(_ photo: PHAsset) -> String { photo.originalFilename ?? photo.localIdentifier }
+}
+
+/// Compares the album before and after each change of the library.
+final class Follower: PHPhotoLibraryChangeObserver {
+    /// A line for each photo that entered the album, left it or was changed.
+    let lines: AsyncStream<String>
+    private let output: AsyncStream<String>.Continuation
+    private let photos: Mutex<PHFetchResult<PHAsset>>
+
+    init(_ photos: PHFetchResult<PHAsset>) {
+        self.photos = Mutex(photos)
+        (lines, output) = AsyncStream.makeStream()
+    }
+
+    func photoLibraryDidChange(_ changeInstance: PHChange) {
+        photos.withLock { photos in
+            guard let details = changeInstance.changeDetails(for: photos) else { return }
+            photos = details.fetchResultAfterChanges
+            for photo in details.removedObjects { output.yield("- \(FollowAlbum.name(photo))") }
+            for photo in details.insertedObjects { output.yield("+ \(FollowAlbum.name(photo))") }
+            for photo in details.changedObjects {
+                let edited = changeInstance.changeDetails(for: photo)?.assetContentChanged == true
+                output.yield("\(edited ? "e" : "*") \(FollowAlbum.name(photo))")
+            }
+        }
+    }
+}

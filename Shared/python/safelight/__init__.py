@@ -1,28 +1,65 @@
-"""A client for a Safelight photo library: requests, a change feed without gaps, and live fetch results.
+"""A client for a Safelight photo library.
 
     from safelight import Library
 
     with Library() as library:
-        page = library.catalog.call("fetch.assets", {"fetch": {"limit": 5}})
+        for asset in library.fetch(where="rating >= 4", sort="-creationDate", limit=10):
+            print(asset.original_filename, asset.creation_date)
 
-        for change in library.changes():  # each change once, in order, also while the change-broker restarts
-            print(change["sequence"])
+        with library.changing() as changes:
+            changes.update(library.fetch()[0], is_favorite=True)
 
-`safelight.aio` has the same interface for asyncio. The only dependency is pyzmq.
+        for change in library.changes():  # each change once, in order, also while services restart
+            print(change.sequence, change.assets)
+
+`safelight.aio` has fetches, changes and live lists for asyncio. The only dependency is pyzmq; `Asset.image` also needs
+Pillow. Shared/docs/python.md describes everything.
 """
 
-from .errors import Expired, SafelightError
-from .feed import CaughtUp, Change, Feed
+from . import editing, errors
+from .change import Change, CaughtUp, ObjectChange
+from .changing import Changes, Outcome, Placeholder
+from .editing import EditOutcome, EditStatus, EditStep, adjustments, load_preset, presets, save_preset
+from .endpoints import Endpoints
+from .errors import (
+    AccessRestrictedError, AccessUserDeniedError, BehindError, BusyError, ChangeNotSupportedError, ConflictError,
+    ConnectionLostError, CycleError, DeadlineExceededError, Expired, HandleExpiredError, IdReusedError,
+    IdentifierNotFoundError, InternalError, InvalidOptionsError, InvalidParametersError, InvalidPredicateError,
+    InvalidRequestError, InvalidResourceError, LibraryVolumeOfflineError, LimitExceededError, MethodNotFoundError,
+    MissingPredecessorError, MissingPurposeError, MissingResourceError, MultipleIdentifiersFoundError,
+    NestedChangeError, NetworkAccessRequiredError, NetworkError, NotDeterminedError, NotEnoughSpaceError, NotObservableError, NotRunningError,
+    OperationInterruptedError, ParseError, PersistentChangeDetailsUnavailableError, PersistentChangeTokenExpiredError,
+    PredecessorFailedError, QuarantinedError, RangeError, RequestNotSupportedForAssetError, ResourceChangedError,
+    ResourcesDisagreeError, SafelightError, SnapshotRequiredError, UnavailableError, UnsupportedFormatError,
+    UnsupportedPredicateError, UnsupportedSortKeyError, UserCancelledError, WorkerCrashedError, WorkerTimeoutError,
+)
+from .feed import Feed
+from .fetching import ChangeDetails, FetchResult, description
+from .grants import ConsentQuestion, Grant, Session
+from .images import Frame, ImageData, LivePhoto, VideoPlayback
+from .importing import ImportedFile
+from .library import Library
 from .live import LiveList, apply_details
+from .objects import Asset, AssetCollection, AssetResource, CollectionList, Location
+from .progress import Progress
+
+__version__ = "0.1.0"
 
 __all__ = [
-    "CaughtUp", "Change", "Endpoints", "Expired", "Feed", "Library", "LiveList", "SafelightError", "apply_details",
+    "AccessRestrictedError", "AccessUserDeniedError", "Asset", "AssetCollection", "AssetResource", "BehindError",
+    "BusyError", "CaughtUp", "Change", "ChangeDetails", "ChangeNotSupportedError", "Changes", "CollectionList",
+    "ConflictError", "ConnectionLostError", "ConsentQuestion", "CycleError", "DeadlineExceededError", "EditOutcome",
+    "EditStatus", "EditStep", "Endpoints", "Expired", "Feed", "FetchResult", "Frame", "Grant", "HandleExpiredError",
+    "IdReusedError", "IdentifierNotFoundError", "ImageData", "ImportedFile", "InternalError", "InvalidOptionsError",
+    "InvalidParametersError", "InvalidPredicateError", "InvalidRequestError", "InvalidResourceError", "Library",
+    "LibraryVolumeOfflineError", "LimitExceededError", "LiveList", "LivePhoto", "Location", "MethodNotFoundError",
+    "MissingPredecessorError", "MissingPurposeError", "MissingResourceError", "MultipleIdentifiersFoundError",
+    "NestedChangeError", "NetworkAccessRequiredError", "NetworkError", "NotDeterminedError", "NotEnoughSpaceError", "NotObservableError", "NotRunningError",
+    "ObjectChange", "OperationInterruptedError", "Outcome", "ParseError", "PersistentChangeDetailsUnavailableError",
+    "PersistentChangeTokenExpiredError", "Placeholder", "PredecessorFailedError", "Progress", "QuarantinedError",
+    "RangeError", "RequestNotSupportedForAssetError", "ResourceChangedError", "ResourcesDisagreeError",
+    "SafelightError", "Session", "SnapshotRequiredError", "UnavailableError", "UnsupportedFormatError",
+    "UnsupportedPredicateError", "UnsupportedSortKeyError", "UserCancelledError", "VideoPlayback",
+    "WorkerCrashedError", "WorkerTimeoutError", "adjustments", "apply_details", "description", "editing", "errors",
+    "load_preset", "presets", "save_preset",
 ]
-
-
-def __getattr__(name):
-    # Imported on first use: the state machines (`Feed`, `LiveList`) work without pyzmq.
-    if name in ("Library", "Endpoints"):
-        from . import library
-        return getattr(library, name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,110 +1,316 @@
-"""The services of a library, with asyncio.
+"""A photo library, with asyncio: fetches, changes, live lists, and requests of the protocol.
 
     async with AsyncLibrary() as library:
+        async for asset in library.fetch(where="isFavorite == TRUE"):
+            image = await library.thumbnail(asset, 512)
+
         async for change in library.changes():
-            print(change["sequence"])
+            print(change.sequence)
+
+What is not here is done by a `Library` in a thread: `await asyncio.to_thread(library.edit, ...)`.
 """
 
 import asyncio
 import json
 import time
+import uuid
+from typing import (
+    Any, AsyncIterator, Awaitable, Callable, Dict, Iterable, List, Mapping, Optional, Sequence, Tuple, Union,
+)
 
 import zmq
 import zmq.asyncio
 
-from .errors import SafelightError
-from .feed import Feed
-from .library import (
-    FOLLOW_DEADLINE, FOLLOW_RETRY_DELAY, RECEIVE_TIMEOUT, Endpoints, Subscription, configure_socket, decode_response,
-    encode_request, handle_message, is_response, parse_message, should_deliver, timeout_error,
+from . import images
+from .endpoints import Endpoints, check_address
+from .errors import JSON, NotRunningError, SafelightError, UnavailableError
+from .feed import Event, Feed
+from .fetching import Predicate, Sort, description
+from .following import (
+    FOLLOW_DEADLINE, FOLLOW_RETRY_DELAY, RECEIVE_TIMEOUT, BaseSubscription, Message, handle_message,
+    parse_message, should_deliver,
 )
+from .images import ImageData, Size
+from .library import PART_SIZE, RETRY_DELAYS, keys_of_environment
 from .live import LiveList
+from .objects import Asset, Object, identifier
+from .transport import (
+    CONNECTION_EVENTS, Attachments, ConnectionState, Keys, Reply, decode_response, encode_request, is_response,
+    request_socket, timeout_error,
+)
+
+PAGE_SIZE = 200
 
 
-class AsyncService:
-    """A client of one service that sends any number of requests at a time."""
+class AsyncConnection:
+    """A connected socket, and the requests that wait for their responses."""
 
-    def __init__(self, context, address, keys=None):
-        self._context = context
-        self._address = address
-        self._keys = keys
-        self._socket = None
-        self._reader = None
+    def __init__(self, context: zmq.asyncio.Context, service: str, address: str, keys: Optional[Keys]) -> None:
+        check_address(service, address)
+        self.state = ConnectionState(service, address)
+        self.socket: Any = request_socket(context, keys)
+        self.monitor: Any = self.socket.get_monitor_socket(CONNECTION_EVENTS)
+        self.socket.connect(address)
         self._last_number = 0
-        self._pending = {}
+        self._pending: "Dict[int, asyncio.Future[Any]]" = {}
+        self._tasks: "List[asyncio.Task[None]]" = []
 
-    async def call(self, method, params=None, attachments=(), deadline=30.0):
-        """Returns the result of a request, or `(result, attachments)` if the reply has attachments.
+    async def open(self) -> None:
+        """Waits until the connection exists."""
+        start = time.monotonic()
+        while not self.state.is_ready:
+            left = start + self.state.timeout - time.monotonic()
+            if self.state.is_lost or left <= 0 or not await self.monitor.poll(left * 1000):
+                self.close()
+                raise self.state.failure()
+            self.state.handle(await self.monitor.recv_multipart())
+        self._tasks = [asyncio.ensure_future(self._read()), asyncio.ensure_future(self._watch())]
 
-        Raises SafelightError. `deadline` is in seconds.
-        """
-        if self._socket is None:
-            self._socket = configure_socket(self._context.socket(zmq.DEALER), self._keys)
-            self._socket.connect(self._address)
-            self._reader = asyncio.ensure_future(self._read())
+    async def request(
+        self, method: str, params: Optional[Mapping[str, Any]], attachments: Attachments, deadline: float
+    ) -> Reply:
         self._last_number += 1
         number = self._last_number
         future = self._pending[number] = asyncio.get_running_loop().create_future()
-        request = encode_request(number, method, params, deadline)
         try:
-            await self._socket.send_multipart([request, *attachments])
+            await self.socket.send_multipart([encode_request(number, method, params, deadline), *attachments])
             frames = await asyncio.wait_for(future, deadline + 1)
+        except zmq.Again:
+            raise self.state.lost(method) from None
         except asyncio.TimeoutError:
             raise timeout_error(method) from None
         finally:
             self._pending.pop(number, None)
+        if frames is None:
+            raise self.state.lost(method)
         return decode_response(json.loads(frames[0]), frames[1:])
 
-    async def _read(self):
+    async def _read(self) -> None:
         while True:
-            frames = await self._socket.recv_multipart()
+            frames = await self.socket.recv_multipart()
             response = json.loads(frames[0])
             future = self._pending.get(response.get("id"))
             if future and not future.done() and is_response(response):
                 future.set_result(frames)
 
-    def close(self):
-        if self._socket is not None:
-            self._reader.cancel()
-            self._socket.close()
-            self._socket = None
+    async def _watch(self) -> None:
+        while not self.state.is_lost:
+            self.state.handle(await self.monitor.recv_multipart())
+        for future in self._pending.values():
+            if not future.done():
+                future.set_result(None)
+
+    def close(self) -> None:
+        self.state.is_lost = True
+        for task in self._tasks:
+            task.cancel()
+        for future in self._pending.values():
+            if not future.done():
+                future.set_result(None)
+        self.socket.disable_monitor()
+        self.monitor.close(0)
+        self.socket.close(0)
+
+
+class AsyncService:
+    """A client of one service that sends any number of requests at a time."""
+
+    def __init__(
+        self, context: zmq.asyncio.Context, address: str, keys: Optional[Keys] = None, name: str = "service",
+        wait: float = 0.0,
+    ) -> None:
+        self.address = address
+        self.name = name
+        self._context = context
+        self._keys = keys
+        self._wait = wait
+        self._was_reached = False
+        self._connection: Optional[AsyncConnection] = None
+        self._connecting: Optional[asyncio.Lock] = None
+
+    async def call(
+        self, method: str, params: Optional[Mapping[str, Any]] = None, attachments: Attachments = (),
+        deadline: float = 30.0,
+    ) -> Any:
+        """Returns the result of a request, or `(result, attachments)` if the reply has attachments.
+
+        Raises SafelightError. `deadline` is in seconds.
+        """
+        reply = await self.request(method, params, attachments, deadline)
+        return (reply.result, reply.attachments) if reply.attachments else reply.result
+
+    async def request(
+        self, method: str, params: Optional[Mapping[str, Any]] = None, attachments: Attachments = (),
+        deadline: float = 30.0,
+    ) -> Reply:
+        """Returns the result and the attachments of a request, which is sent once."""
+        self._connecting = self._connecting or asyncio.Lock()
+        async with self._connecting:
+            connection = self._connection
+            if connection is None or connection.state.is_lost:
+                self.close()
+                connection = self._connection = await self._connect()
+        return await connection.request(method, params, attachments, deadline)
+
+    async def _connect(self) -> AsyncConnection:
+        end = time.monotonic() + self._wait
+        while True:
+            try:
+                connection = AsyncConnection(self._context, self.name, self.address, self._keys)
+                await connection.open()
+                self._was_reached = True
+                return connection
+            except NotRunningError as error:
+                if self._was_reached:
+                    raise UnavailableError(message=error.message) from None
+                if time.monotonic() >= end:
+                    raise
+                await asyncio.sleep(0.05)
+
+    def close(self) -> None:
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
+
+
+class AsyncFetchResult:
+    """The result of a fetch: `async for asset in result`, `await result.count()`, `await result.get(index)`.
+
+    All pages are of the same moment, which is `token` once the first was fetched. Only the last page is kept.
+    """
+
+    def __init__(self, library: "AsyncLibrary", fetch: JSON) -> None:
+        self._library = library
+        self.fetch = fetch
+        self.token: Optional[str] = None
+        self._count: Optional[int] = None
+        self._page: Tuple[int, List[Asset]] = (-1, [])
+
+    async def count(self) -> int:
+        """Returns the number of assets."""
+        if self._count is None:
+            await self._read(0)
+        return self._count or 0
+
+    async def get(self, index: int) -> Asset:
+        """Returns the asset at an index, which may be negative. Raises IndexError."""
+        if index < 0:
+            index += await self.count()
+        page = await self._read(index // PAGE_SIZE) if index >= 0 else []
+        if index % PAGE_SIZE >= len(page):
+            raise IndexError(f"the result has {await self.count()} objects")
+        return page[index % PAGE_SIZE]
+
+    async def __aiter__(self) -> AsyncIterator[Asset]:
+        number = 0
+        while True:
+            for asset in await self._read(number):
+                yield asset
+            number += 1
+            if number * PAGE_SIZE >= await self.count():
+                return
+
+    async def _read(self, number: int) -> List[Asset]:
+        if self._page[0] != number:
+            params: JSON = {"fetch": self.fetch, "from": number * PAGE_SIZE, "count": PAGE_SIZE}
+            if self.token is not None:
+                params["token"] = self.token
+            page = (await self._library.request(self._library.catalog, "fetch.assets", params)).result
+            self.token, self._count = page["token"], page["count"]
+            self._page = (number, [Asset(one) for one in page["assets"]])
+        return self._page[1]
 
 
 class AsyncLibrary:
-    """A photo library, for asyncio."""
+    """A photo library, for asyncio. The parameters are those of `Library`."""
 
-    def __init__(self, endpoints=None, client="python", keys=None):
-        self.endpoints = endpoints or Endpoints()
+    def __init__(
+        self, endpoints: Union[Endpoints, str, None] = None, client: str = "python", keys: Optional[Keys] = None,
+        wait: float = 0.0,
+    ) -> None:
+        self.endpoints = endpoints if isinstance(endpoints, Endpoints) else Endpoints(endpoints)
         self.client = client
-        self.keys = keys
-        self._context = zmq.asyncio.Context.instance()
-        self.catalog = AsyncService(self._context, self.endpoints.catalog, keys)
-        self.thumbnailer = AsyncService(self._context, self.endpoints.thumbnailer, keys)
-        self.editor = AsyncService(self._context, self.endpoints.editor, keys)
-        self.broker = AsyncService(self._context, self.endpoints.broker, keys)
+        self.keys = keys or keys_of_environment()
+        self.context = zmq.asyncio.Context.instance()
+        self.catalog = AsyncService(self.context, self.endpoints.catalog, self.keys, "catalog", wait)
+        self.thumbnailer = AsyncService(self.context, self.endpoints.thumbnailer, self.keys, "thumbnailer", wait)
+        self.editor = AsyncService(self.context, self.endpoints.editor, self.keys, "editor", wait)
+        self.broker = AsyncService(self.context, self.endpoints.broker, self.keys, "change-broker", wait)
 
-    async def __aenter__(self):
+    async def __aenter__(self) -> "AsyncLibrary":
         return self
 
-    async def __aexit__(self, *_):
+    async def __aexit__(self, *_: object) -> None:
         for service in (self.catalog, self.thumbnailer, self.editor, self.broker):
             service.close()
 
-    async def ids(self, fetch):
-        """Returns the identifiers of a fetch of assets, and the token at which they are valid."""
-        ids, token = [], None
+    async def request(
+        self, service: AsyncService, method: str, params: Optional[Mapping[str, Any]] = None,
+        attachments: Attachments = (), deadline: float = 30.0,
+    ) -> Reply:
+        """Returns the reply of a service. The request is repeated after temporary errors, so it must be safe to."""
+        return await self.with_retries(lambda left: service.request(method, params, attachments, left), deadline)
+
+    async def with_retries(self, function: Callable[[float], Awaitable[Reply]], deadline: float = 30.0) -> Reply:
+        """Returns the result of `function(seconds_left)`, like `Library.with_retries`."""
+        end = time.monotonic() + deadline
+        delays = iter(RETRY_DELAYS)
         while True:
-            params = {"fetch": fetch, "from": len(ids), "count": 1000}
-            if token:
-                params["token"] = token
-            page = await self.catalog.call("fetch.assets", params)
-            token = page["token"]
+            try:
+                return await function(max(0.1, end - time.monotonic()))
+            except SafelightError as error:
+                delay = next(delays, RETRY_DELAYS[-1])
+                if not error.is_temporary or time.monotonic() + delay >= end:
+                    raise
+                await asyncio.sleep(delay)
+
+    def fetch(
+        self, where: Optional[Predicate] = None, *, sort: Sort = (), limit: int = 0, **options: Any
+    ) -> AsyncFetchResult:
+        """Returns assets, as `Library.fetch` does."""
+        return AsyncFetchResult(self, description(where, sort=sort, limit=limit, **options))
+
+    async def ids(self, fetch: Optional[Mapping[str, Any]] = None) -> Tuple[List[str], str]:
+        """Returns the identifiers of a fetch of assets, and the token at which they are valid."""
+        ids: List[str] = []
+        token: JSON = {}
+        while True:
+            params = {"fetch": dict(fetch or {}), "from": len(ids), "count": 100_000, "members": ["id"], **token}
+            page = (await self.request(self.catalog, "fetch.assets", params)).result
+            token = {"token": page["token"]}
             ids += [asset["id"] for asset in page["assets"]]
             if len(ids) >= page["count"] or not page["assets"]:
-                return ids, token
+                return ids, page["token"]
 
-    async def changes(self, since=None, topics=(), events=False):
-        """Yields every change after a token, like `Library.changes`."""
+    async def perform(
+        self, requests: Sequence[Mapping[str, Any]], transaction: Optional[str] = None, deadline: float = 30.0,
+        attachments: Attachments = (),
+    ) -> JSON:
+        """Performs change requests of the protocol in one transaction, exactly once."""
+        params = {"requests": list(requests), "client": self.client, "transaction": transaction or uuid.uuid4().hex}
+        performed: JSON = (await self.request(self.catalog, "changes.perform", params, attachments, deadline)).result
+        return performed
+
+    async def thumbnail(self, asset: Object, size: Size = 512, **options: Any) -> ImageData:
+        """Returns an image of an asset as bytes, up to 15 MiB. `safelight.images.request` has the options."""
+        params = {"asset": identifier(asset), **images.request(size, **options)}
+        reply = await self.request(self.thumbnailer, "image.request", params)
+        return ImageData(reply.result, b"".join(reply.attachments))
+
+    async def resource(self, asset: Asset, type: str = "photo") -> AsyncIterator[bytes]:
+        """Yields the bytes of a resource in parts of at most 8 MiB."""
+        offset, size = 0, asset.resource(type).size
+        while offset < size:
+            params = {"asset": asset.id, "type": type, "offset": offset, "length": min(PART_SIZE, size - offset)}
+            data = b"".join((await self.request(self.catalog, "resource.read", params)).attachments)
+            yield data
+            offset += len(data)
+
+    async def changes(
+        self, since: Optional[str] = None, topics: Iterable[str] = (), events: bool = False
+    ) -> AsyncIterator[Any]:
+        """Yields every change after a token, like `Library.changes`. Without one it starts with the next change after
+        the first step of the iteration."""
         state = Feed(since, topics)
         with AsyncSubscription(self, state.topics or ["changes"]) as subscription:
             while True:
@@ -112,9 +318,9 @@ class AsyncLibrary:
                     if should_deliver(event, events):
                         yield event
 
-    async def live(self, fetch):
+    async def live(self, fetch: Optional[Mapping[str, Any]] = None, **options: Any) -> AsyncIterator[LiveList]:
         """Yields the list of identifiers of a fetch, like `Library.live`."""
-        state = LiveList(fetch)
+        state = LiveList(dict(fetch) if fetch is not None else description(**options))
         delivered_version = 0
         with AsyncSubscription(self, []) as subscription:
             while True:
@@ -123,14 +329,14 @@ class AsyncLibrary:
                     delivered_version = state.version
                     yield state
 
-    async def _advance_feed(self, state, subscription):
+    async def _advance_feed(self, state: Feed, subscription: "AsyncSubscription") -> List[Event]:
         action = state.next_action
         try:
             if action[0] == "head":
-                return state.begin(await self.broker.call("feed.head", deadline=FOLLOW_DEADLINE))
+                return state.begin((await self.broker.request("feed.head", deadline=FOLLOW_DEADLINE)).result)
             if action[0] == "page":
                 params = {"token": action[1], "limit": 500, "topics": sorted(state.topics)}
-                return state.page(await self.broker.call("feed.since", params, deadline=FOLLOW_DEADLINE))
+                return state.page((await self.broker.request("feed.since", params, deadline=FOLLOW_DEADLINE)).result)
         except SafelightError as error:
             if error.name == "token_expired" and "head" in error.data:
                 return state.expired(error.data["head"], error.data["oldest"])
@@ -140,20 +346,22 @@ class AsyncLibrary:
             return []
         return handle_message(state, await subscription.receive(RECEIVE_TIMEOUT))
 
-    async def _advance_live_list(self, state, subscription):
+    async def _advance_live_list(self, state: LiveList, subscription: "AsyncSubscription") -> None:
         action = state.next_action
         try:
             if action[0] == "list":
                 state.listed(*await self.ids(state.fetch))
             elif action[0] == "observe":
-                params = {"fetch": state.fetch, "token": action[1]}
-                state.observed(await self.broker.call("fetch.observe", params, deadline=FOLLOW_DEADLINE))
+                params: JSON = {"fetch": state.fetch, "token": action[1]}
+                reply = await self.broker.request("fetch.observe", params, deadline=FOLLOW_DEADLINE)
+                state.observed(reply.result)
             elif action[0] == "subscribe":
                 subscription.subscribe(action[1])
                 state.subscribed(action[1])
             elif action[0] == "details":
                 params = {"observation": state.observation, "token": action[1]}
-                state.detailed(await self.broker.call("fetch.details", params, deadline=FOLLOW_DEADLINE))
+                reply = await self.broker.request("fetch.details", params, deadline=FOLLOW_DEADLINE)
+                state.detailed(reply.result)
             else:
                 handle_message(state, await subscription.receive(RECEIVE_TIMEOUT))
         except SafelightError as error:
@@ -164,13 +372,19 @@ class AsyncLibrary:
             await asyncio.sleep(FOLLOW_RETRY_DELAY)
 
 
-class AsyncSubscription(Subscription):
+class AsyncSubscription(BaseSubscription):
     """A subscription whose `receive` is a coroutine."""
 
-    async def receive(self, seconds):
+    def __enter__(self) -> "AsyncSubscription":
+        return self
+
+    async def receive(self, seconds: float) -> Optional[Message]:
+        """Returns the next message, or None after the time."""
         end = time.monotonic() + seconds
-        while await self._socket.poll(max(0, end - time.monotonic()) * 1000):
+        while await self._socket.poll(max(0.0, end - time.monotonic()) * 1000):
             message = parse_message(await self._socket.recv_multipart(), self._topics)
             if message:
                 return message
         return None
+
+

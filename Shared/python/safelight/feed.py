@@ -5,7 +5,13 @@ message, and a head beyond the position, makes the feed read the history. Every 
 once and in order.
 """
 
-from .errors import Expired, SafelightError
+from typing import Iterable, List, Optional, Set, Tuple, Union
+
+from .change import CaughtUp, Change
+from .errors import JSON, Expired, InvalidParametersError
+
+Event = Union[Change, CaughtUp, Expired]
+Action = Tuple[str, ...]
 
 CONFIRM_AFTER = 5.0  # seconds that a filtered subscriber may be behind the head before it reads the history
 
@@ -15,15 +21,7 @@ FAMILIES = {"asset": "assets", "collection": "collections", "list": "lists", "ed
 GRANT_MEMBERS = ("grants", "questions")
 
 
-class Change(dict):
-    """An event: a change record. With topics, it contains only the entries of these topics."""
-
-
-class CaughtUp(dict):
-    """An event: all changes up to `self["token"]` have been delivered."""
-
-
-def topic_filter(topics):
+def topic_filter(topics: Iterable[str]) -> Set[str]:
     """Returns the topics that filter the history, as a set. An empty set means all changes.
 
     No topics, and "changes" among others, mean all changes. Raises `invalid_params` for a topic that is not part of the
@@ -43,11 +41,11 @@ def topic_filter(topics):
             )
         else:
             continue
-        raise SafelightError("invalid_params", problem, -32602, {"parameter": "topics"})
+        raise InvalidParametersError(message=problem, data={"parameter": "topics"})
     return set() if "changes" in topics else topics
 
 
-def split_token(token):
+def split_token(token: str) -> Tuple[str, int]:
     """Returns the history and the sequence of a token."""
     history, sequence = token.rsplit(".", 1)
     return history, int(sequence)
@@ -60,30 +58,33 @@ class Feed:
     pass the result to `page`; or ("live",): pass the next live message to `live` or `head`.
     """
 
-    def __init__(self, token=None, topics=()):
+    def __init__(self, token: Optional[str] = None, topics: Iterable[str] = ()) -> None:
         self.topics = topic_filter(topics)
-        self.history, self.position = split_token(token) if token else (None, 0)
+        self.history: Optional[str] = None
+        self.position = 0
+        if token:
+            self.history, self.position = split_token(token)
         self.gaps = 0
         self._needs_history = True
-        self._instance = None
-        self._behind_since = None
-        self._caught_up = None
-        self._former_histories = set()
+        self._instance: Optional[str] = None
+        self._behind_since: Optional[float] = None
+        self._caught_up: Optional[str] = None
+        self._former_histories: Set[str] = set()
 
     @property
-    def token(self):
+    def token(self) -> Optional[str]:
         """The token of the last delivered change; None before `begin`."""
         return f"{self.history}.{self.position}" if self.history else None
 
     @property
-    def next_action(self):
+    def next_action(self) -> Action:
         if self.history is None:
             return ("head",)
-        return ("page", self.token) if self._needs_history else ("live",)
+        return ("page", f"{self.history}.{self.position}") if self._needs_history else ("live",)
 
     # Live messages
 
-    def live(self, topic, message):
+    def live(self, topic: str, message: JSON) -> List[Event]:
         """Handles a parsed live message. Returns the events to deliver."""
         if not self._is_current_history(message["library"]) or message["sequence"] <= self.position:
             return []
@@ -97,7 +98,7 @@ class Feed:
         self.position = message["sequence"]
         return [Change(self._record(topic, message))]
 
-    def head(self, head, now):
+    def head(self, head: JSON, now: float) -> None:
         """Handles a head message. `now` is the time in seconds of a monotonic clock."""
         if self._instance not in (None, head["instance"]):
             self._needs_history = True
@@ -112,24 +113,24 @@ class Feed:
         elif now - self._behind_since >= CONFIRM_AFTER:
             self._needs_history = True
 
-    def unreadable(self):
+    def unreadable(self) -> None:
         """Handles a live message that cannot be parsed."""
         self._record_gap()
 
-    def _is_current_history(self, history):
+    def _is_current_history(self, history: str) -> bool:
         if self.history is None or history in self._former_histories:
             return False
         if history != self.history:
             self._needs_history = True
         return history == self.history
 
-    def _record_gap(self):
+    def _record_gap(self) -> None:
         if not self._needs_history:
             self.gaps += 1
         self._needs_history = True
 
     @staticmethod
-    def _record(topic, message):
+    def _record(topic: str, message: JSON) -> JSON:
         record = {key: value for key, value in message.items() if key not in ("previous", "token", "change")}
         if "change" in message:
             family = topic.split(".", 1)[0]
@@ -139,19 +140,20 @@ class Feed:
 
     # Responses
 
-    def begin(self, head):
+    def begin(self, head: JSON) -> List[Event]:
         """Handles the response of ("head",): the feed starts at the head. Returns the events to deliver."""
         self._instance = head["instance"]
         self._restart(head["token"])
         return [CaughtUp(token=head["token"])]
 
-    def page(self, page):
+    def page(self, page: JSON) -> List[Event]:
         """Handles the response of ("page", token), a page of the history. Returns the events to deliver."""
         self._needs_history = False
         history, page_end = split_token(page["token"])
         if history != self.history:
             return []
-        start, events = self.position, []
+        start = self.position
+        events: List[Event] = []
         for record in page["records"]:
             if record["sequence"] <= self.position:
                 continue
@@ -168,21 +170,21 @@ class Feed:
             events.append(CaughtUp(token=self.token))
         return events
 
-    def expired(self, head, oldest):
+    def expired(self, head: str, oldest: str) -> List[Event]:
         """Handles the error `token_expired`: continues after the head. Returns the events to deliver."""
         if self.history != split_token(head)[0]:
-            self._former_histories.add(self.history)
+            self._former_histories.add(self.history or "")
         self._restart(head)
         return [Expired(head=head, oldest=oldest)]
 
-    def _restart(self, token):
+    def _restart(self, token: str) -> None:
         self.history, self.position = split_token(token)
         self._former_histories.discard(self.history)
         self._caught_up = token
         self._needs_history = False
         self._behind_since = None
 
-    def _filtered(self, record):
+    def _filtered(self, record: JSON) -> Optional[JSON]:
         """Returns the record with only the entries of the topics, or None if there are none."""
         if not self.topics:
             return record
@@ -199,8 +201,8 @@ class Feed:
         return part if is_relevant else None
 
 
-def entry_id(entry):
+def entry_id(entry: JSON) -> str:
     """Returns the identifier of the object that an entry of a change record describes."""
     if "id" in entry:
-        return entry["id"]
-    return (entry.get("after") or entry.get("before"))["id"]
+        return str(entry["id"])
+    return str((entry.get("after") or entry["before"])["id"])

@@ -1,152 +1,191 @@
-"""The services of a library, with blocking sockets. Each object belongs to one thread."""
+"""A photo library, with blocking calls. It may be used by several threads."""
 
-import json
+import math
 import os
+import threading
 import time
 import uuid
+from typing import Any, Callable, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence, Tuple, TypeVar, Union
 
 import zmq
 
-from .errors import SafelightError
-from .feed import Feed
+from . import editing, images, importing
+from .changing import Changes, Target, upload
+from .editing import Adjustments, EditOutcome, EditStatus, EditStep, Publisher
+from .endpoints import Endpoints
+from .errors import JSON, IdentifierNotFoundError, MultipleIdentifiersFoundError, SafelightError, make_error
+from .change import Change
+from .feed import Event, Feed, topic_filter
+from .fetching import ChangeDetails, FetchResult, Predicate, Sort, description
+from .following import Subscription, advance_feed, advance_live_list, should_deliver
+from .grants import Grants, Session
+from .images import Frame, ImageData, LivePhoto, Size, VideoPlayback
+from .importing import ImportedFile
 from .live import LiveList
+from .objects import Asset, AssetCollection, CollectionList, Object, identifier
+from .progress import Path, Progress, ProgressHandler, save_parts
+from .transport import Attachments, Keys, NotificationHandler, Reply, Service
 
 RETRY_DELAYS = (0.05, 0.1, 0.2, 0.4, 0.8, 1.0)  # seconds; the last one is repeated
-# Seconds until a request of a feed or a live list is repeated that was not answered: a broker that is killed takes the
-# requests with it that it has received, and nothing reports that.
-FOLLOW_DEADLINE = 10.0
-FOLLOW_RETRY_DELAY = 0.2  # seconds before a failed request of a feed or a live list is repeated
-RECEIVE_TIMEOUT = 5.0  # seconds after which a feed or a live list checks its state without a message
-TOKEN_EXPIRED_CODE = 3105
+PART_SIZE = 8 << 20  # bytes of a part of a file
+ROOT_FOLDER = "l" + 26 * "0"
+
+Result = TypeVar("Result")
 
 
-class Endpoints:
-    """The addresses of the services: arguments, environment variables, or the sockets in the run folder."""
+class Assets:
+    """The assets of a library by their identifiers: `library.assets[id]`."""
 
-    SOCKET_NAMES = {
-        "catalog": "catalog",
-        "thumbnailer": "thumbnailer",
-        "editor": "editor",
-        "broker": "change-broker",
-        "feed": "feed",
-        "edits": "edits",
-    }
+    def __init__(self, library: "Library") -> None:
+        self._library = library
 
-    def __init__(self, folder=None, **addresses):
-        runtime = os.getenv("XDG_RUNTIME_DIR")
-        folder = folder or os.getenv("SAFELIGHT_RUN") or (
-            f"{runtime}/safelight" if runtime else f"/tmp/safelight-{os.getuid()}"
-        )
-        for key, name in self.SOCKET_NAMES.items():
-            default = os.getenv(f"SAFELIGHT_{key.upper()}", f"ipc://{folder}/{name}.sock")
-            setattr(self, key, addresses.get(key) or default)
+    def __getitem__(self, id: str) -> Asset:
+        """Returns an asset, also a hidden one. Raises IdentifierNotFoundError."""
+        found = self._library.fetch(ids=[id]).first()
+        if found is None:
+            raise IdentifierNotFoundError(message=f"there is no asset {id}; it may be in the trash")
+        return found
 
+    def get(self, id: str, default: Optional[Asset] = None) -> Optional[Asset]:
+        """Returns an asset, or the default if there is none."""
+        found = self._library.fetch(ids=[id]).first()
+        return default if found is None else found
 
-def configure_socket(socket, keys):
-    """Sets the options of a new socket and returns it.
+    def many(self, ids: Iterable[Object]) -> List[Asset]:
+        """Returns assets in the order of their identifiers, without those that do not exist."""
+        wanted = [identifier(one) for one in ids]
+        return [asset for start in range(0, len(wanted), 1000)
+                for asset in self._library.fetch(ids=wanted[start:start + 1000])]
 
-    `keys` are the paths of the client's secret certificate and the server's public certificate (CURVE), or None.
-    """
-    if keys:
-        from zmq.auth import load_certificate
-        client, server = keys
-        socket.curve_publickey, socket.curve_secretkey = load_certificate(client)
-        socket.curve_serverkey = load_certificate(server)[0]
-    socket.linger = 0
-    return socket
+    def __contains__(self, id: object) -> bool:
+        return isinstance(id, (str, Asset)) and self.get(identifier(id)) is not None
+
+    def __iter__(self) -> Iterator[Asset]:
+        return iter(self._library.fetch())
+
+    def __len__(self) -> int:
+        return self._library.count()
 
 
-def encode_request(number, method, params, deadline):
-    """Returns a JSON-RPC request. The service gives up after the deadline, in seconds."""
-    return json.dumps({
-        "jsonrpc": "2.0",
-        "id": number,
-        "method": method,
-        "params": dict(params or {}, deadlineMs=max(1, int(deadline * 1000))),
-    }).encode()
+class Albums:
+    """The albums of a library, by identifier or title: `library.albums["Alps"]`."""
 
+    def __init__(self, library: "Library") -> None:
+        self._library = library
 
-def is_response(message):
-    """Returns whether a message is a response, and not a notification."""
-    return "result" in message or "error" in message
+    def __getitem__(self, key: str) -> AssetCollection:
+        """Returns a collection by its identifier, or an album by its title.
 
-
-def decode_response(response, attachments):
-    """Returns the result, or `(result, attachments)` if there are attachments. Raises the error of the response."""
-    if "error" in response:
-        raise SafelightError.from_json(response["error"])
-    return (response["result"], attachments) if attachments else response["result"]
-
-
-def timeout_error(method):
-    return SafelightError("deadline_exceeded", f"{method} was not answered in time")
-
-
-class Service:
-    """A client of one service that sends one request at a time."""
-
-    def __init__(self, context, address, keys=None):
-        self._context = context
-        self._address = address
-        self._keys = keys
-        self._socket = None
-        self._last_number = 0
-
-    def call(self, method, params=None, attachments=(), deadline=30.0):
-        """Returns the result of a request, or `(result, attachments)` if the reply has attachments.
-
-        Raises SafelightError. `deadline` is in seconds.
+        Raises IdentifierNotFoundError, or MultipleIdentifiersFoundError if several albums have the title.
         """
-        if self._socket is None:
-            self._socket = configure_socket(self._context.socket(zmq.DEALER), self._keys)
-            self._socket.connect(self._address)
-        self._last_number += 1
-        request = encode_request(self._last_number, method, params, deadline)
-        self._socket.send_multipart([request, *attachments])
-        end = time.monotonic() + deadline + 1
-        while True:
-            time_left = end - time.monotonic()
-            if time_left <= 0 or not self._socket.poll(time_left * 1000):
-                self.close()  # a late response must not reach the next request
-                raise timeout_error(method)
-            frames = self._socket.recv_multipart()
-            response = json.loads(frames[0])
-            if response.get("id") == self._last_number and is_response(response):
-                return decode_response(response, frames[1:])
+        if len(key) == 27 and key.startswith("c"):
+            by_id = self._library.collections(ids=[key]).first()
+            if by_id is not None:
+                return by_id
+        found = self._library.collections("title == %@", arguments=[key], type="album")
+        if len(found) > 1:
+            raise MultipleIdentifiersFoundError(
+                message=f"{len(found)} albums are called {key!r}; use an identifier", data={"candidates": found.ids()}
+            )
+        if not found:
+            raise IdentifierNotFoundError(message=f"there is no album {key!r}")
+        return found[0]
 
-    def close(self):
-        if self._socket is not None:
-            self._socket.close()
-            self._socket = None
+    def get(self, key: str, default: Optional[AssetCollection] = None) -> Optional[AssetCollection]:
+        """Returns a collection or an album, or the default if there is none."""
+        try:
+            return self[key]
+        except IdentifierNotFoundError:
+            return default
+
+    def __iter__(self) -> Iterator[AssetCollection]:
+        return iter(self._library.collections(type="album"))
+
+    def __len__(self) -> int:
+        return len(self._library.collections(type="album"))
+
+    def __contains__(self, key: object) -> bool:
+        return isinstance(key, str) and self.get(key) is not None
 
 
 class Library:
     """A photo library.
 
-    `catalog`, `thumbnailer`, `editor` and `broker` are the services; `changes` and `live` follow the library.
+    - `endpoints`: the addresses of the services; by default environment variables and the run folder
+    - `client`: the name of this program, which the change history shows
+    - `keys`: the paths of the client's secret certificate and the server's public one, for TCP; by default
+      `SAFELIGHT_CLIENT_KEY` and `SAFELIGHT_SERVER_KEY`
+    - `wait`: seconds to wait for services that are not running yet; without it a request fails at once
+
+    `catalog`, `thumbnailer`, `editor` and `broker` are the services, for requests of the protocol as they are.
     """
 
-    def __init__(self, endpoints=None, client="python", keys=None, context=None):
-        self.endpoints = endpoints or Endpoints()
+    def __init__(
+        self, endpoints: Union[Endpoints, str, None] = None, client: str = "python", keys: Optional[Keys] = None,
+        context: "Optional[zmq.Context[Any]]" = None, wait: float = 0.0,
+    ) -> None:
+        self.endpoints = endpoints if isinstance(endpoints, Endpoints) else Endpoints(endpoints)
         self.client = client
-        self.keys = keys
-        self._context = context or zmq.Context.instance()
-        self.catalog = Service(self._context, self.endpoints.catalog, keys)
-        self.thumbnailer = Service(self._context, self.endpoints.thumbnailer, keys)
-        self.editor = Service(self._context, self.endpoints.editor, keys)
-        self.broker = Service(self._context, self.endpoints.broker, keys)
+        self.keys = keys or keys_of_environment()
+        self.context: "zmq.Context[Any]" = context or zmq.Context.instance()
+        self._local = threading.local()
+        self.catalog = self._service("catalog", self.endpoints.catalog, wait)
+        self.thumbnailer = self._service("thumbnailer", self.endpoints.thumbnailer, wait)
+        self.editor = self._service("editor", self.endpoints.editor, wait)
+        self.broker = self._service("change-broker", self.endpoints.broker, wait)
+        self.assets = Assets(self)
+        self.albums = Albums(self)
+        self.grants = Grants(self)
 
-    def __enter__(self):
+    def _service(self, name: str, address: str, wait: float) -> Service:
+        return Service(self.context, address, self.keys, name, wait)
+
+    def __enter__(self) -> "Library":
         return self
 
-    def __exit__(self, *_):
+    def __exit__(self, *_: object) -> None:
         self.close()
 
-    def close(self):
+    def close(self) -> None:
+        """Closes the connections. A later request opens new ones."""
         for service in (self.catalog, self.thumbnailer, self.editor, self.broker):
             service.close()
 
-    def with_retries(self, function, deadline=30.0):
+    def __repr__(self) -> str:
+        return f"<Library at {self.endpoints.catalog}>"
+
+    # Requests
+
+    def call(self, method: str, params: Optional[Mapping[str, Any]] = None, deadline: float = 30.0) -> Any:
+        """Returns the result of a method of the protocol, or `(result, attachments)`, from the service that has it.
+
+        A temporary error is repeated until the deadline, in seconds.
+        """
+        reply = self.request(self.service_of(method), method, params, deadline=deadline)
+        return (reply.result, reply.attachments) if reply.attachments else reply.result
+
+    def service_of(self, method: str) -> Service:
+        """Returns the service that has a method."""
+        family = method.split(".")[0]
+        if family in ("image", "cache", "video", "livePhoto"):
+            return self.thumbnailer
+        if method in ("fetch.observe", "fetch.details", "fetch.unobserve") or family == "feed":
+            return self.broker
+        if family == "editing" or (family == "edits" and method not in ("edits.status", "edits.pending")):
+            return self.editor
+        return self.catalog
+
+    def request(
+        self, service: Service, method: str, params: Optional[Mapping[str, Any]] = None,
+        attachments: Attachments = (), deadline: float = 30.0,
+        on_notification: Optional[NotificationHandler] = None,
+    ) -> Reply:
+        """Returns the reply of a service. The request is repeated after temporary errors, so it must be safe to."""
+        return self.with_retries(
+            lambda seconds_left: service.request(method, params, attachments, seconds_left, on_notification), deadline
+        )
+
+    def with_retries(self, function: Callable[[float], Result], deadline: float = 30.0) -> Result:
         """Returns the result of `function(seconds_left)`.
 
         Calls it again after a temporary error, with growing delays, until the deadline in seconds.
@@ -162,52 +201,163 @@ class Library:
                     raise
                 time.sleep(delay)
 
-    def perform(self, requests, transaction=None, deadline=30.0):
-        """Performs the change requests in one transaction, exactly once.
+    @property
+    def token(self) -> str:
+        """The newest token of the library."""
+        return str(self.request(self.catalog, "changes.token").result["token"])
 
-        The request is repeated with the same transaction name until its outcome is known.
+    def health(self) -> Dict[str, JSON]:
+        """Returns the health of each service, by its name."""
+        services = (self.catalog, self.thumbnailer, self.editor, self.broker)
+        return {service.name: service.request("health").result for service in services}
+
+    # Fetches
+
+    def fetch(
+        self, where: Optional[Predicate] = None, *, sort: Sort = (), limit: int = 0, at: Optional[str] = None,
+        **options: Any,
+    ) -> FetchResult[Asset]:
+        """Returns assets. Their pages are fetched when they are needed, all of the same moment: `at`, or now.
+
+        `safelight.fetching.description` has the parameters: `arguments`, `offset`, `album`, `ids`, `media_type`,
+        `include_hidden`, `in_trash` and others.
         """
-        params = {"requests": requests, "client": self.client, "transaction": transaction or uuid.uuid4().hex}
-        return self.with_retries(
-            lambda seconds_left: self.catalog.call("changes.perform", params, deadline=seconds_left), deadline
-        )
+        fetch = description(where, sort=sort, limit=limit, **options)
+        return FetchResult(self, "fetch.assets", "assets", Asset, fetch, at)
 
-    def ids(self, fetch, deadline=30.0):
-        """Returns the identifiers of a fetch of assets, and the token at which they are valid."""
-        ids, token = [], None
+    def collections(
+        self, where: Optional[Predicate] = None, *, sort: Sort = (), limit: int = 0, at: Optional[str] = None,
+        **options: Any,
+    ) -> FetchResult[AssetCollection]:
+        """Returns albums, smart albums and moments: `type="smartAlbum"`, `containing=asset`."""
+        fetch = description(where, sort=sort, limit=limit, kind="collections", **options)
+        return FetchResult(self, "fetch.collections", "collections", AssetCollection, fetch, at)
+
+    def folders(
+        self, where: Optional[Predicate] = None, *, sort: Sort = (), limit: int = 0, at: Optional[str] = None,
+        **options: Any,
+    ) -> FetchResult[CollectionList]:
+        """Returns folders and other lists of collections."""
+        fetch = description(where, sort=sort, limit=limit, kind="lists", **options)
+        return FetchResult(self, "fetch.lists", "lists", CollectionList, fetch, at)
+
+    def moments(self, **options: Any) -> FetchResult[AssetCollection]:
+        """Returns the moments: assets that were taken at about the same time and place."""
+        return self.collections(type="moment", **options)
+
+    def children(self, folder: Object = ROOT_FOLDER) -> List[Union[AssetCollection, CollectionList]]:
+        """Returns the albums and folders directly in a folder, or in the root, in their order."""
+        found: List[Union[AssetCollection, CollectionList]] = []
+        token: JSON = {}
         while True:
-            params = {"fetch": fetch, "from": len(ids), "count": 1000}
-            if token:
-                params["token"] = token
-            page = self.with_retries(
-                lambda seconds_left: self.catalog.call("fetch.assets", params, deadline=seconds_left), deadline
-            )
-            token = page["token"]
-            ids += [asset["id"] for asset in page["assets"]]
-            if len(ids) >= page["count"] or not page["assets"]:
-                return ids, token
+            fetch = {"kind": "children", "in": identifier(folder)}
+            params = {"fetch": fetch, "from": len(found), "count": 1000, **token}
+            page = self.request(self.catalog, "fetch.collections", params).result
+            token = {"token": page["token"]}
+            by_id: Dict[str, Union[AssetCollection, CollectionList]] = {
+                one["id"]: AssetCollection(one, self) for one in page["collections"]
+            }
+            by_id.update((one["id"], CollectionList(one, self)) for one in page.get("lists", []))
+            found += [by_id[id] for id in page.get("order", [])]
+            if len(found) >= page["count"] or not page.get("order"):
+                return found
 
-    def changes(self, since=None, topics=(), events=False):
-        """Yields every change after a token exactly once, in order and without gaps.
+    def count(self, where: Optional[Predicate] = None, **options: Any) -> int:
+        """Returns the number of assets that `fetch` would return."""
+        return self.counts([description(where, **options)])[0]
 
-        Without a token it starts with the next change. `topics` restricts the changes to those of topics such as
-        "asset.<id>"; "changes" means all.
+    def counts(self, fetches: Sequence[Mapping[str, Any]]) -> List[int]:
+        """Returns the counts of several fetches at the same moment. `safelight.fetching.description` makes them."""
+        found: List[int] = self.request(self.catalog, "fetch.counts", {"fetches": list(fetches)}).result["counts"]
+        return found
 
-        With `events` it also yields `CaughtUp` and `Expired` events. Without, an expired token raises `token_expired`.
+    def ids(self, fetch: Optional[JSON] = None, deadline: float = 30.0) -> Tuple[List[str], str]:
+        """Returns the identifiers of a fetch of assets, and the token at which they are valid."""
+        result = FetchResult(self, "fetch.assets", "assets", Asset, dict(fetch or {}))
+        return result.ids(), result.token
+
+    def change_details(self, result: FetchResult[Any], to: Optional[str] = None) -> Optional[ChangeDetails]:
+        """Returns how a fetch result has changed since, until now or a later token; None if it has not."""
+        params = {"from": result.token, "fetch": result.fetch, **({"to": to} if to else {})}
+        reply = self.request(self.catalog, "changes.details", params).result
+        details = reply.get("details")
+        return ChangeDetails.from_json(details, reply["to"], reply.get("objectWasDeleted", False)) if details else None
+
+    # Changes
+
+    @property
+    def active_changes(self) -> Optional[Changes]:
+        """The transaction whose block this thread is in."""
+        return getattr(self._local, "changes", None)
+
+    @active_changes.setter
+    def active_changes(self, changes: Optional[Changes]) -> None:
+        self._local.changes = changes
+
+    def changing(self, transaction: Optional[str] = None, deadline: float = 30.0) -> Changes:
+        """Returns a transaction for a `with` block, at whose end all its changes are performed, or none.
+
+        The request is repeated under one transaction id until its outcome is known, so that it is performed exactly
+        once. With an id of your own, running a program again performs nothing twice.
         """
+        return Changes(self, transaction, deadline)
+
+    def perform(
+        self, requests: Sequence[Mapping[str, Any]], transaction: Optional[str] = None, deadline: float = 30.0,
+        attachments: Attachments = (),
+    ) -> JSON:
+        """Performs change requests of the protocol in one transaction, exactly once."""
+        params = {"requests": list(requests), "client": self.client, "transaction": transaction or uuid.uuid4().hex}
+        performed: JSON = self.request(self.catalog, "changes.perform", params, attachments, deadline).result
+        return performed
+
+    def changes(
+        self, since: Optional[str] = None, topics: Iterable[str] = (), events: bool = False, follow: bool = True
+    ) -> Iterator[Any]:
+        """Yields every change after a token exactly once, in order and without gaps: `Change` objects.
+
+        Without a token it starts with the next change after this call. `topics` restricts the changes to those of
+        topics such as "asset.<id>"; "changes" means all. Without `follow` it ends with the newest change, and begins
+        without a token at the oldest that is retained.
+
+        With `events` it also yields `CaughtUp` and `Expired` events. Without, an expired token raises
+        PersistentChangeTokenExpiredError.
+        """
+        return self._follow(since or self.token, topics, events) if follow else self._retained(since, topics)
+
+    def _follow(self, since: str, topics: Iterable[str], events: bool) -> Iterator[Any]:
         state = Feed(since, topics)
         with Subscription(self, state.topics or ["changes"]) as subscription:
             while True:
                 for event in advance_feed(self, state, subscription):
                     if should_deliver(event, events):
-                        yield event
+                        yield self._bound(event)
 
-    def live(self, fetch):
+    def _retained(self, since: Optional[str], topics: Iterable[str]) -> Iterator[Change]:
+        while True:
+            params: JSON = {"topics": sorted(topic_filter(topics)), "limit": 500}
+            params.update({"token": since} if since else {})
+            page = self.request(self.catalog, "changes.since", params).result
+            for one in page["records"]:
+                change = Change(one)
+                change.client_library = self
+                yield change
+            if page["token"] in (page["head"], since):
+                return
+            since = page["token"]
+
+    def _bound(self, event: Event) -> Event:
+        if isinstance(event, Change):
+            event.client_library = self
+        return event
+
+    def live(self, fetch: Optional[Mapping[str, Any]] = None, **options: Any) -> Iterator[LiveList]:
         """Yields the list of identifiers of a fetch of assets, now and after each change of it.
 
-        Yields the same `LiveList` each time, with `ids` and `token`.
+        The fetch is a description, or the parameters of `fetch`: `library.live(where="rating > 3", limit=20)`. Yields
+        the same `LiveList` each time, with `ids`, `token`, and `details` of the last change.
         """
-        state = LiveList(fetch)
+        state = LiveList(dict(fetch) if fetch is not None else description(**options))
         delivered_version = 0
         with Subscription(self, []) as subscription:
             while True:
@@ -216,116 +366,302 @@ class Library:
                     delivered_version = state.version
                     yield state
 
+    # Files
 
-class Subscription:
-    """A subscription to topics of the live feed, and to head messages."""
+    def upload(self, source: Union[Path, bytes], progress: Optional[ProgressHandler] = None) -> str:
+        """Uploads a file or bytes. Returns the id, for the member `upload` of a resource of the protocol."""
+        return upload(self, source, progress)
 
-    def __init__(self, library, topics):
-        self._socket = configure_socket(library._context.socket(zmq.SUB), library.keys)
-        self._topics = set()
-        for topic in ["head", *topics]:
-            self.subscribe(topic)
-        self._socket.connect(library.endpoints.feed)
+    def import_files(
+        self, paths: Union[Path, Iterable[Path]], album: Optional[Target] = None,
+        progress: Optional[ProgressHandler] = None,
+    ) -> List[ImportedFile]:
+        """Imports files and folders. Files of one name become one asset: a photo with its raw file, the video of its
+        Live Photo, and its XMP sidecar. Files that the library already has are recognized.
 
-    def subscribe(self, topic):
-        self._topics.add(topic)
-        self._socket.subscribe(topic)
-
-    def receive(self, seconds):
-        """Returns the next message as `(topic, content)`, or None after the time.
-
-        The content is None if it cannot be parsed.
+        Returns what became of each; a broken file is in the list with its error.
         """
-        end = time.monotonic() + seconds
-        while self._socket.poll(max(0, end - time.monotonic()) * 1000):
-            message = parse_message(self._socket.recv_multipart(), self._topics)
-            if message:
-                return message
-        return None
+        return importing.import_files(self, paths, album, progress)
 
-    def __enter__(self):
-        return self
+    def read_parts(
+        self, service: Service, method: str, params: Mapping[str, Any], offset: int, end: int
+    ) -> Iterator[bytes]:
+        """Yields a range of a file in parts. A part that has to be downloaded before may take ten minutes."""
+        deadline = 600.0 if params.get("networkAccessAllowed") else 30.0
+        while offset < end:
+            part = {**params, "offset": offset, "length": min(PART_SIZE, end - offset)}
+            data = b"".join(self.request(service, method, part, deadline=deadline).attachments)
+            if not data:
+                raise SafelightError("invalid_params", f"{method}: the file ends at {offset}, before {end}")
+            yield data
+            offset += len(data)
 
-    def __exit__(self, *_):
-        self._socket.close()
+    # Images and videos
 
+    def thumbnail(
+        self, asset: Object, size: Size = 512, progress: Optional[ProgressHandler] = None, **options: Any
+    ) -> ImageData:
+        """Returns an image of an asset as bytes. `safelight.images.request` has the options.
 
-def parse_message(frames, topics):
-    """Returns a live message as `(topic, content)`, with None as the content if it cannot be parsed.
+        With `network_access_allowed`, an original that is only in remote storage is downloaded, and `progress` is called
+        meanwhile. Without, NetworkAccessRequiredError is raised.
+        """
+        return list(self.thumbnails(asset, size, progress, **{"delivery": "highQualityFormat", **options}))[-1]
 
-    Returns None for other topics: ZeroMQ subscribes to prefixes.
-    """
-    topic = frames[0].decode("utf-8", "replace")
-    if topic not in topics:
-        return None
-    try:
-        return topic, json.loads(frames[1])
-    except (ValueError, IndexError):
-        return topic, None
+    def thumbnails(
+        self, asset: Object, size: Size = 512, progress: Optional[ProgressHandler] = None, **options: Any
+    ) -> Iterator[ImageData]:
+        """Yields images of an asset: degraded ones first if they are ready sooner, the requested one last."""
+        params = {"asset": identifier(asset), **images.request(size, **{"delivery": "opportunistic", **options})}
+        yield from self._images("image.request", params, progress)
 
+    def image_data(
+        self, asset: Object, version: str = "current", *, network_access_allowed: bool = False,
+        progress: Optional[ProgressHandler] = None,
+    ) -> ImageData:
+        """Returns the file of an image, with its orientation: requestImageDataAndOrientation."""
+        params = {"asset": identifier(asset), "version": version, "networkAccessAllowed": network_access_allowed}
+        return list(self._images("image.data", params, progress))[-1]
 
-def should_deliver(event, events):
-    """Returns whether `changes` yields the event. Raises `token_expired` for Expired if `events` is false."""
-    kind = type(event).__name__
-    if kind == "Expired" and not events:
-        message = "the history does not reach back to the token; fetch again"
-        raise SafelightError("token_expired", message, TOKEN_EXPIRED_CODE, dict(event))
-    return events or kind == "Change"
+    def download(
+        self, asset: Object, type: str = "photo", progress: Optional[ProgressHandler] = None
+    ) -> bool:
+        """Makes sure that the bytes of a resource are on the catalog's machine. Returns whether they were downloaded."""
+        params = {"asset": identifier(asset), "type": type, "networkAccessAllowed": True}
+        downloaded: bool = self.download_request(self.catalog, "resource.download", params, progress)[0]["isDownloaded"]
+        return downloaded
 
+    def download_request(
+        self, service: Service, method: str, params: JSON, progress: Optional[ProgressHandler] = None,
+        deadline: float = 30.0, on_notification: Optional[NotificationHandler] = None,
+    ) -> Reply:
+        """Sends a request that may download originals, and passes on its progress.
 
-def advance_feed(library, state, subscription):
-    """Performs the next action of the feed. Returns the events to deliver."""
-    action = state.next_action
-    try:
-        if action[0] == "head":
-            return state.begin(library.broker.call("feed.head", deadline=FOLLOW_DEADLINE))
-        if action[0] == "page":
-            params = {"token": action[1], "limit": 500, "topics": sorted(state.topics)}
-            return state.page(library.broker.call("feed.since", params, deadline=FOLLOW_DEADLINE))
-    except SafelightError as error:
-        if error.name == "token_expired" and "head" in error.data:
-            return state.expired(error.data["head"], error.data["oldest"])
-        if not error.is_temporary:
-            raise
-        time.sleep(FOLLOW_RETRY_DELAY)
-        return []
-    return handle_message(state, subscription.receive(RECEIVE_TIMEOUT))
+        With network access it has no deadline. An exception of the handler ends the request, and the download with it.
+        """
 
+        def notified(name: str, values: JSON, attachments: List[bytes]) -> None:
+            if name == "resource.progress":
+                if progress:
+                    progress(Progress(values["progress"], 1.0))
+            elif on_notification:
+                on_notification(name, values, attachments)
 
-def handle_message(state, message):
-    """Passes a live message to the state. Returns the events to deliver."""
-    if message is None:
-        return []
-    topic, content = message
-    if content is None:
-        state.unreadable()
-    elif topic == "head":
-        state.head(content, time.monotonic())
-    else:
-        return state.live(topic, content) or []
-    return []
+        if params.get("networkAccessAllowed"):
+            params, deadline = {**params, "credit": 1 << 24}, math.inf
+        return self.request(service, method, params, (), deadline, notified)
 
+    def _images(
+        self, method: str, params: JSON, progress: Optional[ProgressHandler] = None
+    ) -> Iterator[ImageData]:
+        found: List[ImageData] = []
+        parts: List[bytes] = []
 
-def advance_live_list(library, state, subscription):
-    """Performs the next action of the live list."""
-    action = state.next_action
-    try:
-        if action[0] == "list":
-            state.listed(*library.ids(state.fetch))
-        elif action[0] == "observe":
-            params = {"fetch": state.fetch, "token": action[1]}
-            state.observed(library.broker.call("fetch.observe", params, deadline=FOLLOW_DEADLINE))
-        elif action[0] == "subscribe":
-            subscription.subscribe(action[1])
-            state.subscribed(action[1])
-        elif action[0] == "details":
-            params = {"observation": state.observation, "token": action[1]}
-            state.detailed(library.broker.call("fetch.details", params, deadline=FOLLOW_DEADLINE))
+        def notified(name: str, described: JSON, attachments: List[bytes]) -> None:
+            if name == "image.degraded":
+                found.append(ImageData(described, b"".join(attachments)))
+            elif name == "image.chunk":
+                if described["offset"] == 0:
+                    parts.clear()
+                parts.extend(attachments)
+
+        reply = self.download_request(self.thumbnailer, method, params, progress, on_notification=notified)
+        yield from found
+        yield ImageData(reply.result, b"".join(parts or reply.attachments))
+
+    def playback(
+        self, asset: Object, version: str = "current", *, network_access_allowed: bool = False,
+        progress: Optional[ProgressHandler] = None,
+    ) -> VideoPlayback:
+        """Returns what is needed to play a video."""
+        params = {"asset": identifier(asset), "version": version, "networkAccessAllowed": network_access_allowed}
+        reply = self.download_request(self.thumbnailer, "video.playback", params, progress)
+        return VideoPlayback(reply.result, self, network_access_allowed)
+
+    def frames(
+        self, asset: Object, count: Optional[int] = None, times: Sequence[float] = (), size: Size = 256,
+        network_access_allowed: bool = False, progress: Optional[ProgressHandler] = None, **options: Any,
+    ) -> List[Frame]:
+        """Returns frames of a video: `count` at equal distances, or those at `times` in seconds."""
+        params: JSON = {"asset": identifier(asset), "targetSize": images.target_size(size),
+                        "networkAccessAllowed": network_access_allowed, **options}
+        if count is not None:
+            params["count"] = count
         else:
-            handle_message(state, subscription.receive(RECEIVE_TIMEOUT))
-    except SafelightError as error:
-        if state.failed(error):
-            return
-        if not error.is_temporary:
-            raise
-        time.sleep(FOLLOW_RETRY_DELAY)
+            params["times"] = [round(time * 1e6) for time in times]
+        reply = self.download_request(self.thumbnailer, "image.frames", params, progress)
+        return images.frames(reply.result, reply.attachments)
+
+    def export_video(
+        self, asset: Object, path: Path, preset: str = "highest", version: str = "current",
+        progress: Optional[ProgressHandler] = None, network_access_allowed: bool = False,
+    ) -> None:
+        """Makes a video of a preset and writes it to a file. `progress` is called with seconds of the video."""
+        params = {"asset": identifier(asset), "preset": preset, "version": version,
+                  "networkAccessAllowed": network_access_allowed}
+        export = self.download_request(self.thumbnailer, "video.export", params).result
+        while export["state"] in ("waiting", "running"):
+            status = {"export": export["export"], "wait": 500}
+            export = self.request(self.thumbnailer, "video.exportStatus", status).result
+            if progress:
+                progress(Progress(export["done"] / 1e6, export["duration"] / 1e6, os.fspath(path)))
+        if export["state"] != "done":
+            error = export.get("error") or {"name": "user_cancelled", "message": "the export was cancelled"}
+            raise make_error(error["name"], error["message"])
+        stream = {"asset": identifier(asset), "stream": export["stream"]}
+        parts = self.read_parts(self.thumbnailer, "video.read", stream, 0, export["size"])
+        save_parts(path, parts, export["size"])
+
+    def live_photo(
+        self, asset: Object, size: Size = None, *, network_access_allowed: bool = False,
+        progress: Optional[ProgressHandler] = None, **options: Any,
+    ) -> LivePhoto:
+        """Returns the still and the film of a Live Photo."""
+        params = {"asset": identifier(asset), "targetSize": images.target_size(size),
+                  "deliveryMode": "highQualityFormat", "networkAccessAllowed": network_access_allowed, **options}
+        reply = self.download_request(self.thumbnailer, "livePhoto.request", params, progress)
+        still = ImageData(reply.result["still"], b"".join(reply.attachments))
+        return LivePhoto(still, VideoPlayback(reply.result["film"], self, network_access_allowed))
+
+    # Edits
+
+    def edit(
+        self, assets: Iterable[Object], *operations: Any, mode: str = "replace", engine: Optional[str] = None,
+        enhance: bool = False, magick: Optional[str] = None, dry_run: bool = False, transaction: Optional[str] = None,
+        progress: Optional[ProgressHandler] = None, deadline: float = 600.0, network_access_allowed: bool = False,
+        **values: Any,
+    ) -> EditOutcome:
+        """Renders and commits an edit of several assets, one transaction for each. `results` has each outcome.
+
+        `safelight.editing.adjustments` describes the operations. `mode` is `replace` or `append`; `engine` is `fused`
+        or `imagemagick`; `magick` are options of ImageMagick's convert; `enhance` inserts what `suggestion` returns;
+        `dry_run` validates only. With `network_access_allowed`, originals in remote storage are downloaded first.
+        """
+        options = _edit_options(operations, values, mode, engine, enhance, magick)
+        ids = [identifier(asset) for asset in assets]
+        options.update(assets=ids, dryRun=dry_run, networkAccessAllowed=network_access_allowed)
+        return self._commit_edit("edits.apply", options, transaction, deadline, progress)
+
+    def edit_one(
+        self, asset: Object, *operations: Any, mode: str = "replace", engine: Optional[str] = None,
+        enhance: bool = False, magick: Optional[str] = None, dry_run: bool = False, transaction: Optional[str] = None,
+        if_content_revision: Optional[str] = None, deadline: float = 120.0, network_access_allowed: bool = False,
+        progress: Optional[ProgressHandler] = None, **values: Any,
+    ) -> EditOutcome:
+        """Renders and commits an edit of one asset. With `if_content_revision` it is refused with ConflictError if the
+        pixels have changed since. With `network_access_allowed`, an original in remote storage is downloaded first, and
+        `progress` is called meanwhile."""
+        options = _edit_options(operations, values, mode, engine, enhance, magick)
+        options.update(asset=identifier(asset), dryRun=dry_run, networkAccessAllowed=network_access_allowed)
+        if if_content_revision:
+            options["ifContentRevision"] = if_content_revision
+        return self._commit_edit("edits.apply", options, transaction, deadline, downloads=progress)
+
+    def copy_edits(
+        self, source: Object, assets: Iterable[Object], *, mode: str = "replace", geometry: bool = True,
+        deadline: float = 600.0, network_access_allowed: bool = False,
+    ) -> EditOutcome:
+        """Applies the operations of one asset to others; without `geometry`, all but crop, rotation and the like."""
+        params = {"from": identifier(source), "to": [identifier(one) for one in assets], "mode": mode,
+                  "geometry": geometry, "networkAccessAllowed": network_access_allowed}
+        return self._commit_edit("edits.copy", params, None, deadline)
+
+    def undo(self, asset: Object, step: Optional[int] = None) -> EditOutcome:
+        """Restores a step of an asset's history, 0 for the original; without one, the step before the last."""
+        params = {"asset": identifier(asset), **({} if step is None else {"step": step})}
+        return self._commit_edit("edits.undo", params, None, 120.0)
+
+    def revert(self, asset: Object) -> EditOutcome:
+        """Discards all edits of an asset."""
+        return self._commit_edit("edits.revert", {"asset": identifier(asset)}, None, 120.0)
+
+    def _commit_edit(
+        self, method: str, params: JSON, transaction: Optional[str], deadline: float,
+        progress: Optional[ProgressHandler] = None, downloads: Optional[ProgressHandler] = None,
+    ) -> EditOutcome:
+        params.update(client=self.client, transaction=transaction or uuid.uuid4().hex)
+
+        def notified(name: str, count: JSON, _: List[bytes]) -> None:
+            if progress and name == "edits.progress":
+                progress(Progress(count["done"] + count["failed"], count["total"]))
+
+        if progress:
+            params["credit"] = 1 << 20
+        return EditOutcome(self.download_request(self.editor, method, params, downloads, deadline, notified).result)
+
+    def preview(self, asset: Object, *operations: Any, size: int = 1024, engine: Optional[str] = None,
+                magick: Optional[str] = None, network_access_allowed: bool = False,
+                progress: Optional[ProgressHandler] = None, **values: Any) -> ImageData:
+        """Renders an edit without committing it."""
+        params: JSON = {"asset": identifier(asset), "maximumSide": size,
+                        "adjustments": editing.adjustments(*operations, **values),
+                        "networkAccessAllowed": network_access_allowed}
+        params.update((name, value) for name, value in (("engine", engine), ("magick", magick)) if value)
+        reply = self.download_request(self.editor, "edits.preview", params, progress)
+        return ImageData({"asset": params["asset"], **reply.result}, b"".join(reply.attachments))
+
+    def compare(self, asset: Object, size: int = 1024) -> ImageData:
+        """Returns the original and the current image side by side."""
+        reply = self.request(self.editor, "edits.compare", {"asset": identifier(asset), "maximumSide": size})
+        return ImageData({"asset": identifier(asset), **reply.result}, b"".join(reply.attachments))
+
+    def history(self, asset: Object) -> List[EditStep]:
+        """Returns the steps of an asset's edits, the oldest first."""
+        steps = self.request(self.editor, "edits.history", {"asset": identifier(asset)}).result["steps"]
+        return [EditStep(one) for one in steps]
+
+    def publish(
+        self, edits: Iterable[Tuple[Object, Adjustments]], *, mode: str = "replace", engine: Optional[str] = None,
+        transaction: Optional[str] = None, deadline: float = 600.0, network_access_allowed: bool = False,
+    ) -> Iterator[EditStatus]:
+        """Publishes edits, pairs of an asset and its `adjustments`, and yields what becomes of each.
+
+        Edits of one asset are applied in their order. Each is applied exactly once, even if services are killed. With
+        an id of your own, of at most 40 characters, publishing the same edits again applies nothing twice.
+        """
+        options: JSON = {"mode": mode, **({"engine": engine} if engine else {})}
+        if network_access_allowed:
+            options["networkAccessAllowed"] = True
+        return Publisher(self, edits, options, transaction or uuid.uuid4().hex).run(deadline)
+
+    def publish_one(
+        self, asset: Object, *operations: Any, mode: str = "replace", engine: Optional[str] = None,
+        deadline: float = 120.0, network_access_allowed: bool = False, **values: Any,
+    ) -> EditStatus:
+        """Publishes an edit and waits until it is applied. Raises the error if it fails."""
+        listed = editing.adjustments(*operations, **values)
+        status = next(iter(self.publish(
+            [(asset, listed)], mode=mode, engine=engine, deadline=deadline,
+            network_access_allowed=network_access_allowed,
+        )))
+        if status.error is not None:
+            raise status.error
+        return status
+
+    # Access
+
+    def request_authorization(
+        self, purpose: str = "", access: str = "readWrite", deadline: float = 30.0
+    ) -> Session:
+        """Asks for access, and waits for the owner's decision until the deadline, at most ten minutes.
+
+        Returns what this program may do; `status` is `notDetermined` if nobody has decided yet.
+        """
+        params = {"client": self.client, "purpose": purpose, "access": access}
+        return Session(self.request(self.catalog, "session.open", params, deadline=deadline).result)
+
+
+def _edit_options(
+    operations: Sequence[Any], values: JSON, mode: str, engine: Optional[str], enhance: bool, magick: Optional[str]
+) -> JSON:
+    options: JSON = {"adjustments": editing.adjustments(*operations, **values), "mode": mode, "enhance": enhance}
+    options.update((name, value) for name, value in (("engine", engine), ("magick", magick)) if value)
+    return options
+
+
+def keys_of_environment() -> Optional[Keys]:
+    """Returns the paths of the keys in `SAFELIGHT_CLIENT_KEY` and `SAFELIGHT_SERVER_KEY`."""
+    client, server = os.getenv("SAFELIGHT_CLIENT_KEY"), os.getenv("SAFELIGHT_SERVER_KEY")
+    return (client, server) if client and server else None
+
+

@@ -1,9 +1,12 @@
 """A live fetch result as a state machine: the list of identifiers, identical to the library's at `token`."""
 
-from .feed import CONFIRM_AFTER, split_token
+from typing import List, Optional, Sequence
+
+from .errors import JSON, SafelightError
+from .feed import CONFIRM_AFTER, Action, split_token
 
 
-def apply_details(ids, details):
+def apply_details(ids: Sequence[str], details: JSON) -> List[str]:
     """Returns the list after the change that the details describe.
 
     Removes the removed and moved entries at their old indexes, then inserts the inserted and moved entries at their new
@@ -42,63 +45,71 @@ class LiveList:
     `ids` is the list at `token`; `version` grows with each change of the list.
     """
 
-    def __init__(self, fetch):
+    def __init__(self, fetch: JSON) -> None:
         self.fetch = fetch
-        self.ids = []
-        self.token = None
+        self.ids: List[str] = []
+        self.token: Optional[str] = None
         self.version = 0
-        self.observation = None
-        self.topic = None
-        self.instance = None
-        self._subscribed_topic = None
+        # The last change of the list, as JSON; None after the list was fetched as a whole.
+        self.details: Optional[JSON] = None
+        self.observation: Optional[str] = None
+        self.topic: Optional[str] = None
+        self.instance: Optional[str] = None
+        self._subscribed_topic: Optional[str] = None
         self._needs_details = False
-        self._behind_since = None
+        self._behind_since: Optional[float] = None
 
     @property
-    def next_action(self):
+    def next_action(self) -> Action:
         if self.token is None:
             return ("list",)
         if self.observation is None:
             return ("observe", self.token)
         if self._subscribed_topic != self.topic:
-            return ("subscribe", self.topic)
+            return ("subscribe", self.topic or "")
         return ("details", self.token) if self._needs_details else ("live",)
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    def __repr__(self) -> str:
+        return f"<LiveList of {len(self.ids)} objects at {self.token}>"
 
     # Responses
 
-    def listed(self, ids, token):
+    def listed(self, ids: Sequence[str], token: str) -> None:
         """Handles the response of ("list",): the whole list at a token."""
-        self.ids, self.token = list(ids), token
+        self.ids, self.token, self.details = list(ids), token, None
         self.version += 1
 
-    def observed(self, response):
+    def observed(self, response: JSON) -> None:
         """Handles the response of ("observe", token)."""
         self.observation = response["observation"]
         self.topic = response["topic"]
         self.instance = response["instance"]
         self.detailed(response)
 
-    def subscribed(self, topic):
+    def subscribed(self, topic: str) -> None:
         """Handles the completed subscription of ("subscribe", topic)."""
         self._subscribed_topic = topic
         # Messages between the observation and the subscription may have been missed.
         self._needs_details = True
 
-    def detailed(self, response):
+    def detailed(self, response: JSON) -> None:
         """Handles the response of ("details", token). There are no `details` in it if nothing has changed."""
         self._needs_details, self._behind_since = False, None
         details = response.get("details")
         if details is None:
             self.token = response["token"]
         elif details["hasIncrementalChanges"]:
-            self.ids, self.token = apply_details(self.ids, details), response["token"]
+            self.ids, self.token, self.details = apply_details(self.ids, details), response["token"], details
             self.version += 1
         elif "ids" in response:
             self.listed(response["ids"], response["token"])
         else:
             self.token = None
 
-    def failed(self, error):
+    def failed(self, error: SafelightError) -> bool:
         """Handles an error response of the last action. Returns False if the caller must handle the error."""
         if error.name == "handle_expired":
             self.observation = None
@@ -110,7 +121,7 @@ class LiveList:
 
     # Live messages
 
-    def live(self, topic, message):
+    def live(self, topic: str, message: JSON) -> None:
         """Handles a parsed live message."""
         if topic != self.topic or self.token is None or self.observation is None:
             return
@@ -125,7 +136,7 @@ class LiveList:
         except ValueError:
             self.token = self.observation = None
 
-    def head(self, head, now):
+    def head(self, head: JSON, now: float) -> None:
         """Handles a head message. `now` is the time in seconds of a monotonic clock."""
         if self.token is None:
             return
@@ -141,6 +152,6 @@ class LiveList:
         elif now - self._behind_since >= CONFIRM_AFTER:
             self._needs_details = True
 
-    def unreadable(self):
+    def unreadable(self) -> None:
         """Handles a live message that cannot be parsed."""
         self._needs_details = True

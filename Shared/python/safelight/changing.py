@@ -1,0 +1,376 @@
+"""Transactions: all of their changes are performed, or none."""
+
+import hashlib
+import io
+import os
+import time
+import uuid
+from typing import TYPE_CHECKING, Any, BinaryIO, Callable, Dict, Iterable, List, Optional, Sequence, Tuple, Type, Union
+
+from .errors import (
+    JSON, ConnectionLostError, DeadlineExceededError, HandleExpiredError, IdentifierNotFoundError, NestedChangeError,
+)
+from .fetching import plain
+from .members import Record, anything, boolean, camel_case, integer, strings, text
+from .objects import Object, identifier
+from .progress import Progress, ProgressHandler
+
+if TYPE_CHECKING:
+    from types import TracebackType
+
+    from .library import Library
+
+Path = Union[str, "os.PathLike[str]"]
+# The bytes of a file, or its path.
+Source = Union[Path, bytes]
+
+
+class Placeholder:
+    """An object that a transaction creates. It has an identifier when the transaction is committed."""
+
+    def __init__(self, changes: "Changes", ref: str) -> None:
+        self._changes = changes
+        self.ref = ref
+
+    @property
+    def id(self) -> str:
+        """The identifier. Raises ValueError before the commit."""
+        outcome = self._changes.outcome
+        if outcome is None:
+            raise ValueError("the object is created when the block of library.changing() ends")
+        return str(outcome.json["placeholders"][self.ref])
+
+    @property
+    def is_duplicate(self) -> bool:
+        """Whether the library already had the bytes of the asset."""
+        outcome = self._changes.outcome
+        return outcome is not None and self.ref in outcome.duplicates
+
+    def __repr__(self) -> str:
+        return f"<Placeholder {self.id if self._changes.outcome else 'not committed yet'}>"
+
+
+Target = Union[Object, Placeholder]
+
+
+class Outcome(Record):
+    """The outcome of a transaction."""
+
+    token = text("token", "Token of the transaction.")
+    sequence = integer("sequence", "Sequence of the transaction.")
+    is_changed = boolean("isChanged", "Whether anything changed.")
+    placeholders = anything("placeholders", "Identifiers by the names of the placeholders.")
+    duplicates = strings("duplicates", "The names of placeholders whose bytes were already in the library.")
+    restored = strings("restored", "Assets taken out of the trash because their bytes were imported again.")
+    ignored = anything("ignored", "Members of requests without effect, because the library already had the bytes.")
+    healed = strings("healed", "Digests of damaged stored files that these bytes replaced.")
+    _shown = ("sequence", "is_changed")
+
+
+class Changes:
+    """The changes of one transaction, which are performed in their order when the block ends.
+
+    If the block raises, nothing is performed. `outcome` is the outcome after the block.
+    """
+
+    def __init__(self, library: "Library", transaction: Optional[str] = None, deadline: float = 30.0) -> None:
+        self._library = library
+        self._transaction = transaction or uuid.uuid4().hex
+        self._deadline = deadline
+        # Each returns a request; those with files upload them first.
+        self._requests: List[Callable[[], JSON]] = []
+        self.outcome: Optional[Outcome] = None
+
+    def __enter__(self) -> "Changes":
+        if self._library.active_changes is not None:
+            raise NestedChangeError(message="a transaction cannot contain another: use the changes of the outer block")
+        self._library.active_changes = self
+        return self
+
+    def __exit__(
+        self, kind: Optional[Type[BaseException]], error: Optional[BaseException], trace: "Optional[TracebackType]"
+    ) -> None:
+        self._library.active_changes = None
+        if kind is None and self._requests:
+            self.outcome = self._perform()
+
+    def __len__(self) -> int:
+        return len(self._requests)
+
+    def __bool__(self) -> bool:
+        return True
+
+    # Assets
+
+    def create_asset(
+        self,
+        photo: Optional[Source] = None,
+        *,
+        video: Optional[Source] = None,
+        paired_video: Optional[Source] = None,
+        alternate_photo: Optional[Source] = None,
+        audio: Optional[Source] = None,
+        sidecar: Optional[Source] = None,
+        filename: Optional[str] = None,
+        if_duplicate: str = "useExisting",
+        progress: Optional[ProgressHandler] = None,
+        **properties: Any,
+    ) -> Placeholder:
+        """Imports an asset: exactly one original, and for a Live Photo its `paired_video`.
+
+        Files are uploaded when the block ends. `properties` are those of `update`. `if_duplicate` is `useExisting`,
+        `create` or `createIfTrashed`.
+        """
+        placeholder = self._placeholder()
+        files: List[Tuple[str, Source]] = [
+            (kind, source)
+            for kind, source in (
+                ("photo", photo), ("video", video), ("audio", audio), ("alternatePhoto", alternate_photo),
+                ("pairedVideo", paired_video),
+            )
+            if source is not None
+        ]
+
+        def request() -> JSON:
+            made: JSON = {
+                "type": "asset.create",
+                "ref": placeholder.ref,
+                "resources": [self._resource(kind, source, filename, progress) for kind, source in files],
+                "ifDuplicate": if_duplicate,
+            }
+            if sidecar is not None:
+                made["sidecar"] = self._sidecar(sidecar)
+            if properties:
+                made["set"] = _properties(properties)
+            return made
+
+        self._requests.append(request)
+        return placeholder
+
+    def update(
+        self, asset: Target, *, add_keywords: Sequence[str] = (), remove_keywords: Sequence[str] = (),
+        if_revision: Optional[str] = None, **properties: Any,
+    ) -> None:
+        """Sets properties of an asset: `is_favorite`, `is_hidden`, `rating`, `caption`, `keywords`, `creation_date`,
+        `creation_offset`, `location` (a pair of latitude and longitude, a mapping, or None), `represents_burst`,
+        `is_user_pick`, `playback_variation`.
+
+        With `if_revision` the transaction is refused with ConflictError if the asset has changed since.
+        """
+        self.request(
+            "asset.update", id=_target(asset), set=_properties(properties), addKeywords=list(add_keywords),
+            removeKeywords=list(remove_keywords), ifRevision=if_revision,
+        )
+
+    def trash(self, *assets: Object) -> None:
+        """Moves assets to the trash."""
+        self.request("asset.trash", ids=[identifier(asset) for asset in assets])
+
+    def restore(self, *assets: Object) -> None:
+        """Takes assets out of the trash."""
+        self.request("asset.restore", ids=[identifier(asset) for asset in assets])
+
+    def delete(self, *objects: Object) -> None:
+        """Deletes assets for good; albums without their assets; folders with the albums in them."""
+        by_kind: Dict[str, List[str]] = {}
+        for one in objects:
+            by_kind.setdefault(identifier(one)[:1], []).append(identifier(one))
+        kinds = {"a": "asset.delete", "c": "collection.delete", "l": "list.delete"}
+        for letter, ids in by_kind.items():
+            if letter not in kinds:
+                raise IdentifierNotFoundError(message=f"{ids[0]!r} is not an identifier")
+            self.request(kinds[letter], ids=ids)
+
+    # Albums and folders
+
+    def create_album(
+        self, title: str, assets: Iterable[Target] = (), parent: Optional[Target] = None
+    ) -> Placeholder:
+        """Creates an album, in the root folder unless `parent` is given."""
+        placeholder = self._placeholder()
+        self.request(
+            "collection.create", ref=placeholder.ref, title=title, add=[_target(asset) for asset in assets],
+            parent=_target(parent) if parent is not None else None,
+        )
+        return placeholder
+
+    def create_folder(self, title: str, members: Iterable[Target] = (), parent: Optional[Target] = None) -> Placeholder:
+        """Creates a folder; albums and folders among `members` move into it."""
+        placeholder = self._placeholder()
+        self.request(
+            "list.create", ref=placeholder.ref, title=title, add=[_target(member) for member in members],
+            parent=_target(parent) if parent is not None else None,
+        )
+        return placeholder
+
+    def rename(self, target: Target, title: str) -> None:
+        """Renames an album or a folder that exists."""
+        kind = "list.update" if _is_folder(target) else "collection.update"
+        self.request(kind, id=_target(target), title=title)
+
+    def add(self, album: Target, assets: Iterable[Target], at: Optional[Sequence[int]] = None) -> None:
+        """Adds assets to the end of an album, or albums to a folder; `at` are their indexes afterwards."""
+        members = [_target(asset) for asset in assets]
+        if at is not None:
+            self._rearrange(album, {"op": "insert", "members": members, "at": list(at)})
+        elif _is_folder(album):
+            self._rearrange(album, {"op": "add", "members": members})
+        else:
+            self.request("collection.update", id=_target(album), add=members)
+
+    def remove(self, album: Target, assets: Iterable[Target]) -> None:
+        """Removes assets from an album; they stay in the library. What is removed from a folder moves to the root."""
+        members = [_target(asset) for asset in assets]
+        if _is_folder(album):
+            self._rearrange(album, {"op": "remove", "members": members})
+        else:
+            self.request("collection.update", id=_target(album), remove=members)
+
+    def move(self, album: Target, at: Sequence[int], to: int, token: str) -> None:
+        """Moves members of an album: from the indexes `at` of the fetch result of `token`, to an index of the rest."""
+        kind = "list.update" if _is_folder(album) else "collection.update"
+        self.request(kind, id=_target(album), snapshot=token, edits=[{"op": "move", "at": list(at), "to": to}])
+
+    def set_key_asset(self, album: Target, asset: Optional[Object]) -> None:
+        """Sets the cover of an album; None for the default."""
+        key = identifier(asset) if asset is not None else None
+        self._requests.append(lambda: {"type": "collection.update", "id": _target(album), "keyAsset": key})
+
+    # Edits of other programs
+
+    def commit_edit(
+        self, asset: Object, render: Source, data: bytes, format_identifier: str, format_version: str,
+        input_token: Optional[str] = None, if_content_revision: Optional[str] = None,
+        render_type: str = "fullSizePhoto",
+    ) -> None:
+        """Commits what this program rendered, with its own description of the edit: PHContentEditingOutput."""
+
+        def request() -> JSON:
+            made: JSON = {
+                "type": "asset.edit",
+                "id": identifier(asset),
+                "render": self._resource(render_type, render, None, None),
+                "adjustmentData": {
+                    "formatIdentifier": format_identifier, "formatVersion": format_version,
+                    "attachment": self._attach(data),
+                },
+            }
+            made.update(
+                (name, value)
+                for name, value in (("inputToken", input_token), ("ifContentRevision", if_content_revision))
+                if value is not None
+            )
+            return made
+
+        self._requests.append(request)
+
+    def revert(self, asset: Object, if_content_revision: Optional[str] = None) -> None:
+        """Discards all edits of an asset."""
+        self.request("asset.revert", id=identifier(asset), ifContentRevision=if_content_revision)
+
+    # Requests as they are
+
+    def request(self, type: str, **members: Any) -> None:
+        """Adds a request of the protocol. Members that are None are left out."""
+        request = {"type": type, **{name: plain(value) for name, value in members.items() if value is not None}}
+        self._requests.append(lambda: request)
+
+    def _placeholder(self) -> Placeholder:
+        return Placeholder(self, f"new{len(self._requests)}")
+
+    def _rearrange(self, target: Target, edit: JSON) -> None:
+        kind = "list.update" if _is_folder(target) else "collection.update"
+        token = self._library.token if "at" in edit else None
+        self.request(kind, id=_target(target), edits=[edit], snapshot=token)
+
+    def _attach(self, data: bytes) -> int:
+        self._attachments.append(data)
+        return len(self._attachments) - 1
+
+    def _resource(
+        self, kind: str, source: Source, filename: Optional[str], progress: Optional[ProgressHandler]
+    ) -> JSON:
+        made: JSON = {"type": kind, "upload": upload(self._library, source, progress)}
+        name = filename or (os.path.basename(os.fspath(source)) if not isinstance(source, bytes) else None)
+        if name:
+            made["originalFilename"] = name
+        return made
+
+    def _sidecar(self, source: Source) -> JSON:
+        """Attaches a sidecar: the catalog takes them with the request, not as uploads."""
+        made: JSON = {"type": "photo"}
+        if isinstance(source, bytes):
+            return {**made, "attachment": self._attach(source)}
+        with open(source, "rb") as file:
+            made["attachment"] = self._attach(file.read(LARGEST_SIDECAR + 1))
+        return {**made, "originalFilename": os.path.basename(os.fspath(source))}
+
+    def _perform(self) -> Outcome:
+        """Performs the transaction. An upload that the catalog has forgotten was not committed: it is repeated."""
+        end = time.monotonic() + self._deadline
+        while True:
+            self._attachments: List[bytes] = []
+            requests = [request() for request in self._requests]
+            try:
+                left = max(1.0, end - time.monotonic())
+                return Outcome(self._library.perform(requests, self._transaction, left, self._attachments))
+            except HandleExpiredError:
+                if time.monotonic() >= end:
+                    raise
+
+
+def _target(target: Target) -> Any:
+    return {"ref": target.ref} if isinstance(target, Placeholder) else identifier(target)
+
+
+def _is_folder(target: Target) -> bool:
+    return not isinstance(target, Placeholder) and identifier(target).startswith("l")
+
+
+def _properties(properties: JSON) -> JSON:
+    made: JSON = {}
+    for name, value in properties.items():
+        if name == "location" and isinstance(value, (list, tuple)):
+            value = dict(zip(("latitude", "longitude", "altitude"), value))
+        elif isinstance(value, Record):
+            value = value.json
+        made[camel_case(name)] = plain(value)
+    return made
+
+
+# Uploads
+
+UPLOAD_ATTEMPTS = 20
+# The catalog refuses a larger sidecar by name.
+LARGEST_SIDECAR = 4 << 20
+
+
+def upload(library: "Library", source: Source, progress: Optional[ProgressHandler] = None) -> str:
+    """Uploads a file and returns the id of the upload. It begins again if the catalog restarts meanwhile."""
+    for attempt in range(UPLOAD_ATTEMPTS):
+        try:
+            if isinstance(source, bytes):
+                return _upload(library, io.BytesIO(source), len(source), None, progress)
+            path = os.fspath(source)
+            with open(path, "rb") as file:
+                return _upload(library, file, os.fstat(file.fileno()).st_size, path, progress)
+        except (ConnectionLostError, DeadlineExceededError, HandleExpiredError):
+            if attempt == UPLOAD_ATTEMPTS - 1:
+                raise
+    raise AssertionError("unreachable")
+
+
+def _upload(
+    library: "Library", file: BinaryIO, size: int, path: Optional[str], progress: Optional[ProgressHandler]
+) -> str:
+    begun = library.request(library.catalog, "upload.begin", {"size": size}).result
+    digest, offset = hashlib.sha256(), 0
+    while chunk := file.read(begun["chunkBytes"]):
+        # Not repeated: the catalog may have appended bytes whose reply was lost.
+        library.catalog.request("upload.append", {"upload": begun["upload"], "offset": offset}, [chunk])
+        digest.update(chunk)
+        offset += len(chunk)
+        if progress:
+            progress(Progress(offset, size, path))
+    finished = library.catalog.request("upload.finish", {"upload": begun["upload"], "digest": digest.hexdigest()})
+    return str(finished.result["upload"])

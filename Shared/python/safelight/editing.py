@@ -1,0 +1,211 @@
+"""Edits: adjustment lists, presets, outcomes, and publishing."""
+
+import json
+import os
+import time
+import uuid
+from typing import TYPE_CHECKING, Any, Dict, Iterable, Iterator, List, Mapping, Optional, Tuple, Union
+
+import zmq
+
+from .errors import (
+    JSON, DeadlineExceededError, IdentifierNotFoundError, SafelightError, make_error,
+)
+from .members import Record, anything, boolean, camel_case, date, integer, optional_text, text
+from .objects import Object, identifier
+from .transport import configure_socket
+
+if TYPE_CHECKING:
+    from .library import Library
+
+STATUS_DELAYS = (0.02, 0.05, 0.1, 0.2, 0.4)  # seconds between questions about published edits; the last is repeated
+SEND_AGAIN_AFTER = 1.0  # seconds until an edit is published again that the catalog does not know yet
+EDITS_PER_REQUEST = 1000
+
+Adjustments = Mapping[str, Any]
+
+
+def adjustments(*operations: Union[Mapping[str, Any], str], preset: Optional[str] = None, **values: Any) -> JSON:
+    """Returns an adjustment list.
+
+    Each keyword is an operation: `exposure=0.5`, `crop=(x, y, width, height)`, `sharpen={"amount": 1, "radius": 2}`,
+    `despeckle=True`. Names are those of `safelight describe adjustments`, in snake_case or as they are. Positional
+    arguments are operations as JSON, whole lists, or names of presets. The order counts within a stage.
+    """
+    found: List[JSON] = []
+    engine: Any = None
+    for one in [*operations, *([preset] if preset else [])]:
+        listed = load_preset(one) if isinstance(one, str) else one
+        engine = listed.get("engine", engine)
+        found += [dict(operation) for operation in listed.get("operations", [listed])]
+    for name, value in values.items():
+        operation: JSON = {"operation": camel_case(name)}
+        if value is None or value is False:
+            continue
+        if name == "crop" and isinstance(value, (list, tuple)):
+            operation.update(zip(("x", "y", "width", "height"), value))
+        elif isinstance(value, Mapping):
+            operation.update((camel_case(key), one) for key, one in value.items())
+        elif value is not True:
+            operation["value"] = value
+        found.append(operation)
+    return {"version": 1, "operations": found, **({"engine": engine} if engine else {})}
+
+
+# Presets: the files of `safelight preset`
+
+
+def presets_folder() -> str:
+    """Returns the folder of presets: `SAFELIGHT_PRESETS`, or `safelight/presets` in the configuration folder."""
+    config = os.getenv("XDG_CONFIG_HOME") or os.path.expanduser("~/.config")
+    return os.getenv("SAFELIGHT_PRESETS") or f"{config}/safelight/presets"
+
+
+def presets() -> List[str]:
+    """Returns the names of all presets, sorted."""
+    try:
+        names = os.listdir(presets_folder())
+    except FileNotFoundError:
+        return []
+    return sorted(name[:-5] for name in names if name.endswith(".json") and not name.startswith("."))
+
+
+def load_preset(name: str) -> JSON:
+    """Returns the adjustments of a preset. Raises IdentifierNotFoundError, which names the presets."""
+    path = _preset_path(name)
+    try:
+        with open(path, encoding="utf-8") as file:
+            loaded: JSON = json.load(file)
+            return loaded
+    except FileNotFoundError:
+        known = ", ".join(presets()) or "none"
+        message = f"there is no preset {name!r} in {presets_folder()}; the presets are: {known}"
+        raise IdentifierNotFoundError(message=message) from None
+
+
+def save_preset(name: str, *operations: Any, **values: Any) -> None:
+    """Writes a preset, replacing one of the same name."""
+    path = _preset_path(name)
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    temporary = f"{path}.{uuid.uuid4().hex}"
+    with open(temporary, "w", encoding="utf-8") as file:
+        json.dump(adjustments(*operations, **values), file)
+    os.replace(temporary, path)
+
+
+def _preset_path(name: str) -> str:
+    is_plain = all(one.isalnum() or one in " -_.+" for one in name)
+    if not is_plain or not 1 <= len(name.encode()) <= 64 or name[0] in ".-":
+        raise ValueError(f"{name!r} is not a preset name: use 1 to 64 bytes of letters, digits, spaces and -_.+")
+    return f"{presets_folder()}/{name}.json"
+
+
+# Results
+
+
+class EditOutcome(Record):
+    """The transaction that committed an edit."""
+
+    asset = optional_text("asset", "The identifier of the asset, if it is one.")
+    token = optional_text("token", "Token of the transaction; a fetch with `at_least` sees it.")
+    sequence = integer("sequence", "Sequence of the transaction.")
+    is_changed = boolean("isChanged", "Whether anything changed.")
+    done = integer("done", "Of several assets: the number of edited ones.")
+    failed = integer("failed", "Of several assets: the number that failed.")
+    dry_run = boolean("dryRun", "Whether nothing was committed.")
+    _shown = ("asset", "sequence", "is_changed", "done", "failed")
+
+    @property
+    def results(self) -> List[Tuple[str, Optional[SafelightError]]]:
+        """Of several assets: each identifier with its error, which is None if it was edited."""
+        return [
+            (one["asset"], make_error(one["error"]["name"], one["error"]["message"]) if one.get("error") else None)
+            for one in self.json.get("results", [])
+        ]
+
+
+class EditStep(Record):
+    """A step of an asset's edit history."""
+
+    step = integer("step", "Number of the step, from 1; 0 is the original.")
+    kind = text("kind", "edit or revert.")
+    sequence = integer("sequence", "Sequence of the transaction.")
+    date = date("date", "Commit date.")
+    identity = text("identity", "Identity of the client.")
+    client = optional_text("client", "Name of the client program.")
+    format_identifier = optional_text("formatIdentifier", "Adjustment data format.")
+    format_version = optional_text("formatVersion", "Adjustment data version.")
+    adjustments = anything("adjustments", "The list, if it is the editor's own and still stored.")
+    _shown = ("step", "kind", "date", "client")
+
+
+class EditStatus(Record):
+    """The state of a published edit."""
+
+    id = text("id", "Id of the edit.")
+    asset = text("asset", "The edited asset.")
+    state = text("state", "accepted, applied or failed.")
+    sequence = integer("sequence", "The transaction that recorded the state.")
+    _shown = ("id", "asset", "state", "sequence")
+
+    @property
+    def error(self) -> Optional[SafelightError]:
+        """Why it failed; None if it did not."""
+        name = self.json.get("errorName")
+        return make_error(name, self.json.get("errorMessage", "")) if name else None
+
+
+class Publisher:
+    """Publishes edits until the catalog knows each of them, and reports what becomes of them.
+
+    A push has no reply, so an edit is published again until the catalog knows its id; the editor recognizes repeated
+    edits, and each is applied exactly once, even if a service is killed.
+    """
+
+    def __init__(
+        self, library: "Library", edits: Iterable[Tuple[Object, Adjustments]], options: JSON, transaction: str
+    ) -> None:
+        self._library = library
+        self._unfinished: Dict[str, JSON] = {}
+        last_of_asset: Dict[str, str] = {}
+        for number, (asset, listed) in enumerate(edits):
+            message: JSON = {
+                **options, "id": f"{transaction}.{number}", "asset": identifier(asset), "adjustments": dict(listed),
+            }
+            if message["asset"] in last_of_asset:
+                message["after"] = last_of_asset[message["asset"]]
+            last_of_asset[message["asset"]] = message["id"]
+            self._unfinished[message["id"]] = message
+
+    def run(self, deadline: float) -> Iterator[EditStatus]:
+        """Yields the final state of each edit as it is finished: applied or failed."""
+        socket = configure_socket(self._library.context.socket(zmq.PUSH), self._library.keys)
+        socket.immediate = True
+        socket.connect(self._library.endpoints.edits)
+        sent: Dict[str, float] = {}
+        delays = iter(STATUS_DELAYS)
+        end = time.monotonic() + deadline
+        try:
+            while self._unfinished:
+                ids = list(self._unfinished)[:EDITS_PER_REQUEST]
+                status = self._library.request(self._library.catalog, "edits.status", {"ids": ids}).result
+                for one in status["edits"]:
+                    if one["state"] != "accepted" and self._unfinished.pop(one["id"], None):
+                        yield EditStatus(one)
+                for number in status["unknown"]:
+                    if time.monotonic() - sent.get(number, -SEND_AGAIN_AFTER) < SEND_AGAIN_AFTER:
+                        continue
+                    if not socket.poll(SEND_AGAIN_AFTER * 1000, zmq.POLLOUT):
+                        break  # the editor does not run, or has too many edits waiting
+                    socket.send_json({"jsonrpc": "2.0", "method": "edits.publish", "params": self._unfinished[number]})
+                    sent[number] = time.monotonic()
+                if self._unfinished and time.monotonic() > end:
+                    count = len(self._unfinished)
+                    raise DeadlineExceededError(
+                        message=f"{count} of the published edits are not applied yet",
+                        data={"ids": list(self._unfinished)},
+                    )
+                if self._unfinished:
+                    time.sleep(next(delays, STATUS_DELAYS[-1]))
+        finally:
+            socket.close()

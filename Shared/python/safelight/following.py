@@ -1,0 +1,137 @@
+"""Subscriptions to the feed, and the steps of feeds and live lists with blocking sockets."""
+
+import json
+import time
+from typing import TYPE_CHECKING, Any, Iterable, List, Optional, Set, Tuple, Union
+
+import zmq
+
+from .errors import JSON, Expired, PersistentChangeTokenExpiredError, SafelightError
+from .change import Change
+from .feed import Event, Feed
+from .live import LiveList
+from .transport import configure_socket
+
+if TYPE_CHECKING:
+    from .aio import AsyncLibrary
+    from .library import Library
+
+# Seconds until a request of a feed or a live list is repeated that was not answered.
+FOLLOW_DEADLINE = 10.0
+FOLLOW_RETRY_DELAY = 0.2  # seconds before a failed request of a feed or a live list is repeated
+RECEIVE_TIMEOUT = 5.0  # seconds after which a feed or a live list checks its state without a message
+
+# A topic and its content, which is None if it cannot be parsed.
+Message = Tuple[str, Optional[JSON]]
+
+
+class BaseSubscription:
+    """A subscription to topics of the live feed, and to head messages."""
+
+    def __init__(self, library: "Union[Library, AsyncLibrary]", topics: Iterable[str]) -> None:
+        self._socket: Any = configure_socket(library.context.socket(zmq.SUB), library.keys)
+        self._topics: Set[str] = set()
+        for topic in ["head", *topics]:
+            self.subscribe(topic)
+        self._socket.connect(library.endpoints.feed)
+
+    def subscribe(self, topic: str) -> None:
+        self._topics.add(topic)
+        self._socket.subscribe(topic)
+
+    def __exit__(self, *_: object) -> None:
+        self._socket.close()
+
+
+class Subscription(BaseSubscription):
+    """A subscription with a blocking socket."""
+
+    def __enter__(self) -> "Subscription":
+        return self
+
+    def receive(self, seconds: float) -> Optional[Message]:
+        """Returns the next message, or None after the time."""
+        end = time.monotonic() + seconds
+        while self._socket.poll(max(0.0, end - time.monotonic()) * 1000):
+            message = parse_message(self._socket.recv_multipart(), self._topics)
+            if message:
+                return message
+        return None
+
+
+def parse_message(frames: List[bytes], topics: Set[str]) -> Optional[Message]:
+    """Returns a live message. Returns None for other topics: ZeroMQ subscribes to prefixes."""
+    topic = frames[0].decode("utf-8", "replace")
+    if topic not in topics:
+        return None
+    try:
+        return topic, json.loads(frames[1])
+    except (ValueError, IndexError):
+        return topic, None
+
+
+def should_deliver(event: Event, events: bool) -> bool:
+    """Returns whether `changes` yields the event. Raises `token_expired` for Expired if `events` is false."""
+    if isinstance(event, Expired) and not events:
+        raise PersistentChangeTokenExpiredError(
+            message="the history does not reach back to the token; fetch again", data=dict(event)
+        )
+    return events or isinstance(event, Change)
+
+
+def advance_feed(library: "Library", state: Feed, subscription: Subscription) -> List[Event]:
+    """Performs the next action of the feed. Returns the events to deliver."""
+    action = state.next_action
+    try:
+        if action[0] == "head":
+            return state.begin(library.broker.request("feed.head", deadline=FOLLOW_DEADLINE).result)
+        if action[0] == "page":
+            params = {"token": action[1], "limit": 500, "topics": sorted(state.topics)}
+            return state.page(library.broker.request("feed.since", params, deadline=FOLLOW_DEADLINE).result)
+    except SafelightError as error:
+        if error.name == "token_expired" and "head" in error.data:
+            return state.expired(error.data["head"], error.data["oldest"])
+        if not error.is_temporary:
+            raise
+        time.sleep(FOLLOW_RETRY_DELAY)
+        return []
+    return handle_message(state, subscription.receive(RECEIVE_TIMEOUT))
+
+
+def handle_message(state: Union[Feed, LiveList], message: Optional[Message]) -> List[Event]:
+    """Passes a live message to the state. Returns the events to deliver."""
+    if message is None:
+        return []
+    topic, content = message
+    if content is None:
+        state.unreadable()
+    elif topic == "head":
+        state.head(content, time.monotonic())
+    else:
+        return state.live(topic, content) or []
+    return []
+
+
+def advance_live_list(library: "Library", state: LiveList, subscription: Subscription) -> None:
+    """Performs the next action of the live list."""
+    action = state.next_action
+    try:
+        if action[0] == "list":
+            state.listed(*library.ids(state.fetch))
+        elif action[0] == "observe":
+            params: JSON = {"fetch": state.fetch, "token": action[1]}
+            state.observed(library.broker.request("fetch.observe", params, deadline=FOLLOW_DEADLINE).result)
+        elif action[0] == "subscribe":
+            subscription.subscribe(action[1])
+            state.subscribed(action[1])
+        elif action[0] == "details":
+            params = {"observation": state.observation or "", "token": action[1]}
+            state.detailed(library.broker.request("fetch.details", params, deadline=FOLLOW_DEADLINE).result)
+        else:
+            handle_message(state, subscription.receive(RECEIVE_TIMEOUT))
+    except SafelightError as error:
+        if state.failed(error):
+            return
+        if not error.is_temporary:
+            raise
+        time.sleep(FOLLOW_RETRY_DELAY)

@@ -1,0 +1,121 @@
+"""Imports of files and folders."""
+
+import os
+from typing import TYPE_CHECKING, Dict, Iterable, Iterator, List, NamedTuple, Optional, Union
+
+from .changing import Path, Target
+from .errors import ResourcesDisagreeError, SafelightError
+from .progress import Progress, ProgressHandler
+
+if TYPE_CHECKING:
+    from .library import Library
+
+VIDEO_ENDINGS = {".mov", ".mp4", ".m4v", ".avi", ".mkv", ".webm", ".mts", ".m2ts", ".3gp"}
+RAW_ENDINGS = {".dng", ".cr2", ".cr3", ".nef", ".arw", ".raf", ".orf", ".rw2", ".pef", ".srw", ".nrw"}
+PHOTO_ENDINGS = {
+    ".jpg", ".jpeg", ".jpe", ".png", ".heic", ".heif", ".avif", ".webp", ".tif", ".tiff", ".gif", ".jxl", ".bmp",
+} | RAW_ENDINGS
+
+
+class ImportedFile(NamedTuple):
+    """What became of a file, or of files that belong together."""
+
+    paths: List[str]
+    # The identifier of the asset; None if the import failed.
+    asset: Optional[str]
+    is_duplicate: bool
+    error: Optional[SafelightError]
+
+
+def files_below(paths: Iterable[Path]) -> Iterator[str]:
+    """Yields files, and the photos, videos and sidecars in folders, in the order of their names."""
+    for path in [os.fspath(path) for path in paths]:
+        if not os.path.isdir(path):
+            yield path
+            continue
+        for folder, names, files in os.walk(path):
+            names[:] = sorted(name for name in names if not name.startswith("."))
+            for name in sorted(files):
+                ending = os.path.splitext(name)[1].lower()
+                if not name.startswith(".") and ending in PHOTO_ENDINGS | VIDEO_ENDINGS | {".xmp"}:
+                    yield os.path.join(folder, name)
+
+
+def groups(paths: Iterable[str]) -> List[List[str]]:
+    """Returns files that may belong together: a photo, its raw file, the video of a Live Photo, a sidecar."""
+    found: Dict[str, List[str]] = {}
+    for path in paths:
+        stem, ending = os.path.splitext(path)
+        if ending.lower() == ".xmp" and os.path.splitext(stem)[1].lower() in PHOTO_ENDINGS | VIDEO_ENDINGS:
+            stem = os.path.splitext(stem)[0]
+        found.setdefault(stem, []).append(path)
+    together: List[List[str]] = []
+    for files in found.values():
+        kinds = [kind_of(path) for path in files]
+        if len(set(kinds)) == len(kinds) and ("photo" in kinds or len(kinds) == 1 or set(kinds) == {"raw", "xmp"}):
+            together.append(files)
+        else:
+            together += [[path] for path in files]
+    return together
+
+
+def kind_of(path: str) -> str:
+    """Returns photo, raw, video or xmp, by the ending of the name."""
+    ending = os.path.splitext(path)[1].lower()
+    if ending in RAW_ENDINGS:
+        return "raw"
+    return "video" if ending in VIDEO_ENDINGS else "xmp" if ending == ".xmp" else "photo"
+
+
+def import_files(
+    library: "Library", paths: Union[Path, Iterable[Path]], album: Optional[Target] = None,
+    progress: Optional[ProgressHandler] = None,
+) -> List[ImportedFile]:
+    """Imports files and folders, one transaction for each asset."""
+    given = [paths] if isinstance(paths, (str, os.PathLike)) else list(paths)
+    pending = groups(files_below(given))
+    total = sum(os.path.getsize(path) for files in pending for path in files if os.path.exists(path))
+    before = 0
+    imported: List[ImportedFile] = []
+    while pending:
+        files = pending.pop(0)
+        if all(kind_of(path) == "xmp" for path in files):
+            continue
+        done = before
+
+        def advance(part: Progress) -> None:
+            nonlocal done
+            if part.done >= part.total:
+                done += int(part.total)
+            if progress:
+                progress(Progress(done if part.done >= part.total else done + part.done, total, part.path))
+
+        try:
+            imported.append(_import(library, files, album, advance))
+        except ResourcesDisagreeError:
+            pending = [[path] for path in files if kind_of(path) != "xmp"] + pending
+            continue
+        except SafelightError as error:
+            if error.is_temporary:
+                raise
+            imported.append(ImportedFile(files, None, False, error))
+        before += sum(os.path.getsize(path) for path in files)
+    return imported
+
+
+def _import(library: "Library", files: List[str], album: Optional[Target], advance: ProgressHandler) -> ImportedFile:
+    by_kind = {kind_of(path): path for path in files}
+    photo, raw, video = by_kind.get("photo"), by_kind.get("raw"), by_kind.get("video")
+    has_still = photo is not None or raw is not None
+    with library.changing() as changes:
+        placeholder = changes.create_asset(
+            photo or raw,
+            alternate_photo=raw if photo else None,
+            paired_video=video if has_still else None,
+            video=None if has_still else video,
+            sidecar=by_kind.get("xmp"),
+            progress=advance,
+        )
+        if album is not None:
+            changes.add(album, [placeholder])
+    return ImportedFile(files, placeholder.id, placeholder.is_duplicate, None)

@@ -1,0 +1,276 @@
+"""Requests to one service: the messages, the events of a connection, and a client with blocking sockets."""
+
+import json
+import math
+import threading
+import time
+import weakref
+from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple, Union
+
+import zmq
+from zmq.utils.monitor import parse_monitor_message
+
+from .endpoints import check_address, not_running
+from .errors import JSON, ConnectionLostError, DeadlineExceededError, NotRunningError, SafelightError, UnavailableError
+
+CONNECT_TIMEOUT = 0.7  # seconds until a connection exists
+HANDSHAKE_TIMEOUT = 5.0  # seconds from there until keys are exchanged
+SEND_TIMEOUT = 1000  # milliseconds
+LONGEST_POLL = 3600.0  # seconds
+
+# The paths of the client's secret certificate and of the server's public certificate (CURVE).
+Keys = Tuple[str, str]
+Attachments = Sequence[Union[bytes, memoryview]]
+# Receives the method, the parameters and the attachments of a notification.
+NotificationHandler = Callable[[str, JSON, List[bytes]], None]
+
+CONNECTION_EVENTS = (
+    zmq.EVENT_CONNECTED | zmq.EVENT_CONNECT_RETRIED | zmq.EVENT_DISCONNECTED | zmq.EVENT_HANDSHAKE_SUCCEEDED
+    | zmq.EVENT_HANDSHAKE_FAILED_AUTH | zmq.EVENT_HANDSHAKE_FAILED_PROTOCOL | zmq.EVENT_HANDSHAKE_FAILED_NO_DETAIL
+)
+
+
+class Reply(NamedTuple):
+    """The result of a request, and the attachments of its response."""
+
+    result: Any
+    attachments: List[bytes]
+
+
+class ConnectionState:
+    """The state of a connection, from the events of its socket."""
+
+    def __init__(self, service: str, address: str) -> None:
+        self.service = service
+        self.address = address
+        self.is_connected = False
+        self.is_ready = False
+        self.is_lost = False
+
+    def handle(self, frames: List[bytes]) -> None:
+        """Handles a message of the socket's monitor."""
+        event = parse_monitor_message(frames)["event"]
+        if event == zmq.EVENT_CONNECTED:
+            self.is_connected = True
+        elif event == zmq.EVENT_HANDSHAKE_SUCCEEDED:
+            self.is_ready = True
+        else:
+            self.is_lost = True
+
+    @property
+    def timeout(self) -> float:
+        """Seconds until the connection must be ready."""
+        return HANDSHAKE_TIMEOUT if self.is_connected else CONNECT_TIMEOUT
+
+    def failure(self) -> NotRunningError:
+        """The reason why the connection did not become ready."""
+        if self.is_connected:
+            return not_running(
+                f"{self.address} accepts connections, but not this one: check that it is the {self.service}, and the "
+                "keys, SAFELIGHT_CLIENT_KEY and SAFELIGHT_SERVER_KEY"
+            )
+        return not_running(
+            f"the {self.service} does not run: nothing answers at {self.address}; "
+            "start the services with: safelight up"
+        )
+
+    def lost(self, method: str) -> ConnectionLostError:
+        return ConnectionLostError(message=f"the connection to the {self.service} was lost during {method}")
+
+
+def configure_socket(socket: Any, keys: Optional[Keys]) -> Any:
+    """Sets the options of a new socket and returns it."""
+    if keys:
+        from zmq.auth import load_certificate
+
+        client, server = keys
+        socket.curve_publickey, socket.curve_secretkey = load_certificate(client)
+        socket.curve_serverkey = load_certificate(server)[0]
+    socket.linger = 0
+    return socket
+
+
+def request_socket(context: Any, keys: Optional[Keys]) -> Any:
+    """Returns a new socket for requests, which keeps no messages for a service that is not connected."""
+    socket = configure_socket(context.socket(zmq.DEALER), keys)
+    socket.immediate = True
+    socket.sndtimeo = SEND_TIMEOUT
+    return socket
+
+
+def encode_request(number: int, method: str, params: Optional[Mapping[str, Any]], deadline: float) -> bytes:
+    """Returns a JSON-RPC request. The service gives up after the deadline, in seconds; never if it is infinite, which
+    needs `credit` in the parameters."""
+    members = dict(params or {})
+    if deadline != math.inf:
+        members["deadlineMs"] = max(1, int(deadline * 1000))
+    return json.dumps({"jsonrpc": "2.0", "id": number, "method": method, "params": members}).encode()
+
+
+def encode_credit(number: int, size: int) -> bytes:
+    """Returns the message that allows a service to send more notifications."""
+    params = {"id": number, "bytes": size}
+    return json.dumps({"jsonrpc": "2.0", "method": "rpc.credit", "params": params}).encode()
+
+
+def is_response(message: JSON) -> bool:
+    """Returns whether a message is a response, and not a notification."""
+    return "result" in message or "error" in message
+
+
+def decode_response(response: JSON, attachments: List[bytes]) -> Reply:
+    """Returns the result and the attachments. Raises the error of the response."""
+    if "error" in response:
+        raise SafelightError.from_json(response["error"])
+    return Reply(response["result"], attachments)
+
+
+def timeout_error(method: str) -> DeadlineExceededError:
+    return DeadlineExceededError(message=f"{method} was not answered in time")
+
+
+class Connection:
+    """A connected socket of one thread."""
+
+    def __init__(self, context: "zmq.Context[Any]", service: str, address: str, keys: Optional[Keys]) -> None:
+        check_address(service, address)
+        self.state = ConnectionState(service, address)
+        self.socket: "zmq.Socket[bytes]" = request_socket(context, keys)
+        self.monitor: "zmq.Socket[bytes]" = self.socket.get_monitor_socket(CONNECTION_EVENTS)
+        self.last_number = 0
+        self.socket.connect(address)
+        start = time.monotonic()
+        while not self.state.is_ready:
+            left = start + self.state.timeout - time.monotonic()
+            if self.state.is_lost or left <= 0 or not self.monitor.poll(left * 1000):
+                self.close()
+                raise self.state.failure()
+            self.state.handle(self.monitor.recv_multipart())
+
+    def check(self) -> bool:
+        """Returns whether the connection still exists."""
+        while not self.state.is_lost and self.monitor.poll(0):
+            self.state.handle(self.monitor.recv_multipart())
+        return not self.state.is_lost
+
+    def request(
+        self, method: str, params: Optional[Mapping[str, Any]], attachments: Attachments, deadline: float,
+        on_notification: Optional[NotificationHandler],
+    ) -> Reply:
+        self.last_number += 1
+        number = self.last_number
+        end = time.monotonic() + deadline + 1
+        try:
+            self.socket.send_multipart([encode_request(number, method, params, deadline), *attachments])
+        except zmq.Again:
+            raise self.state.lost(method) from None
+        poller = zmq.Poller()
+        poller.register(self.socket, zmq.POLLIN)
+        poller.register(self.monitor, zmq.POLLIN)
+        while True:
+            left = end - time.monotonic()
+            ready = dict(poller.poll(max(1, int(min(left, LONGEST_POLL) * 1000)))) if left > 0 else {}
+            if not ready:
+                if left > LONGEST_POLL:
+                    continue
+                raise timeout_error(method)
+            if self.socket not in ready:
+                if not self.check():
+                    raise self.state.lost(method)
+                continue
+            frames = self.socket.recv_multipart()
+            message = json.loads(frames[0])
+            if message.get("id") == number and is_response(message):
+                return decode_response(message, frames[1:])
+            params_of_notification = message.get("params") or {}
+            if on_notification and params_of_notification.get("id") == number:
+                on_notification(message["method"], params_of_notification, frames[1:])
+            if params and params.get("credit") and params_of_notification.get("id") == number:
+                self.socket.send(encode_credit(number, sum(map(len, frames))))
+
+    def close(self) -> None:
+        if not self.socket.closed:
+            self.socket.disable_monitor()
+            self.monitor.close(0)
+            self.socket.close(0)
+
+    def __del__(self) -> None:
+        # The connection of a thread that has ended.
+        if hasattr(self, "monitor"):
+            self.close()
+
+
+class Service:
+    """A client of one service. Each thread has a connection of its own and sends one request at a time."""
+
+    def __init__(
+        self, context: "zmq.Context[Any]", address: str, keys: Optional[Keys] = None, name: str = "service",
+        wait: float = 0.0,
+    ) -> None:
+        self.address = address
+        self.name = name
+        self._context = context
+        self._keys = keys
+        self._wait = wait
+        self._was_reached = False
+        self._local = threading.local()
+        self._connections: "weakref.WeakSet[Connection]" = weakref.WeakSet()
+
+    def call(
+        self, method: str, params: Optional[Mapping[str, Any]] = None, attachments: Attachments = (),
+        deadline: float = 30.0,
+    ) -> Any:
+        """Returns the result of a request, or `(result, attachments)` if the reply has attachments.
+
+        Raises SafelightError. `deadline` is in seconds.
+        """
+        reply = self.request(method, params, attachments, deadline)
+        return (reply.result, reply.attachments) if reply.attachments else reply.result
+
+    def request(
+        self, method: str, params: Optional[Mapping[str, Any]] = None, attachments: Attachments = (),
+        deadline: float = 30.0, on_notification: Optional[NotificationHandler] = None,
+    ) -> Reply:
+        """Returns the result and the attachments of a request, which is sent once."""
+        connection: Optional[Connection] = getattr(self._local, "connection", None)
+        if connection is None or not connection.check():
+            self._forget(connection)
+            connection = self._local.connection = self._connect()
+            self._connections.add(connection)
+        try:
+            return connection.request(method, params, attachments, deadline, on_notification)
+        except SafelightError as error:
+            if isinstance(error, (ConnectionLostError, DeadlineExceededError)):
+                self._forget(connection)  # a late response must not reach the next request
+            raise
+        except BaseException:
+            # Interrupted, also by an exception of the handler: closing the connection cancels the request.
+            self._forget(connection)
+            raise
+
+    def _connect(self) -> Connection:
+        end = time.monotonic() + self._wait
+        while True:
+            try:
+                connection = Connection(self._context, self.name, self.address, self._keys)
+                self._was_reached = True
+                return connection
+            except NotRunningError as error:
+                if self._was_reached:
+                    raise UnavailableError(message=error.message) from None
+                if time.monotonic() >= end:
+                    raise
+                time.sleep(0.05)
+
+    def _forget(self, connection: Optional[Connection]) -> None:
+        if connection is not None:
+            self._connections.discard(connection)
+            connection.close()
+            self._local.connection = None
+
+    def close(self) -> None:
+        """Closes the connections of all threads. A later request connects again."""
+        for connection in list(self._connections):
+            connection.close()
+        self._connections.clear()
+        self._local = threading.local()

@@ -1,0 +1,196 @@
+"""The programs of `compose/examples` that use the package, run as users run them."""
+
+import hashlib
+import hmac
+import http.server
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import unittest
+
+from PIL import Image
+
+import safelight
+from services import Services
+
+EXAMPLES = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../../../compose/examples")
+
+
+class Program:
+    """A running program, whose lines can be awaited."""
+
+    def __init__(self, services, name, *arguments):
+        command = [sys.executable, "-B", "-u", f"{EXAMPLES}/{name}", *arguments]
+        self.lines, self.arrived = [], threading.Condition()
+        self.process = subprocess.Popen(command, env=services.environment, stdout=subprocess.PIPE, text=True)
+        self.reader = threading.Thread(target=self.read)
+        self.reader.start()
+
+    def read(self):
+        for line in self.process.stdout:
+            with self.arrived:
+                self.lines.append(line.strip())
+                self.arrived.notify_all()
+
+    def wait_for(self, condition):
+        with self.arrived:
+            if not self.arrived.wait_for(lambda: condition(self.lines), 30):
+                raise AssertionError(f"the program printed {self.lines}")
+
+    def kill(self):
+        self.process.send_signal(signal.SIGKILL)
+        self.process.wait()
+        self.reader.join()
+        self.process.stdout.close()
+
+
+class ExampleTests(unittest.TestCase):
+    def setUp(self):
+        self.services = Services().start()
+        self.library = self.services.library()
+        self.library.import_files(self.services.photos(4))
+        self.assets = self.library.fetch(sort="creationDate")[:]
+
+    def tearDown(self):
+        self.library.close()
+        self.services.stop()
+
+    def test_each_photo_of_an_album_is_edited_once(self):
+        os.environ["SAFELIGHT_PRESETS"] = self.services.environment["SAFELIGHT_PRESETS"]
+        safelight.save_preset("warm", temperature=0.2)
+        arguments = ("auto_edit_album.py", "Holidays", "warm", f"{self.services.folder}/position")
+        program = Program(self.services, *arguments)
+        program.wait_for(lambda lines: "editing what is added to Holidays" in lines)
+        album = self.library.albums["Holidays"]
+        with self.library.changing() as changes:
+            changes.add(album, self.assets[:1])
+        program.wait_for(lambda lines: "edited photo1.jpg" in lines)
+        program.kill()
+        with self.library.changing() as changes:
+            changes.add(album, self.assets[1:2])
+        self.services.kill("change-broker")
+        program = Program(self.services, *arguments)
+        self.services.start("change-broker")
+        program.wait_for(lambda lines: "edited photo2.jpg" in lines)
+        program.kill()
+        for asset, edits in zip(self.assets, (1, 1, 0)):
+            self.assertEqual([step.client for step in asset.history()], ["auto-edit"] * edits)
+        self.assertEqual(self.assets[1].history()[0].adjustments["operations"][0]["operation"], "temperature")
+
+    def test_a_folder_follows_the_favourites(self):
+        folder = f"{self.services.folder}/favourites"
+        program = Program(self.services, "mirror_favorites.py", folder)
+        program.wait_for(lambda lines: lines[-1:] == ["0 favourites"])
+        with self.library.changing() as changes:
+            for asset in self.assets[:2]:
+                changes.update(asset, is_favorite=True)
+        program.wait_for(lambda lines: lines[-1:] == ["2 favourites"])
+        before = sorted(os.listdir(folder))
+        self.assertEqual([name[:27] for name in before], sorted(asset.id for asset in self.assets[:2]))
+        self.assets[0].edit(exposure=1)
+        program.wait_for(lambda lines: len(lines) == 3)
+        self.assertEqual(len(set(before) & set(os.listdir(folder))), 1)
+        with self.library.changing() as changes:
+            changes.update(self.assets[0], is_favorite=False)
+        program.wait_for(lambda lines: lines[-1:] == ["1 favourites"])
+        self.assertEqual(len(os.listdir(folder)), 1)
+        program.kill()
+
+    def test_a_folder_is_watched(self):
+        folder = f"{self.services.folder}/incoming"
+        os.makedirs(folder)
+        self.services.picture(f"{folder}/before.jpg", 20)
+        program = Program(self.services, "watch_folder.py", folder, "Incoming")
+        program.wait_for(lambda lines: "imported before.jpg" in lines and f"watching {folder}" in lines)
+        os.makedirs(f"{folder}/2024/May")
+        self.services.picture(f"{folder}/2024/May/below.jpg", 21)
+        program.wait_for(lambda lines: "imported below.jpg" in lines)
+        self.services.picture(f"{self.services.folder}/moved.jpg", 22)
+        os.rename(f"{self.services.folder}/moved.jpg", f"{folder}/moved.jpg")
+        program.wait_for(lambda lines: "imported moved.jpg" in lines)
+        # Written in two parts: imported when it is closed, and not before.
+        self.services.picture(f"{self.services.folder}/slow.jpg", 23)
+        with open(f"{self.services.folder}/slow.jpg", "rb") as source, open(f"{folder}/slow.jpg", "wb") as target:
+            target.write(source.read(1000))
+            target.flush()
+            self.services.picture(f"{folder}/meanwhile.jpg", 24)
+            program.wait_for(lambda lines: "imported meanwhile.jpg" in lines)
+            self.assertNotIn("imported slow.jpg", program.lines)
+            target.write(source.read())
+        program.wait_for(lambda lines: "imported slow.jpg" in lines)
+        self.services.kill("catalog")
+        self.services.picture(f"{folder}/down.jpg", 25)
+        self.services.start("catalog")
+        program.wait_for(lambda lines: "imported down.jpg" in lines)
+        program.kill()
+        names = {asset.original_filename for asset in self.library.albums["Incoming"].fetch()}
+        self.assertEqual(names, {f"{name}.jpg" for name in ("before", "below", "moved", "slow", "meanwhile", "down")})
+
+    def test_changes_are_posted_in_order_with_a_signature(self):
+        received, arrived = [], threading.Condition()
+
+        class Receiver(http.server.BaseHTTPRequestHandler):
+            # The first two requests are refused, as by a receiver that is restarted.
+            refusals = 2
+
+            def do_POST(self):
+                body = self.rfile.read(int(self.headers["Content-Length"]))
+                refused, Receiver.refusals = Receiver.refusals > 0, Receiver.refusals - 1
+                self.send_response(503 if refused else 204)
+                self.end_headers()
+                with arrived:
+                    received.append((refused, self.headers, body))
+                    arrived.notify_all()
+
+            def log_message(self, *_):
+                pass
+
+        def wait_for(count):
+            with arrived:
+                if not arrived.wait_for(lambda: len([one for one in received if not one[0]]) >= count, 30):
+                    raise AssertionError(f"{len(received)} requests")
+
+        server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Receiver)
+        threading.Thread(target=server.serve_forever).start()
+        self.services.environment["SECRET"] = "a secret"
+        arguments = ("post_changes.py", f"http://127.0.0.1:{server.server_port}/", f"{self.services.folder}/posted")
+        program = Program(self.services, *arguments)
+        program.wait_for(lambda lines: any(line.startswith("sending") for line in lines))
+        first = self.change_caption("one")
+        wait_for(1)
+        program.wait_for(lambda lines: f"sent {first}" in lines)
+        program.kill()
+        second, third = self.change_caption("two"), self.change_caption("three")
+        program = Program(self.services, *arguments)
+        wait_for(3)
+        program.kill()
+        server.shutdown()
+        server.server_close()
+        self.assertEqual([one[0] for one in received], [True, True, False, False, False])
+        self.assertEqual([json.loads(one[2])["sequence"] for one in received[2:]], [first, second, third])
+        for _, headers, body in received:
+            signature = hmac.new(b"a secret", body, hashlib.sha256).hexdigest()
+            self.assertEqual(headers["X-Safelight-Signature"], f"sha256={signature}")
+            self.assertEqual(headers["X-Safelight-Sequence"], str(json.loads(body)["sequence"]))
+
+    def change_caption(self, caption):
+        with self.library.changing() as changes:
+            changes.update(self.assets[0], caption=caption)
+        return changes.outcome.sequence
+
+    def test_a_sheet_of_the_last_day_is_saved(self):
+        folder = f"{self.services.folder}/sheets"
+        command = ["sh", f"{EXAMPLES}/nightly_sheet.sh", folder]
+        run = subprocess.run(command, env=self.services.environment, capture_output=True, text=True)
+        self.assertEqual((run.returncode, run.stderr), (0, ""))
+        (name,) = os.listdir(folder)
+        self.assertIn(f"{folder}/{name}: 4 pictures", run.stdout)
+        with Image.open(f"{folder}/{name}") as sheet:
+            self.assertGreater(sheet.width, 4 * 200)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,225 @@
+"""Migrations from other programs: folders as they export them, imported by `compose/examples/migrate.py`."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import unittest
+
+from services import Services
+
+MIGRATE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../../../compose/examples/migrate.py")
+
+SIDECAR = """<x:xmpmeta xmlns:x="adobe:ns:meta/"><rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#">
+<rdf:Description rdf:about="" xmlns:dc="http://purl.org/dc/elements/1.1/" xmlns:xmp="http://ns.adobe.com/xap/1.0/"
+ xmp:Rating="4"><dc:description><rdf:Alt><rdf:li xml:lang="x-default">At the lake</rdf:li></rdf:Alt></dc:description>
+</rdf:Description></rdf:RDF></x:xmpmeta>"""
+
+
+class MigrationTests(unittest.TestCase):
+    def setUp(self):
+        self.services = Services().start()
+        self.library = self.services.library()
+        self.folder = f"{self.services.folder}/exported"
+        self.pictures = 0
+
+    def tearDown(self):
+        self.library.close()
+        self.services.stop()
+
+    # Folders
+
+    def picture(self, path, date=None):
+        self.pictures += 1
+        self.services.picture(f"{self.folder}/{path}", self.pictures, date)
+
+    def text(self, path, text):
+        os.makedirs(os.path.dirname(f"{self.folder}/{path}"), exist_ok=True)
+        with open(f"{self.folder}/{path}", "w", encoding="utf-8") as file:
+            file.write(text)
+
+    def json(self, path, **members):
+        self.text(path, json.dumps(members))
+
+    def migrate(self, *arguments):
+        """Runs the program and returns its last line."""
+        command = [sys.executable, "-B", MIGRATE, *arguments]
+        run = subprocess.run(command, env=self.services.environment, capture_output=True, text=True, timeout=120)
+        self.assertEqual((run.returncode, run.stderr), (0, ""), run.stdout)
+        return run.stdout.splitlines()[-1]
+
+    def assets(self):
+        """Returns what the library says of each asset, by file name, without what is not set."""
+        albums = {album.id: album.title for album in self.library.albums}
+        found = {}
+        for asset in self.library.fetch(include_hidden=True):
+            said = {
+                "date": asset.creation_date and asset.creation_date.isoformat(),
+                "place": asset.location and (asset.location.latitude, asset.location.longitude),
+                "caption": asset.caption,
+                "keywords": asset.keywords,
+                "rating": asset.rating,
+                "favorite": asset.is_favorite,
+                "hidden": asset.is_hidden,
+                "edited": asset.adjustment_format_identifier if asset.has_adjustments else None,
+                "albums": [albums[one.collection] for one in asset.memberships],
+            }
+            found[asset.original_filename] = {name: value for name, value in said.items() if value}
+        return found
+
+    # Programs
+
+    def test_google_takeout(self):
+        year = "Takeout/Google Photos/Photos from 2023"
+        self.json(f"{year}/metadata.json", title="Photos from 2023")
+        self.picture(f"{year}/IMG_1.jpg", "2023:05:01 12:00:00")
+        self.json(
+            f"{year}/IMG_1.jpg.supplemental-metadata.json",
+            title="IMG_1.jpg", description="Jörg am See", favorited=True, people=[{"name": "Jörg"}],
+            photoTakenTime={"timestamp": "1682935200"}, geoData={"latitude": 47.5, "longitude": 8.5, "altitude": 400.0},
+        )
+        self.picture(f"{year}/IMG_1-edited.jpg")
+        self.picture(f"{year}/IMG_1(1).jpg")
+        self.json(
+            f"{year}/IMG_1.jpg.supplemental-metadata(1).json",
+            photoTakenTime={"timestamp": "1672531200"}, geoData={"latitude": 0.0, "longitude": 0.0},
+        )
+        long = "Screenshot_20230501-120000_Some long application.jpg"
+        self.picture(f"{year}/{long}")
+        self.json(f"{year}/{long[:46]}.json", description="cut name")
+        self.picture(f"{year}/PXL_20230501_120000123.PORTRAIT.jpg")
+        self.json(f"{year}/PXL_20230501_120000123.PORTRAIT.jpg.supplement.json", archived=True)
+        self.picture(f"{year}/trashed.jpg")
+        self.json(f"{year}/trashed.jpg.json", trashed=True)
+        self.json("Takeout/Google Photos/Lake/metadata.json", title="Summer at the lake")
+        shutil.copy(f"{self.folder}/{year}/IMG_1.jpg", f"{self.folder}/Takeout/Google Photos/Lake/IMG_1.jpg")
+
+        self.assertEqual(
+            self.migrate("google", self.folder), "4 imported, 0 already there, 1 edits kept, 1 albums, 0 failed"
+        )
+        expected = {
+            "IMG_1.jpg": {
+                "date": "2023-05-01T12:00:00+00:00", "place": (47.5, 8.5), "caption": "Jörg am See",
+                "keywords": ("Jörg",), "favorite": True, "edited": "com.google.photos",
+                "albums": ["Summer at the lake"],
+            },
+            "IMG_1(1).jpg": {"date": "2023-01-01T00:00:00+00:00"},
+            long: {"caption": "cut name"},
+            "PXL_20230501_120000123.PORTRAIT.jpg": {"hidden": True},
+        }
+        self.assertEqual(self.assets(), expected)
+        edited = self.library.fetch("hasAdjustments == TRUE")[0]
+        with open(f"{self.folder}/{year}/IMG_1-edited.jpg", "rb") as file:
+            self.assertEqual(edited.image_data().data, file.read())
+
+        # Repeated, it changes nothing, and keeps what was changed in the library.
+        with self.library.changing() as changes:
+            changes.update(edited, is_favorite=False)
+            changes.trash(self.library.fetch("caption == 'cut name'")[0])
+        self.assertEqual(
+            self.migrate("google", self.folder), "0 imported, 3 already there, 0 edits kept, 1 albums, 0 failed"
+        )
+        del expected["IMG_1.jpg"]["favorite"], expected[long]
+        self.assertEqual(self.assets(), expected)
+
+    def test_icloud(self):
+        for number in (1, 2, 3):
+            self.picture(f"Part 1/Photos/IMG_000{number}.JPG")
+        self.text(
+            "Part 1/Photos/Photo Details.csv",
+            "imgName,fileChecksum,favorite,hidden,deleted,originalCreationDate,viewCount,importDate\n"
+            'IMG_0001.JPG,A,yes,no,no,"Sunday May 22,2022 6:38 PM GMT",4,"Sunday May 22,2022 6:39 PM GMT"\n'
+            'IMG_0002.JPG,B,no,yes,no,"Monday May 23,2022 12:08 AM GMT",4,"Monday May 23,2022 6:39 PM GMT"\n'
+            'IMG_0003.JPG,C,no,no,yes,"Monday May 23,2022 6:38 AM GMT",4,"Monday May 23,2022 6:39 PM GMT"\n',
+        )
+        self.text("Part 2/Albums/Family.csv", "Images\nIMG_0001.JPG\nIMG_0002.JPG\n")
+        self.assertEqual(
+            self.migrate("icloud", self.folder), "2 imported, 0 already there, 0 edits kept, 1 albums, 0 failed"
+        )
+        self.assertEqual(
+            self.assets(),
+            {
+                "IMG_0001.JPG": {"date": "2022-05-22T18:38:00+00:00", "favorite": True, "albums": ["Family"]},
+                "IMG_0002.JPG": {"date": "2022-05-23T00:08:00+00:00", "hidden": True, "albums": ["Family"]},
+            },
+        )
+
+    def test_photos_for_mac(self):
+        self.picture("Lake/IMG_0100.JPG")
+        self.picture("Lake/IMG_E0100.JPG")
+        self.picture("Lake/IMG_E0200.JPG")
+        self.text("Lake/IMG_0100.xmp", SIDECAR)
+        self.assertEqual(
+            self.migrate("apple", self.folder, "--albums"),
+            "2 imported, 0 already there, 1 edits kept, 1 albums, 0 failed",
+        )
+        self.assertEqual(
+            self.assets(),
+            {
+                "IMG_0100.JPG": {
+                    "caption": "At the lake", "rating": 4, "edited": "com.apple.photo", "albums": ["Lake"]
+                },
+                "IMG_E0200.JPG": {"albums": ["Lake"]},
+            },
+        )
+
+    def test_immich(self):
+        self.picture("library/admin/2024/IMG_9.jpg", "2024:05:01 12:00:00")
+        self.text("library/admin/2024/IMG_9.jpg.xmp", SIDECAR)
+        self.picture("thumbs/admin/aa/bb/preview.jpeg")
+        self.assertEqual(
+            self.migrate("immich", self.folder), "1 imported, 0 already there, 0 edits kept, 0 albums, 0 failed"
+        )
+        self.assertEqual(
+            self.assets(),
+            {"IMG_9.jpg": {"date": "2024-05-01T12:00:00+00:00", "caption": "At the lake", "rating": 4}},
+        )
+
+    def test_photoprism(self):
+        for name in ("a", "b", "c"):
+            self.picture(f"originals/2021/05/{name}.jpg")
+        self.text(
+            "storage/sidecar/2021/05/a.yml",
+            'TakenAt: 2021-05-01T10:00:00Z\nUID: pa\nType: image\nTitle: "Lake: evening"\nFavorite: true\nLat: 47.5\n'
+            "Lng: 8.5\nAltitude: 400\nDetails:\n  Keywords: lake, evening\n",
+        )
+        self.text(
+            "storage/sidecar/2021/05/b.yml", "TakenAt: 2021-05-02T10:00:00Z\nUID: pb\nPrivate: true\nCaption: Two\n"
+        )
+        self.text("storage/sidecar/2021/05/c.yml", "UID: pc\nDeletedAt: 2022-01-01T10:00:00Z\n")
+        self.text(
+            "storage/albums/album/x.yml",
+            "UID: ax\nType: album\nTitle: Lakes\nPhotos:\n- UID: pa\n- UID: pb\n  Hidden: true\n",
+        )
+        self.assertEqual(
+            self.migrate("photoprism", f"{self.folder}/originals"),
+            "2 imported, 0 already there, 0 edits kept, 1 albums, 0 failed",
+        )
+        self.assertEqual(
+            self.assets(),
+            {
+                "a.jpg": {
+                    "date": "2021-05-01T10:00:00+00:00", "place": (47.5, 8.5), "caption": "Lake: evening",
+                    "keywords": ("lake", "evening"), "favorite": True, "albums": ["Lakes"],
+                },
+                "b.jpg": {"date": "2021-05-02T10:00:00+00:00", "caption": "Two", "hidden": True},
+            },
+        )
+
+    def test_nothing_is_changed_without_services_or_in_a_dry_run(self):
+        self.picture("a.jpg")
+        command = [sys.executable, "-B", MIGRATE, "immich", self.folder]
+        run = subprocess.run([*command, "--dry-run"], env=self.services.environment, capture_output=True, text=True)
+        self.assertEqual((run.returncode, run.stdout, run.stderr), (0, f"{self.folder}/a.jpg\n", ""))
+        self.assertEqual(len(self.library.assets), 0)
+        environment = {**self.services.environment, "SAFELIGHT_RUN": "/nowhere"}
+        run = subprocess.run(command, env=environment, capture_output=True, text=True)
+        self.assertEqual(run.returncode, 1)
+        self.assertIn("there is no run folder /nowhere", run.stderr)
+        missing = subprocess.run([*command[:-1], "/nowhere"], capture_output=True, text=True, env=environment)
+        self.assertIn("there is no folder /nowhere", missing.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()

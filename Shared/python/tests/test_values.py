@@ -1,0 +1,185 @@
+"""Tests of the parts of the package that need no services: fetches, adjustments, errors, members, presets, files."""
+
+import datetime
+import os
+import pickle
+import tempfile
+import time
+import unittest
+from unittest import mock
+
+import safelight
+from safelight import Asset, Change, Endpoints, Library, adjustments, description, errors
+from safelight.importing import groups
+from safelight.members import Member, camel_case
+from safelight.progress import save_parts
+
+ASSET = {
+    "id": "a1", "revision": "r2", "contentRevision": "r1", "mediaType": "image", "pixelWidth": 4, "pixelHeight": 3,
+    "creationDate": 1717243200000000, "duration": 1500000, "originalFilename": "one.jpg", "isFavorite": True,
+    "location": {"latitude": 47.5, "longitude": 11.25}, "resources": [{"type": "photo", "size": 3}],
+}
+
+
+class FetchTests(unittest.TestCase):
+    def test_a_description_has_the_names_of_the_protocol(self):
+        self.assertEqual(description(), {})
+        self.assertEqual(
+            description("rating > 3", sort="-creation_date", limit=5, offset=2, include_hidden=True, media_type="video"),
+            {"predicate": "rating > 3", "sort": [{"key": "creationDate", "ascending": False}], "limit": 5, "offset": 2,
+             "includeHidden": True, "mediaType": "video"},
+        )
+
+    def test_arguments_become_json(self):
+        day = datetime.datetime(2024, 6, 1, 12, tzinfo=datetime.timezone.utc)
+        self.assertEqual(
+            description("creationDate > %@ AND %@ IN keywords", arguments=[day, "x"])["predicate"]["arguments"],
+            ["2024-06-01T12:00:00+00:00", "x"],
+        )
+        self.assertEqual(description(ids=[Asset(ASSET), "a2"], album="c1"), {"ids": ["a1", "a2"], "in": "c1"})
+
+    def test_several_sort_keys(self):
+        self.assertEqual(
+            description(sort=["rating", {"key": "id", "ascending": False}])["sort"],
+            [{"key": "rating", "ascending": True}, {"key": "id", "ascending": False}],
+        )
+
+
+class AdjustmentTests(unittest.TestCase):
+    def test_keywords_are_operations_in_their_order(self):
+        self.assertEqual(
+            adjustments(exposure=0.5, crop=(0.1, 0.2, 0.3, 0.4), black_and_white=True, sharpen={"amount": 1}, tint=None),
+            {"version": 1, "operations": [
+                {"operation": "exposure", "value": 0.5},
+                {"operation": "crop", "x": 0.1, "y": 0.2, "width": 0.3, "height": 0.4},
+                {"operation": "blackAndWhite"},
+                {"operation": "sharpen", "amount": 1},
+            ]},
+        )
+
+    def test_lists_operations_and_presets_are_joined(self):
+        with tempfile.TemporaryDirectory() as folder, mock.patch.dict(os.environ, SAFELIGHT_PRESETS=folder + "/p"):
+            self.assertEqual(safelight.presets(), [])
+            safelight.save_preset("warm", temperature=0.2)
+            self.assertEqual(safelight.presets(), ["warm"])
+            joined = adjustments({"operation": "flip"}, adjustments(contrast=0.1), preset="warm", exposure=1)
+            self.assertEqual(
+                [one["operation"] for one in joined["operations"]], ["flip", "contrast", "temperature", "exposure"]
+            )
+            with self.assertRaisesRegex(errors.IdentifierNotFoundError, "the presets are: warm"):
+                adjustments(preset="cold")
+            with self.assertRaises(ValueError):
+                safelight.save_preset("../x", exposure=1)
+
+
+class ObjectTests(unittest.TestCase):
+    def test_members_have_types_and_cannot_be_set(self):
+        asset = Asset(ASSET)
+        self.assertEqual(asset.creation_date, datetime.datetime(2024, 6, 1, 12, tzinfo=datetime.timezone.utc))
+        self.assertEqual((asset.duration, asset.rating, asset.caption, asset.keywords), (1.5, 0, None, ()))
+        self.assertEqual((asset.location.latitude, asset.location.altitude), (47.5, None))
+        self.assertEqual(asset.resource().size, 3)
+        self.assertEqual(
+            repr(asset),
+            "<Asset id='a1' original_filename='one.jpg' media_type='image' pixel_size=(4, 3) "
+            "creation_date=2024-06-01T12:00:00+00:00 is_favorite=True>",
+        )
+        with self.assertRaisesRegex(AttributeError, "read-only"):
+            asset.rating = 3
+        with self.assertRaisesRegex(errors.MissingResourceError, "it has photo"):
+            asset.resource("video")
+        with self.assertRaisesRegex(ValueError, "not fetched"):
+            asset.image()
+
+    def test_objects_are_equal_if_they_are_the_same_object(self):
+        self.assertEqual({Asset(ASSET), Asset({**ASSET, "rating": 3})}, {Asset(ASSET)})
+
+    def test_names_follow_the_json(self):
+        for name, member in vars(Asset).items():
+            if isinstance(member, Member):
+                self.assertEqual(camel_case(name), member.name)
+
+    def test_a_change_has_typed_members_and_is_the_record(self):
+        record = {"sequence": 7, "library": "ab", "date": 0, "origin": {"identity": "uid:0", "client": "x"},
+                  "assets": [{"before": None, "after": ASSET}, {"before": ASSET, "after": {**ASSET, "rating": 3}},
+                             {"before": ASSET, "after": None}]}
+        change = Change(record)
+        self.assertEqual((change.token, change.sequence, change.origin.client, dict(change)), ("ab.7", 7, "x", record))
+        inserted, updated, deleted = change.assets
+        self.assertEqual([one.kind for one in change.assets], ["inserted", "updated", "deleted"])
+        self.assertEqual((inserted.before, updated.changed_members, deleted.object_was_deleted), (None, ["rating"], True))
+        self.assertEqual((updated.after.rating, updated.asset_content_changed, deleted.id), (3, False, "a1"))
+
+
+class ErrorTests(unittest.TestCase):
+    def test_each_name_is_a_class_with_code_message_and_data(self):
+        error = errors.SafelightError.from_json(
+            {"code": 3201, "message": "gone", "data": {"name": "identifier_not_found", "id": "a1"}}
+        )
+        self.assertIsInstance(error, errors.IdentifierNotFoundError)
+        self.assertIsInstance(error, LookupError)
+        self.assertEqual((error.code, error.message, error.data["id"]), (3201, "gone", "a1"))
+        again = pickle.loads(pickle.dumps(error))
+        self.assertEqual((type(again), str(again), again.data), (type(error), str(error), error.data))
+        self.assertIs(type(errors.make_error("new_name", "x")), errors.SafelightError)
+
+    def test_a_service_that_does_not_run_is_reported_at_once(self):
+        with tempfile.TemporaryDirectory() as folder:
+            open(f"{folder}/catalog.sock", "w").close()
+            cases = [
+                (Endpoints(folder + "/none"), "there is no run folder .*/none; start the services with: safelight up"),
+                (Endpoints(folder, catalog=f"ipc://{folder}/x.sock"), "the catalog does not run: there is no .*/x.sock"),
+                (Endpoints(folder), "the catalog does not run: nothing answers at ipc://.*/catalog.sock"),
+                (Endpoints(catalog="tcp://host.invalid:5550"), "the host 'host.invalid' of tcp://.* is unknown"),
+                (Endpoints(catalog="tcp://127.0.0.1:1"), "nothing answers at tcp://127.0.0.1:1"),
+            ]
+            for endpoints, message in cases:
+                started = time.monotonic()
+                with self.assertRaisesRegex(errors.NotRunningError, message):
+                    Library(endpoints).fetch()[0]
+                self.assertLess(time.monotonic() - started, 5, message)
+
+    def test_a_library_waits_if_it_is_told_to(self):
+        started = time.monotonic()
+        with self.assertRaises(errors.NotRunningError):
+            Library("/nonexistent", wait=0.3).token
+        self.assertGreaterEqual(time.monotonic() - started, 0.3)
+
+
+class EndpointTests(unittest.TestCase):
+    def test_addresses_of_a_host_are_six_ports(self):
+        endpoints = Endpoints(host="photos.example")
+        self.assertEqual((endpoints.catalog, endpoints.edits), ("tcp://photos.example:5571", "tcp://photos.example:5576"))
+        self.assertEqual(Endpoints(host="[::1]:7000").feed, "tcp://[::1]:7004")
+        self.assertEqual(Endpoints("/run/x", feed="tcp://y:1").broker, "ipc:///run/x/change-broker.sock")
+
+
+class FileTests(unittest.TestCase):
+    def test_files_of_one_name_are_one_asset(self):
+        self.assertEqual(
+            groups(["a.jpg", "a.mov", "b.heic", "b.dng", "b.heic.xmp", "c.jpg", "c.png", "d.mp4"]),
+            [["a.jpg", "a.mov"], ["b.heic", "b.dng", "b.heic.xmp"], ["c.jpg"], ["c.png"], ["d.mp4"]],
+        )
+
+    def test_a_file_appears_when_it_is_complete(self):
+        def parts():
+            yield b"ab"
+            self.assertFalse(os.path.exists(path))
+            yield b"c"
+
+        def fails():
+            yield b"x"
+            raise OSError("lost")
+
+        with tempfile.TemporaryDirectory() as folder:
+            path = f"{folder}/x"
+            save_parts(path, parts(), 3)
+            with self.assertRaises(OSError):
+                save_parts(path, fails(), 3)
+            with open(path, "rb") as file:
+                self.assertEqual(file.read(), b"abc")
+            self.assertEqual(os.listdir(folder), ["x"])
+
+
+if __name__ == "__main__":
+    unittest.main()

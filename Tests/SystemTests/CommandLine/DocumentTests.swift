@@ -99,7 +99,8 @@ struct DocumentTests {
 
         init(_ json: JSON) {
             let arguments = json["arguments"]?.arrayValue ?? []
-            var flags: Set<String> = ["--help", "--version"]
+            // Those of the argument parser itself.
+            var flags: Set<String> = ["--help", "--version", "--generate-completion-script"]
             for name in arguments.flatMap({ $0["names"]?.arrayValue ?? [] }) {
                 guard let text = name["name"]?.stringValue else { continue }
                 flags.insert(name["kind"] == "short" ? "-\(text)" : "--\(text)")

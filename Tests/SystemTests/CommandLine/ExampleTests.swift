@@ -6,7 +6,7 @@ import PhotoModel
 import TestSupport
 import Testing
 
-/// The Python scripts of `compose/examples`, run as a user runs them.
+/// The programs of `compose/examples`, run as a user runs them.
 @Suite(.serialized, .timeLimit(.minutes(3)))
 struct ExampleTests {
     private func lines(of script: String) throws -> Int {
@@ -43,6 +43,45 @@ struct ExampleTests {
             let bytes = try Data(contentsOf: URL(fileURLWithPath: services.folder.file("out/" + image)))
             #expect(bytes.starts(with: [0xFF, 0xD8]))
         }
+        #expect(services.stop() == [])
+    }
+
+    @Test func `the Swift program follows an album through a broker restart`() throws {
+        let services = try SafelightFixture("follow-album")
+        for number in 1...2 {
+            let image = TestImages.jpeg(width: 64, height: 48, seed: UInt64(number))
+            try services.folder.write(image, to: "photos/\(number).jpg")
+        }
+        try services.start()
+        func safelight(_ arguments: String...) throws {
+            let run = try services.safelight(arguments)
+            try #require(run.status == 0, "\(run.errors)")
+        }
+        try safelight("import", services.folder.file("photos"))
+        try safelight("album", "create", "Holidays")
+        try safelight("album", "add", "Holidays", "1.jpg")
+        let program = TestPaths.executables + "/FollowAlbum"
+        let unknown = try RunningProgram.run(program, ["Work"], environment: services.environment)
+        #expect(unknown.status == 1 && unknown.output == "there is no album Work\n")
+
+        let run = try RunningProgram(program, ["Holidays"], environment: services.environment)
+        var expected = "  1.jpg\nfollowing Holidays\n"
+        func expect(_ line: String) {
+            expected += line
+            _ = run.wait(seconds: 30) { $0.outputText.count >= expected.count }
+            #expect(run.outputText == expected, "\(run.errorText)")
+        }
+        expect("")
+        try safelight("album", "add", "Holidays", "2.jpg")
+        expect("+ 2.jpg\n")
+        try services.restart(.changeBroker)
+        try safelight("favorite", "1.jpg")
+        expect("* 1.jpg\n")
+        try safelight("edit", "2.jpg", "--exposure", "0.3")
+        expect("e 2.jpg\n")
+        try safelight("album", "remove", "Holidays", "1.jpg")
+        expect("- 1.jpg\n")
+        run.killHard()
         #expect(services.stop() == [])
     }
 

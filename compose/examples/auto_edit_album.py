@@ -1,0 +1,60 @@
+"""Edits each photo that is added to an album with a preset.
+
+    auto_edit_album.py ALBUM PRESET POSITION-FILE
+
+`safelight preset save warm --temperature 0.2` makes a preset. The position file has the token of the last change that is
+done: a restarted program continues there. Each edit has a transaction id, so it is applied once, even if this program
+or a service is killed.
+"""
+
+import os
+import sys
+
+from safelight import Library, SafelightError, load_preset
+
+title, preset, position_file = sys.argv[1:]
+adjustments = load_preset(preset)
+library = Library(client="auto-edit", wait=60)
+
+# Step 1: find the album, or create it.
+album = library.albums.get(title)
+if album is None:
+    with library.changing(transaction=f"auto-edit {title}") as changes:
+        created = changes.create_album(title)
+    album = library.albums[created.id]
+
+# Step 2: start with the next change, or continue.
+if os.path.exists(position_file):
+    with open(position_file) as file:
+        token = file.read().strip()
+else:
+    token = library.token
+
+
+def save_position(token):
+    """Writes a file that is complete at all times."""
+    with open(position_file + ".new", "w") as file:
+        file.write(token)
+    os.replace(position_file + ".new", position_file)
+
+
+save_position(token)
+print(f"editing what is added to {title}", flush=True)
+
+
+def is_member(asset):
+    return asset is not None and any(membership.collection == album.id for membership in asset.memberships)
+
+
+# Step 3: follow the changes. A photo is new in the album if it was not a member before.
+for change in library.changes(since=token):
+    for one in change.assets:
+        if not is_member(one.after) or is_member(one.before):
+            continue
+        name = one.after.original_filename or one.id
+        try:
+            one.after.edit(adjustments, transaction=f"auto-edit {change.sequence} {one.id}")
+            print(f"edited {name}", flush=True)
+        except SafelightError as error:
+            print(f"{name}: {error.message}", file=sys.stderr, flush=True)
+    save_position(change.token)

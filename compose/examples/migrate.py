@@ -1,0 +1,419 @@
+"""Imports what another photo program exported, with albums, dates, places, captions, favourites and edits.
+
+    migrate.py google FOLDER                          Google Takeout, unpacked: the folder `Takeout` or `Google Photos`
+    migrate.py icloud FOLDER                          the archives of privacy.apple.com, unpacked into one folder
+    migrate.py apple FOLDER [--albums]                Photos for Mac: File > Export, with "Export IPTC as XMP"
+    migrate.py immich FOLDER [--albums]               the folder UPLOAD_LOCATION of Immich, with its XMP sidecars
+    migrate.py photoprism FOLDER [--storage FOLDER]   PhotoPrism's originals, and its storage with the YAML files
+
+`--albums` makes an album of each folder that has photos; `--dry-run` prints what would be imported. A file that the
+library already has is not imported again, and keeps what was changed in the library meanwhile: an interrupted migration
+is continued by the same command. Nothing in FOLDER is changed. docs/migrating.md says what is taken over from where.
+"""
+
+import argparse
+import csv
+import hashlib
+import json
+import os
+import re
+import sys
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timezone
+
+from safelight import Library, NotRunningError, ResourcesDisagreeError, SafelightError
+from safelight.importing import PHOTO_ENDINGS, VIDEO_ENDINGS, files_below, groups, kind_of
+
+
+@dataclass
+class Item:
+    """A photo or a film, the files that belong to it, and what the other program knows about it."""
+
+    files: list
+    albums: list = field(default_factory=list)
+    # Properties of a new asset, as `Changes.create_asset` takes them.
+    facts: dict = field(default_factory=dict)
+    # Used where the files say nothing themselves.
+    date: datetime = None
+    location: tuple = None
+    # The edited version, rendered by the other program, and that program's identifier.
+    edited: str = None
+    editor: str = None
+
+
+def split(path):
+    """Returns the folder, the name and the ending of a file."""
+    folder, name = os.path.split(path)
+    stem, ending = os.path.splitext(name)
+    return folder, stem, ending
+
+
+def media(folder, skip=()):
+    """Yields lists of files that belong together, in the folder and those below, without the folders to skip."""
+    for place, names, files in os.walk(folder):
+        names[:] = sorted(name for name in names if not name.startswith(".") and name not in skip)
+        paths = [os.path.join(place, name) for name in sorted(files) if not name.startswith(".")]
+        yield from groups(
+            path for path in paths if os.path.splitext(path)[1].lower() in PHOTO_ENDINGS | VIDEO_ENDINGS | {".xmp"}
+        )
+
+
+def number(value):
+    return float(value) if value else 0.0
+
+
+def position(latitude, longitude, altitude=None):
+    """Returns a location, or None: Takeout and PhotoPrism write 0, 0 where there is no place."""
+    latitude, longitude = number(latitude), number(longitude)
+    if not (latitude or longitude) or abs(latitude) > 90 or abs(longitude) > 180:
+        return None
+    return (latitude, longitude) + ((number(altitude),) if altitude else ())
+
+
+# Google Takeout
+
+# "-edited" in the language of the account.
+EDITED = ("-edited", "-bearbeitet", "-modifié", "-editado", "-modificato", "-bewerkt", "-redigerad", "-edytowane")
+# The name of a JSON file is cut to 46 bytes before ".json", in the middle of ".supplemental-metadata" if need be.
+TAKEOUT_NAME = 46
+
+
+def takeout_json(path, names):
+    """Returns the name of the JSON file of a photo, among the names of its folder."""
+    name = os.path.basename(path)
+    stem, ending = os.path.splitext(name)
+    # The number of a second "a.jpg" is "a(1).jpg", but "a.jpg(1).json" or "a.jpg.supplemental-metadata(1).json".
+    copy = re.fullmatch(r"(.*)(\(\d+\))", stem)
+    title, count = (copy[1] + ending, copy[2]) if copy else (name, "")
+    for title, count in ((title, count), (name, "")):
+        long = title + ".supplemental-metadata"
+        for length in range(len(long), min(len(title), TAKEOUT_NAME) - 1, -1):
+            if long[:length] + count + ".json" in names:
+                return long[:length] + count + ".json"
+        if title[:TAKEOUT_NAME] + count + ".json" in names:
+            return title[:TAKEOUT_NAME] + count + ".json"
+    return stem + ".json" if stem + ".json" in names else None
+
+
+def takeout_album(place):
+    """Returns the title of the album in a folder of Takeout, or None: a folder of a year is no album."""
+    title = read_json(os.path.join(place, "metadata.json")).get("title")
+    return None if not title or re.fullmatch(r"(Photos from|Fotos (von|aus)|Fotos de) \d{4}", title) else title
+
+
+def google(folder, _):
+    """Takeout repeats the photos of an album: in the folder of the year, with the facts, and in the album's folder."""
+    for files in sorted(media(folder), key=lambda files: takeout_album(os.path.dirname(files[0])) is not None):
+        place = os.path.dirname(files[0])
+        names = set(os.listdir(place))
+        if any(split(path)[1].endswith(EDITED) for path in files):
+            if any(original_of(path, names) for path in files):
+                continue
+        item = Item(files, editor="com.google.photos")
+        title = takeout_album(place)
+        item.albums = [title] if title else []
+        _, stem, ending = split(files[0])
+        edited = next((stem + word + ending for word in EDITED if stem + word + ending in names), None)
+        item.edited = os.path.join(place, edited) if edited else None
+        described = next((one for one in (takeout_json(path, names) for path in files) if one), None)
+        facts = read_json(os.path.join(place, described)) if described else {}
+        if facts.get("trashed"):
+            continue
+        item.facts = {
+            "is_favorite": bool(facts.get("favorited")),
+            "is_hidden": bool(facts.get("archived")),
+            "caption": facts.get("description") or None,
+            "keywords": [person["name"] for person in facts.get("people", []) if person.get("name")] or None,
+        }
+        taken = facts.get("photoTakenTime", {}).get("timestamp")
+        item.date = datetime.fromtimestamp(int(taken), timezone.utc) if taken else None
+        place = facts.get("geoData") or {}
+        item.location = position(*(place.get(name) for name in ("latitude", "longitude", "altitude")))
+        yield item
+
+
+def original_of(path, names):
+    _, stem, ending = split(path)
+    word = next((word for word in EDITED if stem.endswith(word)), "")
+    return word and stem[: -len(word)] + ending in names
+
+
+def read_json(path):
+    try:
+        with open(path, encoding="utf-8") as file:
+            found = json.load(file)
+            return found if isinstance(found, dict) else {}
+    except (OSError, ValueError):
+        return {}
+
+
+# iCloud: "Photos/*", "Photos/Photo Details*.csv", "Albums/*.csv"
+
+ICLOUD_DATE = re.compile(r"\w+,? (\w+ \d+), ?(\d{4}),? (\d+:\d+).?([AP]M) GMT")
+
+
+def icloud_date(text):
+    """Returns the date of "Sunday May 22,2022 6:38 PM GMT", or None."""
+    found = ICLOUD_DATE.fullmatch(text.strip())
+    if not found:
+        return None
+    return datetime.strptime(" ".join(found.groups()), "%B %d %Y %I:%M %p").replace(tzinfo=timezone.utc)
+
+
+def icloud(folder, _):
+    details, albums = {}, {}
+    for place, _, files in os.walk(folder):
+        for name in sorted(files):
+            path = os.path.join(place, name)
+            if name.startswith("Photo Details") and name.endswith(".csv"):
+                for row in rows(path):
+                    details[os.path.join(place, row.get("imgName", ""))] = row
+            elif os.path.basename(place) == "Albums" and name.endswith(".csv"):
+                for row in rows(path):
+                    albums.setdefault(next(iter(row.values()), ""), []).append(name[: -len(".csv")])
+    for files in media(folder):
+        row = next((details[path] for path in files if path in details), {})
+        if row.get("deleted") == "yes":
+            continue
+        item = Item(files)
+        item.facts = {"is_favorite": row.get("favorite") == "yes", "is_hidden": row.get("hidden") == "yes"}
+        item.date = icloud_date(row.get("originalCreationDate") or "")
+        item.albums = sorted({title for path in files for title in albums.get(os.path.basename(path), [])})
+        yield item
+
+
+def rows(path):
+    with open(path, encoding="utf-8-sig", newline="") as file:
+        yield from csv.DictReader(file)
+
+
+# Photos for Mac and Immich: the facts are in the files and their XMP sidecars, which the import reads.
+
+
+def apple(folder, options):
+    """A device's own names: IMG_0001.HEIC is the original, IMG_E0001.HEIC or IMG_E0001.JPG the edited version."""
+    edits = {}
+    for path in files_below([folder]):
+        place, stem, _ = split(path)
+        found = re.fullmatch(r"(.*_)E(\d{4,})", stem)
+        if found and kind_of(path) != "xmp":
+            edits[os.path.join(place, found[1] + found[2]), kind_of(path)] = path
+    for files in media(folder):
+        place, stem, _ = split(files[0])
+        found = re.fullmatch(r"(.*_)E(\d{4,})", stem)
+        if found and any(os.path.exists(os.path.join(place, found[1] + found[2] + split(path)[2])) for path in files):
+            continue
+        if found and any(name.startswith(found[1] + found[2] + ".") for name in os.listdir(place)):
+            continue
+        item = Item(files, editor="com.apple.photo")
+        kind = "photo" if any(kind_of(path) in ("photo", "raw") for path in files) else "video"
+        item.edited = edits.get((os.path.join(place, stem), kind))
+        item.albums = album_of(place, folder, options)
+        yield item
+
+
+def immich(folder, options):
+    for files in media(folder, skip=("thumbs", "encoded-video", "profile", "backups")):
+        yield Item(files, albums=album_of(os.path.dirname(files[0]), folder, options))
+
+
+def album_of(place, folder, options):
+    """Returns the title of the album that stands for a folder."""
+    return [os.path.basename(place)] if options.albums and not os.path.samefile(place, folder) else []
+
+
+# PhotoPrism: "sidecar/**/*.yml" beside "originals/**/*", and "albums/album/*.yml"
+
+
+def photoprism(folder, options):
+    try:
+        import yaml
+    except ImportError:
+        raise SystemExit("migrate.py: PhotoPrism's files are YAML; install python3-yaml, or: pip install PyYAML")
+
+    def read(path):
+        try:
+            with open(path, encoding="utf-8") as file:
+                # Dates stay text: some have ten digits of a second.
+                found = yaml.load(file, Loader=yaml.BaseLoader)
+                return found if isinstance(found, dict) else {}
+        except (OSError, yaml.YAMLError):
+            return {}
+
+    storage = options.storage or os.path.join(os.path.dirname(os.path.abspath(folder)), "storage")
+    albums = {}
+    for place in (os.path.join(storage, "albums", "album"), os.path.join(storage, "backup", "albums", "album")):
+        for path in sorted(os.listdir(place)) if os.path.isdir(place) else []:
+            album = read(os.path.join(place, path))
+            for photo in album.get("Photos") or []:
+                if album.get("Title") and photo.get("Hidden") != "true":
+                    albums.setdefault(photo.get("UID"), []).append(album["Title"])
+    for files in media(folder):
+        place, stem, _ = split(files[0])
+        below = os.path.relpath(place, folder)
+        sidecars = (os.path.join(storage, "sidecar", below, stem + ".yml"), os.path.join(place, stem + ".yml"))
+        facts = next((read(path) for path in sidecars if os.path.exists(path)), {})
+        if facts.get("DeletedAt"):
+            continue
+        details = facts.get("Details") or {}
+        item = Item(files, albums=sorted(set(albums.get(facts.get("UID"), []))))
+        item.facts = {
+            "is_favorite": facts.get("Favorite") == "true",
+            "is_hidden": facts.get("Private") == "true",
+            "caption": facts.get("Caption") or facts.get("Description") or facts.get("Title") or None,
+            "keywords": [word.strip() for word in (details.get("Keywords") or "").split(",") if word.strip()] or None,
+        }
+        item.date = rfc3339(facts.get("TakenAt"))
+        item.location = position(facts.get("Lat"), facts.get("Lng"), facts.get("Altitude"))
+        yield item
+
+
+def rfc3339(text):
+    found = re.match(r"(\d{4}-\d\d-\d\d)[T ](\d\d:\d\d:\d\d)", text or "")
+    return datetime.fromisoformat(f"{found[1]}T{found[2]}+00:00") if found else None
+
+
+# The import
+
+
+def sha256(path):
+    digest = hashlib.sha256()
+    with open(path, "rb") as file:
+        while chunk := file.read(1 << 20):
+            digest.update(chunk)
+    return digest.hexdigest()
+
+
+class Migration:
+    """Imports items, and counts."""
+
+    def __init__(self, library):
+        self.library = library
+        self.albums = {}
+        # Assets by the digest of their file: those of the library, and those of this run, because most programs repeat
+        # a photo in each of its albums.
+        self.known = {}
+        self.trashed = set()
+        for is_trashed in (False, True):
+            for asset in library.fetch(include_hidden=True, include_all_burst_assets=True, in_trash=is_trashed):
+                digest = asset.resources[0].digest
+                self.known[digest] = asset.id
+                if is_trashed:
+                    self.trashed.add(digest)
+        self.taken = set()
+        self.imported = self.present = self.edits = 0
+        self.failed = []
+
+    def take(self, item):
+        originals = [path for path in item.files if kind_of(path) != "xmp"]
+        if not originals:
+            return
+        name = os.path.basename(originals[0])
+        try:
+            self.add(item)
+            print(name, flush=True)
+        except ResourcesDisagreeError:
+            # A film that has the name of a photo, but is not the film of a Live Photo.
+            for path in originals:
+                self.take(replace(item, files=[path], edited=item.edited if path == originals[0] else None))
+        except SafelightError as error:
+            if error.is_temporary or isinstance(error, NotRunningError):
+                raise
+            self.failed.append(name)
+            print(f"{name}: {error.message}", file=sys.stderr, flush=True)
+
+    def add(self, item):
+        kinds = {kind_of(path): path for path in item.files}
+        still = kinds.get("photo") or kinds.get("raw")
+        digest = sha256(still or kinds["video"])
+        if digest in self.trashed:
+            return
+        albums = [self.album(title) for title in item.albums]
+        if digest in self.known:
+            self.present += digest not in self.taken
+        else:
+            self.known[digest] = self.create(item, kinds, still)
+            self.imported += 1
+        self.taken.add(digest)
+        asset = self.library.assets[self.known[digest]]
+        members = {one.collection for one in asset.memberships}
+        missing = {}
+        if item.date and asset.creation_date is None:
+            missing["creation_date"] = item.date
+        if item.location and asset.location is None:
+            missing["location"] = item.location
+        with self.library.changing() as changes:
+            for album in albums:
+                if album.id not in members:
+                    changes.add(album, [asset])
+            if missing:
+                changes.update(asset, **missing)
+        if item.edited and not asset.has_adjustments:
+            self.commit_edit(asset, item)
+
+    def create(self, item, kinds, still):
+        with self.library.changing() as changes:
+            made = changes.create_asset(
+                still,
+                alternate_photo=kinds.get("raw") if "photo" in kinds else None,
+                paired_video=kinds.get("video") if still else None,
+                video=None if still else kinds.get("video"),
+                sidecar=kinds.get("xmp"),
+                **{name: value for name, value in item.facts.items() if value},
+            )
+        return made.id
+
+    def commit_edit(self, asset, item):
+        """Keeps the edited version as the edit of another program: the original stays, and `revert` shows it."""
+        render_type = "fullSizeVideo" if asset.media_type == "video" else "fullSizePhoto"
+        data = json.dumps({"sha256": sha256(item.edited)}).encode()
+        with self.library.changing() as changes:
+            changes.commit_edit(asset, item.edited, data, item.editor, "1", render_type=render_type)
+        self.edits += 1
+
+    def album(self, title):
+        if title not in self.albums:
+            self.albums[title] = self.library.albums.get(title)
+        if self.albums[title] is None:
+            with self.library.changing() as changes:
+                made = changes.create_album(title)
+            self.albums[title] = self.library.albums[made.id]
+        return self.albums[title]
+
+
+def main():
+    parser = argparse.ArgumentParser(
+        prog="migrate.py", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    sources = {"google": google, "icloud": icloud, "apple": apple, "immich": immich, "photoprism": photoprism}
+    parser.add_argument("source", choices=sources)
+    parser.add_argument("folder", metavar="FOLDER")
+    parser.add_argument("--albums", action="store_true", help="make an album of each folder that has photos")
+    parser.add_argument("--storage", metavar="FOLDER", help="PhotoPrism's storage folder; default: beside FOLDER")
+    parser.add_argument("--dry-run", action="store_true", help="print what would be imported")
+    options = parser.parse_args()
+    if not os.path.isdir(options.folder):
+        parser.error(f"there is no folder {options.folder}")
+    items = sources[options.source](options.folder, options)
+    if options.dry_run:
+        for item in items:
+            facts = [name for name, value in item.facts.items() if value]
+            print(*item.files, *(f"album:{title}" for title in item.albums), *facts, *["edited"] * bool(item.edited))
+        return 0
+    migration = Migration(Library(client="migrate", wait=10))
+    for item in items:
+        migration.take(item)
+    print(
+        f"{migration.imported} imported, {migration.present} already there, {migration.edits} edits kept,"
+        f" {len(migration.albums)} albums, {len(migration.failed)} failed"
+    )
+    return 1 if migration.failed else 0
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main())
+    except SafelightError as error:
+        sys.exit(f"migrate.py: {error.message}")
+    except BrokenPipeError:
+        sys.exit(1)

@@ -1,0 +1,65 @@
+"""Sends each change of the library to a URL, for example to n8n or Home Assistant.
+
+    SECRET=… post_changes.py URL POSITION-FILE
+
+The body is the change record as JSON, as `safelight watch --json` prints it. The header `X-Safelight-Signature` has
+`sha256=` and the HMAC of the body with the secret: a receiver that compares it knows that nobody else has sent it. A
+change is sent until the receiver answers with a status below 300, and changes arrive in their order. A change may arrive
+twice if this program is killed meanwhile; `X-Safelight-Sequence` is the same then.
+"""
+
+import hashlib
+import hmac
+import json
+import os
+import sys
+import time
+import urllib.error
+import urllib.request
+
+from safelight import Library
+
+LONGEST_PAUSE = 60
+
+url, position_file = sys.argv[1:]
+secret = os.environ["SECRET"].encode()
+library = Library(client="post-changes", wait=60)
+
+
+def post(change):
+    body = json.dumps({**change, "token": change.token}).encode()
+    headers = {
+        "Content-Type": "application/json",
+        "X-Safelight-Sequence": str(change.sequence),
+        "X-Safelight-Signature": "sha256=" + hmac.new(secret, body, hashlib.sha256).hexdigest(),
+    }
+    pause = 0.5
+    while True:
+        try:
+            with urllib.request.urlopen(urllib.request.Request(url, body, headers), timeout=30):
+                return
+        except OSError as error:
+            print(f"change {change.sequence}: {error}; again in {pause} s", file=sys.stderr, flush=True)
+            time.sleep(pause)
+            pause = min(2 * pause, LONGEST_PAUSE)
+
+
+def save_position(token):
+    """Writes a file that is complete at all times."""
+    with open(position_file + ".new", "w") as file:
+        file.write(token)
+    os.replace(position_file + ".new", position_file)
+
+
+if os.path.exists(position_file):
+    with open(position_file) as file:
+        token = file.read().strip()
+else:
+    token = library.token
+    save_position(token)
+print(f"sending the changes to {url}", flush=True)
+
+for change in library.changes(since=token):
+    post(change)
+    save_position(change.token)
+    print(f"sent {change.sequence}", flush=True)

@@ -11,7 +11,7 @@ from .errors import (
     JSON, ConnectionLostError, DeadlineExceededError, HandleExpiredError, IdentifierNotFoundError, NestedChangeError,
 )
 from .fetching import plain
-from .members import Record, anything, boolean, camel_case, integer, strings, text
+from .members import Record, anything, boolean, camel_case, integer, optional_text, records, strings, text
 from .objects import Object, identifier
 from .progress import Progress, ProgressHandler
 
@@ -46,11 +46,27 @@ class Placeholder:
         outcome = self._changes.outcome
         return outcome is not None and self.ref in outcome.duplicates
 
+    @property
+    def same_image(self) -> List[str]:
+        """The identifiers of assets with the same picture, in files with other bytes."""
+        outcome = self._changes.outcome
+        named = outcome.same_image if outcome else ()
+        return [id for one in named if one.ref == self.ref for id in one.assets]
+
     def __repr__(self) -> str:
         return f"<Placeholder {self.id if self._changes.outcome else 'not committed yet'}>"
 
 
 Target = Union[Object, Placeholder]
+
+
+class SameImage(Record):
+    """A new asset whose picture the library had already, in a file with other bytes."""
+
+    request = integer("request", "Index of the request.")
+    ref = optional_text("ref", "The name of its placeholder.")
+    assets = strings("assets", "Assets with the same picture, the one imported first at the front.")
+    _shown = ("ref", "assets")
 
 
 class Outcome(Record):
@@ -61,6 +77,7 @@ class Outcome(Record):
     is_changed = boolean("isChanged", "Whether anything changed.")
     placeholders = anything("placeholders", "Identifiers by the names of the placeholders.")
     duplicates = strings("duplicates", "The names of placeholders whose bytes were already in the library.")
+    same_image = records("sameImage", SameImage, "New assets whose picture the library had in another file.")
     restored = strings("restored", "Assets taken out of the trash because their bytes were imported again.")
     ignored = anything("ignored", "Members of requests without effect, because the library already had the bytes.")
     healed = strings("healed", "Digests of damaged stored files that these bytes replaced.")

@@ -1,7 +1,7 @@
 """Imports of files and folders."""
 
 import os
-from typing import TYPE_CHECKING, Dict, Iterable, Iterator, List, NamedTuple, Optional, Union
+from typing import TYPE_CHECKING, Dict, Iterable, Iterator, List, NamedTuple, Optional, Tuple, Union
 
 from .changing import Path, Target
 from .errors import ResourcesDisagreeError, SafelightError
@@ -25,6 +25,8 @@ class ImportedFile(NamedTuple):
     asset: Optional[str]
     is_duplicate: bool
     error: Optional[SafelightError]
+    # Assets that have its picture in a file with other bytes.
+    same_image: Tuple[str, ...] = ()
 
 
 def files_below(paths: Iterable[Path]) -> Iterator[str]:
@@ -118,4 +120,4 @@ def _import(library: "Library", files: List[str], album: Optional[Target], advan
         )
         if album is not None:
             changes.add(album, [placeholder])
-    return ImportedFile(files, placeholder.id, placeholder.is_duplicate, None)
+    return ImportedFile(files, placeholder.id, placeholder.is_duplicate, None, tuple(placeholder.same_image))

@@ -271,6 +271,22 @@ class Library:
         found: List[int] = self.request(self.catalog, "fetch.counts", {"fetches": list(fetches)}).result["counts"]
         return found
 
+    def duplicates(self) -> Iterator[List[Asset]]:
+        """Yields the assets of each picture that is there more than once, the one imported first at the front.
+
+        Their files have the same image data and differ in their metadata at most. Assets in the trash are left out.
+        """
+        after: JSON = {}
+        while True:
+            page = self.request(self.catalog, "fetch.duplicates", after).result
+            for group in page["groups"]:
+                assets = self.assets.many(group["assets"])
+                if len(assets) > 1:
+                    yield assets
+            if "next" not in page:
+                return
+            after = {"after": page["next"]}
+
     def ids(self, fetch: Optional[JSON] = None, deadline: float = 30.0) -> Tuple[List[str], str]:
         """Returns the identifiers of a fetch of assets, and the token at which they are valid."""
         result = FetchResult(self, "fetch.assets", "assets", Asset, dict(fetch or {}))

@@ -184,6 +184,19 @@ class LibraryTests(unittest.TestCase):
         (again,) = self.library.import_files(f"{self.photos}/photo1.jpg")
         self.assertEqual((again.is_duplicate, again.asset), (True, self.asset(1).id))
 
+    def test_the_same_picture_is_recognized_after_it_was_tagged(self):
+        first, tagged = (f"{self.services.folder}/{name}.jpg" for name in ("first", "tagged"))
+        self.services.picture(first, 41)
+        with open(first, "rb") as file:
+            data = file.read()
+        with open(tagged, "wb") as file:
+            file.write(data[:2] + b"\xff\xfe\x00\x06text" + data[2:])
+        (original,) = self.library.import_files(first)
+        (copy,) = self.library.import_files(tagged)
+        self.assertEqual((original.same_image, copy.is_duplicate, copy.same_image), ((), False, (original.asset,)))
+        groups = [[asset.id for asset in group] for group in self.library.duplicates()]
+        self.assertEqual(groups, [[original.asset, copy.asset]])
+
     def test_a_sidecar_is_imported_with_its_photo(self):
         folder = f"{self.services.folder}/sidecars"
         self.services.picture(f"{folder}/beside.jpg", 40)

@@ -71,12 +71,17 @@ struct CatalogService: RunnableService {
             library: store.history,
             sequence: store.startSequence
         )
+        let registry = GrantRegistry(
+            try await store.read { try $0.grants.all() },
+            keys: GrantRegistry.Keys(configuration.listener)
+        )
         let writer = TransactionWriter(
             store: store,
             tail: tail,
             retention: Self.retention(configuration),
             rules: Self.rules(configuration, environment, retention: time, lastChanges),
             limits: TransactionWriter.Limits(waiting: configuration.writeQueue),
+            whenCommitted: { registry.apply($0) },
             logger: logger,
             clock: environment.clock
         )
@@ -100,10 +105,6 @@ struct CatalogService: RunnableService {
         let metrics = Hosting.Metrics()
         metrics.section("files") { blockingIO.metrics }
         let services = ServiceIdentities(listener: configuration.listener)
-        let registry = GrantRegistry(
-            try await store.read { try $0.grants.all() },
-            keys: GrantRegistry.Keys(configuration.listener)
-        )
         let access = AccessTable(known: { registry.permission(of: $0) })
         let refusals = RefusalCounts()
         metrics.section("access") { refusals.metrics }

@@ -155,7 +155,7 @@ struct ChangeService: Sendable {
             try await ingestor.makeDurable(taken)
             do throws(WriteFailure) {
                 let performed = try await writer.perform(request(prepared))
-                grants.apply(performed)
+                grants.review(performed)
                 await ingestor.removeMoved(changes.requests, prepared, context)
                 return performed.result
             } catch {

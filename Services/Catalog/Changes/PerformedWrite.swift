@@ -15,7 +15,7 @@ struct PerformedWrite: Sendable {
     var result: JSON
     /// The record; nil if nothing changed or the outcome was already known.
     var record: CommittedRecord?
-    /// The grant after the transaction, if it changed one.
+    /// The grant after the transaction, if it changed one; the change of its list is in the record and in the database.
     var grant: Grant?
     var isRepeat = false
     /// True if more changes are due by the clock than fit into one transaction.

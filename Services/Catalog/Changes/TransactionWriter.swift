@@ -44,6 +44,8 @@ final class TransactionWriter: Sendable {
     private let retention: RetentionPolicy
     private let rules: BatchStore.WriteContext
     private let limits: Limits
+    /// Receives each committed transaction before anybody else learns of it.
+    private let whenCommitted: @Sendable (PerformedWrite) -> Void
     private let logger: Logger
     private let clock: MonotonicClock
     /// The thread of the commits.
@@ -56,6 +58,7 @@ final class TransactionWriter: Sendable {
         retention: RetentionPolicy,
         rules: BatchStore.WriteContext,
         limits: Limits = Limits(),
+        whenCommitted: @escaping @Sendable (PerformedWrite) -> Void = { _ in },
         logger: Logger,
         clock: MonotonicClock = .system
     ) {
@@ -64,6 +67,7 @@ final class TransactionWriter: Sendable {
         self.retention = retention
         self.rules = rules
         self.limits = limits
+        self.whenCommitted = whenCommitted
         self.logger = logger
         self.clock = clock
     }
@@ -158,6 +162,7 @@ final class TransactionWriter: Sendable {
                 switch outcome {
                 case .success(let performed):
                     if let record = performed.record { records.append(record) }
+                    whenCommitted(performed)
                     answers.append(.success(performed))
                 case .failure(let error): answers.append(.failure(failure(error)))
                 }

@@ -106,8 +106,10 @@ final class GrantRegistry: Sendable {
     /// The public key that a decision about an identity is about now.
     func publicKey(of identity: String) -> String? { keys.key(identity)?.publicKey.text }
 
-    /// Applies a committed grant.
-    func apply(_ grant: Grant, sequence: Int64) {
+    /// Applies the grant of a committed transaction, if it changed one. Call it before others learn of the transaction:
+    /// services that follow the grants ask at once what the identity may do now.
+    func apply(_ performed: PerformedWrite) {
+        guard let grant = performed.grant, let sequence = performed.record?.sequence else { return }
         entries.withLock { entries in
             guard entries[grant.identity].map({ $0.sequence < sequence }) ?? true else { return }
             entries[grant.identity] = Entry(grant: grant, sequence: sequence)

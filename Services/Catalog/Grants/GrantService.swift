@@ -337,7 +337,7 @@ final class GrantService: Sendable {
         return DecidedGrant(grant: grant)
     }
 
-    /// Commits a change of a grant, applies it, and wakes those who wait for it.
+    /// Commits a change of a grant and wakes those who wait for it.
     private func commit(_ request: WriteRequest) async throws -> Grant? {
         let performed: PerformedWrite
         do throws(WriteFailure) {
@@ -346,16 +346,13 @@ final class GrantService: Sendable {
             guard case .refused(let refusal) = error else { throw ChangeError.noMetadata }
             throw refusal
         }
-        return apply(performed)
+        return review(performed)
     }
 
-    /// Applies the grant of a committed transaction, if it changed one.
+    /// Reviews what runs for the identity whose grant a transaction changed, and wakes those who wait for the decision.
     @discardableResult
-    func apply(_ performed: PerformedWrite) -> Grant? {
-        guard var grant = performed.grant, let sequence = performed.record?.sequence else { return nil }
-        // The list itself is in the record and in the database.
-        (grant.added, grant.removed) = ([], [])
-        registry.apply(grant, sequence: sequence)
+    func review(_ performed: PerformedWrite) -> Grant? {
+        guard performed.record != nil, let grant = performed.grant else { return nil }
         refresh(grant.identity)
         return grant
     }

@@ -200,6 +200,8 @@ struct BatchStore {
         let wanted = try request.grant ?? request.limited.flatMap { try joining(changes.assets, $0) }
         let grant = try wanted.flatMap(grantChange)
         performed.grant = grant?.after
+        performed.grant?.added = []
+        performed.grant?.removed = []
         let isChanged = !changes.isEmpty || grant != nil || request.question != nil
         var token = head.token
         if isChanged {

@@ -349,8 +349,11 @@ struct CatalogService: RunnableService {
         metrics.section("grants") { grants.metrics }
         metrics.section("quarantine") { ["resources": JSON(quarantine.count)] }
         metrics.section("uploads") { ["open": JSON(await uploads.count)] }
+        let folder = configuration.library
         metrics.section("library") {
-            (try? await store.read { try $0.metrics() }) ?? [:]
+            var json = (try? await store.read { try $0.metrics() }) ?? [:]
+            json["folder"] = .string(folder)
+            return json
         }
     }
 

@@ -34,6 +34,9 @@ struct AlbumCommand: AsyncParsableCommand {
                 position += page.collections.count
                 if page.collections.isEmpty || position >= page.count { break }
             }
+            guard position > 0 else {
+                return output.note("no albums; `safelight album create` creates one")
+            }
             if !output.isJSON { try output.lines(table.lines) }
         }
     }
@@ -58,13 +61,19 @@ struct AlbumCommand: AsyncParsableCommand {
 
     /// `safelight album create`
     struct Create: LibraryCommand {
-        static let configuration = CommandConfiguration(abstract: "Create an album.")
+        static let configuration = CommandConfiguration(abstract: "Create an album, empty or with assets.")
         @Argument(help: "Title of the album.") var title: String
+        @Argument(
+            help: "Assets: identifiers, file names, @3 of the last listing, or - to read them from standard input.",
+            completion: Completions.assets
+        )
+        var ids: [String] = []
         @OptionGroup var place: FolderOption
         @Flag(help: "Create it even if there is an album of this title.") var another = false
         @OptionGroup var client: ClientOptions
 
         func run(in library: PhotoLibrary, output: Output) async throws {
+            let assets = try await Identifiers.read(ids, in: library)
             let parent = try await place.reference(in: library)
             if !another {
                 let others = try await AlbumLookup.namesakes {
@@ -72,11 +81,21 @@ struct AlbumCommand: AsyncParsableCommand {
                 }
                 try AlbumLookup.refuse(others, "album", title)
             }
+            let first = assets.prefix(ChangeRecord.maxEntities - 1).map { ObjectReference.id($0) }
             let result = try await library.perform([
-                .createCollection(.init(ref: "album", title: title, parent: parent))
+                .createCollection(.init(ref: "album", title: title, add: first, parent: parent))
             ])
-            let id = result.id("album")?.text ?? ""
+            guard let id = result.id("album") else { return }
             try output.result(result.json) { ["\(id)  \(title.printable)"] }
+            try await Transactions.perform(
+                Array(assets.dropFirst(first.count)),
+                in: library,
+                output,
+                "added",
+                besides: 1
+            ) { ids in
+                [.updateCollection(.init(id: .id(id), add: ids.map { .id($0) }))]
+            }
         }
     }
 

@@ -45,6 +45,7 @@ struct HistoryCommand: LibraryCommand {
             }
         }
         let history = try await library.editor.ask(EditHistory(asset: id)).result
+        if history.steps.isEmpty, history.isComplete { output.note("\(id) was never edited") }
         try output.result(history.json) {
             history.steps.map { step in
                 let what =

@@ -39,9 +39,9 @@ struct InverseChange {
         guard !requests.isEmpty || !edits.isEmpty else { throw Self.refused("this change") }
     }
 
-    private static func refused(_ what: String) -> CommandFailure {
+    private static func refused(_ what: String, _ advice: String = "") -> CommandFailure {
         CommandFailure(
-            message: "\(what) cannot be taken back exactly; nothing was changed",
+            message: "\(what) cannot be taken back exactly, and nothing was changed\(advice)",
             name: ErrorCode.requestNotSupported.rawValue
         )
     }
@@ -79,7 +79,7 @@ struct InverseChange {
     private mutating func takeBack(_ change: EntityChange<Asset>) throws {
         guard let after = change.after else { throw Self.refused("the deletion of \(change.id)") }
         guard let before = change.before else {
-            throw Self.refused("an import: `safelight trash` removes assets. It")
+            throw Self.refused("an import", "; `safelight trash` removes its assets")
         }
         var names = Self.differences(before.json, after.json).subtracting(Self.consequences)
         names.remove("memberships")

@@ -22,6 +22,9 @@ struct MomentsCommand: LibraryCommand {
     }
 
     func run(in library: PhotoLibrary, output: Output) async throws {
+        if let year, try await !hasMoments(year, in: library) {
+            return output.note("no photo is from \(year); `safelight moments` lists the years")
+        }
         var table = TextTable([
             .init(title: "id"), .init(title: year == nil ? "moments" : "photos", alignment: .right),
             .init(title: year == nil ? "year" : "day and location", width: 60),
@@ -60,5 +63,10 @@ struct MomentsCommand: LibraryCommand {
             if position >= count { break }
         }
         if !output.isJSON { try output.lines(table.lines) }
+    }
+
+    private func hasMoments(_ year: Int, in library: PhotoLibrary) async throws -> Bool {
+        let fetch = try Fetch(.listIDs(IDList([MomentList.year(year).id]))).wireForm
+        return try await !library.lists(fetch, from: 0, count: 1).lists.isEmpty
     }
 }

@@ -11,10 +11,12 @@ struct PublishCommand: LibraryCommand {
         commandName: "publish",
         abstract: "Publish many edits and follow each one until it is applied.",
         discussion: """
+            `safelight edit` edits assets that are named on the command line. This command is for scripts.
+
             Each line is an edit as JSON: {"asset": "a01…", "adjustments": {"version": 1, "operations": [{"operation": \
             "exposure", "value": 0.5}]}}. Optional members: "id" (1 to 48 printable characters), "after" (the id of the \
-            edit that must be applied first), "mode" ("replace" or "append"), "ifContentRevision", and "networkAccessAllowed", which --download adds to all \
-            lines.
+            edit that must be applied first), "mode" ("replace" or "append"), "ifContentRevision", and \
+            "networkAccessAllowed", which --download adds to all lines.
 
             An edit is sent again until it is accepted. An accepted edit is applied exactly once, even if a service is \
             killed. A line without an id gets one derived from its content, its line number and --name, so publishing \

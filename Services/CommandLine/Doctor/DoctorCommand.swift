@@ -34,7 +34,9 @@ struct DoctorCommand: AsyncParsableCommand {
 
     func run() async throws {
         let output = Output(json: client.json)
-        let folder = try library.resolve()
+        // Without a run folder no service can be reached; `MachineChecks` reports that.
+        let addresses = try? client.serviceEndpoints()
+        let folder = try await runningFolder(addresses) ?? library.resolve()
         let endpoints = try client.endpoints.resolve()
         var time = timespec()
         clock_gettime(CLOCK_REALTIME, &time)
@@ -53,8 +55,7 @@ struct DoctorCommand: AsyncParsableCommand {
             if output.showsProgress { try? Output.write("\r\u{1B}[K\(done) of \(total) files", to: .standardError) }
         }
         if output.showsProgress, deep { try? Output.write("\r\u{1B}[K", to: .standardError) }
-        // Without a run folder no service can be reached; `MachineChecks` has reported that.
-        if let addresses = try? client.serviceEndpoints() {
+        if let addresses {
             let answers = try await services(addresses)
             // The running catalog knows better which files are still needed than the check of the library folder.
             if answers.contains(where: { $0.subject == "collector" }) {
@@ -68,12 +69,25 @@ struct DoctorCommand: AsyncParsableCommand {
         try report(Self.merged(findings), output)
     }
 
-    private func services(_ endpoints: ServiceEndpoints) async throws -> [Finding] {
-        let library = try PhotoLibrary(
+    private func connect(_ endpoints: ServiceEndpoints) throws -> PhotoLibrary {
+        try PhotoLibrary(
             endpoints: endpoints,
             client: "safelight",
             logger: Logger(label: "safelight", factory: { _ in SwiftLogNoOpLogHandler() })
         )
+    }
+
+    /// Returns the library of the catalog that runs on this machine, unless one was named; nil if none does.
+    private func runningFolder(_ endpoints: ServiceEndpoints?) async throws -> String? {
+        guard let endpoints, endpoints.catalog.path != nil, !library.isNamed else { return nil }
+        let library = try connect(endpoints)
+        let metrics = try? await library.catalog.metrics(deadline: .seconds(2))
+        await library.close()
+        return metrics?["library"]?["folder"]?.stringValue
+    }
+
+    private func services(_ endpoints: ServiceEndpoints) async throws -> [Finding] {
+        let library = try connect(endpoints)
         let findings = await ServiceChecks(library: library, collects: collect).findings().findings
         await library.close()
         return findings

@@ -13,6 +13,9 @@ public struct LibraryOptions: ParsableArguments {
     /// Creates options without flags, resolved from environment variables and the default.
     public init() {}
 
+    /// True if a flag or a variable names the folder.
+    public var isNamed: Bool { library != nil || Environment["SAFELIGHT_LIBRARY"] != nil }
+
     /// Returns the absolute path of the library; nothing is created.
     ///
     /// Throws ``HostingError/badSetting(source:reason:)``.

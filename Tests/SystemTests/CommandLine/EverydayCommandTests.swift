@@ -167,12 +167,34 @@ struct EverydayCommandTests {
     }
 
     @Test func `typing errors are answered with what was probably meant`() throws {
-        for (words, suggestion) in [(["fech"], "fetch"), (["trahs", "x"], "trash"), (["favourite", "x"], "favorite")] {
+        let typed = [
+            (["fech"], "fetch"), (["trahs", "x"], "trash"), (["favourite", "x"], "favorite"), (["stat"], "status"),
+        ]
+        for (words, suggestion) in typed {
             let run = try RunningProgram.run("safelight", words)
             #expect(run.status == 2 && run.errors.contains("did you mean \"\(suggestion)\""), "\(run.errors)")
         }
         let unknown = try RunningProgram.run("safelight", ["xyzzy"])
         #expect(unknown.status == 2 && unknown.errors.contains("safelight --help"), "\(unknown.errors)")
+    }
+
+    @Test func `an empty result says what there is, and an album is created with its assets`() throws {
+        let services = try start(["one.jpg": TestImages.jpeg(width: 60, height: 40)])
+        for (words, note) in [
+            (["album", "list"], "no albums"), (["history", "one"], "never edited"), (["moments", "1987"], "from 1987"),
+        ] {
+            let empty = try services.safelight(words)
+            #expect(empty.status == 0 && empty.output == "" && empty.errors.contains(note), "\(words): \(empty)")
+        }
+        let undone = try services.safelight(["undo"])
+        #expect(undone.status == 1 && undone.errors.contains("an import cannot be taken back exactly"), "\(undone)")
+        _ = try run(services, "album", "create", "Best", "one")
+        #expect(try run(services, "fetch", "--album", "Best", "--count") == "1\n")
+        // The library of the running catalog is not the default one.
+        let environment = services.environment.filter { $0.key != "SAFELIGHT_LIBRARY" }
+        let findings = try RunningProgram.run("safelight", ["doctor"], environment: environment)
+        #expect(findings.output.contains(services.folder.file("library") + " exists and is writable"), "\(findings)")
+        #expect(services.stop() == [])
     }
 
     @Test func `a shell completes albums, folders, presets and file names of the live library`() throws {

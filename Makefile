@@ -117,11 +117,12 @@ image: ## Build the container images and save them as .build/safelight-images.ta
 	@mv .build/safelight-images.tar.gz.new .build/safelight-images.tar.gz
 	@echo "make image: docker load -i .build/safelight-images.tar.gz, then docker compose up -d --no-build"
 
-wheel: setup ## Build the Python package as a wheel, into .build/wheel
+wheel: ## Build the Python package as a wheel, into .build/wheel
+	$(call install-packages,python3 python3-pip)
 	@# A copy, because setuptools writes beside the sources.
 	@rm -rf .build/wheel && mkdir -p .build/wheel/source
 	@cp -R Shared/python/pyproject.toml Shared/python/safelight .build/wheel/source
-	@python3 -m pip wheel --quiet --disable-pip-version-check --no-deps --no-build-isolation \
+	@python3 -m pip wheel --quiet --disable-pip-version-check --no-deps \
 		--wheel-dir .build/wheel .build/wheel/source
 	@rm -rf .build/wheel/source && echo "make wheel: pip install $$(ls .build/wheel/*.whl)"
 

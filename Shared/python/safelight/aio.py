@@ -311,6 +311,8 @@ class AsyncLibrary:
     ) -> AsyncIterator[Any]:
         """Yields every change after a token, like `Library.changes`. Without one it starts with the next change after
         the first step of the iteration."""
+        if since == "start":
+            since = str((await self.request(self.catalog, "changes.token")).result["oldest"])
         state = Feed(since, topics)
         with AsyncSubscription(self, state.topics or ["changes"]) as subscription:
             while True:

@@ -46,8 +46,13 @@ def topic_filter(topics: Iterable[str]) -> Set[str]:
 
 
 def split_token(token: str) -> Tuple[str, int]:
-    """Returns the history and the sequence of a token."""
-    history, sequence = token.rsplit(".", 1)
+    """Returns the history and the sequence of a token. Raises InvalidParametersError for another text."""
+    history, _, sequence = token.rpartition(".")
+    if not history or not sequence.isdigit():
+        raise InvalidParametersError(
+            message=f'since: "{token[:80]}" is no token; use the `token` of a change, or "start" for the oldest one',
+            data={"parameter": "since"},
+        )
     return history, int(sequence)
 
 

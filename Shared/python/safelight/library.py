@@ -206,6 +206,11 @@ class Library:
         """The newest token of the library."""
         return str(self.request(self.catalog, "changes.token").result["token"])
 
+    @property
+    def oldest_token(self) -> str:
+        """The oldest token from which the history is complete."""
+        return str(self.request(self.catalog, "changes.token").result["oldest"])
+
     def health(self) -> Dict[str, JSON]:
         """Returns the health of each service, by its name."""
         services = (self.catalog, self.thumbnailer, self.editor, self.broker)
@@ -332,13 +337,16 @@ class Library:
     ) -> Iterator[Any]:
         """Yields every change after a token exactly once, in order and without gaps: `Change` objects.
 
-        Without a token it starts with the next change after this call. `topics` restricts the changes to those of
+        Without a token it starts with the next change after this call, with "start" at the oldest change that is
+        retained. `topics` restricts the changes to those of
         topics such as "asset.<id>"; "changes" means all. Without `follow` it ends with the newest change, and begins
         without a token at the oldest that is retained.
 
         With `events` it also yields `CaughtUp` and `Expired` events. Without, an expired token raises
         PersistentChangeTokenExpiredError.
         """
+        if since == "start":
+            since = self.oldest_token
         return self._follow(since or self.token, topics, events) if follow else self._retained(since, topics)
 
     def _follow(self, since: str, topics: Iterable[str], events: bool) -> Iterator[Any]:

@@ -184,6 +184,22 @@ class LibraryTests(unittest.TestCase):
         (again,) = self.library.import_files(f"{self.photos}/photo1.jpg")
         self.assertEqual((again.is_duplicate, again.asset), (True, self.asset(1).id))
 
+    def test_changes_begin_with_the_oldest_one_or_after_a_token(self):
+        first = next(self.library.changes(since="start"))
+        self.assertEqual((first.sequence, first.assets[0].kind), (1, "inserted"))
+        self.assertEqual(next(self.library.changes(since=first.token)).sequence, 2)
+
+        async def next_of_async():
+            async with AsyncLibrary(self.services.run) as library:
+                async for change in library.changes(since="start"):
+                    return change.sequence
+
+        self.assertEqual(asyncio.run(next_of_async()), 1)
+        for text in ("begin", "abc.x", ".5"):
+            with self.assertRaises(errors.InvalidParametersError) as refused:
+                next(self.library.changes(since=text))
+            self.assertIn("token", str(refused.exception))
+
     def test_the_same_picture_is_recognized_after_it_was_tagged(self):
         first, tagged = (f"{self.services.folder}/{name}.jpg" for name in ("first", "tagged"))
         self.services.picture(first, 41)

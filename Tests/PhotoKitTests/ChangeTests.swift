@@ -189,6 +189,24 @@ extension PhotoKitTests {
             }
         }
 
+        @Test func `a change is committed though the program ends without waiting for it`() async throws {
+            try await LibraryFixture.with("exit", services: [.catalog]) { fixture in
+                // The program below is a process of its own, which inherits the variable.
+                setenv("SAFELIGHT_RUN", fixture.folder.file("run"), 1)
+                await #expect(processExitsWith: .success) {
+                    PHPhotoLibrary.shared().performChanges {
+                        _ = PHAssetCollectionChangeRequest.creationRequestForAssetCollection(withTitle: "Last")
+                    }
+                    exit(0)
+                }
+                unsetenv("SAFELIGHT_RUN")
+                let options = PHFetchOptions()
+                options.predicate = NSPredicate(format: "title == %@", "Last")
+                let albums = PHAssetCollection.fetchAssetCollections(with: .album, subtype: .any, options: options)
+                #expect(albums.count == 1)
+            }
+        }
+
         @Test(.spec("T-35", "T-36", "T-37", "T-39"))
         func `history and cloud identifiers`() async throws {
             try await LibraryFixture.with("history", services: [.catalog]) { _ in

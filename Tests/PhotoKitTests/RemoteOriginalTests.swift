@@ -4,174 +4,178 @@ import Synchronization
 import TestSupport
 import Testing
 
-/// PhotoKit's options for originals that are only in an object store, against a real S3 server.
-@Suite(.serialized, .timeLimit(.minutes(3)))
-struct RemoteOriginalTests {
-    /// The progress that a handler was called with.
-    private final class Heard: Sendable {
-        private let parts = Mutex<[Double]>([])
-        private let failures = Mutex(0)
+extension PhotoKitTests {
+    /// PhotoKit's options for originals that are only in an object store, against a real S3 server.
+    @Suite(.serialized, .timeLimit(.minutes(3)))
+    struct RemoteOriginals {
+        /// The progress that a handler was called with.
+        private final class Heard: Sendable {
+            private let parts = Mutex<[Double]>([])
+            private let failures = Mutex(0)
 
-        func add(_ part: Double, _ error: (any Error)? = nil) {
-            if error != nil { failures.withLock { $0 += 1 } } else { parts.withLock { $0.append(part) } }
-        }
+            func add(_ part: Double, _ error: (any Error)? = nil) {
+                if error != nil { failures.withLock { $0 += 1 } } else { parts.withLock { $0.append(part) } }
+            }
 
-        var errors: Int { failures.withLock { $0 } }
+            var errors: Int { failures.withLock { $0 } }
 
-        /// The progress since the last call.
-        func take() -> [Double] {
-            parts.withLock { parts in
-                defer { parts = [] }
-                return parts
+            /// The progress since the last call.
+            func take() -> [Double] {
+                parts.withLock { parts in
+                    defer { parts = [] }
+                    return parts
+                }
             }
         }
-    }
 
-    private func expectProgress(_ heard: Heard, _ location: SourceLocation = #_sourceLocation) {
-        let parts = heard.take()
-        #expect(
-            parts == parts.sorted() && parts.first ?? -1 >= 0 && parts.last == 1,
-            "\(parts)",
-            sourceLocation: location
-        )
-    }
+        private func expectProgress(_ heard: Heard, _ location: SourceLocation = #_sourceLocation) {
+            let parts = heard.take()
+            #expect(
+                parts == parts.sorted() && parts.first ?? -1 >= 0 && parts.last == 1,
+                "\(parts)",
+                sourceLocation: location
+            )
+        }
 
-    @Test(.spec("S-47", "S-48", "S-93", "T-33"))
-    func `options of requests pass network access on, and their progress handlers are called`() async throws {
-        let store = try S3Server()
-        try await LibraryFixture.with("remote", environment: store.environment) { fixture in
-            let asset = try #require(try LibraryFixture.importImages(1).first)
-            let photo = try #require(PHAssetResource.assetResources(for: asset).first)
-            func release() throws {
+        @Test(.spec("S-47", "S-48", "S-93", "T-33"))
+        func `options of requests pass network access on, and their progress handlers are called`() async throws {
+            let store = try S3Server()
+            try await LibraryFixture.with("remote", environment: store.environment) { fixture in
+                let asset = try #require(try LibraryFixture.importImages(1).first)
+                let photo = try #require(PHAssetResource.assetResources(for: asset).first)
+                func release() throws {
+                    for _ in 0..<600 {
+                        let status = try fixture.safelight(["storage"])
+                        if status.output.contains("waiting   0 files") { break }
+                    }
+                    let released = try fixture.safelight(["storage", "release", "--where", "mediaType != 'audio'"])
+                    #expect(released.status == 0, "\(released.errors)")
+                }
+                let heard = Heard()
+                let options = PHImageRequestOptions()
+                options.progressHandler = { part, error, _, _ in heard.add(part, error) }
+                let manager = PHImageManager.default()
+
+                try release()
+                let before = store.requests.count
+                let refused = Recorded<(Bool, Bool?, Int?)>()
+                manager.requestImageDataAndOrientation(for: asset, options: options) { data, _, _, info in
+                    refused.add(
+                        (
+                            data == nil, info?[PHImageResultIsInCloudKey] as? Bool,
+                            (info?[PHImageErrorKey] as? PHPhotosError)?.errorCode
+                        )
+                    )
+                }
+                let answer = try #require(await refused.next())
+                #expect(answer.0 && answer.1 == true && answer.2 == 3164)
+                #expect(store.requests.count == before && heard.take() == [])
+
+                options.isNetworkAccessAllowed = true
+                let data = try await manager.imageData(for: asset, options: options)
+                #expect(Int64(data.data.count) == photo.fileSize)
+                expectProgress(heard)
+                _ = try await manager.imageData(for: asset, options: options)
+                #expect(heard.take() == [], "a local original")
+
+                try release()
+                // The caller is blocked, and the handler is called nevertheless.
+                options.isSynchronous = true
+                let image = Mutex<CGSize?>(nil)
+                manager.requestImage(
+                    for: asset,
+                    targetSize: CGSize(width: 111, height: 111),
+                    contentMode: .aspectFit,
+                    options: options
+                ) { result, _ in image.withLock { $0 = result?.size } }
+                #expect(image.withLock { $0 } != nil)
+                expectProgress(heard)
+
+                // A handler that stops ends the request as cancelled.
+                try release()
+                options.isSynchronous = false
+                options.progressHandler = { part, error, stop, _ in
+                    heard.add(part, error)
+                    stop.pointee = true
+                }
+                let stopped = Recorded<Bool?>()
+                manager.requestImageDataAndOrientation(for: asset, options: options) { data, _, _, info in
+                    stopped.add(data == nil ? info?[PHImageCancelledKey] as? Bool : false)
+                }
+                #expect(await stopped.next() == true)
+                #expect(heard.take().count == 1)
+
+                // A store that cannot be used: the handler gets the error, and so does the result.
+                try store.setFaults(#"{"status": 503, "code": "SlowDown"}"#)
+                options.progressHandler = { part, error, _, _ in heard.add(part, error) }
+                await #expect(throws: PHPhotosError.self) { try await manager.imageData(for: asset, options: options) }
+                #expect(heard.errors == 1)
+                try store.setFaults("{}")
+                _ = heard.take()
+
+                let bytes = PHAssetResourceRequestOptions()
+                bytes.progressHandler = { heard.add($0) }
+                try release()
+                let file = fixture.folder.file("written.jpg")
+                let url = URL(fileURLWithPath: file)
+                await #expect(throws: PHPhotosError.self) {
+                    try await PHAssetResourceManager.default().writeData(for: photo, toFile: url, options: bytes)
+                }
+                #expect(heard.take() == [])
+                bytes.isNetworkAccessAllowed = true
+                try await PHAssetResourceManager.default().writeData(for: photo, toFile: url, options: bytes)
+                expectProgress(heard)
+                #expect(FileManager.default.contents(atPath: file) == data.data)
+
+                let editing = PHContentEditingInputRequestOptions()
+                editing.progressHandler = { part, _ in heard.add(part) }
+                try release()
+                let inputs = Recorded<Bool?>()
+                asset.requestContentEditingInput(with: editing) { input, info in
+                    inputs.add(input == nil ? info[PHContentEditingInputResultIsInCloudKey] as? Bool : nil)
+                }
+                #expect(await inputs.next() == true)
+                #expect(heard.take() == [])
+                editing.isNetworkAccessAllowed = true
+                let input = try await asset.contentEditingInput(with: editing)
+                #expect(input.fullSizeImageURL.flatMap { try? Data(contentsOf: $0) } == data.data)
+                expectProgress(heard)
+            }
+        }
+
+        @Test(.spec("S-47", "S-48"))
+        func `videos are downloaded with progress, and read with network access`() async throws {
+            let store = try S3Server()
+            try await LibraryFixture.with("remote-film", environment: store.environment) { fixture in
+                let film = fixture.folder.file("film.mov")
+                try TestFilms.make(film, ["-c:v", "libx264", "-pix_fmt", "yuv420p"])
+                #expect(try fixture.safelight(["import", film]).status == 0)
                 for _ in 0..<600 {
                     let status = try fixture.safelight(["storage"])
                     if status.output.contains("waiting   0 files") { break }
                 }
-                let released = try fixture.safelight(["storage", "release", "--where", "mediaType != 'audio'"])
-                #expect(released.status == 0, "\(released.errors)")
-            }
-            let heard = Heard()
-            let options = PHImageRequestOptions()
-            options.progressHandler = { part, error, _, _ in heard.add(part, error) }
-            let manager = PHImageManager.default()
-
-            try release()
-            let before = store.requests.count
-            let refused = Recorded<(Bool, Bool?, Int?)>()
-            manager.requestImageDataAndOrientation(for: asset, options: options) { data, _, _, info in
-                refused.add(
-                    (
-                        data == nil, info?[PHImageResultIsInCloudKey] as? Bool,
-                        (info?[PHImageErrorKey] as? PHPhotosError)?.errorCode
+                func release() throws {
+                    #expect(
+                        try fixture.safelight(["storage", "release", "--where", "mediaType != 'audio'"]).status == 0
                     )
-                )
+                }
+                let asset = try #require(PHAsset.fetchAssets(with: .video, options: nil).firstObject)
+                let heard = Heard()
+                let options = PHVideoRequestOptions()
+                options.progressHandler = { part, error, _, _ in heard.add(part, error) }
+                try release()
+                await #expect(throws: PHPhotosError.self) {
+                    try await PHImageManager.default().video(for: asset, options: options)
+                }
+                options.isNetworkAccessAllowed = true
+                let video = try await PHImageManager.default().video(for: asset, options: options)
+                expectProgress(heard)
+                // Also if the file is given up while it is played.
+                try release()
+                let bytes = try await video.data(from: 0, length: 1000)
+                #expect(bytes.count == min(1000, Int(video.byteCount)))
+                expectProgress(heard)
             }
-            let answer = try #require(await refused.next())
-            #expect(answer.0 && answer.1 == true && answer.2 == 3164)
-            #expect(store.requests.count == before && heard.take() == [])
-
-            options.isNetworkAccessAllowed = true
-            let data = try await manager.imageData(for: asset, options: options)
-            #expect(Int64(data.data.count) == photo.fileSize)
-            expectProgress(heard)
-            _ = try await manager.imageData(for: asset, options: options)
-            #expect(heard.take() == [], "a local original")
-
-            try release()
-            // The caller is blocked, and the handler is called nevertheless.
-            options.isSynchronous = true
-            let image = Mutex<CGSize?>(nil)
-            manager.requestImage(
-                for: asset,
-                targetSize: CGSize(width: 111, height: 111),
-                contentMode: .aspectFit,
-                options: options
-            ) { result, _ in image.withLock { $0 = result?.size } }
-            #expect(image.withLock { $0 } != nil)
-            expectProgress(heard)
-
-            // A handler that stops ends the request as cancelled.
-            try release()
-            options.isSynchronous = false
-            options.progressHandler = { part, error, stop, _ in
-                heard.add(part, error)
-                stop.pointee = true
-            }
-            let stopped = Recorded<Bool?>()
-            manager.requestImageDataAndOrientation(for: asset, options: options) { data, _, _, info in
-                stopped.add(data == nil ? info?[PHImageCancelledKey] as? Bool : false)
-            }
-            #expect(await stopped.next() == true)
-            #expect(heard.take().count == 1)
-
-            // A store that cannot be used: the handler gets the error, and so does the result.
-            try store.setFaults(#"{"status": 503, "code": "SlowDown"}"#)
-            options.progressHandler = { part, error, _, _ in heard.add(part, error) }
-            await #expect(throws: PHPhotosError.self) { try await manager.imageData(for: asset, options: options) }
-            #expect(heard.errors == 1)
-            try store.setFaults("{}")
-            _ = heard.take()
-
-            let bytes = PHAssetResourceRequestOptions()
-            bytes.progressHandler = { heard.add($0) }
-            try release()
-            let file = fixture.folder.file("written.jpg")
-            let url = URL(fileURLWithPath: file)
-            await #expect(throws: PHPhotosError.self) {
-                try await PHAssetResourceManager.default().writeData(for: photo, toFile: url, options: bytes)
-            }
-            #expect(heard.take() == [])
-            bytes.isNetworkAccessAllowed = true
-            try await PHAssetResourceManager.default().writeData(for: photo, toFile: url, options: bytes)
-            expectProgress(heard)
-            #expect(FileManager.default.contents(atPath: file) == data.data)
-
-            let editing = PHContentEditingInputRequestOptions()
-            editing.progressHandler = { part, _ in heard.add(part) }
-            try release()
-            let inputs = Recorded<Bool?>()
-            asset.requestContentEditingInput(with: editing) { input, info in
-                inputs.add(input == nil ? info[PHContentEditingInputResultIsInCloudKey] as? Bool : nil)
-            }
-            #expect(await inputs.next() == true)
-            #expect(heard.take() == [])
-            editing.isNetworkAccessAllowed = true
-            let input = try await asset.contentEditingInput(with: editing)
-            #expect(input.fullSizeImageURL.flatMap { try? Data(contentsOf: $0) } == data.data)
-            expectProgress(heard)
-        }
-    }
-
-    @Test(.spec("S-47", "S-48"))
-    func `videos are downloaded with progress, and read with network access`() async throws {
-        let store = try S3Server()
-        try await LibraryFixture.with("remote-film", environment: store.environment) { fixture in
-            let film = fixture.folder.file("film.mov")
-            try TestFilms.make(film, ["-c:v", "libx264", "-pix_fmt", "yuv420p"])
-            #expect(try fixture.safelight(["import", film]).status == 0)
-            for _ in 0..<600 {
-                let status = try fixture.safelight(["storage"])
-                if status.output.contains("waiting   0 files") { break }
-            }
-            func release() throws {
-                #expect(try fixture.safelight(["storage", "release", "--where", "mediaType != 'audio'"]).status == 0)
-            }
-            let asset = try #require(PHAsset.fetchAssets(with: .video, options: nil).firstObject)
-            let heard = Heard()
-            let options = PHVideoRequestOptions()
-            options.progressHandler = { part, error, _, _ in heard.add(part, error) }
-            try release()
-            await #expect(throws: PHPhotosError.self) {
-                try await PHImageManager.default().video(for: asset, options: options)
-            }
-            options.isNetworkAccessAllowed = true
-            let video = try await PHImageManager.default().video(for: asset, options: options)
-            expectProgress(heard)
-            // Also if the file is given up while it is played.
-            try release()
-            let bytes = try await video.data(from: 0, length: 1000)
-            #expect(bytes.count == min(1000, Int(video.byteCount)))
-            expectProgress(heard)
         }
     }
 }

@@ -1,18 +1,20 @@
 import Logging
 import Contracts
 import Dispatch
+import Glibc
 import JSONValue
 
 extension PHPhotoLibrary {
     /// Performs the requests of a block as one transaction: all or none, exactly once (S-71, S-73).
     ///
     /// The block runs on a queue of the library. The completion handler is called on the callback queue when the changes
-    /// are committed or have failed; a fetch in it sees them.
+    /// are committed or have failed; a fetch in it sees them. A program that ends waits for its changes, at most a minute.
     public func performChanges(
         _ changeBlock: @escaping @Sendable () -> Void,
         completionHandler: (@Sendable (_ success: Bool, _ error: (any Error)?) -> Void)? = nil
     ) {
         let isNested = ChangeRecorder.current != nil
+        UnfinishedChanges.group.enter()
         Self.blocks.async { [connection] in
             let recorded: Result<[any RecordedChange], RPCError> = Result { () throws(RPCError) in
                 guard !isNested else { throw ChangeRecorder.nested }
@@ -25,6 +27,7 @@ extension PHPhotoLibrary {
                 } catch {
                     failure = PHPhotosError(error)
                 }
+                UnfinishedChanges.group.leave()
                 guard let completionHandler else {
                     if let failure { connection.logger.warning("changes failed: \(failure)") }
                     return
@@ -60,4 +63,15 @@ extension PHPhotoLibrary {
 
     /// The queue of change blocks.
     private static let blocks = DispatchQueue(label: "photokit.blocks")
+}
+
+/// The changes that a program has requested without waiting for them.
+///
+/// In the code of `main.swift` Swift prefers the form with a completion handler also after `await`, so that the program may
+/// end before its last change was sent. PhotoKit's changes go to another process and are not lost then.
+private enum UnfinishedChanges {
+    static let group: DispatchGroup = {
+        atexit { _ = UnfinishedChanges.group.wait(timeout: .now() + .seconds(60)) }
+        return DispatchGroup()
+    }()
 }

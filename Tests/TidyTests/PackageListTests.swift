@@ -30,6 +30,17 @@ struct PackageListTests {
         #expect(try packages(ofStage: "build") == variable("BUILD_PACKAGES"))
     }
 
+    @Test func `the sources of all modules are copied into the container that builds`() throws {
+        let stages = try text("compose/Dockerfile").components(separatedBy: "\nFROM ")
+        let stage = try #require(stages.first { $0.contains(" AS build") })
+        let copied = stage.matches(of: /\nCOPY (\S+) \S+/).map { String($0.output.1) }
+        let samples = try text("Package.swift").matches(of: /sample\(folder: "([^"]+)"\)/).map { String($0.output.1) }
+        #expect(samples.count == 2)
+        for folder in ["Services", "Shared", "Tests"] + samples {
+            #expect(copied.contains { folder == $0 || folder.hasPrefix($0 + "/") }, "\(folder)")
+        }
+    }
+
     @Test func `the programs have the fonts of make in their container`() throws {
         #expect(try packages(ofStage: "safelight").filter { $0.hasPrefix("fonts-") } == variable("FONT_PACKAGES"))
     }

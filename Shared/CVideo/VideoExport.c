@@ -249,6 +249,7 @@ static safelight_video_status open_encoder(job *job, track *track) {
 static safelight_video_status prepare(job *job, track *track, const char *filters) {
     AVFormatContext *input = job->video->context;
     safelight_video_status status = open_decoder(job, track);
+    if (status) return status;
     int result = AVERROR(EAGAIN);
     for (int packets = 0; !status && result == AVERROR(EAGAIN) && packets < 10000; packets++) {
         result = av_read_frame(input, job->packet);

@@ -147,6 +147,18 @@ extension ThumbnailerWorkerTests {
             }
         }
 
+        @Test func `a film of an unknown codec is refused an export by name`() async throws {
+            var film = try films()[0]
+            let table = try #require(film.indices.first { film[$0...].starts(with: "stsd".utf8) })
+            let name = try #require(film.indices[table...].first { film[$0...].starts(with: "avc1".utf8) })
+            film.replaceSubrange(name..<name + 4, with: Array("avc5".utf8))
+            try await ThumbnailerFixture.open { [film] fixture in
+                let asset = try Self.add(film, to: fixture)
+                let refused = try await Self.export(asset, fixture)
+                #expect(refused == "unsupported_format")
+            }
+        }
+
         /// Exports a video in the smallest size; returns the name of the error if that fails.
         private static func export(_ asset: Asset, _ fixture: ThumbnailerFixture) async throws -> String? {
             var status: VideoExportStatus

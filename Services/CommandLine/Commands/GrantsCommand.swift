@@ -261,7 +261,7 @@ enum GrantText {
         case .notDetermined: return "\(identity) asks for \(grant.access.rawValue): \(grant.purpose.printable)"
         case .restricted, .denied: return "\(identity) is \(grant.status.rawValue)"
         case .limited:
-            return "\(identity) sees \(grant.assetCount) assets"
+            return "\(identity) sees \(QuantityFormatter.count(grant.assetCount, "asset"))"
         case .authorized:
             let consent = grant.consent == .never ? "" : ", consent \(grant.consent.rawValue)"
             return "\(identity) has \(grant.access.rawValue) access\(consent)"

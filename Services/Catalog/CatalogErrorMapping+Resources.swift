@@ -174,6 +174,19 @@ extension CatalogErrorMapping {
             ErrorCode.requestNotSupported.error(
                 "the library has no remote storage; start the catalog with --object-store s3://bucket/prefix"
             )
+        case .tooManyJobs(let limit):
+            ErrorCode.limitExceeded.error(
+                "at most \(limit) jobs are kept; acknowledge those that have ended with jobs.update",
+                ["limit": JSON(limit)]
+            )
+        case .noJob(let id):
+            ErrorCode.identifierNotFound.error("there is no job \(id); it was acknowledged", ["job": .int(id)])
+        case .jobRefused(let job, let action):
+            ErrorCode.requestNotSupported.error(
+                "the job \(job.id) is \(job.state.rawValue)\(job.isRetried ? " and was retried" : "") and cannot be "
+                    + "\(action.participle); jobs.list with this action names those that can",
+                ["job": .int(job.id), "state": .string(job.state.rawValue)]
+            )
         case .exportPathNotAbsolute:
             ErrorCode.invalidParams.error("path must be an absolute path without ..", ["parameter": "path"])
         case .exportInLibrary:
@@ -221,6 +234,16 @@ extension CatalogErrorMapping {
             ErrorCode.invalidOptions.error("the folder of \(path) does not exist; create it", ["parameter": "path"])
         case .invalid(let message): ErrorCode.invalidOptions.error(message, ["parameter": "path"])
         default: ErrorCode.invalidOptions.error("\(path) cannot be written: \(error.message)", ["parameter": "path"])
+        }
+    }
+}
+
+extension UploadJob.Action {
+    fileprivate var participle: String {
+        switch self {
+        case .acknowledge: "acknowledged"
+        case .retry: "retried"
+        case .cancel: "cancelled"
         }
     }
 }

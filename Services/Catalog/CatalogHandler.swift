@@ -15,6 +15,7 @@ struct CatalogHandler: RequestHandler {
     let delivery: ResourceDelivery
     let exports: ResourceExport
     let storage: StorageService
+    let jobs: UploadJobService
     let uploads: UploadRegistry
     let quarantine: Quarantine
     let backups: BackupService
@@ -113,6 +114,9 @@ struct CatalogHandler: RequestHandler {
         case .storageVerify(let verify): return Reply(try await storage.verify(verify, context.notifier).json)
         case .storageKeep(let keep): return Reply(try await storage.keep(keep, context).json)
         case .storageRetry(let retry): return Reply(try await storage.retry(retry).json)
+        case .createJobs(let create): return Reply(try await jobs.create(create).json)
+        case .listJobs(let list): return Reply(try await jobs.list(list).json)
+        case .updateJobs(let update): return Reply(try await jobs.update(update).json)
         case .beginUpload(let new): return Reply(try await uploads.begin(new, owner: identity).json)
         case .appendUpload(let next):
             return Reply(try await uploads.append(next, context.attachments, owner: identity).json)

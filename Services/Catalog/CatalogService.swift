@@ -179,6 +179,7 @@ struct CatalogService: RunnableService {
             delivery: ResourceDelivery(store: store, blockingIO: blockingIO, opener: originals.opener),
             exports: ResourceExport(store: store, blockingIO: blockingIO, opener: originals.opener),
             storage: StorageService(store: store, resources: resources, fetches: fetches, originals: originals),
+            jobs: UploadJobService(store: store, resources: resources, remote: originals.remote),
             uploads: uploads,
             quarantine: quarantine,
             backups: BackupService(

@@ -30,6 +30,9 @@ public enum CatalogRequest: ServiceRequest {
     case storageVerify(VerifyStorage)
     case storageKeep(KeepInStorage)
     case storageRetry(RetryStorage)
+    case createJobs(CreateUploadJobs)
+    case listJobs(ListUploadJobs)
+    case updateJobs(UpdateUploadJobs)
     case beginUpload(BeginUpload)
     case appendUpload(AppendUpload)
     case finishUpload(FinishUpload)
@@ -105,6 +108,9 @@ public enum CatalogRequest: ServiceRequest {
         .method(storageVerify, access: .owner, notifications: [.libraryProgress]),
         .method(storageKeep, access: .owner, notifications: [.libraryProgress], limits: .large),
         .method(storageRetry, access: .owner),
+        .method(createJobs, access: .owner),
+        .method(listJobs, access: .owner),
+        .method(updateJobs, access: .owner),
         .method(beginUpload, access: .add),
         .method(appendUpload, access: .add, attachments: "The bytes to append.", limits: .withAttachments),
         .method(finishUpload, access: .add),

@@ -3,6 +3,7 @@ import Contracts
 import Hosting
 import Logging
 import ObjectStorage
+import PhotoModel
 import ServiceLifecycle
 import Storage
 import Synchronization
@@ -44,6 +45,7 @@ final class UploadService: Service, Sendable {
     func run() async throws {
         let location = remote.options.location.text
         try await remote.store.changeRemoteObjects { try $0.begin(location) }
+        try await remote.store.changeUploadJobs { try $0.begin() }
         await cancelWhenGracefulShutdown { [self] in
             await withDiscardingTaskGroup { group in
                 group.addTask { await self.followChanges() }
@@ -70,6 +72,7 @@ final class UploadService: Service, Sendable {
             if Task.isCancelled { return }
             do {
                 try await uploadAll()
+                try await downloadJobs()
                 downloads.endOldLeases()
                 try await evictor.run()
                 try await collector.run()
@@ -205,5 +208,44 @@ final class UploadService: Service, Sendable {
             return .failed(digest, ObjectStoreError(.objectDamaged, "the object store has other bytes"))
         }
         return .confirmed(digest, size: info.size)
+    }
+
+    // MARK: Downloads that clients have registered
+
+    /// - Throws: the failure of the store as a whole; the job is then registered again
+    private func downloadJobs() async throws {
+        let remote = remote
+        while !Task.isCancelled {
+            let date = remote.now()
+            guard let job = try await remote.store.changeUploadJobs({ try $0.nextDownload(date: date) }) else { return }
+            do {
+                try await download(job)
+                try await end(job, .succeeded)
+            } catch let error as ObjectStoreError where error.problem.concernsObject && error.problem != .cancelled {
+                try await end(job, .failed, error)
+            } catch {
+                try await remote.store.changeUploadJobs { try $0.begin() }
+                throw error
+            }
+        }
+    }
+
+    private func download(_ job: UploadJob) async throws {
+        guard let digest = ResourceDigest(job.digest), !remote.resources.contains(digest) else { return }
+        guard let size = try await downloads.remoteSize(of: digest) else {
+            throw ObjectStoreError(.noObject, "the file is neither on this machine nor at the store")
+        }
+        do {
+            _ = try await downloads.download(digest, size: size, for: .service) { _ in }
+        } catch ResourceError.notDownloaded(_, let error) {
+            throw error
+        }
+    }
+
+    private func end(_ job: UploadJob, _ state: UploadJob.State, _ error: ObjectStoreError? = nil) async throws {
+        let date = remote.now()
+        try await remote.store.changeUploadJobs {
+            try $0.end(job.id, state, problem: error?.problem.rawValue, message: error?.message, date: date)
+        }
     }
 }

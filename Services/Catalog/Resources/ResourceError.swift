@@ -112,6 +112,12 @@ enum ResourceError: RefusedRequest, Equatable {
     case notDownloaded(ResourceDigest, ObjectStoreError)
     /// The library has no remote storage.
     case noRemoteStorage
+    /// More jobs would be unacknowledged than there may be.
+    case tooManyJobs(limit: Int)
+    /// There is no job with the number.
+    case noJob(Int64)
+    /// The state of the job does not allow the action.
+    case jobRefused(UploadJob, UploadJob.Action)
     /// The path of an export is not absolute.
     case exportPathNotAbsolute
     /// The path of an export is in the library's own folder.

@@ -75,6 +75,9 @@ enum CatalogSchema {
             try database.execute(sql: ImageDigestStore.schema)
             try database.execute(sql: MetadataStore.rereadAll)
         }
+        migrator.registerMigration("18 upload jobs") { database in
+            try database.execute(sql: UploadJobStore.schema)
+        }
         return migrator
     }
 

@@ -163,6 +163,13 @@ final class LibraryStore: Sendable {
         try await write { try change(RemoteObjectStore(database: $0)) }
     }
 
+    /// Changes the jobs that clients have created.
+    func changeUploadJobs<Value: Sendable>(
+        _ change: @escaping @Sendable (UploadJobStore) throws -> Value
+    ) async throws -> Value {
+        try await write { try change(UploadJobStore(database: $0)) }
+    }
+
     private func write<Value: Sendable>(_ updates: @escaping @Sendable (Database) throws -> Value) async throws -> Value
     {
         try await writes.run { try await database.write(updates) }

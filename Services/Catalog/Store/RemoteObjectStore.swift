@@ -82,7 +82,7 @@ struct RemoteObjectStore {
         try Data.fetchAll(
             database,
             sql: "SELECT digest FROM remote_object WHERE state = 1 AND digest > ? ORDER BY digest LIMIT ?",
-            arguments: [last.map(Self.data) ?? Data(), limit]
+            arguments: [last?.data ?? Data(), limit]
         ).compactMap { ResourceDigest($0.hexadecimal) }
     }
 
@@ -90,7 +90,7 @@ struct RemoteObjectStore {
         for digest in digests {
             try database.execute(
                 sql: "UPDATE remote_object SET state = ?, problem = NULL, message = NULL WHERE digest = ?",
-                arguments: [state.rawValue, Self.data(digest)]
+                arguments: [state.rawValue, digest.data]
             )
         }
     }
@@ -104,7 +104,7 @@ struct RemoteObjectStore {
                 UPDATE remote_object SET state = 4, size = ?, date = ?, problem = NULL, message = NULL
                 WHERE digest = ? AND state <> 6
                 """,
-            arguments: [size, date, Self.data(digest)]
+            arguments: [size, date, digest.data]
         )
     }
 
@@ -116,7 +116,7 @@ struct RemoteObjectStore {
                     state = CASE WHEN attempts + 1 >= ? THEN 3 ELSE 1 END
                 WHERE digest = ? AND state <> 6
                 """,
-            arguments: [problem, message, date, most, Self.data(digest)]
+            arguments: [problem, message, date, most, digest.data]
         )
     }
 
@@ -133,7 +133,7 @@ struct RemoteObjectStore {
         let statement = try database.cachedStatement(
             sql: "SELECT size FROM remote_object WHERE digest = ? AND state = 4"
         )
-        return try Int64.fetchOne(statement, arguments: [Self.data(digest)])
+        return try Int64.fetchOne(statement, arguments: [digest.data])
     }
 
     /// Returns whether local bytes may be given up: the store has them, nobody keeps them here, and they are not the data
@@ -146,7 +146,7 @@ struct RemoteObjectStore {
                     AND NOT EXISTS (SELECT 1 FROM kept_adjustment WHERE digest = ?1)
                 """
         )
-        return try Bool.fetchOne(statement, arguments: [Self.data(digest)]) ?? false
+        return try Bool.fetchOne(statement, arguments: [digest.data]) ?? false
     }
 
     /// Sets whether local bytes are kept here.
@@ -157,7 +157,7 @@ struct RemoteObjectStore {
                     INSERT INTO remote_object (digest, size, state, attempts, kept, date) VALUES (?, 0, 1, 0, ?, 0)
                     ON CONFLICT (digest) DO UPDATE SET kept = excluded.kept
                     """,
-                arguments: [Self.data(digest), isKept]
+                arguments: [digest.data, isKept]
             )
         }
     }
@@ -188,7 +188,7 @@ struct RemoteObjectStore {
     func beginDeleting(_ digest: ResourceDigest) throws -> Bool {
         try database.execute(
             sql: "UPDATE remote_object SET state = 6 WHERE digest = ? AND \(Self.unreferenced)",
-            arguments: [Self.data(digest)]
+            arguments: [digest.data]
         )
         return database.changesCount > 0
     }
@@ -197,11 +197,11 @@ struct RemoteObjectStore {
     func endDeleting(_ digest: ResourceDigest) throws {
         try database.execute(
             sql: "DELETE FROM remote_object WHERE state = 6 AND digest = ? AND \(Self.unreferenced)",
-            arguments: [Self.data(digest)]
+            arguments: [digest.data]
         )
         try database.execute(
             sql: "UPDATE remote_object SET state = 1, attempts = 0 WHERE state = 6 AND digest = ?",
-            arguments: [Self.data(digest)]
+            arguments: [digest.data]
         )
     }
 
@@ -250,12 +250,15 @@ struct RemoteObjectStore {
         try Row.fetchAll(
             database,
             sql: "SELECT digest, size FROM remote_object WHERE state = 4 AND digest > ? ORDER BY digest LIMIT ?",
-            arguments: [last.map(Self.data) ?? Data(), limit]
+            arguments: [last?.data ?? Data(), limit]
         ).compactMap { row in
             let data: Data = row[0]
             return ResourceDigest(data.hexadecimal).map { ($0, row[1]) }
         }
     }
+}
 
-    private static func data(_ digest: ResourceDigest) -> Data { Data([UInt8](hexadecimal: digest.text) ?? []) }
+extension ResourceDigest {
+    /// The 32 bytes, as the database has them.
+    var data: Data { Data([UInt8](hexadecimal: text) ?? []) }
 }

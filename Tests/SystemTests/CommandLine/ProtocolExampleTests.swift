@@ -133,6 +133,7 @@ struct ProtocolExampleTests {
         try session.call("catalog", "resource.export", ["asset": asset, "type": "photo"])
         try session.call("catalog", "resource.download", ["asset": asset, "type": "photo"])
         try session.call("catalog", "storage.status", [:])
+        try session.call("catalog", "jobs.list", ["action": "acknowledge"])
         try session.call("catalog", "upload.begin", ["size": 1_048_576])
         try session.call(
             "thumbnailer",
@@ -323,7 +324,7 @@ struct ProtocolExampleTests {
     private func expectAll(_ session: Session) throws {
         let without: Set = [
             "changes.follow", "feed.follow", "rpc.cancel", "rpc.credit", "edits.publish", "rpc.discover", "figures",
-            "storage.verify", "storage.keep", "storage.retry",
+            "storage.verify", "storage.keep", "storage.retry", "jobs.create", "jobs.update",
         ]
         let executed = Set(session.exchanges.compactMap { $0.request["method"]?.stringValue })
         for service in ["catalog", "thumbnailer", "editor", "change-broker"] {

@@ -67,6 +67,33 @@ struct RemoteStorageTests {
         #expect(services.stop() == [])
     }
 
+    @Test(.spec("T-34"))
+    func `jobs of uploads and downloads are kept until they are acknowledged, also over a kill`() throws {
+        let store = try S3Server()
+        let services = try SafelightFixture("remote-jobs", environment: store.environment)
+        for (index, name) in ["one", "two", "three"].enumerated() {
+            let seed = UInt64(40 + index)
+            try services.folder.write(TestImages.jpeg(width: 600, height: 400, seed: seed), to: "\(name).jpg")
+        }
+        try services.start([.catalog])
+        func run(_ part: String) throws {
+            try RowsByScriptTests.run("storage.py", services, module: "moto", parts: [part])
+        }
+        try run("jobs_are_kept_until_they_are_acknowledged")
+        try run("jobs_before_a_restart")
+        services.killHard(.catalog)
+        try services.start([.catalog])
+        try run("jobs_after_a_restart")
+        let listed = try services.safelight(["storage", "jobs"])
+        #expect(listed.status == 0 && listed.output.contains("succeeded"), "\(listed)")
+        let all = try services.safelight(["storage", "jobs", "acknowledge", "--all"])
+        #expect(all.status == 0 && all.output == "2 jobs acknowledged\n", "\(all)")
+        _ = try services.safelight(["fetch", "--limit", "1"])
+        let upload = try services.safelight(["storage", "jobs", "upload", "@1"])
+        #expect(upload.status == 0 && upload.output.contains("upload"), "\(upload)")
+        #expect(services.stop() == [])
+    }
+
     @Test(.spec("S-47", "S-48", "T-33", "P-24"))
     func `commands and the Python package download originals that are away if they are allowed to`() throws {
         let store = try S3Server()

@@ -227,6 +227,87 @@ def deleted_assets_are_deleted_at_the_store():
 
 
 
+def job(number):
+    [found] = call("catalog", "jobs.list", jobs=[number])["jobs"]
+    return found
+
+
+def ended(number):
+    until(f"job {number} ends", lambda: job(number)["stateNumber"] >= 3)
+    return job(number)
+
+
+def jobs_are_kept_until_they_are_acknowledged():
+    """T-34: states, types, the limit, acknowledging, one retry, cancelling, downloads."""
+    id = new("one.jpg")
+    created = call("catalog", "jobs.create", assets=[id])
+    [made] = created["jobs"]
+    equal((made["type"], made["typeNumber"], made["asset"], made["isRetried"]), ("upload", 0, id, False))
+    equal(ended(made["id"])["state"], "succeeded")
+    digest = asset(id)["resources"][0]["digest"]
+    assert any(digest in one["path"] for one in requests("PUT"))
+    # An ended job stays, and can neither be cancelled nor retried.
+    for action in ("cancel", "retry"):
+        equal(refused("catalog", "jobs.update", jobs=[made["id"]], action=action).name, "request_not_supported")
+    equal([one["id"] for one in call("catalog", "jobs.list", action="acknowledge")["jobs"]], [made["id"]])
+    # Fill to the limit: the next is refused, and nothing of it is created; acknowledging one frees one place.
+    capacity = call("catalog", "jobs.list")["capacity"]
+    equal(capacity, 999)
+    filled = call("catalog", "jobs.create", assets=[id] * capacity)
+    equal((len(filled["jobs"]), filled["capacity"], filled["jobs"][0]["state"]), (999, 0, "succeeded"))
+    error = refused("catalog", "jobs.create", assets=[id])
+    equal((error.name, error.data["limit"]), ("limit_exceeded", 1000))
+    equal(call("catalog", "jobs.update", jobs=[made["id"]], action="acknowledge")["capacity"], 1)
+    equal(refused("catalog", "jobs.update", jobs=[made["id"]], action="acknowledge").name, "identifier_not_found")
+    equal(refused("catalog", "jobs.create", assets=[id, id]).name, "limit_exceeded")
+    equal(call("catalog", "jobs.list")["capacity"], 1)
+    numbers = [one["id"] for one in call("catalog", "jobs.list", action="acknowledge")["jobs"]]
+    equal(call("catalog", "jobs.update", jobs=numbers, action="acknowledge")["capacity"], 1000)
+    # A download: the file is here when it has succeeded.
+    release(id)
+    [made] = call("catalog", "jobs.create", assets=[id], type="downloadOnly")["jobs"]
+    equal((made["typeNumber"], ended(made["id"])["state"]), (1, "succeeded"))
+    assert os.path.exists(path(digest))
+    call("catalog", "jobs.update", jobs=[made["id"]], action="acknowledge")
+    # One that fails is retried once. The store has other bytes for a while.
+    release(id)
+    faults(swap=True)
+    [made] = call("catalog", "jobs.create", assets=[id], type="downloadOnly")["jobs"]
+    failed = ended(made["id"])
+    equal((failed["state"], failed["stateNumber"], failed["problem"]), ("failed", 3, "object_damaged"))
+    call("catalog", "jobs.update", jobs=[made["id"]], action="retry")
+    equal((ended(made["id"])["state"], job(made["id"])["isRetried"]), ("failed", True))
+    equal(refused("catalog", "jobs.update", jobs=[made["id"]], action="retry").name, "request_not_supported")
+    faults()
+    call("catalog", "jobs.update", jobs=[made["id"]], action="acknowledge")
+    # A store that cannot be reached is no failure of the job, which is cancelled meanwhile.
+    faults(status=503, code="SlowDown")
+    [made] = call("catalog", "jobs.create", assets=[id], type="downloadOnly")["jobs"]
+    until("the problem is known", lambda: call("catalog", "storage.status").get("problem") == "store_busy")
+    equal(call("catalog", "jobs.update", jobs=[made["id"]], action="cancel")["jobs"][0]["state"], "cancelled")
+    faults()
+    equal(refused("catalog", "jobs.create", assets=["a" + "0" * 26]).name, "identifier_not_found")
+    call("catalog", "jobs.update", jobs=[made["id"]], action="acknowledge")
+
+
+def jobs_before_a_restart():
+    """Registers uploads that cannot end yet."""
+    faults(status=503, code="SlowDown")
+    ids = [new(name) for name in ("two.jpg", "three.jpg")]
+    call("catalog", "jobs.create", assets=ids)
+
+
+def jobs_after_a_restart():
+    """The jobs go on with a new process of the catalog."""
+    numbers = [one["id"] for one in call("catalog", "jobs.list")["jobs"]]
+    equal(len(numbers), 2)
+    faults()
+    equal({ended(number)["state"] for number in numbers}, {"succeeded"})
+    for number in numbers:
+        digest = job(number)["digest"]
+        assert any(digest in one["path"] for one in requests("PUT")), digest
+
+
 def refused(service, method, **params):
     """The error of a request, with the notifications before it in the client."""
     try:
@@ -551,5 +632,6 @@ run(
     films_of_originals_that_are_away, edits_of_originals_that_are_away,
     streams_and_exports_of_films_that_are_away, edits_with_network_access, published_edits_with_network_access,
     sheets_and_prefetches_of_originals_that_are_away, fetches_by_place, a_library_larger_than_its_budget, all_originals_can_be_read,
-    lost_and_swapped_objects_are_found,
+    lost_and_swapped_objects_are_found, jobs_are_kept_until_they_are_acknowledged, jobs_before_a_restart,
+    jobs_after_a_restart,
 )

@@ -1,0 +1,162 @@
+import Basics
+import Foundation
+import GRDB
+import PhotoModel
+import Storage
+
+/// Reads and writes the jobs that clients have created (T-34), within one transaction. Not part of the history.
+struct UploadJobStore {
+    let database: Database
+
+    // Kinds and states have PhotoKit's numbers. An upload ends with the state of its bytes, in the same transaction.
+    static let schema = """
+        CREATE TABLE upload_job (
+            id INTEGER PRIMARY KEY AUTOINCREMENT,
+            asset TEXT NOT NULL,
+            resource_type INTEGER NOT NULL,
+            digest BLOB NOT NULL CHECK (length(digest) = 32),
+            kind INTEGER NOT NULL CHECK (kind IN (0, 1)),
+            state INTEGER NOT NULL CHECK (state BETWEEN 1 AND 5),
+            retried INTEGER NOT NULL CHECK (retried IN (0, 1)),
+            date INTEGER NOT NULL,
+            problem TEXT,
+            message TEXT
+        ) STRICT;
+        CREATE INDEX upload_job_open ON upload_job (digest) WHERE state < 3;
+        CREATE TRIGGER upload_job_ended AFTER UPDATE OF state ON remote_object WHEN NEW.state IN (3, 4, 6) BEGIN
+            UPDATE upload_job SET state = CASE NEW.state WHEN 6 THEN 5 ELSE NEW.state END,
+                date = NEW.date, problem = NEW.problem, message = NEW.message
+            WHERE digest = NEW.digest AND kind = 0 AND state < 3;
+        END;
+        """
+
+    /// The bytes that a job is about.
+    struct Subject: Sendable {
+        let asset: ObjectID
+        let resourceType: ResourceType
+        let digest: ResourceDigest
+        /// True if there is nothing left to do.
+        let isDone: Bool
+    }
+
+    private static let columns = "id, asset, resource_type, digest, kind, state, retried, date, problem, message"
+
+    func count() throws -> Int { try Int.fetchOne(database, sql: "SELECT count(*) FROM upload_job") ?? 0 }
+
+    /// Creates a job for each subject.
+    ///
+    /// - Returns: the jobs; nil if there would be too many
+    func create(_ kind: UploadJob.Kind, _ subjects: [Subject], date: Int64) throws -> [UploadJob]? {
+        guard try count() + subjects.count <= UploadJob.limit else { return nil }
+        return try subjects.map { subject in
+            var state = UploadJob.State.registered
+            if kind == .upload {
+                try register(subject.digest)
+                let sql = "SELECT state = 4 FROM remote_object WHERE digest = ?"
+                if try Bool.fetchOne(database, sql: sql, arguments: [subject.digest.data]) == true { state = .succeeded }
+            } else if subject.isDone {
+                state = .succeeded
+            }
+            try database.execute(
+                sql: """
+                    INSERT INTO upload_job (asset, resource_type, digest, kind, state, retried, date)
+                    VALUES (?, ?, ?, ?, ?, 0, ?)
+                    """,
+                arguments: [
+                    subject.asset.text, subject.resourceType.number, subject.digest.data, kind.number, state.number, date,
+                ]
+            )
+            return UploadJob(
+                id: database.lastInsertedRowID,
+                asset: subject.asset,
+                resourceType: subject.resourceType,
+                digest: subject.digest.text,
+                kind: kind,
+                state: state,
+                date: date
+            )
+        }
+    }
+
+    /// Registers the upload of bytes that are not at the store and not on their way.
+    private func register(_ digest: ResourceDigest) throws {
+        try database.execute(
+            sql: """
+                INSERT INTO remote_object (digest, size, state, attempts, kept, date) VALUES (?, 0, 1, 0, 0, 0)
+                ON CONFLICT (digest) DO UPDATE SET state = 1, attempts = 0 WHERE state IN (3, 5)
+                """,
+            arguments: [digest.data]
+        )
+    }
+
+    /// Returns all jobs, the oldest first.
+    func all() throws -> [UploadJob] {
+        try Row.fetchAll(database, sql: "SELECT \(Self.columns) FROM upload_job ORDER BY id").compactMap(Self.job)
+    }
+
+    /// Carries out an action on jobs that allow it.
+    func update(_ jobs: [UploadJob], _ action: UploadJob.Action, date: Int64) throws {
+        for job in jobs {
+            switch action {
+            case .acknowledge: try database.execute(sql: "DELETE FROM upload_job WHERE id = ?", arguments: [job.id])
+            case .cancel:
+                try database.execute(
+                    sql: "UPDATE upload_job SET state = 5, date = ? WHERE id = ?",
+                    arguments: [date, job.id]
+                )
+            case .retry:
+                try database.execute(
+                    sql: """
+                        UPDATE upload_job SET state = 1, retried = 1, date = ?, problem = NULL, message = NULL
+                        WHERE id = ?
+                        """,
+                    arguments: [date, job.id]
+                )
+                if job.kind == .upload, let digest = ResourceDigest(job.digest) { try register(digest) }
+            }
+        }
+    }
+
+    // MARK: Downloads
+
+    /// Registers downloads again that were running when the catalog ended.
+    func begin() throws { try database.execute(sql: "UPDATE upload_job SET state = 1 WHERE state = 2") }
+
+    /// Returns the oldest download that is registered, and notes that it runs.
+    func nextDownload(date: Int64) throws -> UploadJob? {
+        let sql = "SELECT \(Self.columns) FROM upload_job WHERE state = 1 AND kind = 1 ORDER BY id LIMIT 1"
+        guard let job = try Row.fetchOne(database, sql: sql).flatMap(Self.job) else { return nil }
+        try database.execute(
+            sql: "UPDATE upload_job SET state = 2, date = ? WHERE id = ?",
+            arguments: [date, job.id]
+        )
+        return job
+    }
+
+    /// Notes the outcome of a download that was not cancelled meanwhile.
+    func end(_ id: Int64, _ state: UploadJob.State, problem: String? = nil, message: String? = nil, date: Int64) throws {
+        try database.execute(
+            sql: "UPDATE upload_job SET state = ?, problem = ?, message = ?, date = ? WHERE id = ? AND state = 2",
+            arguments: [state.number, problem, message, date, id]
+        )
+    }
+
+    private static func job(_ row: Row) -> UploadJob? {
+        let digest: Data = row[3]
+        guard let asset = ObjectID(row[1] as String), let type = ResourceType(number: row[2]),
+            let kind = UploadJob.Kind(number: row[4]), let state = UploadJob.State(number: row[5])
+        else { return nil }
+        return UploadJob(
+            id: row[0],
+            asset: asset,
+            resourceType: type,
+            digest: digest.hexadecimal,
+            kind: kind,
+            state: state,
+            isRetried: row[6],
+            date: row[7],
+            problem: row[8],
+            message: row[9]
+        )
+    }
+}

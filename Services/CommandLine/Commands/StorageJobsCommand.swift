@@ -1,0 +1,135 @@
+import ArgumentParser
+import Contracts
+import Hosting
+import JSONValue
+import PhotoClient
+import PhotoModel
+
+/// `safelight storage jobs`
+struct StorageJobsCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "jobs",
+        abstract: "Ask for uploads and downloads of files, and see what became of each.",
+        discussion: """
+            The catalog uploads every new file by itself. A job is for who wants to know when certain files are at the \
+            object store, or here: it is kept, also over restarts, until it is acknowledged. At most \(UploadJob.limit) \
+            jobs are kept.
+            """,
+        subcommands: [List.self, Upload.self, Download.self, Acknowledge.self, Retry.self, Cancel.self],
+        defaultSubcommand: List.self
+    )
+
+    /// `safelight storage jobs list`
+    struct List: LibraryCommand {
+        static let configuration = CommandConfiguration(abstract: "List the jobs, the oldest first.")
+        @OptionGroup var client: ClientOptions
+
+        func run(in library: PhotoLibrary, output: Output) async throws {
+            let page = try await library.catalog.ask(ListUploadJobs()).result
+            if page.jobs.isEmpty { output.note("no jobs") }
+            try StorageJobsCommand.report(page, output)
+        }
+    }
+
+    /// `safelight storage jobs upload`
+    struct Upload: LibraryCommand {
+        static let configuration = CommandConfiguration(abstract: "Upload the originals of assets.")
+        @OptionGroup var assets: AssetSelection
+        @OptionGroup var client: ClientOptions
+
+        func run(in library: PhotoLibrary, output: Output) async throws {
+            try await StorageJobsCommand.create(.upload, assets, in: library, output)
+        }
+    }
+
+    /// `safelight storage jobs download`
+    struct Download: LibraryCommand {
+        static let configuration = CommandConfiguration(abstract: "Download the originals of assets.")
+        @OptionGroup var assets: AssetSelection
+        @OptionGroup var client: ClientOptions
+
+        func run(in library: PhotoLibrary, output: Output) async throws {
+            try await StorageJobsCommand.create(.downloadOnly, assets, in: library, output)
+        }
+    }
+
+    /// `safelight storage jobs acknowledge`
+    struct Acknowledge: LibraryCommand {
+        static let configuration = CommandConfiguration(abstract: "Remove jobs that have ended.")
+        @OptionGroup var jobs: JobSelection
+        @OptionGroup var client: ClientOptions
+
+        func run(in library: PhotoLibrary, output: Output) async throws {
+            try await jobs.update(.acknowledge, "acknowledged", in: library, output)
+        }
+    }
+
+    /// `safelight storage jobs retry`
+    struct Retry: LibraryCommand {
+        static let configuration = CommandConfiguration(abstract: "Try failed jobs again; each once.")
+        @OptionGroup var jobs: JobSelection
+        @OptionGroup var client: ClientOptions
+
+        func run(in library: PhotoLibrary, output: Output) async throws {
+            try await jobs.update(.retry, "tried again", in: library, output)
+        }
+    }
+
+    /// `safelight storage jobs cancel`
+    struct Cancel: LibraryCommand {
+        static let configuration = CommandConfiguration(abstract: "Cancel jobs that have not ended.")
+        @OptionGroup var jobs: JobSelection
+        @OptionGroup var client: ClientOptions
+
+        func run(in library: PhotoLibrary, output: Output) async throws {
+            try await jobs.update(.cancel, "cancelled", in: library, output)
+        }
+    }
+
+    private static func create(
+        _ kind: UploadJob.Kind,
+        _ assets: AssetSelection,
+        in library: PhotoLibrary,
+        _ output: Output
+    ) async throws {
+        let request = CreateUploadJobs(assets: try await assets.read(in: library), kind: kind)
+        try report(try await library.catalog.ask(request).result, output)
+    }
+
+    fileprivate static func report(_ page: UploadJobPage, _ output: Output) throws {
+        try output.result(page.json) {
+            guard !page.jobs.isEmpty else { return [] }
+            var table = TextTable([
+                .init(title: "job", alignment: .right), .init(title: "type"), .init(title: "state"),
+                .init(title: "asset"), .init(title: "problem", width: 60),
+            ])
+            for job in page.jobs {
+                let problem = job.problem.map { "\($0): \(job.message ?? "")" } ?? ""
+                table.add(["\(job.id)", job.kind.rawValue, job.state.rawValue, job.asset.text, problem])
+            }
+            return table.lines
+        }
+    }
+}
+
+/// Jobs as arguments.
+struct JobSelection: ParsableArguments {
+    @Argument(help: "Numbers of jobs, as `safelight storage jobs` lists them.") var numbers: [Int64] = []
+    @Flag(help: "All jobs for which it is possible.") var all = false
+
+    func validate() throws {
+        guard numbers.isEmpty == all else { throw ValidationError("give numbers of jobs, or --all") }
+    }
+
+    fileprivate func update(
+        _ action: UploadJob.Action,
+        _ words: String,
+        in library: PhotoLibrary,
+        _ output: Output
+    ) async throws {
+        var ids = numbers
+        if all { ids = try await library.catalog.ask(ListUploadJobs(action: action)).result.jobs.map(\.id) }
+        let page = try await library.catalog.ask(UpdateUploadJobs(jobs: ids, action: action)).result
+        try output.result(page.json) { ["\(QuantityFormatter.count(Set(ids).count, "job")) \(words)"] }
+    }
+}

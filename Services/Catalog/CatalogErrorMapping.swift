@@ -82,7 +82,10 @@ extension StorageError {
         case .tooLarge(let message): ErrorCode.limitExceeded.error(message)
         case .notFound(let message): ErrorCode.missingResource.error(message)
         case .resourceChanged(let message): ErrorCode.resourceChanged.error(message)
-        case .io, .corrupt, .inUse, .readOnly, .newerVersion, .invalid:
+        case .offline: LibraryStatus.Problem.folder(.offline).rpcError
+        case .relinquished: LibraryStatus.Problem.folder(.relinquished).rpcError
+        case .readOnly: LibraryStatus.Problem.folder(.readOnly).rpcError
+        case .io, .corrupt, .inUse, .newerVersion, .invalid:
             ErrorCode.internalError.error("the library's disk failed (\(name)); see the catalog's log")
         }
     }

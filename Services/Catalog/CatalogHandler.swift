@@ -3,6 +3,7 @@ import Hosting
 import JSONValue
 import Logging
 import Messaging
+import Storage
 
 /// Dispatches the catalog's requests, one line per method.
 struct CatalogHandler: RequestHandler {
@@ -22,6 +23,7 @@ struct CatalogHandler: RequestHandler {
     let rescans: RescanService
     let collector: ResourceCollector
     let grants: GrantService
+    let availability: LibraryAvailability
     let state: ServiceState
     let logger: Logger
 
@@ -51,6 +53,7 @@ struct CatalogHandler: RequestHandler {
         do {
             return try await answer(CatalogRequest(method: request.method, params: request.params), context)
         } catch {
+            if let error = error as? StorageError, let cause = availability.note(error) { throw cause }
             if CatalogErrorMapping.isFault(error) {
                 logger.error("a request failed", metadata: ["method": "\(request.method)", "error": "\(error)"])
             }
@@ -68,6 +71,7 @@ struct CatalogHandler: RequestHandler {
         _ context: RequestContext
     ) async throws -> Reply {
         let identity = context.identity
+        try availability.check(request.need)
         // Read once: what the request may see does not change while it runs.
         let view = grants.view(of: context)
         try await catchUp.wait(for: request, context)
@@ -129,6 +133,8 @@ struct CatalogHandler: RequestHandler {
         case .reportHarm(let harm): return Reply(try await quarantine.report(harm, from: identity).json)
         case .listQuarantine(let list): return Reply(try await quarantine.list(list).json)
         case .liftQuarantine(let lift): return Reply(try await quarantine.lift(lift, for: identity).json)
+        case .libraryStatus(let question):
+            return Reply(try await availability.answer(question, context, clock: catchUp.clock).json)
         case .backup(let backup): return Reply(try await backups.backup(backup, context).json)
         case .rescan(let rescan): return Reply(try await rescans.rescan(rescan, context).json)
         case .collect(let collect): return Reply(try await collector.collect(collect, identity: identity).json)

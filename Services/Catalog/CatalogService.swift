@@ -28,8 +28,8 @@ struct CatalogService: RunnableService {
     let rereader: MetadataRereader
     let collector: ResourceCollector
     let grants: GrantService
-    /// Nil for a library without remote storage.
-    let uploader: UploadService?
+    let availability: LibraryAvailability
+    private let originals: Originals
     private let thread: PollThread
     private let lock: LibraryLock
 
@@ -52,6 +52,11 @@ struct CatalogService: RunnableService {
         lock = try LibraryLock(folder)
         let resources = try Self.openResources(folder, logger)
         let store = try Self.openStore(configuration, environment, logger)
+        let availability = LibraryAvailability(
+            try LibraryPlace(folder: folder, database: store.path, resources: resources),
+            now: environment.now,
+            logger: logger
+        )
         let workers = WorkerPool(
             executable: configuration.workerExecutable,
             count: configuration.workers,
@@ -83,7 +88,8 @@ struct CatalogService: RunnableService {
             limits: TransactionWriter.Limits(waiting: configuration.writeQueue),
             whenCommitted: { registry.apply($0) },
             logger: logger,
-            clock: environment.clock
+            clock: environment.clock,
+            onDiskFailure: { availability.note($0) }
         )
         let blockingIO = BlockingIOExecutor(limit: configuration.fileQueue)
         let uploads = UploadRegistry(
@@ -198,11 +204,15 @@ struct CatalogService: RunnableService {
             ),
             collector: collector,
             grants: grants,
+            availability: availability,
             state: ServiceState(
                 Self.name,
                 methods: CatalogRequest.methods,
                 metrics: metrics,
-                conditionNow: { ([writer.problem].compactMap { $0 }, tail.head) }
+                conditionNow: {
+                    let problems = availability.problems
+                    return (problems.isEmpty ? [writer.problem].compactMap { $0 } : problems, tail.head)
+                }
             ),
             logger: logger
         )
@@ -250,7 +260,8 @@ struct CatalogService: RunnableService {
             rate: configuration.rereadRate,
             logger: logger
         )
-        uploader = originals.uploader
+        self.originals = originals
+        self.availability = availability
         self.configuration = configuration
         self.logger = logger
         self.store = store
@@ -362,6 +373,7 @@ struct CatalogService: RunnableService {
     var parts: [any Service] {
         let (store, thread, tail, writer, lock, grants) = (store, thread, tail, writer, lock, grants)
         let (configuration, logger) = (configuration, logger)
+        let (availability, resources, remote) = (availability, resources, originals.remote)
         return [
             ClosingComponent("lock") { lock.release() },
             ClosingComponent("database") { try store.close() },
@@ -374,7 +386,13 @@ struct CatalogService: RunnableService {
             collector,
             ScheduledChanges(writer: writer, interval: configuration.clockInterval, logger: logger),
             LoopComponent("grants") { await grants.watch() },
-        ] + (uploader.map { [$0] } ?? []) + servers.parts + [
+            LoopComponent("availability") {
+                try await availability.run(
+                    storeProblem: { remote?.problemMessage },
+                    probe: { try await store.probe(resources) }
+                )
+            },
+        ] + (originals.uploader.map { [$0] } ?? []) + servers.parts + [
             // Streams end before the server waits for its open requests.
             ClosingComponent("streams") { tail.close() },
             ClosingComponent("access") { grants.table.close() },

@@ -22,6 +22,7 @@ struct ChangeBrokerService: RunnableService {
     private let servers: RequestServers
     private let threads: [PollThread]
     private let follower: CatalogFollower
+    private let availability: AvailabilityFollower
     let logger: Logger
     private let leaseCheck: Duration
     private let carrier: FetchCarrier
@@ -145,6 +146,11 @@ struct ChangeBrokerService: RunnableService {
         self.servers = servers
         self.threads = [thread, feedThread, catalogThread, historyThread]
         self.follower = CatalogFollower(catalog: catalog, feed: feed, configuration: configuration, logger: logger)
+        self.availability = AvailabilityFollower(
+            catalog: historyCatalog,
+            feed: feed,
+            pause: configuration.catalogPause
+        )
         self.logger = logger
         self.leaseCheck = configuration.fetchLeaseCheck
         self.carrier = FetchCarrier(history: history, configuration: configuration)
@@ -158,6 +164,7 @@ struct ChangeBrokerService: RunnableService {
             LoopComponent("leases") { [self] in await expireLeases() },
             LoopComponent("observed fetches") { [carrier] in await carrier.run() },
             LoopComponent("the catalog's records") { [follower] in await follower.run() },
+            LoopComponent("availability") { [availability] in await availability.run() },
         ] + servers.parts + [
             // Stopped first, because active followers would delay the server's stop.
             ClosingComponent("followers") { [feed] in await feed.dismissFollowers() },
@@ -177,6 +184,7 @@ struct ChangeBrokerService: RunnableService {
         await withTaskGroup { group in
             group.addTask { await feed.publishHeads() }
             group.addTask { await follower.run() }
+            group.addTask { await availability.run() }
             group.addTask { await carrier.run() }
             group.addTask { await expireLeases() }
             group.addTask { await servers.run() }

@@ -28,6 +28,8 @@ actor RecordFeed {
     private var oldest: Int64 = 0
     /// Why the catalog cannot be followed now; nil if it is followed.
     private var problem: String?
+    /// The newest status of the library; nil before the first contact with the catalog.
+    var availability: LibraryStatus.Result?
     /// Results that are kept current, and those that are being loaded.
     var fetches: LiveFetches
     /// The observed results have been carried over all records up to this one.
@@ -86,7 +88,7 @@ actor RecordFeed {
             publisher.setOnSubscribe { topic, isSubscribed in
                 subscribedTopics.note(topic, isSubscribed: isSubscribed, at: number)
                 // A new subscriber gets the feed's position at once.
-                if isSubscribed, topic == FeedTopic.head { sink.yield() }
+                if isSubscribed, topic == FeedTopic.head || topic == FeedTopic.availability { sink.yield() }
             }
         }
     }
@@ -230,6 +232,7 @@ actor RecordFeed {
     private func publishHead() {
         // Waiting followers also report progress if no record matched their filter.
         for follower in followers.values { follower.signal.yield() }
+        publishAvailability()
         guard var head else { return }
         // It comes after everything at or below it, also what is published of observed fetches.
         if !fetches.isEmpty, carried < head.sequence {

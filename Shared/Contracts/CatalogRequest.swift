@@ -37,6 +37,7 @@ public enum CatalogRequest: ServiceRequest {
     case appendUpload(AppendUpload)
     case finishUpload(FinishUpload)
     case cancelUpload(CancelUpload)
+    case libraryStatus(LibraryStatus)
     case backup(BackupLibrary)
     case rescan(RescanLibrary)
     case collect(CollectLibrary)
@@ -115,6 +116,7 @@ public enum CatalogRequest: ServiceRequest {
         .method(appendUpload, access: .add, attachments: "The bytes to append.", limits: .withAttachments),
         .method(finishUpload, access: .add),
         .method(cancelUpload, access: .add),
+        .method(libraryStatus, access: .add),
         .method(backup, access: .owner, notifications: [.libraryProgress]),
         .method(rescan, access: .owner, notifications: [.libraryProgress]),
         .method(collect, access: .owner),

@@ -15,6 +15,8 @@ public enum ErrorCode: String, Sendable, CaseIterable {
     case userCancelled = "user_cancelled"
     case tokenExpired = "token_expired"
     case libraryOffline = "library_offline"
+    case libraryRelinquished = "library_relinquished"
+    case librarySwitching = "library_switching"
     case networkAccessRequired = "network_access_required"
     case networkError = "network_error"
     case identifierNotFound = "identifier_not_found"
@@ -55,6 +57,7 @@ public enum ErrorCode: String, Sendable, CaseIterable {
     case workerTimeout = "worker_timeout"
     case quarantined = "quarantined"
     case unavailable = "unavailable"
+    case libraryReadOnly = "library_read_only"
     case resourcesDisagree = "resources_disagree"
     case notDetermined = "not_determined"
     case missingPurpose = "missing_purpose"
@@ -69,6 +72,8 @@ public enum ErrorCode: String, Sendable, CaseIterable {
         case .userCancelled: 3072
         case .tokenExpired: 3105
         case .libraryOffline: 3114
+        case .libraryRelinquished: 3142
+        case .librarySwitching: 3143
         case .networkAccessRequired: 3164
         case .networkError: 3169
         case .identifierNotFound: 3201
@@ -107,6 +112,7 @@ public enum ErrorCode: String, Sendable, CaseIterable {
         case .quarantined: 9023
         case .unavailable: 9024
         case .predecessorFailed: 9025
+        case .libraryReadOnly: 9026
         case .resourcesDisagree: 9030
         case .notDetermined: 9040
         case .missingPurpose: 9041
@@ -124,6 +130,8 @@ public enum ErrorCode: String, Sendable, CaseIterable {
         case .userCancelled: "The request was cancelled."
         case .tokenExpired: "The token is older than the retained history, or of another history: fetch again."
         case .libraryOffline: "The library's folder cannot be reached."
+        case .libraryRelinquished: "The library's folder was moved, renamed or deleted."
+        case .librarySwitching: "Another library is being put into the library's folder."
         case .networkAccessRequired: "The bytes are in remote storage, and the request does not allow network access."
         case .networkError: "The bytes are in remote storage, and could not be downloaded."
         case .identifierNotFound: "No entity has this identifier."
@@ -164,6 +172,7 @@ public enum ErrorCode: String, Sendable, CaseIterable {
         case .workerTimeout: "The worker process exceeded its time limit while reading these bytes."
         case .quarantined: "These bytes are quarantined because workers crashed or hung while reading them."
         case .unavailable: "A required service does not respond."
+        case .libraryReadOnly: "The library's folder cannot be written; it can be read."
         case .notDetermined: "The owner of the library has not decided yet what this identity may do."
         case .missingPurpose: "Access is granted for a stated purpose only."
         case .resourcesDisagree: "The files do not show the same photo; import them as separate assets."

@@ -7,6 +7,8 @@ public enum FeedTopic {
     public static let head = "head"
     /// Grants that were asked for or decided, and questions about consent.
     public static let grants = Grant.topic
+    /// The status of the library: it can be read and written, or not (``LibraryStatus``).
+    public static let availability = "availability"
     public static let maxBytes = 64
 
     public static func object(_ id: ObjectID) -> String {

@@ -5,6 +5,7 @@ import PhotoModel
 enum FeedMessages {
     static let schemas: [(name: String, schema: JSON)] = [
         ("ChangeRecord", ChangeRecord.table.schema), ("FeedHead", FeedHead.table.schema),
+        ("LibraryStatus", LibraryStatus.Result.table.schema),
         ("LiveHeader", header), ("LiveRecord", record), ("LiveChange", change), ("LiveFetch", fetch),
     ]
 
@@ -17,6 +18,7 @@ enum FeedMessages {
         ["topic": "edit.<id>", "message": reference("LiveChange")],
         ["topic": "fetch.<observation>", "message": reference("LiveFetch")],
         ["topic": "grants", "message": reference("LiveChange")],
+        ["topic": "availability", "message": reference("LibraryStatus")],
         ["topic": "head", "message": reference("FeedHead")],
     ]
 

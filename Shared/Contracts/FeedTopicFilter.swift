@@ -34,6 +34,9 @@ public struct FeedTopicFilter: Sendable, Hashable {
         if topic == FeedTopic.head {
             return "the change log cannot be filtered by head: call feed.head, or subscribe to head"
         }
+        if topic == FeedTopic.availability {
+            return "the change log cannot be filtered by availability: call library.status, or subscribe to it"
+        }
         if topic.hasPrefix(FeedTopic.fetch("")) {
             return "the change log cannot be filtered by an observed fetch: call fetch.details"
         }

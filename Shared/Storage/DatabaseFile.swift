@@ -1,5 +1,6 @@
 import CWriteAheadLog
 public import GRDB
+import Synchronization
 
 /// An SQLite database in WAL mode with exactly one connection that writes and checkpoints.
 ///
@@ -48,7 +49,8 @@ public final class DatabaseFile: Sendable {
         self.path = path
         guard safelight_gather_log_writes() == 0 else { throw .io("SQLite accepts no VFS") }
         do {
-            pool = try DatabasePool(path: path, configuration: Self.configuration(options))
+            let place = FilePlace()
+            pool = try DatabasePool(path: path, configuration: Self.configuration(options, place))
             try pool.writeWithoutTransaction { database in
                 // Set after opening, because opening a pool in WAL mode sets NORMAL.
                 try database.execute(sql: "PRAGMA synchronous = FULL")
@@ -63,8 +65,24 @@ public final class DatabaseFile: Sendable {
             }
             try migrator.migrate(pool)
             try pool.writeWithoutTransaction(Self.requireFull)
+            try place.remember(path)
         } catch {
             throw StorageError(database: error, path: path)
+        }
+    }
+
+    /// The place of the database file. A connection that is opened later must not open another library's file, which
+    /// may be at the same path by then.
+    private final class FilePlace: Sendable {
+        private let presence = Mutex<FilePresence?>(nil)
+
+        func remember(_ path: String) throws(StorageError) {
+            let found = try FilePresence(of: path)
+            presence.withLock { $0 = found }
+        }
+
+        func check() throws(StorageError) {
+            if let absence = presence.withLock({ $0 })?.absence() { throw absence }
         }
     }
 
@@ -110,7 +128,7 @@ public final class DatabaseFile: Sendable {
 
     // MARK: Opening
 
-    private static func configuration(_ options: Options) -> Configuration {
+    private static func configuration(_ options: Options, _ place: FilePlace) -> Configuration {
         var configuration = Configuration()
         configuration.label = "database"
         configuration.maximumReaderCount = max(1, options.readers)
@@ -119,6 +137,7 @@ public final class DatabaseFile: Sendable {
         configuration.persistentReadOnlyConnections = true
         configuration.publicStatementArguments = false
         configuration.prepareDatabase { database in
+            try place.check()
             // A damaged or hostile schema must not call functions with side effects.
             try database.execute(sql: "PRAGMA trusted_schema = OFF")
             try database.execute(sql: "PRAGMA cell_size_check = ON")
@@ -172,6 +191,7 @@ extension StorageError {
             case .SQLITE_FULL: .notEnoughSpace("\(reason). Free some space and try again.")
             case .SQLITE_CORRUPT, .SQLITE_NOTADB: .corrupt("\(reason). \(DatabaseCheck.advice)")
             case .SQLITE_BUSY, .SQLITE_LOCKED: .busy("\(reason). Try again.")
+            case .SQLITE_READONLY: .readOnly("\(reason). Mount the filesystem for writing.")
             default: .io(reason)
             }
     }

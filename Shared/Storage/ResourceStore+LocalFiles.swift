@@ -66,3 +66,8 @@ extension ResourceStore {
         return file
     }
 }
+
+func microseconds(_ time: timespec) -> Int64 {
+    let (whole, overflow) = Int64(time.tv_sec).multipliedReportingOverflow(by: 1_000_000)
+    return overflow ? Int64.max : whole &+ Int64(time.tv_nsec) / 1000
+}

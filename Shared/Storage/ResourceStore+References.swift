@@ -130,7 +130,10 @@ extension ResourceStore {
     /// - Throws: ``StorageError/notFound(_:)`` if there is no reference or its file is missing;
     ///   ``StorageError/resourceChanged(_:)`` if the file was replaced or modified.
     func openReference(_ digest: ResourceDigest) throws(StorageError) -> ResourceFile {
-        guard let reference = try reference(of: digest) else { throw .notFound("no resource \(digest) is stored") }
+        guard let reference = try reference(of: digest) else {
+            // Files of a store that is not there are not missing.
+            throw absence() ?? .notFound("no resource \(digest) is stored")
+        }
         let path = reference.path
         let file: ResourceFile
         do throws(StorageError) {

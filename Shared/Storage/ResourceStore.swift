@@ -28,6 +28,7 @@ public final class ResourceStore: Sendable {
     let watcher: Watcher?
     /// The open folder; the system reports errors of writing to the filesystem since it was opened.
     let folder: Descriptor
+    let presence: FilePresence
     /// The number of failed syncs of the filesystem.
     let failedSyncs = Atomic<Int>(0)
     private let nextIncoming = Atomic<UInt64>(0)
@@ -68,6 +69,7 @@ public final class ResourceStore: Sendable {
             _ = try DirectoryOperations.create(trimmed)
         }
         folder = try Descriptor(opening: trimmed, O_RDONLY | O_DIRECTORY)
+        presence = try FilePresence(of: trimmed)
         guard !isReadOnly else { return }
         try makeDurable(folder: trimmed, in: Self.parent(of: trimmed))
         try makeDurable(folder: incoming, in: trimmed)
@@ -283,7 +285,7 @@ public final class ResourceStore: Sendable {
 
     /// Opens stored bytes, or the referenced file if it is unchanged.
     ///
-    /// - Throws: ``StorageError/notFound(_:)``; ``StorageError/resourceChanged(_:)`` for a referenced file.
+    /// - Throws: ``StorageError/notFound(_:)``, ``absence()``; ``StorageError/resourceChanged(_:)`` for references.
     public func open(_ digest: ResourceDigest) throws(StorageError) -> ResourceFile {
         do throws(StorageError) {
             let file = try Descriptor(opening: path(of: digest), O_RDONLY | O_NOFOLLOW)
@@ -442,9 +444,4 @@ public final class ResourceStore: Sendable {
         guard let slash = path.lastIndex(of: "/") else { return "." }
         return slash == path.startIndex ? "/" : String(path[..<slash])
     }
-}
-
-func microseconds(_ time: timespec) -> Int64 {
-    let (whole, overflow) = Int64(time.tv_sec).multipliedReportingOverflow(by: 1_000_000)
-    return overflow ? Int64.max : whole &+ Int64(time.tv_nsec) / 1000
 }

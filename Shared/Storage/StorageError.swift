@@ -16,8 +16,12 @@ public enum StorageError: Error, Sendable, Equatable {
     case inUse(String)
     /// The bytes exceed the caller's limit.
     case tooLarge(String)
-    /// The store was opened for reading only.
+    /// The store was opened for reading only, or its filesystem cannot be written.
     case readOnly(String)
+    /// The disk of the files is not there, or does not answer.
+    case offline(String)
+    /// The files were moved, renamed or deleted.
+    case relinquished(String)
     /// The database stayed locked for longer than the busy timeout.
     case busy(String)
     /// The file was written by a newer version of Safelight, which this one cannot read.
@@ -26,7 +30,7 @@ public enum StorageError: Error, Sendable, Equatable {
     case invalid(String)
 
     /// The name on the wire: `not_enough_space`, `io_error`, `corrupt`, `not_found`, `resource_changed`, `in_use`,
-    /// `too_large`, `read_only`, `busy`, `newer_version`, `invalid`.
+    /// `too_large`, `read_only`, `offline`, `relinquished`, `busy`, `newer_version`, `invalid`.
     public var name: String {
         switch self {
         case .notEnoughSpace: "not_enough_space"
@@ -37,6 +41,8 @@ public enum StorageError: Error, Sendable, Equatable {
         case .inUse: "in_use"
         case .tooLarge: "too_large"
         case .readOnly: "read_only"
+        case .offline: "offline"
+        case .relinquished: "relinquished"
         case .busy: "busy"
         case .newerVersion: "newer_version"
         case .invalid: "invalid"
@@ -48,7 +54,8 @@ public enum StorageError: Error, Sendable, Equatable {
         switch self {
         case .notEnoughSpace(let message), .io(let message), .corrupt(let message), .notFound(let message),
             .resourceChanged(let message), .inUse(let message), .tooLarge(let message), .readOnly(let message),
-            .busy(let message), .newerVersion(let message), .invalid(let message):
+            .offline(let message), .relinquished(let message), .busy(let message), .newerVersion(let message),
+            .invalid(let message):
             message
         }
     }
@@ -59,6 +66,7 @@ public enum StorageError: Error, Sendable, Equatable {
         return switch number {
         case ENOSPC, EDQUOT, EFBIG: .notEnoughSpace("\(reason). Free some space and try again.")
         case ENOENT: .notFound(reason)
+        case EROFS: .readOnly("\(reason). Mount the filesystem for writing.")
         default: .io(reason)
         }
     }

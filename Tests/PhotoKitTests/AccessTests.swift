@@ -84,5 +84,26 @@ extension PhotoKitTests {
                 library.unregisterAvailabilityObserver(recorder)
             }
         }
+
+        @Test(.spec("T-42"))
+        func `observers are notified when the library's folder is moved and put back`() async throws {
+            try await LibraryFixture.with("moved", services: [.catalog]) { fixture in
+                let recorder = AvailabilityRecorder()
+                let library = PHPhotoLibrary.shared()
+                library.register(recorder)
+                let (place, aside) = (fixture.folder.file("library"), fixture.folder.file("aside"))
+                #expect(rename(place, aside) == 0)
+                #expect(await recorder.events.next() == "unavailable")
+                let reason = library.unavailabilityReason as? PHPhotosError
+                #expect(reason?.code == .relinquishingLibraryBundleToWriter)
+                #expect(PHAsset.fetchAssets(with: nil).error?.code == .relinquishingLibraryBundleToWriter)
+                #expect(rename(aside, place) == 0)
+                #expect(await recorder.events.next() == "available")
+                #expect(library.unavailabilityReason == nil)
+                let result = PHAsset.fetchAssets(with: nil)
+                #expect(result.error == nil && result.isEmpty)
+                library.unregisterAvailabilityObserver(recorder)
+            }
+        }
     }
 }

@@ -48,6 +48,8 @@ final class TransactionWriter: Sendable {
     private let whenCommitted: @Sendable (PerformedWrite) -> Void
     private let logger: Logger
     private let clock: MonotonicClock
+    /// Receives failures of the disk; returns the error of the cause if it is known.
+    private let onDiskFailure: @Sendable (StorageError) -> RPCError?
     /// The thread of the commits.
     let queue = WriterQueue()
     private let state = Mutex(State())
@@ -60,8 +62,10 @@ final class TransactionWriter: Sendable {
         limits: Limits = Limits(),
         whenCommitted: @escaping @Sendable (PerformedWrite) -> Void = { _ in },
         logger: Logger,
-        clock: MonotonicClock = .system
+        clock: MonotonicClock = .system,
+        onDiskFailure: @escaping @Sendable (StorageError) -> RPCError? = { _ in nil }
     ) {
+        self.onDiskFailure = onDiskFailure
         self.store = store
         self.tail = tail
         self.retention = retention
@@ -219,7 +223,10 @@ final class TransactionWriter: Sendable {
     }
 
     private func rpcError(forBatch error: any Error) -> RPCError {
-        CatalogErrorMapping.rpcError(store.storageError(error) ?? CatalogError.commitFailed)
+        guard let failure = store.storageError(error) else {
+            return CatalogErrorMapping.rpcError(CatalogError.commitFailed)
+        }
+        return onDiskFailure(failure) ?? CatalogErrorMapping.rpcError(failure)
     }
 
     // MARK: Retention

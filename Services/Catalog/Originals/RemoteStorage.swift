@@ -112,6 +112,9 @@ final class RemoteStorage: Sendable {
 
     var problem: Problem? { state.withLock { $0.problem } }
 
+    /// The problem's message; nil if there is none.
+    var problemMessage: String? { problem?.error.message }
+
     /// Records a failure of the store as a whole, or with nil that it answers again.
     func note(_ error: ObjectStoreError?) {
         let (before, after) = state.withLock { state in

@@ -164,7 +164,11 @@ final class ResourceDownloads: Sendable {
             return stored.lease
         } catch let error as ObjectStoreError {
             if Task.isCancelled || error.problem == .cancelled { throw CancellationError() }
-            if !error.problem.concernsObject { remote.note(error) }
+            if !error.problem.concernsObject {
+                remote.note(error)
+                // The rounds find out when the store answers again.
+                remote.wake()
+            }
             throw ResourceError.notDownloaded(digest, error)
         } catch StorageError.resourceChanged(let message) {
             let error = ObjectStoreError(.objectDamaged, message)

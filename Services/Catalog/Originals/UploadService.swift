@@ -71,6 +71,8 @@ final class UploadService: Service, Sendable {
         for await _ in remote.rounds {
             if Task.isCancelled { return }
             do {
+                // A store that did not answer is asked, even if nothing is to be done there.
+                if remote.problem != nil { _ = try await remote.client.head("availability") }
                 try await uploadAll()
                 try await downloadJobs()
                 downloads.endOldLeases()
@@ -191,6 +193,10 @@ final class UploadService: Service, Sendable {
                 ]
             )
             return .failed(digest, error)
+        } catch StorageError.offline(let message) {
+            return .stopped(StorageError.offline(message))
+        } catch StorageError.relinquished(let message) {
+            return .stopped(StorageError.relinquished(message))
         } catch let error as StorageError {
             return .failed(digest, ObjectStoreError(.fileDamaged, error.message))
         } catch {

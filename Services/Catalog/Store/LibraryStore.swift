@@ -193,6 +193,17 @@ final class LibraryStore: Sendable {
         try await write { try CounterChanges.set(value, as: counter, $0) }
     }
 
+    /// Reads and writes a little, in the database and where files are stored.
+    ///
+    /// - Throws: ``StorageError`` if that fails
+    func probe(_ resources: ResourceStore) async throws {
+        let moment = try await read { Int64(try $0.counter(Self.probeCounter)) }
+        try await remember(moment &+ 1, as: Self.probeCounter)
+        try resources.probe()
+    }
+
+    private static let probeCounter = "probe"
+
     /// Creates the store of one commit.
     typealias Batches = (BatchStore.WriteContext) -> BatchStore
 

@@ -252,8 +252,9 @@ extension RPCError {
     /// True if the error concerns this file only, so that other files can still be imported.
     var concernsFile: Bool {
         switch errorCode {
-        case .notEnoughSpace, .accessDenied, .accessRestricted, .libraryOffline, .userCancelled, .busy,
-            .deadlineExceeded, .connectionLost, .behind, .unavailable, .idReused, .methodNotFound, .invalidParams:
+        case .notEnoughSpace, .accessDenied, .accessRestricted, .libraryOffline, .libraryRelinquished,
+            .librarySwitching, .libraryReadOnly, .userCancelled, .busy, .deadlineExceeded, .connectionLost, .behind,
+            .unavailable, .idReused, .methodNotFound, .invalidParams:
             false
         default: true
         }

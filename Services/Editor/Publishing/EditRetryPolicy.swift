@@ -34,7 +34,7 @@ struct EditRetryPolicy: Sendable {
         switch error.errorCode {
         case .networkError where Self.lostObjects.contains(error.data["problem"]?.stringValue ?? ""): return .fails
         case .busy, .connectionLost, .unavailable, .deadlineExceeded, .behind, .interrupted, .userCancelled,
-            .notEnoughSpace, .libraryOffline, .networkError:
+            .notEnoughSpace, .libraryOffline, .libraryRelinquished, .librarySwitching, .libraryReadOnly, .networkError:
             defer { pause = min(pause * 2, Self.longestPause) }
             return .again(pause)
         case .workerTimeout:

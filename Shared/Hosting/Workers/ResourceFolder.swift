@@ -16,17 +16,18 @@ public final class ResourceFolder: Sendable {
 
     /// Opens the file with the bytes of a digest.
     ///
-    /// - Throws: `library_offline` if the folder cannot be accessed, `missing_resource` if it does not have the bytes,
+    /// - Throws: `library_offline` or `library_relinquished` if the folder cannot be accessed, `missing_resource` if it does not have the bytes,
     ///   `resource_changed` if a referenced file has changed
     public func open(_ digest: String) throws(RPCError) -> ResourceFile {
         guard let name = ResourceDigest(digest) else {
             throw ErrorCode.internalError.error("the catalog named a resource by an invalid digest")
         }
         let store = try opened()
-        do throws(StorageError) { return try store.open(name) } catch {
+        do throws(StorageError) { return try open(name, in: store) } catch {
             if case .resourceChanged(let message) = error {
                 throw ErrorCode.resourceChanged.error(message, ["digest": .string(digest)])
             }
+            if let absence = Self.absence(error) { throw absence }
             throw ErrorCode.missingResource.error(
                 "the bytes \(digest) are not in the library's folder, or cannot be read (\(error.name))",
                 ["digest": .string(digest)]
@@ -34,10 +35,34 @@ public final class ResourceFolder: Sendable {
         }
     }
 
+    /// Opens a file; in another folder if one is at the path now, as after a restore.
+    private func open(_ name: ResourceDigest, in store: ResourceStore) throws(StorageError) -> ResourceFile {
+        do throws(StorageError) {
+            return try store.open(name)
+        } catch {
+            guard Self.absence(error) != nil, let other = try? ResourceStore(root: path, isReadOnly: true) else {
+                throw error
+            }
+            self.store.withLock { $0 = other }
+            return try other.open(name)
+        }
+    }
+
     /// Checks that the folder can be accessed.
     ///
-    /// - Throws: `library_offline`
-    public func check() throws(RPCError) { _ = try opened() }
+    /// - Throws: `library_offline`, `library_relinquished`
+    public func check() throws(RPCError) {
+        if let absence = try opened().absence().flatMap(Self.absence) { throw absence }
+    }
+
+    private static func absence(_ error: StorageError) -> RPCError? {
+        switch error {
+        case .offline: ErrorCode.libraryOffline.error("the disk of the library is not there; mount it again")
+        case .relinquished:
+            ErrorCode.libraryRelinquished.error("the library's folder was moved or deleted; put it back")
+        default: nil
+        }
+    }
 
     private func opened() throws(RPCError) -> ResourceStore {
         do throws(StorageError) {

@@ -29,7 +29,10 @@ extension PHPhotoLibrary {
         availability.unregister(observer)
     }
 
-    /// Why the library is not available; nil if it is. It is known while there is an availability observer.
+    /// Why the library is not available: ``PHPhotosError/libraryVolumeOffline``,
+    /// ``PHPhotosError/relinquishingLibraryBundleToWriter`` or ``PHPhotosError/switchingSystemPhotoLibrary``; nil if it
+    /// is. It is known while there is an availability observer. A library that can be read but not written is available;
+    /// changes fail with the reason.
     public var unavailabilityReason: (any Error)? { availability.reason }
 }
 
@@ -43,6 +46,8 @@ final class AvailabilityObservers: Sendable {
         var observers: [Reference] = []
         var task: Task<Void, Never>?
         var reason: PHPhotosError?
+        /// The date of the newest status of this connection.
+        var known: Int64?
     }
 
     private let connection: LibraryConnection
@@ -80,18 +85,18 @@ final class AvailabilityObservers: Sendable {
         }
     }
 
-    /// Waits for a connection, then until it is lost. A request that stays open is how its loss is noticed.
+    /// Asks for the status of the library, or waits for the next one. A request that stays open is how the loss of the
+    /// connection is noticed too.
     private func watch(_ library: PHPhotoLibrary) async {
-        let stream = connection.client.catalog.stream(ChangesFollow(token: nil), credit: 1)
         do throws(RPCError) {
-            let health = try await connection.client.catalog.health(deadline: .seconds(60))
-            set(
-                health.isHealthy ? nil : PHPhotosError(.libraryOffline, health.problems.joined(separator: "; ")),
-                library
-            )
-            for try await _ in stream {}
+            let question = LibraryStatus(after: state.withLock { $0.known })
+            let status = try await connection.client.catalog.ask(question, deadline: .seconds(60)).result
+            let problem = status.problems.first { !$0.state.isReadable }
+            state.withLock { $0.known = status.since }
+            set(problem.map { PHPhotosError($0.rpcError) }, library)
         } catch {
             if Task.isCancelled { return }
+            state.withLock { $0.known = nil }
             set(PHPhotosError(.libraryOffline, "the catalog cannot be reached: \(error.message)"), library)
             await TaskDelay.retryDelay(.milliseconds(100))
         }

@@ -99,6 +99,18 @@ class LibraryVolumeOfflineError(SafelightError):
     error_name, error_code = "library_offline", 3114
 
 
+class RelinquishingLibraryBundleToWriterError(SafelightError):
+    """The library's folder was moved, renamed or deleted."""
+
+    error_name, error_code = "library_relinquished", 3142
+
+
+class SwitchingSystemPhotoLibraryError(SafelightError):
+    """Another library is being put into the library's folder."""
+
+    error_name, error_code = "library_switching", 3143
+
+
 class NetworkAccessRequiredError(SafelightError):
     """The bytes are in remote storage, and the request does not allow network access: `network_access_allowed=True`."""
 
@@ -341,6 +353,12 @@ class PredecessorFailedError(SafelightError):
     """The edit that this one appends to has failed."""
 
     error_name, error_code = "predecessor_failed", 9025
+
+
+class LibraryReadOnlyError(SafelightError):
+    """The library's folder cannot be written; it can be read."""
+
+    error_name, error_code = "library_read_only", 9026
 
 
 class ResourcesDisagreeError(SafelightError):

@@ -32,6 +32,8 @@ def topic_filter(topics: Iterable[str]) -> Set[str]:
         family, _, name = topic.partition(".")
         if topic == "head":
             problem = "head is not a topic of the change log and cannot filter it: call feed.head"
+        elif topic == "availability":
+            problem = "availability is not a topic of the change log and cannot filter it: call library.status"
         elif family == "fetch":
             problem = "an observed fetch is not a topic of the change log and cannot filter it: use Library.live"
         elif topic not in ("changes", "grants") and (family not in FAMILIES or not name):

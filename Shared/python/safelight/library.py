@@ -211,6 +211,16 @@ class Library:
         """The oldest token from which the history is complete."""
         return str(self.request(self.catalog, "changes.token").result["oldest"])
 
+    def status(self, after: Optional[int] = None, deadline: float = 30.0) -> JSON:
+        """Returns whether the library can be read and written, and if not, why: `state`, `isReadable`, `problems`.
+
+        With `after`, the `since` of a known status, it waits for another one, at most until the deadline, in seconds.
+        The topic `availability` of the live feed has the same messages.
+        """
+        params = {} if after is None else {"after": after}
+        status: JSON = self.request(self.catalog, "library.status", params, deadline=deadline).result
+        return status
+
     def health(self) -> Dict[str, JSON]:
         """Returns the health of each service, by its name."""
         services = (self.catalog, self.thumbnailer, self.editor, self.broker)

@@ -301,6 +301,7 @@ struct ProtocolExampleTests {
         try session.call("catalog", "quarantine.report", failure)
         try session.call("catalog", "quarantine.list", [:])
         try session.call("catalog", "quarantine.lift", ["digest": .string(digest)])
+        try session.call("catalog", "library.status", [:])
         try session.call("catalog", "library.collect", ["dryRun": true])
         try session.call("catalog", "library.rescan", [:])
         let target = session.services.folder.file("backup")

@@ -37,6 +37,24 @@ struct RemoteStorageTests {
         #expect(!services.logs.contains(S3Server.secret), "the secret is in the log")
     }
 
+    @Test(.spec("T-42"))
+    func `a store that does not answer is a state of the library that keeps nothing else from working`() throws {
+        let store = try S3Server()
+        let services = try SafelightFixture("remote-availability", environment: store.environment)
+        for (index, name) in ["thirteen", "fourteen"].enumerated() {
+            let seed = UInt64(30 + index)
+            try services.folder.write(TestImages.jpeg(width: 600, height: 400, seed: seed), to: "\(name).jpg")
+        }
+        try services.start([.catalog, .changeBroker])
+        try RowsByScriptTests.run(
+            "storage.py",
+            services,
+            module: "moto",
+            parts: ["a_store_that_does_not_answer_is_told"]
+        )
+        #expect(services.stop() == [])
+    }
+
     @Test(.spec("S-47", "S-48", "S-93", "P-10", "P-24"))
     func `images, films and edits of originals that are away are as the rows say`() throws {
         let store = try S3Server()
@@ -120,6 +138,8 @@ struct RemoteStorageTests {
             ["play", "film.mov", "--player", "cat > " + services.folder.file("played.mov")],
         ]
         for command in commands {
+            // The renders of the commands before are uploaded too.
+            try until("uploaded") { try services.safelight(["storage"]).output.contains("waiting   0 files, 0 failed") }
             #expect(try services.safelight(["storage", "release", "--where", "mediaType != 'audio'"]).status == 0)
             let before = store.requests.count
             let refused = try services.safelight(command)

@@ -10,7 +10,7 @@ import zmq
 
 from rows import (
     Client, Refused, address, asset, assets, call, client, context, create, equal, file, ids, new, perform, refusal,
-    run,
+    run, Subscription,
 )
 
 S3 = os.environ["S3"]
@@ -626,6 +626,37 @@ def lost_and_swapped_objects_are_found():
     equal(call("catalog", "storage.verify", readBytes=True).get("damaged"), None)
 
 
+def a_store_that_does_not_answer_is_told():
+    """The object store is away (T-42): a state of its own, which keeps nothing else from working."""
+    topic = Subscription("availability")
+
+    def told(state):
+        while True:
+            name, message = topic.receive()
+            if name == "availability" and message["state"] == state:
+                return message
+
+    id = away("thirteen.jpg")
+    told("available")
+    faults(status=503)
+    # A request that needs the store.
+    try:
+        call("catalog", "resource.read", asset=id, networkAccessAllowed=True)
+        raise AssertionError("bytes that cannot be had were delivered")
+    except Refused as error:
+        equal((error.name, error.code), ("network_error", 3169))
+    message = told("storeOffline")
+    equal((message["isReadable"], message["isWritable"]), (True, True))
+    equal([(p["state"], p["name"], p["code"]) for p in message["problems"]], [("storeOffline", "network_error", 3169)])
+    equal(call("catalog", "library.status"), message)
+    local = new("fourteen.jpg")
+    equal(call("catalog", "resource.read", asset=local)[1][0], file("fourteen.jpg"))
+    faults()
+    # No request is needed: the uploads, and what the catalog asks by itself, find it out.
+    told("available")
+    equal(call("catalog", "resource.read", asset=id, networkAccessAllowed=True)[1][0], file("thirteen.jpg"))
+
+
 run(
     upload_release_and_read, concurrent_requests_share_a_transfer, a_cancelled_download_leaves_no_file,
     faulty_stores_are_named_and_recover, uploads_wait_for_a_faulty_store_and_recover, deleted_assets_are_deleted_at_the_store, images_of_originals_that_are_away,
@@ -634,4 +665,5 @@ run(
     sheets_and_prefetches_of_originals_that_are_away, fetches_by_place, a_library_larger_than_its_budget, all_originals_can_be_read,
     lost_and_swapped_objects_are_found, jobs_are_kept_until_they_are_acknowledged, jobs_before_a_restart,
     jobs_after_a_restart,
+    a_store_that_does_not_answer_is_told,
 )

@@ -1,0 +1,211 @@
+import Basics
+import Contracts
+import JSONValue
+import Logging
+import Messaging
+import Storage
+import Synchronization
+
+/// Knows whether the library can be read and written (T-42).
+///
+/// It looks at the library's folder once a second, and whenever the disk fails a request, so that such a request has the
+/// error of the cause. A full disk, a locked database and a folder that cannot be written are noticed by a request that
+/// fails; the end of that is found by writing a little once a second.
+final class LibraryAvailability: Sendable {
+    /// The need of a request for the library.
+    enum Need {
+        case nothing
+        case reading
+        case writing
+    }
+
+    /// Another library is in the folder: the catalog has to open it.
+    struct LibraryReplaced: Error, CustomStringConvertible {
+        let description = "another library is in the folder; the catalog ends, to open it when it is started again"
+    }
+
+    private struct State {
+        var status: LibraryStatus.Result
+        /// The problem of the folder.
+        var folder: LibraryStatus.Problem?
+        /// States that failures of requests have shown.
+        var noted: Set<AvailabilityState> = []
+        /// The problem of the object store.
+        var store: LibraryStatus.Problem?
+        var isReplaced = false
+        var waiters: [UInt64: Promise<Void>] = [:]
+        var lastWaiter: UInt64 = 0
+    }
+
+    /// The time between two looks.
+    private static let interval = Duration.seconds(1)
+    /// The most requests that wait for a change.
+    private static let mostWaiters = 1000
+
+    private let place: LibraryPlace
+    private let now: @Sendable () -> Int64
+    private let logger: Logger
+    private let state: Mutex<State>
+
+    init(_ place: LibraryPlace, now: @escaping @Sendable () -> Int64, logger: Logger) {
+        self.place = place
+        self.now = now
+        self.logger = logger
+        state = Mutex(State(status: LibraryStatus.Result(since: max(0, now()))))
+    }
+
+    // MARK: Requests
+
+    var status: LibraryStatus.Result { state.withLock { $0.status } }
+
+    /// The messages for `health`.
+    var problems: [String] { status.problems.map(\.message) }
+
+    /// Refuses a request that the library cannot serve now.
+    ///
+    /// A full disk and a locked database refuse nothing: some changes still succeed, the others have the same error.
+    func check(_ need: Need) throws(RPCError) {
+        guard need != .nothing else { return }
+        let problem = state.withLock { state in
+            state.status.problems.first { problem in
+                !problem.state.isReadable || need == .writing && problem.state == .readOnly
+            }
+        }
+        if let problem { throw problem.rpcError }
+    }
+
+    /// Answers `library.status`.
+    ///
+    /// - Throws: `limit_exceeded` if too many requests wait
+    func answer(_ request: LibraryStatus, _ context: RequestContext, clock: MonotonicClock) async throws
+        -> LibraryStatus.Result
+    {
+        guard let after = request.after else { return status }
+        let promise = Promise<Void>()
+        let number = try state.withLock { (state) throws(RPCError) -> UInt64? in
+            guard state.status.since == after else { return nil }
+            guard state.waiters.count < Self.mostWaiters else {
+                throw ErrorCode.limitExceeded.error(
+                    "\(Self.mostWaiters) requests wait already; ask without after, or subscribe to availability",
+                    ["limit": JSON(Self.mostWaiters)]
+                )
+            }
+            state.lastWaiter += 1
+            state.waiters[state.lastWaiter] = promise
+            return state.lastWaiter
+        }
+        guard let number else { return status }
+        defer { state.withLock { $0.waiters[number] = nil } }
+        await TaskDelay.withTimeout(.microseconds(context.microsecondsToAnswer(at: clock.nowMicroseconds()))) {
+            await promise.value(ifCancelled: ())
+        }
+        return status
+    }
+
+    // MARK: Failures
+
+    /// Learns of a failure of the disk.
+    ///
+    /// - Returns: the error of its cause; nil if the failure says nothing about the library as a whole
+    func note(_ error: StorageError) -> RPCError? {
+        look()
+        let cause: AvailabilityState? =
+            switch error {
+            case .notEnoughSpace: .full
+            case .busy: .busy
+            case .readOnly: .readOnly
+            default: nil
+            }
+        return change { state in
+            if let folder = state.folder, !folder.state.isReadable || cause == .readOnly { return folder.rpcError }
+            guard let cause else { return nil }
+            state.noted.insert(cause)
+            return LibraryStatus.Problem.folder(cause).rpcError
+        }
+    }
+
+    // MARK: Watching
+
+    /// Looks until cancelled.
+    ///
+    /// - Parameters:
+    ///   - storeProblem: returns the message of a problem of the object store; nil if there is none
+    ///   - probe: reads and writes a little where the library reads and writes
+    /// - Throws: ``LibraryReplaced``
+    func run(
+        storeProblem: @Sendable () -> String?,
+        probe: @Sendable () async throws -> Void
+    ) async throws {
+        for await _ in TaskDelay.ticks(every: Self.interval) {
+            let (wasThere, noted) = state.withLock { ($0.folder?.state.isReadable ?? true, $0.noted) }
+            // A folder that was away counts as there only when it can be used.
+            if !wasThere, place.finding() == nil {
+                do { try await probe() } catch {
+                    logger.warning("the library's folder is there but cannot be used", metadata: ["error": "\(error)"])
+                    continue
+                }
+            }
+            look()
+            if state.withLock({ $0.isReplaced }) { throw LibraryReplaced() }
+            let message = storeProblem()
+            change { $0.store = message.map { LibraryStatus.Problem(.storeOffline, $0) } }
+            guard !noted.isEmpty, state.withLock({ $0.folder == nil }) else { continue }
+            await recover(probe)
+        }
+    }
+
+    /// Forgets failures that do not happen any more.
+    private func recover(_ probe: @Sendable () async throws -> Void) async {
+        do {
+            try await probe()
+            change { $0.noted = [] }
+        } catch StorageError.notEnoughSpace {
+            change { $0.noted = [.full] }
+        } catch StorageError.busy {
+            change { $0.noted = [.busy] }
+        } catch StorageError.readOnly {
+            change { $0.noted = [.readOnly] }
+        } catch {
+            if !Task.isCancelled { logger.warning("the library cannot be written", metadata: ["error": "\(error)"]) }
+        }
+    }
+
+    private func look() {
+        let finding = place.finding()
+        change { state in
+            switch finding {
+            case nil: state.folder = nil
+            case .problem(let problem)?: state.folder = problem
+            case .replaced?: (state.folder, state.isReplaced) = (.folder(.switching), true)
+            }
+        }
+    }
+
+    /// Changes the state; everyone who waits for another status is woken if it became one.
+    @discardableResult
+    private func change<Value: Sendable>(_ body: (inout State) -> Value) -> Value {
+        let (value, status, waiters) = state.withLock { state -> (Value, LibraryStatus.Result?, [Promise<Void>]) in
+            let value = body(&state)
+            var problems = state.folder.map { [$0] } ?? []
+            for cause in AvailabilityState.allCases where state.noted.contains(cause) && state.folder?.state != cause {
+                problems.append(.folder(cause))
+            }
+            if let store = state.store { problems.append(store) }
+            guard problems != state.status.problems else { return (value, nil, []) }
+            state.status = LibraryStatus.Result(since: max(now(), state.status.since + 1), problems: problems)
+            defer { state.waiters = [:] }
+            return (value, state.status, Array(state.waiters.values))
+        }
+        if let status {
+            logger.notice(
+                "the availability of the library changed",
+                metadata: [
+                    "state": "\(status.state.rawValue)",
+                    "problems": "\(status.problems.map(\.message).joined(separator: "; "))",
+                ]
+            )
+        }
+        for waiter in waiters { waiter.fulfill(()) }
+        return value
+    }
+}

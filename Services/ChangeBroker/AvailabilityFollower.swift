@@ -1,0 +1,40 @@
+import Basics
+import Contracts
+import Glibc
+import JSONValue
+import PhotoClient
+
+/// Follows the status of the library, for the topic `availability`.
+struct AvailabilityFollower: Sendable {
+    let catalog: ServiceClient
+    let feed: RecordFeed
+    /// The delay before the catalog is asked again after an error.
+    let pause: Duration
+
+    /// How long one request waits for another status.
+    private static let deadline = Duration.seconds(20)
+
+    /// Asks until cancelled. Each request waits for a change, so that it is known at once.
+    func run() async {
+        var known: Int64?
+        while !Task.isCancelled {
+            do throws(RPCError) {
+                let status = try await catalog.ask(LibraryStatus(after: known), deadline: Self.deadline).result
+                known = status.since
+                await feed.note(status)
+            } catch {
+                if Task.isCancelled { return }
+                known = nil
+                await feed.noteUnreachable(error.message, at: Self.now())
+                await TaskDelay.retryDelay(pause)
+            }
+        }
+    }
+
+    /// Microseconds since 1970.
+    private static func now() -> Int64 {
+        var time = timespec()
+        clock_gettime(CLOCK_REALTIME, &time)
+        return Int64(time.tv_sec) * 1_000_000 + Int64(time.tv_nsec) / 1000
+    }
+}

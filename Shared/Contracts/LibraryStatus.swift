@@ -1,0 +1,108 @@
+public import JSONValue
+
+/// `library.status`: whether the library can be read and written, and if not, why (T-42, PhotoKit's
+/// `unavailabilityReason`).
+public struct LibraryStatus: Request {
+    public static let method = "library.status"
+    /// The ``Result/since`` of a known status: the request waits for another one, at most until its deadline.
+    public var after: Int64?
+
+    public init(after: Int64? = nil) { self.after = after }
+
+    public static let table = parameters(
+        "Whether the library can be read and written, and if not, why. With after, the request waits until that has "
+            + "changed, at most until its deadline. The topic availability has the same messages.",
+        blank: LibraryStatus(),
+        [
+            .optional(
+                "after",
+                \.after,
+                .integer(0...Int64.max),
+                "since of a known status: wait for another one."
+            )
+        ]
+    )
+
+    /// The state of the library, and everything that is wrong with it.
+    public struct Result: JSONTabled, Hashable {
+        /// The gravest of the problems, or `available`.
+        public var state: AvailabilityState
+        /// When this became so, in microseconds since 1970; another number for each change of the status.
+        public var since: Int64
+        /// True if photos, albums and the history can be read.
+        public var isReadable: Bool
+        /// True if changes are accepted.
+        public var isWritable: Bool
+        /// The reasons, gravest first; empty if the library is available.
+        public var problems: [Problem]
+
+        public init(since: Int64, problems: [Problem] = []) {
+            self.since = since
+            self.problems = problems
+            state = problems.first?.state ?? .available
+            isReadable = problems.allSatisfy(\.state.isReadable)
+            isWritable = problems.allSatisfy(\.state.isWritable)
+        }
+
+        public static let table = JSONTable(
+            "LibraryStatus",
+            "Whether the library can be read and written.",
+            unknown: .ignored,
+            blank: Result(since: 0),
+            [
+                .required("state", \.state, .name(AvailabilityState.self), "The gravest problem, or available."),
+                .required(
+                    "since",
+                    \.since,
+                    .integer(0...Int64.max),
+                    "When this became so, microseconds since 1970; another number for each change."
+                ),
+                .required("isReadable", \.isReadable, .flag, "Whether photos, albums and the history can be read."),
+                .required("isWritable", \.isWritable, .flag, "Whether changes are accepted."),
+                .defaulted(
+                    "problems",
+                    \.problems,
+                    .list(of: .object(Problem.self), limit: AvailabilityState.allCases.count),
+                    "The reasons, gravest first.",
+                    default: []
+                ),
+            ]
+        )
+    }
+
+    /// One reason why the library cannot be used as usual.
+    public struct Problem: JSONTabled, Hashable {
+        public var state: AvailabilityState
+        /// The name and the number of the error that affected requests have.
+        public var name: String
+        public var code: Int64
+        /// The trouble, and its remedy.
+        public var message: String
+
+        public init(_ state: AvailabilityState, _ message: String) {
+            self.state = state
+            self.message = message
+            let error = state.error ?? .internalError
+            name = error.rawValue
+            code = Int64(error.code)
+        }
+
+        /// The error of a request that the problem affects.
+        public var rpcError: RPCError {
+            (state.error ?? .internalError).error(message, ["state": .string(state.rawValue)])
+        }
+
+        public static let table = JSONTable(
+            "LibraryProblem",
+            "One reason why the library cannot be used as usual.",
+            unknown: .ignored,
+            blank: Problem(.available, ""),
+            [
+                .required("state", \.state, .name(AvailabilityState.self), "The state that it causes."),
+                .required("name", \.name, .text(maxBytes: 64), "The name of the error that affected requests have."),
+                .required("code", \.code, .integer(Int64.min...Int64.max), "The number of that error."),
+                .required("message", \.message, .text(maxBytes: 4096), "What is wrong, and what to do."),
+            ]
+        )
+    }
+}

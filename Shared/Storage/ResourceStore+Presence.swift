@@ -1,0 +1,15 @@
+/// The presence of the store at the path where it was opened.
+extension ResourceStore {
+    /// Returns why the folder of the store is not there any more: ``StorageError/offline(_:)`` or
+    /// ``StorageError/relinquished(_:)``; nil if it is.
+    public func absence() -> StorageError? { presence.absence() }
+
+    /// Writes a temporary file of 1 MiB and removes it, to find out whether files can be stored.
+    ///
+    /// - Throws: ``StorageError`` if not.
+    public func probe() throws(StorageError) {
+        let writer = try writer(limit: Int64(Self.stepBytes))
+        defer { writer.cancel() }
+        try writer.append([UInt8](repeating: 0, count: Self.stepBytes))
+    }
+}

@@ -1,0 +1,95 @@
+import Contracts
+import Foundation
+import PhotoClient
+import PhotoModel
+import TestSupport
+import Testing
+
+/// A library whose folder is away, read-only, full or locked for a while (T-42): a state with a name, told by
+/// `library.status` and the topic `availability`, and the same error for all requests that it affects.
+@Suite(.serialized, .timeLimit(.minutes(5)))
+struct AvailabilityTests {
+    private static func writePhotos(_ folder: TemporaryFolder) throws {
+        for seed in 1...3 {
+            try folder.write(TestImages.jpeg(width: 64, height: 48, seed: UInt64(seed)), to: "\(seed).jpg")
+        }
+        try folder.write(TestImages.jpeg(width: 1200, height: 900, seed: 9), to: "big.jpg")
+    }
+
+    @Test(.spec("T-42"))
+    func `a library that is moved, replaced or locked is refused by name and works again without a restart`() throws {
+        let services = try SafelightFixture("availability")
+        try Self.writePhotos(services.folder)
+        try services.start()
+        try RowsByScriptTests.run(
+            "availability.py",
+            services,
+            parts: [
+                "folder_renamed_away", "another_library_is_being_restored", "waiting_for_a_status", "database_locked",
+            ]
+        )
+        #expect(services.stop() == [])
+    }
+
+    @Test(.spec("T-42"))
+    func `a library restored to the place of another is opened by the services as they run`() async throws {
+        let services = try SafelightFixture("availability-restore")
+        try Self.writePhotos(services.folder)
+        let up = try RunningProgram("safelight", ["up", "--ready-fd", "1"], environment: services.environment)
+        defer { up.killHard() }
+        try #require(up.waitForOutput("ready"), "\(up.errorText)")
+        try #require(try services.safelight(["import", services.folder.file("1.jpg")]).status == 0)
+        let (place, backup) = (services.folder.file("library"), services.folder.file("backup"))
+        try #require(try services.safelight(["backup", backup]).status == 0)
+        // Not in the backup.
+        try #require(try services.safelight(["import", services.folder.file("2.jpg")]).status == 0)
+        let library = try services.library()
+        let before = try await library.currentToken().token
+        try #require(rename(place, services.folder.file("aside")) == 0)
+        let restored = try services.safelight(["restore", backup, "--library", place])
+        #expect(restored.status == 0, "\(restored.errors)")
+
+        // The other history, which begins above the numbers of this one, is what a client waits for.
+        var now = before
+        try await FeedChecker.until("the restored library is open") {
+            now = (try? await library.currentToken().token) ?? before
+            return now.library != before.library
+        }
+        #expect(now.sequence > before.sequence)
+        let found = try await library.assets(FetchDescription(.assets)).assets
+        #expect(found.map(\.originalFilename) == ["1.jpg"])
+        // The other services follow.
+        let id = try #require(found.first?.id)
+        let image = ImageRequest(asset: id, targetSize: .size(width: 40, height: 30))
+        try await FeedChecker.until("the restored library is shown") { (try? await library.image(image)) != nil }
+        await library.close()
+        up.signal(SIGTERM)
+        #expect(up.wait(seconds: 30) == 0, "\(up.errorText)")
+        #expect(up.errorText.contains("another library is in the folder"))
+    }
+
+    @Test(.spec("T-42"))
+    func `a volume that is away, read-only or full is refused by name and works again without a restart`() throws {
+        let folder = try TemporaryFolder("volume")
+        let (volume, disk) = (folder.file("volume"), folder.file("disk"))
+        for path in [volume, disk] {
+            try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
+        }
+        let isMounted =
+            mount("tmpfs", volume, "tmpfs", 0, "size=24m") == 0 && mount(volume, disk, nil, UInt(MS_BIND), nil) == 0
+        defer { for path in [disk, disk, volume] { umount2(path, 2) } }
+        _ = try Needed.found(isMounted ? true : nil, "the privilege to mount a small disk (root)")
+        let services = try SafelightFixture(
+            "availability-volume",
+            environment: ["SAFELIGHT_LIBRARY": disk + "/library", "VOLUME": volume]
+        )
+        try Self.writePhotos(services.folder)
+        try services.start()
+        try RowsByScriptTests.run(
+            "availability.py",
+            services,
+            parts: ["volume_unmounted", "filesystem_read_only", "disk_full"]
+        )
+        #expect(services.stop() == [])
+    }
+}

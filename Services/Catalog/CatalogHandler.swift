@@ -89,8 +89,8 @@ struct CatalogHandler: RequestHandler {
             return Reply(form.applied(to: try await fetches.keyAssets(covers, owner: identity, view: view).json))
         case .duplicates(let page): return Reply(try await fetches.duplicates(page).json)
         case .can(let can): return Reply(try await fetches.can(can, view: view).json)
-        case .toCloud(let ids): return Reply(try await fetches.toCloud(ids).json)
-        case .toLocal(let ids): return Reply(try await fetches.toLocal(ids).json)
+        case .toCloud(let ids): return Reply(try await fetches.toCloud(ids, view: view).json)
+        case .toLocal(let ids): return Reply(try await fetches.toLocal(ids, view: view).json)
         case .createTransient(let new):
             return Reply(try await fetches.createTransient(new, owner: identity, view: view).json)
         case .releaseTransient(let old): return Reply(fetches.releaseTransient(old, owner: identity).json)

@@ -89,7 +89,8 @@ struct CatalogService: RunnableService {
             whenCommitted: { registry.apply($0) },
             logger: logger,
             clock: environment.clock,
-            onDiskFailure: { availability.note($0) }
+            onDiskFailure: { availability.note($0) },
+            onDiskRecovery: { availability.forgetFailures() }
         )
         let blockingIO = BlockingIOExecutor(limit: configuration.fileQueue)
         let uploads = UploadRegistry(

@@ -124,6 +124,9 @@ final class LibraryAvailability: Sendable {
         }
     }
 
+    /// Learns that a write has succeeded after a failure.
+    func forgetFailures() { change { $0.noted = [] } }
+
     // MARK: Watching
 
     /// Looks until cancelled.
@@ -158,7 +161,7 @@ final class LibraryAvailability: Sendable {
     private func recover(_ probe: @Sendable () async throws -> Void) async {
         do {
             try await probe()
-            change { $0.noted = [] }
+            forgetFailures()
         } catch StorageError.notEnoughSpace {
             change { $0.noted = [.full] }
         } catch StorageError.busy {

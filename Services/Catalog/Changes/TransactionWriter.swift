@@ -50,6 +50,8 @@ final class TransactionWriter: Sendable {
     private let clock: MonotonicClock
     /// Receives failures of the disk; returns the error of the cause if it is known.
     private let onDiskFailure: @Sendable (StorageError) -> RPCError?
+    /// Called after the first commit that succeeds after such a failure.
+    private let onDiskRecovery: @Sendable () -> Void
     /// The thread of the commits.
     let queue = WriterQueue()
     private let state = Mutex(State())
@@ -63,9 +65,11 @@ final class TransactionWriter: Sendable {
         whenCommitted: @escaping @Sendable (PerformedWrite) -> Void = { _ in },
         logger: Logger,
         clock: MonotonicClock = .system,
-        onDiskFailure: @escaping @Sendable (StorageError) -> RPCError? = { _ in nil }
+        onDiskFailure: @escaping @Sendable (StorageError) -> RPCError? = { _ in nil },
+        onDiskRecovery: @escaping @Sendable () -> Void = {}
     ) {
         self.onDiskFailure = onDiskFailure
+        self.onDiskRecovery = onDiskRecovery
         self.store = store
         self.tail = tail
         self.retention = retention
@@ -171,10 +175,12 @@ final class TransactionWriter: Sendable {
                 case .failure(let error): answers.append(.failure(failure(error)))
                 }
             }
-            state.withLock { state in
-                state.problem = nil
+            let hadFailed = state.withLock { state in
+                defer { state.problem = nil }
                 state.metrics.committed(answers, microseconds: duration)
+                return state.problem != nil
             }
+            if hadFailed { onDiskRecovery() }
             tail.append(records, head: head.sequence)
             for (waiting, answer) in zip(batch, answers) { waiting.continuation.resume(returning: answer) }
         } catch {

@@ -10,27 +10,36 @@ extension FetchEngine {
     private static let assetPrefix = "safelight:original:"
     private static let collectionPrefix = "safelight:collection:"
 
-    func toCloud(_ request: IDsToCloud) async throws -> CloudMappings {
+    /// - Parameter view: for an identity with a limited grant, what it sees: all else has the error of what does not exist
+    func toCloud(_ request: IDsToCloud, view: LimitedView? = nil) async throws -> CloudMappings {
         try await store.read { reader in
             let head = try reader.head()
             let now = HistoricalState(reader: reader, moment: head.sequence, head: head)
             var mappings = JSONObject()
             for id in request.ids {
+                // Before anything is looked up: what is there costs what is not there.
+                let isVisible = try view?.has(id, reader, head) ?? true
+                let found = isVisible ? try Self.cloudIdentifier(of: id, now) : nil
                 mappings[id.text] =
-                    try Self.cloudIdentifier(of: id, now).map(CloudMappings.found)
-                    ?? CloudMappings.failed(.identifierNotFound)
+                    found.map(CloudMappings.found) ?? CloudMappings.failed(.identifierNotFound)
             }
             return CloudMappings(token: head.token, mappings: mappings)
         }
     }
 
-    func toLocal(_ request: IDsToLocal) async throws -> CloudMappings {
+    /// - Parameter view: for an identity with a limited grant, what it sees: only that is a candidate
+    func toLocal(_ request: IDsToLocal, view: LimitedView? = nil) async throws -> CloudMappings {
         try await store.read { reader in
             let head = try reader.head()
             let now = HistoricalState(reader: reader, moment: head.sequence, head: head)
             var mappings = JSONObject()
             for cloud in request.cloudIDs {
-                let candidates = try Self.candidates(cloud, reader, now)
+                var candidates = try Self.candidates(cloud, reader, now, limit: view == nil ? nil : Grant.maxAssets)
+                if let view {
+                    candidates = Array(
+                        try candidates.filter { try view.has($0, reader, head) }.prefix(CloudMappings.maxCandidates)
+                    )
+                }
                 mappings[cloud] =
                     switch candidates.count {
                     case 0: CloudMappings.failed(.identifierNotFound)
@@ -53,16 +62,24 @@ extension FetchEngine {
     private static func candidates(
         _ cloud: String,
         _ reader: LibraryReader,
-        _ now: HistoricalState
+        _ now: HistoricalState,
+        limit: Int?
     ) throws -> [ObjectID] {
         if cloud.hasPrefix(assetPrefix) {
             let digest = String(cloud.dropFirst(assetPrefix.count))
-            return try reader.assets.assets(withPrimaryOriginal: digest, limit: CloudMappings.maxCandidates)
+            return try reader.assets.assets(withPrimaryOriginal: digest, limit: limit ?? CloudMappings.maxCandidates)
         }
         guard cloud.hasPrefix(collectionPrefix), let id = ObjectID(String(cloud.dropFirst(collectionPrefix.count))),
             id.kind != .asset, !id.isTransient, try now.had(id)
         else { return [] }
         return [id]
+    }
+}
+
+extension LimitedView {
+    /// Returns true if an asset or a collection is in the view now.
+    fileprivate func has(_ id: ObjectID, _ reader: LibraryReader, _ head: LibraryHead) throws -> Bool {
+        id.kind == .asset ? try contains(id, reader) : try hasCollection(id, reader, head)
     }
 }
 

@@ -201,7 +201,7 @@ private struct HistoricalView {
     }
 
     func fetch(_ fetch: Fetch) throws -> Fetch {
-        try view?.fetch(fetch, state.reader, at: state.moment, state.head) ?? fetch
+        try view?.fetch(fetch, state.reader, at: state.moment, state.head, isFollowed: true) ?? fetch
     }
 
     func entity(_ id: ObjectID) throws -> HistoricalState.Entity? {

@@ -151,8 +151,8 @@ extension FetchEngine {
                         can[id.text] = []
                         continue
                     }
-                    // Of collections a limited view has those that every library has.
-                    if view != nil, !id.isSmartAlbum { continue }
+                    // Of collections a limited view has the smart albums, and the moments of its assets.
+                    if let view, try !view.hasCollection(id, reader, head) { continue }
                     let past = HistoricalState(reader: reader, moment: head.sequence, head: head)
                     switch try past.collection(id) {
                     case .collection(let collection): can[id.text] = JSON(collection.can.map(\.rawValue))

@@ -232,8 +232,8 @@ final class FetchEngine: Sendable {
 
     // MARK: Collections and lists
 
-    /// - Parameter view: for an identity with a limited grant, what it sees: the smart albums and its own transient
-    ///   collections
+    /// - Parameter view: for an identity with a limited grant, what it sees: the smart albums, its own transient
+    ///   collections, and the moments of its assets
     func collections(
         _ request: FetchCollections,
         owner: String = "",
@@ -244,14 +244,16 @@ final class FetchEngine: Sendable {
             throw FetchError.wrongKind(method: "fetch.collections", accepted: "kinds collections and children")
         }
         let members = try transientMembers(of: fetch, owner: owner)
-        return try await store.read { reader in
+        return try await store.read { [cache] reader in
             let (head, token) = try Self.moment(request.token, reader)
             let window = FetchStore.Window(from: request.from, count: request.count)
             let page =
                 try view.map { view in
-                    let whole = try view.collections(fetch)
-                    let all = try Self.page(whole, .init(), token.sequence, head, reader, members: members).objects
-                    return fetch.page(all.compactMap { $0.inLimitedView }, window)
+                    let results = ResultRows(reader: reader, head: head, cache: cache)
+                    let all = try view.collections(fetch, results, at: token.sequence) { stored in
+                        try Self.page(stored, .init(), token.sequence, head, reader, members: members).objects
+                    }
+                    return fetch.page(all, window)
                 } ?? Self.page(fetch, window, token.sequence, head, reader, members: members)
             var result = FetchCollections.Result(token: token, count: page.count, collections: [])
             for object in page.objects {

@@ -45,7 +45,7 @@ struct KeyDelivery: Sendable {
         return try await store.read { reader in
             let (head, token) = try FetchEngine.moment(request.token, reader)
             var keys = Keys(token: token)
-            let fetch = try view?.fetch(asked, reader, at: token.sequence, head) ?? asked
+            let fetch = try view?.fetch(asked, reader, at: token.sequence, head, isFollowed: true) ?? asked
             let past = HistoricalState(reader: reader, moment: token.sequence, head: head)
             guard try past.hasObject(of: fetch) else {
                 guard let since = request.since else { throw CatalogError.notFound(fetch) }

@@ -95,25 +95,50 @@ struct LimitedView: Sendable {
 
     /// Returns a fetch as the view has it.
     ///
-    /// - Throws: the error of an unknown object for a fetch in one, because albums, folders and moments are not in the
-    ///   view; `access_denied` for fetches of collections and lists
-    func fetch(_ fetch: Fetch, _ reader: LibraryReader, at moment: Int64, _ head: LibraryHead) throws -> Fetch {
+    /// - Parameter isFollowed: true if the result is carried forward elsewhere, which cannot tell when a moment of the
+    ///   view is empty
+    /// - Throws: the error of an unknown object for a fetch in one, because albums and folders are not in the view, and
+    ///   moments only if they have an asset of it; `access_denied` for fetches of collections and lists
+    func fetch(
+        _ fetch: Fetch,
+        _ reader: LibraryReader,
+        at moment: Int64,
+        _ head: LibraryHead,
+        isFollowed: Bool = false
+    ) throws -> Fetch {
         switch fetch.kind {
         case .assets(.library), .assets(.ids), .assets(.smartAlbum), .assets(.burst): break
+        case .assets(.moment(let place)) where !isFollowed:
+            let granted = try assets(reader, at: moment, head)
+            guard try has(place, granted, reader, at: moment, head) else { throw CatalogError.notFound(fetch) }
+            return fetch.limited(to: granted)
         case .assets: throw CatalogError.notFound(fetch)
         default: throw GrantError.notInLimitedView(identity, "a fetch of collections or lists")
         }
         return fetch.limited(to: try assets(reader, at: moment, head))
     }
 
-    /// Returns a fetch of collections whose result ``PhotoCollection/inLimitedView`` reduces to those of the view.
+    /// Returns the collections of a fetch: smart albums, transient collections of the client, and the moments of the
+    /// view. Conditions and order are those of the facts that the view has.
     ///
+    /// - Parameter stored: returns the collections of the library that a fetch selects
     /// - Throws: `access_denied` for fetches that tell in which collections an asset is, and of folders
-    func collections(_ fetch: Fetch) throws -> Fetch {
+    func collections(
+        _ fetch: Fetch,
+        _ results: ResultRows,
+        at moment: Int64,
+        stored: (Fetch) throws -> [PhotoCollection]
+    ) throws -> [PhotoCollection] {
+        let wantsMoments: Bool
         switch fetch.kind {
-        case .collections, .collectionIDs: return fetch.whole
+        case .collections(let type, _): wantsMoments = type == nil || type == .moment
+        case .collectionIDs(let list):
+            wantsMoments = list.ids.contains { id in if case .moment? = DerivedCollection(id) { true } else { false } }
         default: throw GrantError.notInLimitedView(identity, "a fetch of the collections of an object")
         }
+        var found = try stored(try Fetch(fetch.kind)).compactMap(\.inLimitedView)
+        if wantsMoments { found += try moments(results, at: moment).map { .collection($0) } }
+        return found.filter(fetch.includes).sorted { fetch.areInIncreasingOrder($0, $1) }
     }
 }
 
@@ -125,14 +150,6 @@ extension PhotoCollection {
         guard collection.type == .smartAlbum || id.isTransient else { return nil }
         collection.keyAsset = nil
         return .collection(collection)
-    }
-}
-
-extension ObjectID {
-    /// True for a smart album.
-    var isSmartAlbum: Bool {
-        if case .smartAlbum? = DerivedCollection(self) { return true }
-        return false
     }
 }
 

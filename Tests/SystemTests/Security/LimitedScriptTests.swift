@@ -4,13 +4,14 @@ import Testing
 /// The library of an identity with a limited grant, as a script with its key sees it (T-41, P-06).
 @Suite(.serialized, .timeLimit(.minutes(120)))
 struct LimitedScriptTests {
-    @Test(.spec("T-41", "P-06"))
+    @Test(.spec("T-39", "T-41", "P-06"))
     func `a limited view is the owner's view filtered, at every moment, and tells nothing else`() throws {
         let script = try GrantScript()
         try script.key("viewer", "--access", "limited")
         for name in ["narrowed", "widened"] { try script.key(name) }
         try script.run(
-            "ROUNDS = \(TestEnvironment.rounds(60))\n" + Self.script + LimitedScript.text,
+            "ROUNDS = \(TestEnvironment.rounds(60))\n" + Self.script + LimitedCollectionsScript.text
+                + LimitedScript.text,
             parts: [
                 "empty_before_the_list", "random_changes", "errors_of_unknown_and_forbidden", "adding",
                 "narrowing_ends_streams",
@@ -104,11 +105,12 @@ struct LimitedScriptTests {
         def empty_before_the_list():
             for number in range(1, 7):
                 owner.perform(create(f"{number}.jpg"), attachments=[file(f"{number}.jpg")])
+            owner.perform({"type": "collection.create", "ref": "c", "title": "named"})
             session = viewer.open()
             equal((session["status"], session["statusNumber"], session["scope"]), ("limited", 4, "limited"))
             equal(assets(viewer), [])
             for service, method, params in (
-                    ("catalog", "fetch.lists", {"fetch": {"kind": "lists"}}), ("catalog", "ids.toCloud", {"ids": []}),
+                    ("catalog", "fetch.lists", {"fetch": {"kind": "lists"}}), ("catalog", "fetch.duplicates", {}),
                     ("catalog", "fetch.collections", {"fetch": {"kind": "children"}}),
                     ("editor", "edits.apply", {"fetch": {"kind": "assets"}, "adjustments": NOTHING}),
                     ("broker", "figures", {}), ("catalog", "changes.since", {"onBehalfOf": "key:widened"})):
@@ -214,6 +216,9 @@ struct LimitedScriptTests {
                         secrets[secret] = id
                         requests.append({"type": "asset.update", "id": id, "set": {
                             "caption": secret, "rating": chance.randrange(6), "isFavorite": chance.random() < 0.5,
+                            "creationDate": DAY * chance.randrange(19_700, 19_705) + chance.randrange(DAY),
+                            "location": chance.choice([None, {"latitude": 47.3, "longitude": 8.5},
+                                                       {"latitude": 59.9, "longitude": 10.7}]),
                             "isHidden": chance.random() < 0.2, "keywords": chance.sample(["red", "green", "blue"], 2)}})
                     attempt(*requests)
                 elif action == 4:
@@ -266,6 +271,8 @@ struct LimitedScriptTests {
                     assert inserted <= visible, (inserted, visible)
                 if turn % 6 == 0:
                     compare(listed, token)
+                    compare_collections(listed)
+                    compare_cloud_identifiers(listed)
                 if turn in (20, 40):
                     # At an earlier moment the list was another one.
                     equal(stripped(viewer.call("catalog", "fetch.assets", fetch={"kind": "assets"}, token=token)
@@ -280,6 +287,7 @@ struct LimitedScriptTests {
             text = b"\n".join(frames)
             hidden = [secret for secret in secrets if secret not in shown]
             assert len(hidden) > 10
+            assert sum(len(moments) for _, moments in earlier) > 10, earlier
             leaked = [secret for secret in hidden if secret.encode() in text]
             equal(leaked, [])
             assert b"secret-album" not in text and album.encode() not in text

@@ -305,7 +305,7 @@ let modules: [Module] = [
         kind: .bench,
         dependencies: protocolModules + [
             "Basics", "Catalog", "TestSupport", "PhotoClient", "PhotoKit", "Imaging", "Video", "GRDB", "CZeroMQ",
-            "Logging", "ArgumentParser",
+            "Logging", "ArgumentParser", "Hosting",
         ]
     ),
 ]

@@ -29,6 +29,7 @@ private let groups: [(name: String, measure: @Sendable (BenchmarkContext) async 
     ("feed", FeedBenchmarks.run),
     ("latency", LatencyBenchmarks.run),
     ("live", LiveFetchBenchmarks.run),
+    ("grants", GrantBenchmarks.run),
     ("photokit", PhotoKitBenchmarks.run),
     ("fetch", FetchBenchmarks.run),
     ("pages", PageBenchmarks.run),

@@ -1,0 +1,246 @@
+import Contracts
+import Foundation
+import JSONValue
+import PhotoClient
+import PhotoModel
+import Synchronization
+import TestSupport
+import Testing
+
+/// A power failure at any moment (fault F19): only what was synced is there afterwards.
+///
+/// A small library is preloaded (`LD_PRELOAD`) into a real catalog. It keeps, apart from the library, the content that each
+/// file had when it was last synced, and the names that each folder had when that was last synced. The catalog is killed
+/// while it works, and a folder is made of what was kept: it has no byte and no name that was not synced. It is what a
+/// filesystem must leave at the least, and harsher than most.
+@Suite(.serialized, .timeLimit(.minutes(20)))
+struct PowerLossTests {
+    private static let source = """
+        #define _GNU_SOURCE
+        #include <dirent.h>
+        #include <dlfcn.h>
+        #include <fcntl.h>
+        #include <ftw.h>
+        #include <stdio.h>
+        #include <stdlib.h>
+        #include <string.h>
+        #include <sys/stat.h>
+        #include <unistd.h>
+        #define REAL(name) ((__typeof__(&name))dlsym(RTLD_NEXT, #name))
+        static const char *library(void) { return getenv("POWER_LIBRARY"); }
+        static int counter;
+        /* The new file gets its name when it is complete. */
+        static FILE *begin(char *partial) {
+            snprintf(partial, 512, "%s/part-%d-%d", getenv("POWER_KEPT"), getpid(), __sync_add_and_fetch(&counter, 1));
+            return fopen(partial, "we");
+        }
+        static void finish(FILE *file, const char *partial, const char *kind, unsigned long long inode) {
+            char path[512];
+            fclose(file);
+            snprintf(path, sizeof path, "%s/%s-%llu", getenv("POWER_KEPT"), kind, inode);
+            rename(partial, path);
+        }
+        static void keep_file(const char *path, unsigned long long inode) {
+            char partial[512], bytes[65536];
+            int from = open(path, O_RDONLY | O_CLOEXEC);
+            if (from < 0) return;
+            FILE *to = begin(partial);
+            ssize_t count;
+            while ((count = read(from, bytes, sizeof bytes)) > 0) fwrite(bytes, 1, (size_t)count, to);
+            close(from);
+            finish(to, partial, "file", inode);
+        }
+        static void keep_folder(const char *path, unsigned long long inode) {
+            char partial[512], entry[1024];
+            DIR *folder = opendir(path);
+            if (!folder) return;
+            FILE *to = begin(partial);
+            struct dirent *next;
+            while ((next = readdir(folder))) {
+                struct stat status;
+                if (!strcmp(next->d_name, ".") || !strcmp(next->d_name, "..")) continue;
+                snprintf(entry, sizeof entry, "%s/%s", path, next->d_name);
+                if (lstat(entry, &status) != 0) continue;
+                fprintf(to, "%c %llu %s\\n", S_ISDIR(status.st_mode) ? 'd' : 'f', (unsigned long long)status.st_ino,
+                        next->d_name);
+            }
+            closedir(folder);
+            finish(to, partial, "folder", inode);
+        }
+        static int keep_all(const char *path, const struct stat *status, int type, struct FTW *place) {
+            (void)place;
+            if (type == FTW_D) keep_folder(path, status->st_ino);
+            if (type == FTW_F) keep_file(path, status->st_ino);
+            return 0;
+        }
+        static void keep(int file) {
+            char link[64], path[512];
+            struct stat status;
+            if (!library() || fstat(file, &status) != 0) return;
+            snprintf(link, sizeof link, "/proc/self/fd/%d", file);
+            ssize_t count = readlink(link, path, sizeof path - 1);
+            if (count <= 0) return;
+            path[count] = 0;
+            if (strncmp(path, library(), strlen(library())) != 0) return;
+            if (S_ISDIR(status.st_mode)) keep_folder(path, status.st_ino);
+            if (S_ISREG(status.st_mode)) keep_file(link, status.st_ino);
+        }
+        int fsync(int file) { int done = REAL(fsync)(file); if (done == 0) keep(file); return done; }
+        int fdatasync(int file) { int done = REAL(fdatasync)(file); if (done == 0) keep(file); return done; }
+        int syncfs(int file) {
+            int done = REAL(syncfs)(file);
+            if (done == 0 && library()) nftw(library(), keep_all, 32, FTW_PHYS);
+            return done;
+        }
+        """
+
+    private static func build(in folder: TemporaryFolder) throws -> String {
+        let compiler = try Needed.program(oneOf: "cc", "clang")
+        let source = try folder.write(source.utf8, to: "power.c")
+        let library = folder.file("libpower.so")
+        let run = try RunningProgram.run(compiler, ["-shared", "-fPIC", "-O1", "-o", library, source, "-ldl"])
+        guard run.status == 0 else { throw FixtureError(description: run.errors) }
+        return library
+    }
+
+    /// Makes a folder of what was synced. A name that was synced without its content has an empty file.
+    private static func restore(_ inode: UInt64, from kept: String, to path: String) throws {
+        try FileManager.default.createDirectory(
+            atPath: path,
+            withIntermediateDirectories: true,
+            attributes: [.posixPermissions: 0o700]
+        )
+        let listing = (try? String(contentsOfFile: "\(kept)/folder-\(inode)", encoding: .utf8)) ?? ""
+        for line in listing.split(separator: "\n") {
+            let parts = line.split(separator: " ", maxSplits: 2)
+            guard parts.count == 3, let child = UInt64(parts[1]) else { continue }
+            let target = path + "/" + parts[2]
+            if parts[0] == "d" {
+                try restore(child, from: kept, to: target)
+            } else if FileManager.default.fileExists(atPath: "\(kept)/file-\(child)") {
+                try FileManager.default.copyItem(atPath: "\(kept)/file-\(child)", toPath: target)
+            } else {
+                _ = FileManager.default.createFile(atPath: target, contents: nil)
+            }
+        }
+    }
+
+    /// The transactions that were acknowledged: titles of albums and digests of photos.
+    private final class Acknowledged: Sendable {
+        let titles = Mutex<Set<String>>([])
+        let photos = Mutex<[ObjectID: [UInt8]]>([:])
+    }
+
+    /// Changes the library until the catalog is killed.
+    private static func work(_ number: Int, _ library: PhotoLibrary, _ done: Acknowledged) async {
+        for step in 0..<10_000 {
+            let title = "\(number)-\(step)"
+            do throws(RPCError) {
+                if step % 3 == 2 {
+                    let bytes = TestImages.jpeg(width: 32, height: 24, seed: UInt64(number * 10_000 + step))
+                    let file = NewResource(source: .attachment(0))
+                    let create = ChangeRequest.createAsset(.init(ref: "a", resources: [file]))
+                    let made = try await library.catalog.ask(
+                        PerformChanges(requests: [create]),
+                        attachments: [bytes],
+                        deadline: .seconds(20)
+                    ).result
+                    if let id = made.id("a") { done.photos.withLock { $0[id] = bytes } }
+                } else {
+                    let create = ChangeRequest.createCollection(.init(ref: "c", title: title))
+                    _ = try await library.catalog.ask(PerformChanges(requests: [create]), deadline: .seconds(20))
+                    done.titles.withLock { _ = $0.insert(title) }
+                }
+            } catch {
+                return
+            }
+        }
+    }
+
+    @Test func `F19: after a power failure everything acknowledged is there, and the database is whole`() async throws {
+        let tools = try TemporaryFolder("f19-tools")
+        let preloaded = try Self.build(in: tools)
+        var random = SeededRandom(named: "F19")
+        for round in 0..<TestEnvironment.rounds(4) {
+            let folder = try TemporaryFolder("f19")
+            let (place, kept) = (folder.file("library"), folder.file("kept"))
+            try FileManager.default.createDirectory(atPath: kept, withIntermediateDirectories: true)
+            let services = try SafelightFixture(
+                "f19",
+                environment: [
+                    "SAFELIGHT_LIBRARY": place, "LD_PRELOAD": preloaded, "POWER_LIBRARY": place, "POWER_KEPT": kept,
+                ]
+            )
+            try services.start([.catalog])
+            let library = try services.library()
+            let done = Acknowledged()
+            let wanted = Int.random(in: 20...120, using: &random)
+            await withTaskGroup(of: Void.self) { group in
+                for number in 0..<6 { group.addTask { await Self.work(number, library, done) } }
+                group.addTask {
+                    while done.titles.withLock({ $0.count }) < wanted { await Task.yield() }
+                    services.killHard(.catalog)
+                    await library.close()
+                }
+            }
+            let inode = try #require(
+                try FileManager.default.attributesOfItem(atPath: place)[.systemFileNumber] as? NSNumber
+            )
+            let left = folder.file("left")
+            try Self.restore(inode.uint64Value, from: kept, to: left)
+            if round == 0 {
+                // The check notices what is lost: a log that was not synced.
+                let worse = folder.file("worse")
+                try FileManager.default.copyItem(atPath: left, toPath: worse)
+                try FileManager.default.removeItem(atPath: worse + "/library.sqlite-wal")
+                let (services, library) = try await Self.open(worse)
+                #expect(try await !Self.missing(library, done).isEmpty)
+                await library.close()
+                #expect(services.stop() == [])
+            }
+            try await Self.check(left, done, "round \(round)")
+            let (titles, photos) = (done.titles.withLock { $0.count }, done.photos.withLock { $0.count })
+            TestPaths.report("power failed after \(titles) albums and \(photos) photos were acknowledged")
+        }
+    }
+
+    /// Compares a library with the transactions that were acknowledged.
+    private static func check(_ folder: String, _ done: Acknowledged, _ what: String) async throws {
+        let (services, library) = try await open(folder)
+        let missing = try await missing(library, done)
+        #expect(missing.isEmpty, "\(what): acknowledged albums are gone: \(missing)")
+        for (id, bytes) in done.photos.withLock({ $0 }) {
+            let read = try await library.catalog.ask(ReadResource(asset: id, type: .photo))
+            #expect(read.attachments.flatMap { $0 } == bytes, "\(what): the bytes of \(id)")
+        }
+        await library.close()
+        #expect(services.stop() == [])
+        let sqlite = try Needed.program("sqlite3")
+        let checked = try RunningProgram.run(sqlite, [folder + "/library.sqlite", "PRAGMA integrity_check"])
+        #expect(checked.output == "ok\n", "\(what): \(checked.output)")
+    }
+
+    private static func open(_ folder: String) async throws -> (SafelightFixture, PhotoLibrary) {
+        let services = try SafelightFixture("f19-left", environment: ["SAFELIGHT_LIBRARY": folder])
+        try services.start([.catalog])
+        return (services, try services.library())
+    }
+
+    /// Returns the acknowledged albums that a library does not have.
+    private static func missing(_ library: PhotoLibrary, _ done: Acknowledged) async throws -> Set<String> {
+        var titles: Set<String> = []
+        var count = 0
+        while case let page = try await library.collections(albums, from: count, count: 1000), !page.collections.isEmpty
+        {
+            titles.formUnion(page.collections.compactMap(\.title))
+            count += page.collections.count
+        }
+        return done.titles.withLock { $0 }.subtracting(titles)
+    }
+
+    private static var albums: FetchDescription {
+        var albums = FetchDescription(.collections)
+        albums.collectionType = "album"
+        return albums
+    }
+}

@@ -17,10 +17,15 @@ public struct CreateUploadJobs: Request {
     }
 
     public static let table = parameters(
-        "Registers uploads of resources to remote storage, or downloads from there; they are durable and go on after a restart.",
+        "Registers uploads of resources to remote storage, or downloads from there; they go on after a restart.",
         blank: CreateUploadJobs(assets: []),
         [
-            .required("assets", \.assets, .list(of: .id(.asset), limit: UploadJob.limit), "The assets, a job for each."),
+            .required(
+                "assets",
+                \.assets,
+                .list(of: .id(.asset), limit: UploadJob.limit),
+                "The assets, a job for each."
+            ),
             .defaulted("type", \.kind, .name(UploadJob.Kind.self), "Upload, or download only.", default: .upload),
             .defaulted(
                 "resourceType",

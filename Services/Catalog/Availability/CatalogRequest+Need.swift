@@ -9,11 +9,13 @@ extension CatalogRequest {
             .pendingGrants, .listGrants:
             .nothing
         case .perform, .beginUpload, .appendUpload, .finishUpload, .downloadResource, .storageKeep, .storageRetry,
+            .createJobs, .updateJobs,
             .collect, .rescan, .reportHarm, .liftQuarantine, .approveGrant, .denyGrant, .limitGrant, .revokeGrant:
             .writing
         case .fetchAssets, .fetchCollections, .fetchLists, .counts, .find, .objects, .keyAssets, .duplicates, .can,
             .toCloud, .toLocal, .createTransient, .details, .difference, .fetchKeys, .since, .follow, .token,
-            .editsStatus, .editsPending, .readResource, .exportResource, .storageStatus, .storageVerify, .backup,
+            .editsStatus, .editsPending, .readResource, .exportResource, .storageStatus, .storageVerify, .listJobs,
+            .backup,
             .listQuarantine, .openSession, .grantHistory:
             .reading
         }

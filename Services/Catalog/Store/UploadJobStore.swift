@@ -53,7 +53,9 @@ struct UploadJobStore {
             if kind == .upload {
                 try register(subject.digest)
                 let sql = "SELECT state = 4 FROM remote_object WHERE digest = ?"
-                if try Bool.fetchOne(database, sql: sql, arguments: [subject.digest.data]) == true { state = .succeeded }
+                if try Bool.fetchOne(database, sql: sql, arguments: [subject.digest.data]) == true {
+                    state = .succeeded
+                }
             } else if subject.isDone {
                 state = .succeeded
             }
@@ -63,7 +65,8 @@ struct UploadJobStore {
                     VALUES (?, ?, ?, ?, ?, 0, ?)
                     """,
                 arguments: [
-                    subject.asset.text, subject.resourceType.number, subject.digest.data, kind.number, state.number, date,
+                    subject.asset.text, subject.resourceType.number, subject.digest.data, kind.number, state.number,
+                    date,
                 ]
             )
             return UploadJob(
@@ -134,7 +137,8 @@ struct UploadJobStore {
     }
 
     /// Notes the outcome of a download that was not cancelled meanwhile.
-    func end(_ id: Int64, _ state: UploadJob.State, problem: String? = nil, message: String? = nil, date: Int64) throws {
+    func end(_ id: Int64, _ state: UploadJob.State, problem: String? = nil, message: String? = nil, date: Int64) throws
+    {
         try database.execute(
             sql: "UPDATE upload_job SET state = ?, problem = ?, message = ?, date = ? WHERE id = ? AND state = 2",
             arguments: [state.number, problem, message, date, id]

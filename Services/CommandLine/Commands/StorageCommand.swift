@@ -11,7 +11,9 @@ struct StorageCommand: AsyncParsableCommand {
         commandName: "storage",
         abstract: "Show where the files are, and check, keep or release those in the object store.",
         discussion: "The catalog has an object store if it was started with --object-store s3://bucket/prefix.",
-        subcommands: [Status.self, Verify.self, Keep.self, Release.self, Restore.self, Retry.self, StorageJobsCommand.self],
+        subcommands: [
+            Status.self, Verify.self, Keep.self, Release.self, Restore.self, Retry.self, StorageJobsCommand.self,
+        ],
         defaultSubcommand: Status.self
     )
 

@@ -1,3 +1,5 @@
+import Synchronization
+
 /// The assets that a limited grant lists, at one moment.
 ///
 /// Lists are equal if they are of the same identity and version: the list of a grant never changes within a version. So
@@ -9,12 +11,24 @@ public final class GrantedAssets: Sendable, Hashable {
     /// The sequence of a transaction after which the list was this one.
     public let version: Int64
     public let ids: Set<ObjectID>
+    /// The list as the store names it, which makes it at the first fetch.
+    private let storeForm = Mutex<String?>(nil)
 
     public init(identity: String, key: String? = nil, version: Int64, ids: Set<ObjectID>) {
         self.identity = identity
         self.key = key
         self.version = version
         self.ids = ids
+    }
+
+    /// Returns the list as the store names it.
+    ///
+    /// - Parameter make: makes it; called once, unless several fetches begin at the same time
+    public func storeForm(_ make: () throws -> String) rethrows -> String {
+        if let known = storeForm.withLock({ $0 }) { return known }
+        let made = try make()
+        storeForm.withLock { $0 = made }
+        return made
     }
 
     public func contains(_ id: ObjectID) -> Bool { ids.contains(id) }

@@ -65,6 +65,15 @@ struct FetchStore {
         return "SELECT a.row FROM " + query.source + query.order + Self.limit(fetch, window)
     }
 
+    /// Returns the row numbers of the assets on a list, as JSON.
+    private func listedRows(_ granted: GrantedAssets) throws -> String {
+        let statement = try database.cachedStatement(
+            sql: "SELECT row FROM asset WHERE id IN (SELECT value FROM json_each(?)) ORDER BY row"
+        )
+        let rows = try Int64.fetchAll(statement, arguments: [jsonList(granted.ids.map(\.text))])
+        return "[" + rows.map(String.init).joined(separator: ",") + "]"
+    }
+
     private struct Query {
         var tables: SQLFragment
         var conditions: SQLFragment
@@ -183,12 +192,9 @@ struct FetchStore {
             conditions.append(lowering.lower(predicate))
         }
         if let granted = fetch.granted {
-            conditions.append(
-                SQLFragment(
-                    "a.id IN (SELECT value FROM json_each(?))",
-                    [jsonList(granted.ids.map(\.text)).databaseValue]
-                )
-            )
+            // Rows are never renumbered, and are found without the index of identifiers.
+            let rows = try granted.storeForm { try listedRows(granted) }
+            conditions.append(SQLFragment("a.row IN (SELECT value FROM json_each(?))", [rows.databaseValue]))
             // The other tables of a fetch do not have the identifier.
             fewerTables = nil
         }

@@ -166,7 +166,7 @@ def messages_of_the_feed():
         ("collection.<id>", "whole"), ("collection.<id>", "deleted"), ("list.<id>", "whole"), ("list.<id>", "deleted"),
         ("edit.<id>", "accepted"), ("edit.<id>", "applied"), ("edit.<id>", "failed"), ("edit.<id>", "refused"),
         ("fetch.<observation>", "whole"), ("fetch.<observation>", "deleted"), ("fetch.<observation>", "truncated"),
-        ("head", "whole"), ("grants", "whole"),
+        ("head", "whole"), ("grants", "whole"), ("availability", "whole"),
     }
     is_published_again = False
     end = time.monotonic() + 60

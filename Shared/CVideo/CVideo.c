@@ -86,8 +86,11 @@ static void *fail(safelight_video *video, safelight_video_status *status, safeli
 
 static double rate(AVRational value) { return value.den > 0 && value.num > 0 ? av_q2d(value) : 0; }
 
+/* A file may say any number; sums of these are still numbers. */
+static int64_t bounded(int64_t time) { return av_clip64(time, -SAFELIGHT_VIDEO_LONGEST, SAFELIGHT_VIDEO_LONGEST); }
+
 static int64_t microseconds(int64_t time, AVRational base) {
-    return time == AV_NOPTS_VALUE ? 0 : av_rescale_q(time, base, AV_TIME_BASE_Q);
+    return time == AV_NOPTS_VALUE ? 0 : bounded(av_rescale_q(time, base, AV_TIME_BASE_Q));
 }
 
 /* The EXIF orientation of a display matrix: quarter turns and mirrors; other angles are those of the nearest. */
@@ -166,9 +169,9 @@ static safelight_video_status read_info(safelight_video *video) {
     read_colour(video, stream);
     info->frame_rate = rate(stream->avg_frame_rate);
     if (info->frame_rate <= 0) info->frame_rate = rate(stream->r_frame_rate);
-    video->start = context->start_time != AV_NOPTS_VALUE ? context->start_time : microseconds(stream->start_time, stream->time_base);
+    video->start = context->start_time != AV_NOPTS_VALUE ? bounded(context->start_time) : microseconds(stream->start_time, stream->time_base);
     info->duration = context->duration != AV_NOPTS_VALUE && context->duration > 0
-                         ? context->duration
+                         ? bounded(context->duration)
                          : microseconds(stream->duration, stream->time_base);
     if (info->width <= 0 || info->height <= 0) return SAFELIGHT_VIDEO_UNREADABLE;
     const safelight_video_limits *limits = &video->limits;

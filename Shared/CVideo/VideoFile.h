@@ -9,6 +9,8 @@
 #include <libswscale/swscale.h>
 
 #define SAFELIGHT_VIDEO_BUFFER (64 << 10)
+/* In microseconds: 35 years. Later times could not be computed with. */
+#define SAFELIGHT_VIDEO_LONGEST ((int64_t)1 << 50)
 
 struct safelight_video {
     int descriptor;

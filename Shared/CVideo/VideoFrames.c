@@ -6,8 +6,6 @@
 #include <string.h>
 
 #define MOST_ERRORS 100
-/* In microseconds: 35 years. Later times could not be computed with. */
-#define LONGEST ((int64_t)1 << 50)
 
 static AVStream *shown(const safelight_video *video) { return video->context->streams[video->info.track]; }
 
@@ -308,7 +306,7 @@ safelight_video_status safelight_video_decode(safelight_video *video, int64_t ti
                                               int width, int height, safelight_video_frame *frame) {
     memset(frame, 0, sizeof *frame);
     safelight_video_begin(video);
-    if (time > LONGEST) time = LONGEST;
+    if (time > SAFELIGHT_VIDEO_LONGEST) time = SAFELIGHT_VIDEO_LONGEST;
     /* Its colours cannot be computed without data that FFmpeg does not apply. */
     if (video->info.dolby_vision == 5) return SAFELIGHT_VIDEO_CODEC;
     safelight_video_status status = begin_decoding(video);

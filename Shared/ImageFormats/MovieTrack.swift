@@ -19,7 +19,7 @@ public struct MovieTrack: Sendable, Hashable {
     public var timeScale: Int
     /// Microseconds of the media.
     public var mediaDuration: Int64
-    /// Empty without an edit list: all of the media is shown.
+    /// Empty without an edit list: all of the media is shown. Ends before the first entry that is damaged.
     public var edits: [Edit]
     /// True for the track with the moment of a Live Photo's still.
     public var hasStillTime: Bool
@@ -101,15 +101,17 @@ public struct MovieTrack: Sendable, Hashable {
             guard let raw = list.slice(at + width, width), let rate = list.big32(at + 2 * width),
                 let duration = list.big(at, width).flatMap({ microseconds($0, movieScale) })
             else { break }
-            // A time of -1, all bits set, is a gap.
-            let time = raw.allSatisfy { $0 == 0xFF } ? nil : list.big(at + width, width)
-            edits.append(
-                Edit(
-                    duration: duration,
-                    mediaStart: time.flatMap { microseconds($0, mediaScale) },
-                    rate: Double(Int32(truncatingIfNeeded: rate)) / 65_536
-                )
-            )
+            let speed = Double(Int32(truncatingIfNeeded: rate)) / 65_536
+            // A time of -1, all bits set, is a gap. Other negative times and those after 30 years are damage: as a gap
+            // or a late time, they would move what follows.
+            if raw.allSatisfy({ $0 == 0xFF }) {
+                edits.append(Edit(duration: duration, mediaStart: nil, rate: speed))
+                continue
+            }
+            guard raw.first.map({ $0 < 0x80 }) == true,
+                let start = list.big(at + width, width).flatMap({ microseconds($0, mediaScale) })
+            else { break }
+            edits.append(Edit(duration: duration, mediaStart: start, rate: speed))
         }
         return edits
     }

@@ -38,6 +38,11 @@ public struct VideoEdit {
         }
     }
 
+    /// Times as fast at which films are shown. A product of more than these is the nearest.
+    public static let speeds = 0.01...100.0
+    /// Times as loud.
+    public static let volumes = 0...1000.0
+
     /// Nil if the frames stay as they are.
     public var picture: Picture?
     /// The part that is kept, in microseconds; a nil end is that of the film.

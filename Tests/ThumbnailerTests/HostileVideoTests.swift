@@ -87,12 +87,14 @@ extension ThumbnailerWorkerTests {
                     } else {
                         shown += 1
                     }
-                    for error in [
+                    let edited = try Self.edited(file, Self.repeated(.speed, 16), fixture)
+                    var errors = [
                         await fixture.rpcError(VideoPlayback(asset: asset.id)),
                         await fixture.rpcError(VideoAsset(asset: asset.id)),
-                    ] {
-                        if let error { refused[error.name, default: 0] += 1 }
-                    }
+                        await fixture.rpcError(VideoAsset(asset: edited.id)),
+                    ]
+                    if index % 4 == 0 { errors.append(await Self.strip(asset, fixture)) }
+                    for error in errors.compactMap({ $0 }) { refused[error.name, default: 0] += 1 }
                 }
                 let names: Set = ["invalid_resource", "unsupported_format", "limit_exceeded", "worker_crashed"]
                 #expect(Set(refused.keys).isSubset(of: names), "\(refused)")
@@ -156,6 +158,120 @@ extension ThumbnailerWorkerTests {
                 let asset = try Self.add(film, to: fixture)
                 let refused = try await Self.export(asset, fixture)
                 #expect(refused == "unsupported_format")
+            }
+        }
+
+        @Test func `the product of many speeds and volumes stays within the limits`() async throws {
+            let film = try films()[0]
+            try await ThumbnailerFixture.open { fixture in
+                for (kind, value) in [(AdjustmentKind.speed, 16.0), (.speed, 0.1), (.volume, 4)] {
+                    let asset = try Self.edited(film, Self.repeated(kind, value), fixture)
+                    let result = try await fixture.client.ask(VideoAsset(asset: asset.id)).result
+                    #expect(result.timeMap.allSatisfy { (0.01...100).contains($0.rate) }, "\(result.timeMap)")
+                    #expect(result.audioCurve.allSatisfy { (0...1000).contains($0.volume) }, "\(result.audioCurve)")
+                }
+            }
+        }
+
+        @Test func `a film of three hundred thousand years is shown within the limits`() async throws {
+            let film = Self.endless(try films()[0])
+            try await ThumbnailerFixture.open { fixture in
+                for value in [16, 0.1] {
+                    let asset = try Self.edited(film, Self.repeated(.speed, value), fixture)
+                    let result = try await fixture.client.ask(VideoAsset(asset: asset.id)).result
+                    #expect(result.duration <= 1 << 50, "\(result.duration)")
+                    for track in result.tracks {
+                        #expect(track.duration <= 1 << 50 && abs(track.start) <= 1 << 51, "\(track)")
+                    }
+                    let error = await Self.strip(asset, fixture)
+                    #expect(error == nil, "\(String(describing: error))")
+                }
+            }
+        }
+
+        @Test func `a long edit list that repeats all frames ends within the limits`() async throws {
+            let folder = try TemporaryFolder("loop")
+            let path = folder.file("loop.mp4")
+            let options = ["-c:v", "libx264", "-preset", "ultrafast", "-pix_fmt", "yuv420p", "-an"]
+            try TestFilms.make(path, size: "64x64", rate: 100, seconds: 10, options)
+            let film = [UInt8](try Data(contentsOf: URL(fileURLWithPath: path)))
+            let looped = Self.looped(film, count: 60_000)
+            try #require(looped.count > film.count)
+            try await ThumbnailerFixture.open { fixture in
+                let asset = try Self.add(looped, to: fixture)
+                let start = ContinuousClock.now
+                let error = await fixture.rpcError(VideoAsset(asset: asset.id))
+                let names: Set = ["invalid_resource", "unsupported_format", "limit_exceeded"]
+                if let error { #expect(names.contains(error.name), "\(error)") }
+                if let error = await Self.strip(asset, fixture) { #expect(names.contains(error.name), "\(error)") }
+                #expect(ContinuousClock.now - start < .seconds(60))
+                let good = try Self.add(film, to: fixture)
+                #expect(await fixture.rpcError(VideoAsset(asset: good.id)) == nil)
+            }
+        }
+
+        /// Writes headers of version 1 with the longest duration into a film whose index is at its end.
+        private static func endless(_ film: [UInt8]) -> [UInt8] {
+            var bytes = film
+            for (name, before) in [("mvhd", ["moov"]), ("mdhd", ["moov", "trak", "mdia"])] {
+                guard let at = bytes.firstRange(of: Array(name.utf8))?.lowerBound, bytes.count > at + 24 else {
+                    continue
+                }
+                let scale = bytes[at + 16..<at + 20]
+                let times: [UInt8] = [1, 0, 0, 0] + [UInt8](repeating: 0, count: 16) + scale
+                // As microseconds still a number, at 1000 units in a second and more.
+                let length: [UInt8] = [0, 0x1F, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF]
+                bytes.replaceSubrange(at + 4..<at + 24, with: times + length)
+                grow([name] + before, by: 12, in: &bytes)
+            }
+            return bytes
+        }
+
+        /// Replaces the edit list of a film whose index is at its end by one of many equal entries.
+        private static func looped(_ film: [UInt8], count: Int) -> [UInt8] {
+            var bytes = film
+            guard let at = bytes.firstRange(of: Array("elst".utf8))?.lowerBound, bytes.count > at + 24 else {
+                return film
+            }
+            let entry = bytes[at + 12..<at + 24]
+            let more = Array(repeatElement(entry, count: count).joined())
+            bytes.insert(contentsOf: more, at: at + 24)
+            let total = UInt32(count + 1)
+            for index in 0..<4 { bytes[at + 8 + index] = UInt8(truncatingIfNeeded: total >> (24 - 8 * index)) }
+            grow(["elst", "edts", "trak", "moov"], by: more.count, in: &bytes)
+            return bytes
+        }
+
+        /// Adds to the sizes of the first boxes with these names.
+        private static func grow(_ names: [String], by count: Int, in bytes: inout [UInt8]) {
+            for name in names {
+                guard let at = bytes.firstRange(of: Array(name.utf8))?.lowerBound, at >= 4 else { continue }
+                let size = bytes[at - 4..<at].reduce(0) { $0 << 8 | Int($1) } + count
+                for index in 0..<4 { bytes[at - 4 + index] = UInt8(truncatingIfNeeded: size >> (24 - 8 * index)) }
+            }
+        }
+
+        /// Asks for a strip of four frames; returns the error of the request.
+        private static func strip(_ asset: Asset, _ fixture: ThumbnailerFixture) async -> RPCError? {
+            await fixture.rpcError(ImageFrames(asset: asset.id, count: 4, targetSize: .size(width: 64, height: 64)))
+        }
+
+        /// The data of an edit that repeats one operation as often as a list may have it.
+        private static func repeated(_ kind: AdjustmentKind, _ value: Double) -> [UInt8] {
+            let one = #"{"operation":"\#(kind.rawValue)","value":\#(value)}"#
+            let all = [String](repeating: one, count: AdjustmentList.maximumCount).joined(separator: ",")
+            return Array(#"{"version":1,"operations":[\#(all)]}"#.utf8)
+        }
+
+        /// Adds a film as the render of an edit, with the edit's data.
+        private static func edited(_ film: [UInt8], _ data: [UInt8], _ fixture: ThumbnailerFixture) throws -> Asset {
+            var list = try fixture.catalog.add(data).resources[0]
+            list.type = .adjustmentData
+            return try fixture.catalog.add(film) { [list] asset in
+                asset.mediaType = .video
+                asset.resources[0].type = .fullSizeVideo
+                asset.resources[0].contentType = VideoFileType.sniff(film)?.contentType ?? "public.mpeg-4"
+                asset.resources.append(list)
             }
         }
 

@@ -4,6 +4,7 @@ import JSONValue
 import Messaging
 import PhotoModel
 import Storage
+import Video
 
 /// Frames of films before and after an edit.
 extension EditProcessor {
@@ -51,7 +52,8 @@ extension EditProcessor {
         guard asset.isFilmOfThisEditor, let list = try? EditPlan.presentList(of: asset, data: adjustmentData(of: asset))
         else { return [.int(after), .int(after)] }
         let start = list.operations.last { $0.kind == .timeRange }?.number("start") ?? 0
-        let speed = list.operations.filter { $0.kind == .speed }.reduce(1) { $0 * $1.number() }
+        let product = list.operations.filter { $0.kind == .speed }.reduce(1) { $0 * $1.number() }
+        let speed = min(VideoEdit.speeds.upperBound, max(VideoEdit.speeds.lowerBound, product))
         return [.int(Int64(start * 1e6 + Double(after) * speed)), .int(after)]
     }
 }

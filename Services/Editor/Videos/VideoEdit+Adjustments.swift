@@ -65,6 +65,7 @@ extension VideoEdit {
         guard info.duration == 0 || start < info.duration else {
             throw WorkerJobError.partBehindEnd(start: start, of: info.duration)
         }
-        speed = min(100, max(0.01, speed))
+        speed = min(Self.speeds.upperBound, max(Self.speeds.lowerBound, speed))
+        volume = min(Self.volumes.upperBound, max(Self.volumes.lowerBound, volume))
     }
 }

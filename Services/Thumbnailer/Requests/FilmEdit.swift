@@ -1,4 +1,5 @@
 import PhotoModel
+import Video
 
 /// The times and the sound of this program's edit of a film, relative to its original.
 struct FilmEdit: Sendable, Hashable {
@@ -25,6 +26,9 @@ struct FilmEdit: Sendable, Hashable {
             default: break
             }
         }
+        // As the editor renders it.
+        speed = min(VideoEdit.speeds.upperBound, max(VideoEdit.speeds.lowerBound, speed))
+        volume = min(VideoEdit.volumes.upperBound, max(VideoEdit.volumes.lowerBound, volume))
     }
 
     /// True if it leaves the times of the original as they are, so that slow motion stays it.

@@ -36,7 +36,7 @@ struct RemoteObjectStore {
     enum State: Int {
         case registered = 1
         case pending, failed, succeeded, cancelled
-        /// Nothing refers to the bytes any more; they are being deleted at the store.
+        /// No resource refers to the bytes any more; they are being deleted at the store.
         case deleting
     }
 

@@ -49,16 +49,7 @@ struct UploadJobStore {
     func create(_ kind: UploadJob.Kind, _ subjects: [Subject], date: Int64) throws -> [UploadJob]? {
         guard try count() + subjects.count <= UploadJob.limit else { return nil }
         return try subjects.map { subject in
-            var state = UploadJob.State.registered
-            if kind == .upload {
-                try register(subject.digest)
-                let sql = "SELECT state = 4 FROM remote_object WHERE digest = ?"
-                if try Bool.fetchOne(database, sql: sql, arguments: [subject.digest.data]) == true {
-                    state = .succeeded
-                }
-            } else if subject.isDone {
-                state = .succeeded
-            }
+            let state = try kind == .upload ? register(subject.digest) : subject.isDone ? .succeeded : .registered
             try database.execute(
                 sql: """
                     INSERT INTO upload_job (asset, resource_type, digest, kind, state, retried, date)
@@ -82,7 +73,9 @@ struct UploadJobStore {
     }
 
     /// Registers the upload of bytes that are not at the store and not on their way.
-    private func register(_ digest: ResourceDigest) throws {
+    ///
+    /// - Returns: the state of a job for it, which has succeeded if the store has the bytes
+    private func register(_ digest: ResourceDigest) throws -> UploadJob.State {
         try database.execute(
             sql: """
                 INSERT INTO remote_object (digest, size, state, attempts, kept, date) VALUES (?, 0, 1, 0, 0, 0)
@@ -90,6 +83,7 @@ struct UploadJobStore {
                 """,
             arguments: [digest.data]
         )
+        return try RemoteObjectStore(database: database).remoteSize(of: digest) == nil ? .registered : .succeeded
     }
 
     /// Returns all jobs, the oldest first.
@@ -108,14 +102,16 @@ struct UploadJobStore {
                     arguments: [date, job.id]
                 )
             case .retry:
+                // Its bytes may have been uploaded since it failed.
+                let digest = job.kind == .upload ? ResourceDigest(job.digest) : nil
+                let state = try digest.map { try register($0) } ?? .registered
                 try database.execute(
                     sql: """
-                        UPDATE upload_job SET state = 1, retried = 1, date = ?, problem = NULL, message = NULL
+                        UPDATE upload_job SET state = ?, retried = 1, date = ?, problem = NULL, message = NULL
                         WHERE id = ?
                         """,
-                    arguments: [date, job.id]
+                    arguments: [state.number, date, job.id]
                 )
-                if job.kind == .upload, let digest = ResourceDigest(job.digest) { try register(digest) }
             }
         }
     }

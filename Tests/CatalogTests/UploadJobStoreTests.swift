@@ -1,0 +1,94 @@
+import Foundation
+import GRDB
+import PhotoModel
+import Storage
+import TestSupport
+import Testing
+
+@testable import Catalog
+
+/// The rules of upload jobs (T-34), and their states in the database.
+@Suite(.timeLimit(.minutes(1)))
+struct UploadJobStoreTests {
+    private static func subject(_ letter: Character) throws -> UploadJobStore.Subject {
+        UploadJobStore.Subject(
+            asset: try #require(ObjectID("a" + String(repeating: "0", count: 26))),
+            resourceType: .photo,
+            digest: try #require(ResourceDigest(String(repeating: letter, count: 64))),
+            isDone: false
+        )
+    }
+
+    /// Runs a body with the two tables of jobs.
+    private func with(_ body: (UploadJobStore, RemoteObjectStore) throws -> Void) throws {
+        try DatabaseQueue().write { database in
+            try database.execute(sql: RemoteObjectStore.schema)
+            try database.execute(sql: UploadJobStore.schema)
+            try body(UploadJobStore(database: database), RemoteObjectStore(database: database))
+        }
+    }
+
+    @Test(arguments: UploadJob.State.allCases)
+    func `each state allows what PhotoKit says`(state: UploadJob.State) {
+        let job = UploadJob(id: 1, asset: .none, state: state)
+        let retried = UploadJob(id: 1, asset: .none, state: state, isRetried: true)
+        #expect(job.allows(.retry) == (state == .failed) && !retried.allows(.retry))
+        #expect(job.allows(.acknowledge) == [.failed, .succeeded, .cancelled].contains(state))
+        #expect(job.allows(.cancel) == [.registered, .pending].contains(state))
+    }
+
+    @Test func `an upload job ends with the upload of its bytes`() throws {
+        try with { jobs, objects in
+            let subject = try Self.subject("a")
+            let created = try #require(try jobs.create(.upload, [subject, Self.subject("b")], date: 1))
+            #expect(created.map(\.state) == [.registered, .registered])
+            try objects.confirm(subject.digest, size: 10, date: 2)
+            try objects.fail(Self.subject("b").digest, problem: "file_damaged", message: "m", date: 3, most: 1)
+            let ended = try jobs.all()
+            #expect(ended.map(\.state) == [.succeeded, .failed] && ended.map(\.date) == [2, 3])
+            #expect(ended[1].problem == "file_damaged")
+            // The bytes are at the store already.
+            #expect(try jobs.create(.upload, [subject], date: 4)?.first?.state == .succeeded)
+        }
+    }
+
+    @Test func `a retried job ends at once if its bytes were uploaded meanwhile`() throws {
+        try with { jobs, objects in
+            let subject = try Self.subject("a")
+            _ = try jobs.create(.upload, [subject], date: 1)
+            try objects.fail(subject.digest, problem: "file_damaged", message: "m", date: 2, most: 1)
+            #expect(try objects.retryFailed() == 1)
+            try objects.confirm(subject.digest, size: 10, date: 3)
+            #expect(try jobs.all().map(\.state) == [.failed])
+            try jobs.update(try jobs.all(), .retry, date: 4)
+            let retried = try jobs.all()
+            #expect(retried.map(\.state) == [.succeeded] && retried[0].isRetried && retried[0].problem == nil)
+        }
+    }
+
+    @Test func `a retried job waits for the next upload of its bytes`() throws {
+        try with { jobs, objects in
+            let subject = try Self.subject("a")
+            _ = try jobs.create(.upload, [subject], date: 1)
+            try objects.fail(subject.digest, problem: "file_damaged", message: "m", date: 2, most: 1)
+            try jobs.update(try jobs.all(), .retry, date: 3)
+            #expect(try jobs.all().map(\.state) == [.registered])
+            #expect(try objects.registered(after: nil, limit: 9) == [subject.digest])
+            try objects.fail(subject.digest, problem: "file_damaged", message: "m", date: 4, most: 1)
+            let failed = try jobs.all()
+            #expect(failed.map(\.state) == [.failed] && failed.allSatisfy { !$0.allows(.retry) })
+        }
+    }
+
+    @Test func `no job is created above the limit`() throws {
+        try with { jobs, _ in
+            let subject = try Self.subject("a")
+            let all = Array(repeating: subject, count: UploadJob.limit)
+            #expect(try jobs.create(.upload, all, date: 1)?.count == UploadJob.limit)
+            #expect(try jobs.create(.upload, [subject], date: 2) == nil)
+            try jobs.update(Array(try jobs.all().prefix(1)), .acknowledge, date: 3)
+            #expect(try jobs.create(.upload, [subject, subject], date: 4) == nil)
+            #expect(try jobs.create(.upload, [subject], date: 5)?.count == 1)
+        }
+    }
+}

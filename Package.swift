@@ -68,6 +68,7 @@ let modules: [Module] = [
     Module(layer: 0, name: "CGExiv2", kind: .system(pkgConfig: "gexiv2", apt: "libgexiv2-dev")),
     Module(layer: 0, name: "CLibJPEG", kind: .system(pkgConfig: "libjpeg", apt: "libjpeg-dev")),
     Module(layer: 0, name: "CHeif", kind: .system(pkgConfig: nil, apt: "libheif-dev")),
+    Module(layer: 0, name: "CAVIF", kind: .system(pkgConfig: "libavif", apt: "libavif-dev")),
     Module(layer: 0, name: "CJXL", kind: .system(pkgConfig: nil, apt: "libjxl-dev")),
     Module(layer: 0, name: "CLibRaw", kind: .system(pkgConfig: "libraw", apt: "libraw-dev")),
     Module(layer: 0, name: "CRaqm", kind: .system(pkgConfig: "raqm", apt: "libraqm-dev")),
@@ -101,7 +102,7 @@ let modules: [Module] = [
         layer: 2,
         name: "Imaging",
         dependencies: [
-            "CMagickWand", "CHeif", "CJXL", "CJPEG", "CPixels", "CRaw", "CText", "ImageFormats", "PhotoModel",
+            "CMagickWand", "CHeif", "CAVIF", "CJXL", "CJPEG", "CPixels", "CRaw", "CText", "ImageFormats", "PhotoModel",
             "JSONValue",
         ]
     ),

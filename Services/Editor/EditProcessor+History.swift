@@ -133,7 +133,7 @@ extension EditProcessor {
                 publishedEdit: publishedEdit,
                 priority: priority,
                 access: access
-            )
+            ).result
         }
         for digest in [step.base, step.render].compactMap(\.self)
         where asset.resources.contains(where: { $0.digest == digest }) {

@@ -54,7 +54,7 @@ struct EditProcessor: Sendable {
             var render = 1
             while true {
                 do throws(RPCError) {
-                    let result = try await renderAndCommit(
+                    let (result, dropsGainMap) = try await renderAndCommit(
                         edit,
                         transaction,
                         priority: priority,
@@ -62,7 +62,9 @@ struct EditProcessor: Sendable {
                         progress: progress
                     )
                     metrics.applied.add()
-                    return EditOutcome(asset: edit.asset, token: result.token, isChanged: result.isChanged)
+                    var outcome = EditOutcome(asset: edit.asset, token: result.token, isChanged: result.isChanged)
+                    outcome.dropsGainMap = dropsGainMap
+                    return outcome
                 } catch  where error.errorCode == .conflict && edit.isUnconditional && render < Self.renders {
                     metrics.conflicts.add()
                     render += 1
@@ -102,7 +104,7 @@ struct EditProcessor: Sendable {
                     publishedEdit: id,
                     priority: .low,
                     access: access
-                )
+                ).result
             }
         }
     }
@@ -186,7 +188,7 @@ struct EditProcessor: Sendable {
         priority: WorkerPriority = .normal,
         access: NetworkAccess = .none,
         progress: @escaping @Sendable (Double) -> Void = { _ in }
-    ) async throws(RPCError) -> PerformChanges.Result {
+    ) async throws(RPCError) -> (result: PerformChanges.Result, dropsGainMap: Bool) {
         let found = try await catalog.asset(edit.asset)
         let asset = found.asset
         let data = EditPlan.needsAdjustmentData(edit.mode, of: asset) ? try adjustmentData(of: asset) : nil
@@ -206,7 +208,7 @@ struct EditProcessor: Sendable {
             )
         }
         plan.adjustments.engine = render.appliedEngine
-        return try await catalog.commit(
+        let result = try await catalog.commit(
             render,
             film: film,
             of: plan,
@@ -214,6 +216,7 @@ struct EditProcessor: Sendable {
             as: transaction,
             publishedEdit: publishedEdit
         )
+        return (result, render.dropsGainMap)
     }
 
     func adjustmentData(of asset: Asset) throws(RPCError) -> Bytes? {

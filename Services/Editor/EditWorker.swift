@@ -18,6 +18,8 @@ struct Render: Sendable, Equatable, JSONTabled {
     /// The engine that rendered it, and its version.
     var engine = RenderEngine.fused
     var engineVersion = AppliedEngine.byDefault.version
+    /// True if the source has a gain map and the render has none.
+    var dropsGainMap = false
 
     /// The engine as the list names it; nil for the default.
     var appliedEngine: AppliedEngine? {
@@ -42,6 +44,7 @@ struct Render: Sendable, Equatable, JSONTabled {
                 "Its version.",
                 default: AppliedEngine.byDefault.version
             ),
+            .defaulted("dropsGainMap", \.dropsGainMap, .flag, "Whether a gain map was lost.", default: false),
         ]
     )
 }
@@ -197,6 +200,11 @@ enum EditWorker {
             )
         } catch {
             throw .invalidRender(error)
+        }
+        switch GainMapEdit.apply(list, to: source, rendered: render.bytes, limits: limits) {
+        case .none: break
+        case .kept(let bytes): render.bytes = bytes
+        case .dropped: render.dropsGainMap = true
         }
         return render
     }

@@ -54,6 +54,14 @@ extension CachingRequest {
             ),
             .defaulted("quality", \.images.quality, .count(1...100), "As in image.request.", default: 85),
             .networkAccess(\.images.isNetworkAccessAllowed),
+            .defaulted("preferHDR", \.images.prefersHDR, .flag, "As in image.request.", default: false),
+            .defaulted(
+                "targetHDRHeadroom",
+                \.images.targetHDRHeadroom,
+                .number(ImageRequest.headrooms),
+                "As in image.request.",
+                default: 0
+            ),
         ]
     }
 }

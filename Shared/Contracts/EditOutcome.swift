@@ -11,6 +11,9 @@ public struct EditOutcome: JSONTabled {
     public var sequence: Int64
     /// True if anything changed.
     public var isChanged: Bool
+    /// True if the original has a gain map and the edited version has none, because an effect or a frame moved pixels that
+    /// the map would have to follow. A repeat of a finished transaction does not tell.
+    public var dropsGainMap = false
 
     public init(asset: ObjectID, token: ChangeToken, isChanged: Bool) {
         self.asset = asset
@@ -29,6 +32,13 @@ public struct EditOutcome: JSONTabled {
             .required("token", \.token, .token, "Token of the transaction."),
             .required("sequence", \.sequence, .integer(0...Int64.max), "Sequence of the transaction."),
             .required("isChanged", \.isChanged, .flag, "Whether anything changed."),
+            .defaulted(
+                "dropsGainMap",
+                \.dropsGainMap,
+                .flag,
+                "Whether the high dynamic range of the original was lost by an effect or a frame.",
+                default: false
+            ),
         ]
     )
 }

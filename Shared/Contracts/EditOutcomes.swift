@@ -12,6 +12,8 @@ public struct EditOutcomes: JSONTabled {
     public var sequence: Int64?
     /// True if anything changed.
     public var isChanged: Bool
+    /// True if a gain map was lost, as in ``EditOutcome``.
+    public var dropsGainMap = false
     /// Number of assets edited.
     public var done: Int
     /// Number of assets that failed; see ``results``.
@@ -50,6 +52,7 @@ public struct EditOutcomes: JSONTabled {
             .optional("token", \.token, .token, "Token of the last transaction."),
             .optional("sequence", \.sequence, .integer(0...Int64.max), "Sequence of the last transaction."),
             .defaulted("isChanged", \.isChanged, .flag, "Whether anything changed.", default: false, isWritten: true),
+            .defaulted("dropsGainMap", \.dropsGainMap, .flag, "Whether a gain map was lost.", default: false),
             .defaulted("done", \.done, .count(0...Int.max), "Number of assets edited.", default: 0),
             .defaulted("failed", \.failed, .count(0...Int.max), "Number that failed; see results.", default: 0),
             .defaulted("dryRun", \.dryRun, .flag, "Whether this is a preview of the outcomes.", default: false),

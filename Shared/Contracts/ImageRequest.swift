@@ -38,6 +38,12 @@ public struct ImageRequest: Request {
     /// Of a video: microseconds; the first frame at or after it is shown. Nil for the first frame of the first three
     /// seconds that is not nearly one colour.
     public var frameTime: Int64?
+    /// True for high dynamic range where the asset has it and the format can hold it: an AVIF of ten bits in BT.2020 and
+    /// PQ, or a JPEG in standard range with its gain map beside it.
+    public var prefersHDR = false
+    /// The brightest white that the display can show, over white in standard range; 0 if it is unknown, and then all of
+    /// the gain is applied. Values below 1 count as 0. A JPEG does not depend on it.
+    public var targetHDRHeadroom = 0.0
     /// The service responds once it has reached this token; nil to respond at once.
     public var atLeast: ChangeToken?
 
@@ -65,6 +71,9 @@ public struct ImageRequest: Request {
         self.quality = quality
         self.atLeast = atLeast
     }
+
+    /// The numbers that `targetHDRHeadroom` may have.
+    static let headrooms = -65_536.0...65_536
 
     public static let table = parameters(
         "An image of an asset at a size.",
@@ -131,6 +140,21 @@ public struct ImageRequest: Request {
                 "Of a video: microseconds; the first frame at or after it. Absent: the first frame of the first three "
                     + "seconds that is not nearly one colour."
             ),
+            .defaulted(
+                "preferHDR",
+                \.prefersHDR,
+                .flag,
+                "High dynamic range where the asset has it and the format is avif, 10 bits in BT.2020 and PQ, or jpeg, in "
+                    + "standard range with its gain map.",
+                default: false
+            ),
+            .defaulted(
+                "targetHDRHeadroom",
+                \.targetHDRHeadroom,
+                .number(ImageRequest.headrooms),
+                "The brightest white of the display over white in standard range; below 1: unknown.",
+                default: 0
+            ),
             .optional("cache", \.cache, .text(maxBytes: 64), "Id of a caching manager that may have prepared it."),
             .atLeast(\.atLeast),
         ]
@@ -167,6 +191,8 @@ public struct ImageRequest: Request {
         public var size: Int64 = 0
         /// Of a video: the time of the frame in microseconds.
         public var frameTime: Int64?
+        /// The headroom for which the image has high dynamic range, above 1; nil for standard range.
+        public var hdrHeadroom: Double?
 
         public init(
             asset: ObjectID,
@@ -243,6 +269,12 @@ public struct ImageRequest: Request {
                     \.frameTime,
                     .integer(0...Int64.max),
                     "Of a video: the time of the frame in microseconds."
+                ),
+                .optional(
+                    "hdrHeadroom",
+                    \.hdrHeadroom,
+                    .number(1...65_536),
+                    "The brightest white over white in standard range; absent: standard range."
                 ),
             ]
         )

@@ -14,6 +14,9 @@ enum BMFFStructure {
         /// The parts of the item, in order.
         var extents: [Range<Int>] = []
 
+        /// The index of the last byte of its entry's flags.
+        var flags = 0
+
         /// The range of an item of one part, which EXIF and XMP always are.
         var extent: Range<Int>? { extents.count == 1 ? extents[0] : nil }
     }
@@ -76,6 +79,27 @@ enum BMFFStructure {
         let items = items(information: content("iinf"), locations: content("iloc"), data: content("idat"), file: file)
         let images = items.filter { !["Exif", "mime", "uri "].contains($0.value.type) }
         return images.sorted { $0.key < $1.key }.flatMap(\.value.extents)
+    }
+
+    /// Returns the payload of the first item `tmap`, its second input, which is the gain map, and the index of the byte
+    /// that hides that one.
+    static func toneMap(_ file: ByteReader) -> (payload: ByteReader, item: Int, hidingByte: Int)? {
+        guard let meta = boxes(file).first(where: { $0.name == "meta" }), meta.isWhole else { return nil }
+        let inner = boxes(meta.content, from: 4)
+        func content(_ name: String) -> ByteReader? { inner.first { $0.name == name }?.content }
+        let items = items(information: content("iinf"), locations: content("iloc"), data: content("idat"), file: file)
+        let maps = items.filter { $0.value.type == "tmap" }.sorted { $0.key < $1.key }
+        guard let (id, item) = maps.first, let extent = item.extent, extent.upperBound <= file.bytes.endIndex,
+            let references = content("iref"), let version = references.byte(0)
+        else { return nil }
+        let width = version == 0 ? 2 : 4
+        for box in boxes(references, from: 4) where box.name == "dimg" && box.content.big(0, width) == id {
+            guard box.content.big16(width) == 2, let map = box.content.big(width + 2 + width, width),
+                let flags = items[map]?.flags
+            else { continue }
+            return (ByteReader(file.bytes[extent]), map, flags)
+        }
+        return nil
     }
 
     static func boxes(_ reader: ByteReader, from start: Int = 0) -> [Box] {
@@ -153,6 +177,7 @@ enum BMFFStructure {
                 let width = version == 2 ? 2 : 4
                 guard let id = reader.big(4, width), let type = reader.text(6 + width, 4) else { continue }
                 var item = Item(type: type)
+                item.flags = reader.bytes.startIndex + 3
                 if type == "mime" {
                     let strings = reader.bytes.dropFirst(10 + width).split(
                         separator: 0,

@@ -12,7 +12,10 @@ public struct EmbeddedFilm: Sendable {
         guard [.jpeg, .heic, .avif].contains(header.kind) else { return nil }
         let file = ByteReader(bytes)
         let packet = header.xmp.map { XMPText(bytes[$0]) }
-        let places = [boxed(file, header.kind), samsung(file), packet.flatMap { listed($0, size: bytes.count) }]
+        let places = [
+            boxed(file, header.kind), samsung(file),
+            packet.flatMap { $0.containerItem("MotionPhoto", size: bytes.count) },
+        ]
         for place in places + [packet.flatMap { atEnd($0, size: bytes.count) }] {
             guard let place, let film = EmbeddedFilm(file, place) else { continue }
             return film
@@ -65,24 +68,6 @@ public struct EmbeddedFilm: Sendable {
                 file.text(block + 8, letters) == "MotionPhoto_Data"
             else { continue }
             return block + 8 + letters..<block + size
-        }
-        return nil
-    }
-
-    /// The most items of Google's list that are read.
-    private static let mostItems = 64
-
-    /// Returns the item `MotionPhoto` of Google's list: the items follow each other, and the last ends with the file.
-    private static func listed(_ packet: XMPText, size: Int) -> Range<Int>? {
-        var end = size
-        for item in packet.parts("<rdf:li", limit: mostItems).reversed() {
-            guard let semantic = item.value(":Semantic") else { continue }
-            let length = item.number(":Length") ?? 0
-            let padding = item.number(":Padding") ?? 0
-            guard length <= end, padding <= end - length else { return nil }
-            let start = end - padding - length
-            if semantic == "MotionPhoto" { return start..<start + length }
-            end = start
         }
         return nil
     }

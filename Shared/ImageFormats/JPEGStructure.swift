@@ -66,15 +66,22 @@ public enum JPEGStructure {
 
     /// Returns true if there is a colour profile in the segments before the image data.
     public static func hasProfile(_ bytes: [UInt8]) -> Bool {
-        let reader = ByteReader(bytes)
+        segment(ByteReader(bytes), marker: 0xE2, name: "ICC_PROFILE\0") != nil
+    }
+
+    /// Returns the content behind the name of the first such segment before the image data, as indices of the reader's
+    /// bytes.
+    static func segment(_ reader: ByteReader, marker wanted: Int, name: StaticString) -> Range<Int>? {
         var offset = 2
         while reader.byte(offset) == 0xFF, let marker = reader.byte(offset + 1), marker != 0xDA,
-            let length = reader.big16(offset + 2), length >= 2
+            let length = reader.big16(offset + 2), length >= 2, let content = reader.slice(offset + 4, length - 2)
         {
-            if marker == 0xE2, reader.has("ICC_PROFILE\0", at: offset + 4) { return true }
+            if marker == wanted, reader.has(name, at: offset + 4), content.count >= name.utf8CodeUnitCount {
+                return content.startIndex + name.utf8CodeUnitCount..<content.endIndex
+            }
             offset += 2 + length
         }
-        return false
+        return nil
     }
 
     /// Returns the next marker at or after `offset` and moves `offset` behind it. Skips entropy-coded data.

@@ -111,6 +111,24 @@ public enum TIFFStructure {
         return content.startIndex..<content.endIndex
     }
 
+    /// Returns the sizes and offsets of the images of a Multi-Picture Format index (CIPA DC-007, 5.2.3), at most eight.
+    static func multiPictureEntries(_ block: ByteReader) -> [(size: Int, offset: Int)] {
+        guard let directory = Directory(block, at: nil), let range = directory.bytes(0xB002) else { return [] }
+        let entries = ByteReader(block.bytes[range], isLittle: directory.reader.isLittle)
+        return (0..<min(entries.count / 16, 8)).compactMap { index in
+            guard let size = entries.long(16 * index + 4), let offset = entries.long(16 * index + 8) else { return nil }
+            return (size, offset)
+        }
+    }
+
+    /// Returns the maker note of an EXIF block.
+    static func makerNote(_ block: ByteReader) -> ByteReader? {
+        guard let first = Directory(block, at: nil), let start = first.places(0x8769).first,
+            let exif = Directory(block, at: start), let range = exif.bytes(0x927C)
+        else { return nil }
+        return ByteReader(block.bytes[range])
+    }
+
     /// One image file directory. The numbers of BigTIFF have eight bytes where those of TIFF have four, and those of
     /// entries eight where they have two.
     private struct Directory {

@@ -48,6 +48,39 @@ struct XMPText {
         value(name).flatMap { Int($0) }.flatMap { (0...Int(Int32.max)).contains($0) ? $0 : nil }
     }
 
+    /// Returns the numbers of a property: one, written as an attribute or as an element, or those of a list.
+    ///
+    /// - Returns: at most eight; nil if there are none
+    func numbers(_ name: StaticString) -> [Double]? {
+        if let one = value(name).flatMap({ Double($0) }) { return one.isFinite ? [one] : nil }
+        guard let list = parts(name, limit: 1).first else { return nil }
+        let text = String(decoding: list.packet.bytes.prefix(Self.longestList), as: UTF8.self)
+        let numbers = text.split { "<>".contains($0) }.compactMap { Double($0) }.filter(\.isFinite)
+        return numbers.isEmpty ? nil : Array(numbers.prefix(8))
+    }
+
+    /// The longest list of numbers that is read, in bytes.
+    private static let longestList = 512
+
+    /// The most items of a container's list that are read.
+    private static let mostItems = 64
+
+    /// Returns the range of an item of Google's container list: the items follow each other, and the last ends with the
+    /// file.
+    func containerItem(_ semantic: String, size: Int) -> Range<Int>? {
+        var end = size
+        for item in parts("<rdf:li", limit: Self.mostItems).reversed() {
+            guard let found = item.value(":Semantic") else { continue }
+            let length = item.number(":Length") ?? 0
+            let padding = item.number(":Padding") ?? 0
+            guard length <= end, padding <= end - length else { return nil }
+            let start = end - padding - length
+            if found == semantic { return start..<start + length }
+            end = start
+        }
+        return nil
+    }
+
     /// Returns what begins with each occurrence of a text and ends before the next one.
     func parts(_ name: StaticString, limit: Int) -> [XMPText] {
         var starts: [Int] = []

@@ -40,6 +40,14 @@ enum ColourProfile {
         }
     }
 
+    /// Converts the image's colours from its profile to another one, which becomes its profile. A broken profile is
+    /// replaced without a conversion.
+    static func convert(_ wand: borrowing Wand, to profile: [UInt8]) throws(ImagingError) {
+        ImagingLibrary.enter(.reading)
+        if MagickProfileImage(wand.pointer, "icc", profile, profile.count) != MagickTrue { wand.setProfile(profile) }
+        ImagingLibrary.enter(.working)
+    }
+
     /// Returns true if the profile is named sRGB, so that a conversion would change nothing.
     static func isSRGB(_ profile: [UInt8]) -> Bool { isCalled("sRGB", profile) }
 

@@ -186,7 +186,7 @@ extension ThumbnailerWorkerTests {
                     let refusal = await fixture.rpcError(image)
                     #expect(refusal?.errorCode == .invalidOptions, "\(x) \(y) \(width) \(height)")
                     #expect(refusal?.data["parameter"] == "normalizedCropRect")
-                    let options = CachedImages(image)
+                    let options = CachedImages(assets: [image.asset], like: image)
                     let start = await fixture.rpcError(StartCaching(cache: cache, images: options))
                     #expect(start?.errorCode == .invalidOptions, "cache.start: \(x) \(y) \(width) \(height)")
                 }

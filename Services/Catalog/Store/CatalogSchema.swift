@@ -78,6 +78,9 @@ enum CatalogSchema {
         migrator.registerMigration("18 upload jobs") { database in
             try database.execute(sql: UploadJobStore.schema)
         }
+        migrator.registerMigration("19 gain maps") { database in
+            try database.execute(sql: MetadataStore.rereadAll)
+        }
         return migrator
     }
 

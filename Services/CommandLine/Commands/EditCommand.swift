@@ -193,9 +193,11 @@ struct EditCommand: LibraryCommand {
                         }
                     }
             }
+            let loss =
+                "without high dynamic range: an effect or a frame drops the gain map"
             return [
                 outcome.isChanged ? "edited \(id), change #\(outcome.sequence ?? 0)" : "\(id) already has these edits"
-            ] + details
+            ] + details + (outcome.dropsGainMap ? [loss] : [])
         }
     }
 

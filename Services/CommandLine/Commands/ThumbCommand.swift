@@ -36,6 +36,9 @@ struct ThumbCommand: LibraryCommand {
     @Flag(help: "Use the original, without edits.")
     var original = false
 
+    @Flag(help: "Save high dynamic range where the asset has it: in avif, or in jpeg as a gain map.")
+    var hdr = false
+
     @Option(help: ArgumentHelp("Of a video: the frame at this time.", valueName: "seconds"))
     var at: Double?
 
@@ -89,6 +92,7 @@ struct ThumbCommand: LibraryCommand {
         )
         if !exact, !fill { request.keepSize(of: asset) }
         request.isNetworkAccessAllowed = downloads.download
+        request.prefersHDR = hdr
         request.frameTime = at.map { Int64(($0 * 1_000_000).rounded()) }
         return request
     }

@@ -58,6 +58,7 @@ extension RenditionPlan: JSONTabled {
             .required("format", \.format, .name(DeliveredFormat.self), "Format of the bytes."),
             .required("quality", \.quality, .count(0...100), "Quality of lossy formats."),
             .optional("frame", \.frame, .object(VideoFrameChoice.self), "Of a video: which frame."),
+            .optional("headroom", \.headroom, .number(0...65_536), "For high dynamic range; 0 for all of it."),
         ]
     )
 

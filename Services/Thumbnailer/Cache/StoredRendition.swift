@@ -11,6 +11,8 @@ struct StoredRendition: Sendable, Equatable {
     var isUpscaled: Bool
     /// Of a video: the time of the frame in microseconds.
     var frameTime: Int64?
+    /// The headroom for which it has high dynamic range, above 1; nil for standard range.
+    var headroom: Double?
 
     /// The approximate memory it takes, in bytes.
     var cost: Int64 { Int64(bytes.count) + 256 }
@@ -29,6 +31,7 @@ extension StoredRendition: JSONTabled {
             .required("pixelHeight", \.pixelHeight, .count(1...1_000_000), "Height of the image."),
             .required("isUpscaled", \.isUpscaled, .flag, "Larger than the source."),
             .optional("frameTime", \.frameTime, .integer(0...Int64.max), "Time of a video's frame."),
+            .optional("headroom", \.headroom, .number(1...65_536), "For high dynamic range."),
         ]
     )
 }

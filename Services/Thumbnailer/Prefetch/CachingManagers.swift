@@ -115,7 +115,7 @@ final class CachingManagers: Sendable {
         -> CachingManagerTable.PreparationState?
     {
         let now = clock.nowMicroseconds()
-        let entry = CachingManagerTable.Entry(asset: request.asset, options: CachedImages(request).options)
+        let entry = CachingManagerTable.Entry(asset: request.asset, options: CachedImages(assets: [], like: request))
         return try change { table throws(RPCError) in
             try table.use(name, owner: owner, now: now)
             return table.preparationState(entry, in: name)
@@ -237,17 +237,5 @@ extension CachedImages {
         var options = self
         options.assets = []
         return options
-    }
-
-    /// The options of a request, for comparison with prepared images.
-    init(_ request: ImageRequest) {
-        self.init(assets: [request.asset], targetSize: request.targetSize)
-        contentMode = request.contentMode
-        resizeMode = request.resizeMode
-        normalizedCropRect = request.normalizedCropRect
-        version = request.version
-        format = request.format
-        quality = request.quality
-        isNetworkAccessAllowed = request.isNetworkAccessAllowed
     }
 }

@@ -22,7 +22,7 @@ extension RenditionPlan {
                 case .fast: .fast
                 case .exact: .exact
                 }
-            return RenditionOptions(
+            var options = RenditionOptions(
                 target: target,
                 contentMode: contentMode == .aspectFit ? .aspectFit : .aspectFill,
                 resizeMode: resize,
@@ -30,6 +30,8 @@ extension RenditionPlan {
                 format: format,
                 quality: max(1, quality)
             )
+            options.dynamicRange = headroom.map { .init(headroom: $0 < 1 ? nil : $0) }
+            return options
         }
     }
 }
@@ -65,7 +67,8 @@ extension StoredRendition {
             pixelWidth: image.pixelWidth,
             pixelHeight: image.pixelHeight,
             isUpscaled: image.isUpscaled,
-            frameTime: frameTime
+            frameTime: frameTime,
+            headroom: image.headroom
         )
     }
 }

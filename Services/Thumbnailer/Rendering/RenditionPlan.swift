@@ -18,6 +18,9 @@ struct RenditionPlan: Sendable, Hashable {
     var quality: Int
     /// Of a video: which frame is shown.
     var frame: VideoFrameChoice?
+    /// The headroom for which high dynamic range is rendered, where the source has it; 0 for all of it. Nil for standard
+    /// range.
+    var headroom: Double?
 
     /// - Throws: `invalid_options` for options that contradict each other, `missing_resource` for an asset without an
     ///   image
@@ -28,6 +31,7 @@ struct RenditionPlan: Sendable, Hashable {
         self.format = request.format
         self.quality = request.format == .png ? 0 : request.quality
         frame = try VideoFrameChoice(request.frameTime, of: resource)
+        headroom = Self.headroom(request, of: resource)
         if request.targetSize == .maximum || request.resizeMode == .none {
             targetSize = .maximum
             contentMode = .aspectFit
@@ -37,6 +41,16 @@ struct RenditionPlan: Sendable, Hashable {
             contentMode = request.contentMode
             resizeMode = request.resizeMode
             crop = request.normalizedCropRect == .full ? nil : request.normalizedCropRect
+        }
+    }
+
+    /// Returns the headroom that can change the image: only an AVIF depends on that of the display.
+    private static func headroom(_ request: ImageRequest, of resource: AssetResource) -> Double? {
+        guard request.prefersHDR, !resource.isVideo else { return nil }
+        switch request.format {
+        case .avif: return request.targetHDRHeadroom < 1 ? 0 : request.targetHDRHeadroom
+        case .jpeg: return 0
+        case .png, .webp: return nil
         }
     }
 

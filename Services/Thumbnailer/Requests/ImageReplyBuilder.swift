@@ -63,6 +63,7 @@ struct ImageReplyBuilder: Sendable {
         result.size = Int64(rendition.bytes.count)
         result.cacheReason = reason(delivery)
         result.frameTime = rendition.frameTime
+        result.hdrHeadroom = rendition.headroom
         return result
     }
 

@@ -102,14 +102,16 @@ final class PreviewProvider: Sendable {
     func smaller(_ plan: RenditionPlan) -> [RenditionPlan] {
         guard plan.isWhole else { return [] }
         let recentPlans = state.withLock { $0.recentPlans }
-        return recentPlans.filter { $0.format == plan.format && $0.longestSide < plan.longestSide }
-            .sorted { $0.longestSide > $1.longestSide }
-            .map { shape in
-                var smaller = shape
-                smaller.digest = plan.digest
-                smaller.frame = plan.frame
-                return smaller
-            }
+        return recentPlans.filter {
+            $0.format == plan.format && $0.headroom == plan.headroom && $0.longestSide < plan.longestSide
+        }
+        .sorted { $0.longestSide > $1.longestSide }
+        .map { shape in
+            var smaller = shape
+            smaller.digest = plan.digest
+            smaller.frame = plan.frame
+            return smaller
+        }
     }
 }
 

@@ -135,4 +135,32 @@ void safelight_reduce(const uint16_t *source, size_t source_width, const safelig
 void safelight_reduce_rgb(const uint8_t *source, size_t row_bytes, ptrdiff_t source_row, size_t source_width,
                           const safelight_taps *across, const safelight_taps *down, size_t first_row, size_t rows,
                           uint8_t *bytes, uint16_t *pixels, float *sums);
+
+/* The curve of safelight_gain.encode covers SAFELIGHT_CURVE_START...SAFELIGHT_CURVE_END, 2048 points an octave. */
+#define SAFELIGHT_CURVE_START 0x1p-20f
+#define SAFELIGHT_CURVE_END 0x1p6f
+enum {
+    /* The index of the first point: the upper bits of 2^-20. */
+    SAFELIGHT_CURVE_FIRST = (127 - 20) << 11,
+    SAFELIGHT_CURVE_POINTS = 26 * 2048 + 1,
+};
+
+/* How a gain map brightens an image. */
+typedef struct {
+    /* 65536 linear values of the image's encoded ones. */
+    const float *decode;
+    /* For red, green and blue: 65536 factors of the map's values. */
+    const float *gain[3];
+    float base_offset[3], alternate_offset[3];
+    /* From the image's primaries to those of the result, with rows red, green, blue. */
+    float matrix[9];
+    /* SAFELIGHT_CURVE_POINTS encoded values; point i stands for the number whose upper bits are
+       SAFELIGHT_CURVE_FIRST + i. */
+    const uint16_t *encode;
+} safelight_gain;
+
+/* Applies a map of the same size to an image: each pixel becomes (linear + base_offset) * gain - alternate_offset, in
+   other primaries, encoded. Writes three numbers a pixel, red, green and blue. */
+void safelight_apply_gain(const uint16_t *pixels, const uint16_t *map, size_t count,
+                          const safelight_gain *parameters, uint16_t *output);
 #endif

@@ -281,6 +281,26 @@ public enum AdjustmentRendering {
         return try MagickRunner.run(calls, on: wand)
     }
 
+    /// Applies geometry to an image that belongs to the one with this header and may have fewer pixels.
+    static func moved(
+        _ image: borrowing Wand,
+        _ geometry: AdjustmentGeometry,
+        _ header: ImageHeader
+    ) throws(ImagingError) -> Wand {
+        let across = Double(image.width) / Double(header.pixelWidth)
+        let down = Double(image.height) / Double(header.pixelHeight)
+        let turned = geometry.orientation >= 5
+        let output = (
+            width: max(1, Int((Double(geometry.width) * (turned ? down : across)).rounded())),
+            height: max(1, Int((Double(geometry.height) * (turned ? across : down)).rounded()))
+        )
+        guard !geometry.isResampled else { return try resampled(image, geometry, header, output) }
+        let wand = try image.copy()
+        try moveWithoutLoss(wand, geometry, header)
+        try wand.stretch(output.width, output.height)
+        return wand
+    }
+
     /// Crops, rotates by quarter turns and flips.
     private static func moveWithoutLoss(
         _ wand: borrowing Wand,

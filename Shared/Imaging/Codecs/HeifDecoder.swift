@@ -17,27 +17,80 @@ enum HeifDecoder {
         try decode(bytes, scale: 0, limits: limits, onlyPreview: true)
     }
 
+    /// Returns an image of the file that need not be its primary one, without its profile.
+    static func item(_ bytes: [UInt8], id: heif_item_id, limits: PixelLimits) throws(ImagingError) -> Wand {
+        let pixels = try reading(bytes, limits: limits) { (context) throws(ImagingError) -> Pixels in
+            var handle: OpaquePointer?
+            try check(heif_context_get_image_handle(context, id, &handle))
+            guard let handle else { throw .undecodable(reason: "the file has no image \(id)") }
+            defer { heif_image_handle_release(handle) }
+            return try decode(handle, limits)
+        }
+        return try wand(pixels)
+    }
+
+    /// Returns the auxiliary image of a type that the primary image has, without its colour profile. Its XMP packet is the
+    /// profile `xmp`.
+    static func auxiliary(_ bytes: [UInt8], type: String, limits: PixelLimits) throws(ImagingError) -> Wand {
+        let (pixels, packet) = try reading(bytes, limits: limits) {
+            (context) throws(ImagingError) -> (Pixels, [UInt8]?) in
+            var primary: OpaquePointer?
+            try check(heif_context_get_primary_image_handle(context, &primary))
+            guard let primary else { throw .undecodable(reason: "the file has no primary image") }
+            defer { heif_image_handle_release(primary) }
+            guard let handle = auxiliary(of: primary, type: type) else {
+                throw .undecodable(reason: "the file has no auxiliary image of the type \(type)")
+            }
+            defer { heif_image_handle_release(handle) }
+            return (try decode(handle, limits), Self.packet(of: handle))
+        }
+        let wand = try Self.wand(pixels)
+        if let packet { MagickSetImageProfile(wand.pointer, "xmp", packet, packet.count) }
+        return wand
+    }
+
     private static func decode(
         _ bytes: [UInt8],
         scale: Double,
         limits: PixelLimits,
         onlyPreview: Bool
     ) throws(ImagingError) -> Wand? {
-        var result: Result<(pixels: Pixels, profile: [UInt8]?)?, ImagingError> = .failure(
-            .undecodable(reason: "no bytes")
-        )
+        let found = try reading(bytes, limits: limits) { (context) throws(ImagingError) in
+            try read(context, scale: scale, limits: limits, onlyPreview: onlyPreview)
+        }
+        guard let (pixels, profile) = found else { return nil }
+        let wand = try Self.wand(pixels)
+        wand.setProfile(profile)
+        return wand
+    }
+
+    private static func wand(_ pixels: Pixels) throws(ImagingError) -> Wand {
+        let wand = try Wand()
+        try wand.constitute(pixels.bytes, width: pixels.width, height: pixels.height, hasAlpha: pixels.hasAlpha)
+        return wand
+    }
+
+    /// Calls `body` with the file, which is parsed and not copied.
+    private static func reading<Value>(
+        _ bytes: [UInt8],
+        limits: PixelLimits,
+        _ body: (_ context: OpaquePointer) throws(ImagingError) -> Value
+    ) throws(ImagingError) -> Value {
+        var result: Result<Value, ImagingError> = .failure(.undecodable(reason: "no bytes"))
         bytes.withUnsafeBytes { buffer in
             do throws(ImagingError) {
-                result = .success(try Self.read(buffer, scale: scale, limits: limits, onlyPreview: onlyPreview))
+                guard let context = heif_context_alloc() else { throw .undecodable(reason: "out of memory") }
+                defer { heif_context_free(context) }
+                heif_context_set_maximum_image_size_limit(context, Int32(clamping: limits.side))
+                // The worker pool decides about parallelism, so tiles are decoded on this thread.
+                heif_context_set_max_decoding_threads(context, 0)
+                try check(heif_context_read_from_memory_without_copy(context, buffer.baseAddress, buffer.count, nil))
+                result = .success(try body(context))
             } catch {
                 result = .failure(error)
             }
         }
-        guard let (pixels, profile) = try result.get() else { return nil }
-        let wand = try Wand()
-        try wand.constitute(pixels.bytes, width: pixels.width, height: pixels.height, hasAlpha: pixels.hasAlpha)
-        wand.setProfile(profile)
-        return wand
+        return try result.get()
     }
 
     private struct Pixels {
@@ -48,26 +101,16 @@ enum HeifDecoder {
     }
 
     private static func read(
-        _ buffer: UnsafeRawBufferPointer,
+        _ context: OpaquePointer,
         scale: Double,
         limits: PixelLimits,
         onlyPreview: Bool
     ) throws(ImagingError) -> (pixels: Pixels, profile: [UInt8]?)? {
-        guard let context = heif_context_alloc() else { throw .undecodable(reason: "out of memory") }
-        defer { heif_context_free(context) }
-        heif_context_set_maximum_image_size_limit(context, Int32(clamping: limits.side))
-        // The worker pool decides about parallelism, so tiles are decoded on this thread.
-        heif_context_set_max_decoding_threads(context, 0)
-        try check(heif_context_read_from_memory_without_copy(context, buffer.baseAddress, buffer.count, nil))
         var primary: OpaquePointer?
         try check(heif_context_get_primary_image_handle(context, &primary))
         guard let primary else { throw .undecodable(reason: "the file has no primary image") }
         defer { heif_image_handle_release(primary) }
-        let width = Int(heif_image_handle_get_width(primary))
-        let height = Int(heif_image_handle_get_height(primary))
-        guard width * height <= limits.decodedPixels else {
-            throw .tooLarge(width: width, height: height, limit: limits.decodedPixels)
-        }
+        try requireSize(primary, limits)
         if let preview = preview(of: primary, scale: scale) {
             defer { heif_image_handle_release(preview) }
             if let small = try? decode(preview) { return (small, profile(of: preview) ?? profile(of: primary)) }
@@ -75,6 +118,60 @@ enum HeifDecoder {
         guard !onlyPreview else { return nil }
         return (try decode(primary), profile(of: primary))
     }
+
+    private static func requireSize(_ handle: OpaquePointer, _ limits: PixelLimits) throws(ImagingError) {
+        let width = Int(heif_image_handle_get_width(handle))
+        let height = Int(heif_image_handle_get_height(handle))
+        guard width * height <= limits.decodedPixels else {
+            throw .tooLarge(width: width, height: height, limit: limits.decodedPixels)
+        }
+    }
+
+    private static func decode(_ handle: OpaquePointer, _ limits: PixelLimits) throws(ImagingError) -> Pixels {
+        try requireSize(handle, limits)
+        return try decode(handle)
+    }
+
+    // MARK: Auxiliary images
+
+    private static func auxiliary(of primary: OpaquePointer, type wanted: String) -> OpaquePointer? {
+        let count = min(heif_image_handle_get_number_of_auxiliary_images(primary, 0), 16)
+        guard count > 0 else { return nil }
+        var ids = [heif_item_id](repeating: 0, count: Int(count))
+        let found = heif_image_handle_get_list_of_auxiliary_image_IDs(primary, 0, &ids, count)
+        for id in ids.prefix(Int(found)) {
+            var handle: OpaquePointer?
+            guard heif_image_handle_get_auxiliary_image_handle(primary, id, &handle).code == heif_error_Ok,
+                let handle
+            else { continue }
+            var text: UnsafePointer<CChar>?
+            if heif_image_handle_get_auxiliary_type(handle, &text).code == heif_error_Ok, let type = text {
+                defer { heif_image_handle_free_auxiliary_types(handle, &text) }
+                if String(cString: type) == wanted { return handle }
+            }
+            heif_image_handle_release(handle)
+        }
+        return nil
+    }
+
+    /// The longest XMP packet of an auxiliary image that is read, in bytes.
+    private static let longestPacket = 65_536
+
+    private static func packet(of handle: OpaquePointer) -> [UInt8]? {
+        let count = min(heif_image_handle_get_number_of_metadata_blocks(handle, "mime"), 16)
+        guard count > 0 else { return nil }
+        var ids = [heif_item_id](repeating: 0, count: Int(count))
+        let found = heif_image_handle_get_list_of_metadata_block_IDs(handle, "mime", &ids, count)
+        for id in ids.prefix(Int(found)) {
+            let size = heif_image_handle_get_metadata_size(handle, id)
+            guard (1...longestPacket).contains(size) else { continue }
+            var bytes = [UInt8](repeating: 0, count: size)
+            if heif_image_handle_get_metadata(handle, id, &bytes).code == heif_error_Ok { return bytes }
+        }
+        return nil
+    }
+
+    // MARK: Pixels
 
     /// Returns the smallest embedded preview that has the aspect ratio of the image and at least the wanted pixels.
     private static func preview(of primary: OpaquePointer, scale: Double) -> OpaquePointer? {

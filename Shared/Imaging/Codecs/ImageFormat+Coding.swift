@@ -21,6 +21,9 @@ extension ImageFormat {
     /// True if the format supports transparency; otherwise images are flattened on white.
     var keepsAlpha: Bool { self != .jpeg && self != .bmp }
 
+    /// True if images in high dynamic range are written in this format.
+    var holdsHDR: Bool { self == .jpeg || self == .avif }
+
     /// The longest side that the format supports, in pixels.
     var longestSide: Int { self == .webp ? 16_383 : 65_500 }
 

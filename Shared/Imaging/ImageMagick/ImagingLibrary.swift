@@ -1,3 +1,4 @@
+import CAVIF
 import CHeif
 import CMagickWand
 import Foundation
@@ -96,6 +97,7 @@ public enum ImagingLibrary {
             "libraw": RawDecoder.version,
             "libjxl": JPEGXLDecoder.version,
             "libheif": heif_get_version().map { String(cString: $0) } ?? "",
+            "libavif": avifVersion().map { String(cString: $0) } ?? "",
         ]
     }
 }

@@ -128,6 +128,12 @@ struct Wand: ~Copyable {
         MagickResetImagePage(pointer, "")
     }
 
+    /// Cuts out the centre.
+    func cropCentre(_ size: (width: Int, height: Int)) throws(ImagingError) {
+        let corner = (x: (width - size.width) / 2, y: (height - size.height) / 2)
+        try crop(PixelRect(x: corner.x, y: corner.y, width: size.width, height: size.height))
+    }
+
     /// Applies the EXIF orientation 1...8; the result is upright.
     func apply(orientation: Int) throws(ImagingError) {
         MagickSetImageOrientation(pointer, OrientationType(rawValue: UInt32(orientation)))

@@ -34,12 +34,14 @@ public enum Rendition {
         // The largest comes first; much smaller ones are made of it instead of from all pixels.
         let order = plans.indices.sorted { plans[$0].area > plans[$1].area }
         let step = order.first { plans[$0].isWhole && !plans[$0].isUpscaled }
-        let isOfStep = plans.map { plan in
-            guard let step, plan.isWhole else { return false }
+        let isOfStep = zip(plans, options).map { plan, options in
+            guard let step, plan.isWhole, options.dynamicRange == nil else { return false }
             return plans[step].resized.width >= stepRatio * plan.resized.width
                 && plans[step].resized.height >= stepRatio * plan.resized.height
         }
         let source = try RenditionSource(bytes, header, plans, isNeeded: isOfStep.map { !$0 }, limits: limits)
+        let isHDR = options.contains { $0.dynamicRange != nil && $0.format.holdsHDR }
+        let map = isHDR ? GainMap.read(bytes, header, limits: limits) : nil
         ImagingLibrary.enter(.working)
         var images = [RenderedImage?](repeating: nil, count: plans.count)
         var larger: OpaquePointer?
@@ -54,7 +56,11 @@ public enum Rendition {
             }
             let wand = try source.part(plan, index)
             if index == step, isOfStep.contains(true) { larger = CloneMagickWand(wand.pointer) }
-            images[index] = try cut(wand, plan, options)
+            if let range = options.dynamicRange, options.format.holdsHDR, let map {
+                images[index] = try HDRRendering.image(wand, map, plan, options, range)
+            } else {
+                images[index] = try cut(wand, plan, options)
+            }
         }
         return images.compactMap { $0 }
     }
@@ -65,9 +71,7 @@ public enum Rendition {
         _ plan: RenditionGeometry,
         _ options: RenditionOptions
     ) throws(ImagingError) -> RenderedImage {
-        let (width, height) = plan.output
-        let centre = (x: (wand.width - width) / 2, y: (wand.height - height) / 2)
-        try wand.crop(PixelRect(x: centre.x, y: centre.y, width: width, height: height))
+        try wand.cropCentre(plan.output)
         return try finished(wand, plan, options)
     }
 

@@ -36,6 +36,17 @@ public struct RenditionOptions: Sendable, Hashable {
     public var format: ImageFormat
     /// 1...100, for JPEG and WebP.
     public var quality: Int
+    /// High dynamic range, if the image has a gain map and the format can hold it: an AVIF shows the gain, a JPEG has the
+    /// map beside it. Nil for standard range.
+    public var dynamicRange: DynamicRange?
+
+    /// The brightness of displays that an image in high dynamic range is for.
+    public struct DynamicRange: Sendable, Hashable {
+        /// The luminance of the brightest white over that of white in standard range, at least 1; nil for all of the gain.
+        public var headroom: Double?
+
+        public init(headroom: Double? = nil) { self.headroom = headroom }
+    }
 
     public init(
         target: Target = .maximum,
@@ -92,6 +103,8 @@ public struct RenderedImage: Sendable, Hashable {
     public let pixelHeight: Int
     /// True if it has more pixels than the source has for this region.
     public let isUpscaled: Bool
+    /// The headroom for which it has high dynamic range, above 1; nil for standard range.
+    public var headroom: Double?
 
     public init(bytes: [UInt8], format: ImageFormat, pixelWidth: Int, pixelHeight: Int, isUpscaled: Bool) {
         self.bytes = bytes

@@ -8,7 +8,7 @@ public enum MetadataReader {
     /// ``CaptureDateSource``.
     ///
     /// A panorama has XMP GPano with a projection type, or EXIF CustomRendered 6; HDR is CustomRendered 2, 3 or 7, not
-    /// 4, the original beside an HDR image; a depth effect is 7 or 8 (Apple's values); a screenshot is marked in the user
+    /// 4, the original beside an HDR image, or has a gain map; a depth effect is 7 or 8 (Apple's values); a screenshot is marked in the user
     /// comment.
     ///
     /// - Parameters:
@@ -113,6 +113,7 @@ public enum MetadataReader {
         if let xmp, ByteReader(xmp).find("GPano:ProjectionType") != nil {
             mask |= PhotoMetadata.Subtype.panorama
         }
+        if GainMapFile.find(in: bytes, header) != nil { mask |= PhotoMetadata.Subtype.hdr }
         let comment = block.text("Exif.Photo.UserComment") ?? block.localizedText("Xmp.exif.UserComment")
         if comment?.hasSuffix("Screenshot") == true { mask |= PhotoMetadata.Subtype.screenshot }
         return mask

@@ -84,14 +84,8 @@ public final class PHCachingImageManager: PHImageManager, @unchecked Sendable {
         let request = ImageRequest(first, size, contentMode, options)
         for start in stride(from: 0, to: assets.count, by: CachedImages.maxAssets) {
             let part = assets[start..<min(assets.count, start + CachedImages.maxAssets)]
-            var images = CachedImages(assets: part.map(\.id), targetSize: request.targetSize)
-            images.contentMode = request.contentMode
-            images.resizeMode = request.resizeMode
-            images.normalizedCropRect = request.normalizedCropRect
-            images.version = request.version
-            images.format = request.format
-            images.quality = request.quality
-            send(first.connection) { [images] in make($0, images) }
+            let images = CachedImages(assets: part.map(\.id), like: request)
+            send(first.connection) { make($0, images) }
         }
     }
 

@@ -222,6 +222,8 @@ extension ImageRequest {
         isSynchronous = options.isSynchronous
         isNetworkAccessAllowed = options.isNetworkAccessAllowed
         allowsSecondaryDegradedImage = options.allowSecondaryDegradedImage
+        prefersHDR = options.preferHDR
+        targetHDRHeadroom = options.targetHDRHeadroom
     }
 }
 

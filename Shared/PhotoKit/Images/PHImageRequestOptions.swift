@@ -69,6 +69,12 @@ public final class PHImageRequestOptions {
     public var isSynchronous = false
     /// Allows a second degraded image, larger than the first (T-44).
     public var allowSecondaryDegradedImage = false
+    /// Asks for high dynamic range where the asset has it: with `format` avif the image itself, with jpeg its gain map
+    /// beside it in the data (T-45).
+    public var preferHDR = false
+    /// The brightest white of the display over white in standard range; 0 if unknown. Negative values, and those below 1,
+    /// count as 0.
+    public var targetHDRHeadroom = 0.0
     /// Called while the original is downloaded, on a serial queue: never for one that is on the library's machine.
     public var progressHandler: PHAssetImageProgressHandler?
     /// The format of the delivered bytes: `jpeg`, `png`, `webp` or `avif`. PhotoKit delivers decoded images only (P-14).

@@ -4,7 +4,7 @@ import io
 from typing import TYPE_CHECKING, Any, Dict, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Tuple, Union
 
 from .errors import SafelightError, make_error
-from .members import Record, boolean, integer, number, optional_text, records, seconds, text
+from .members import Record, boolean, integer, number, optional_number, optional_text, records, seconds, text
 from .progress import Path, ProgressHandler, save_parts
 
 if TYPE_CHECKING:
@@ -36,6 +36,8 @@ def request(
     quality: int = 85,
     time: Optional[float] = None,
     network_access_allowed: bool = False,
+    prefer_hdr: bool = False,
+    target_hdr_headroom: float = 0,
 ) -> Dict[str, Any]:
     """Returns the parameters of a request for an image.
 
@@ -48,6 +50,9 @@ def request(
     - `format`: `jpeg`, `webp`, `png` or `avif`; `quality`: 1 to 100
     - `time`: seconds into a video
     - `network_access_allowed`: whether an original that is only in remote storage may be downloaded
+    - `prefer_hdr`: high dynamic range where the asset has it: with `avif` 10 bits in BT.2020 and PQ, with `jpeg` a gain
+      map beside the image; `target_hdr_headroom`: the brightest white of the display over that of standard range, 0 if
+      it is unknown
     """
     params: Dict[str, Any] = {
         "targetSize": target_size(size), "contentMode": mode, "resizeMode": "none" if size is None else resize,
@@ -56,6 +61,9 @@ def request(
     }
     if crop is not None:
         params["normalizedCropRect"] = dict(zip(("x", "y", "width", "height"), crop))
+    if prefer_hdr:
+        params["preferHDR"] = True
+        params["targetHDRHeadroom"] = target_hdr_headroom
     if time is not None:
         params["frameTime"] = round(time * 1e6)
     return params
@@ -73,6 +81,7 @@ class ImageData(Record):
     is_upscaled = boolean("isUpscaled", "Whether it is larger than the source.")
     is_cache_hit = boolean("isCacheHit", "Whether it was cached.")
     frame_time = seconds("frameTime", "Of a video: the time of the frame in seconds.")
+    hdr_headroom = optional_number("hdrHeadroom", "The brightest white over that of standard range; None in standard range.")
     orientation = integer("orientation", "EXIF orientation of the file, for image_data.")
     _shown = ("mime_type", "pixel_width", "pixel_height", "is_degraded")
 

@@ -1,5 +1,7 @@
 import Foundation
 import Imaging
+import JSONValue
+import PhotoModel
 import TestSupport
 import Video
 
@@ -24,6 +26,7 @@ enum VideoBenchmarks {
             try await poster(bench, "video.poster-\(name)", path, what, "ffmpeg -ss", ffmpeg) { output in
                 ["-v", "error", "-y", "-ss", "0.5", "-i", path, "-frames:v", "1", "-vf", "scale=256:-2", output]
             }
+            try await inProcess(bench, "video.libav-\(name)", path, what)
             guard let thumbnailer = TestPaths.program("ffmpegthumbnailer") else {
                 bench.gap("video.thumbnailer-\(name)", "ffmpegthumbnailer is not installed (Debian: ffmpegthumbnailer)")
                 continue
@@ -33,7 +36,9 @@ enum VideoBenchmarks {
                 ["-i", path, "-o", output, "-s", "256", "-t", "00:00:00"]
             }
         }
+        try await strip(bench, full, folder, ffmpeg)
         try await export(bench, full, folder, ffmpeg)
+        try await edit(bench, full, folder, ffmpeg)
     }
 
     private static func film(
@@ -80,26 +85,87 @@ enum VideoBenchmarks {
         )
     }
 
-    private static func draw(_ path: String) throws {
+    /// Compares ten images of a film with FFmpeg's own libraries in one process.
+    private static func inProcess(
+        _ bench: BenchmarkContext,
+        _ name: String,
+        _ path: String,
+        _ what: String
+    ) async throws {
+        guard bench.wants(name) else { return }
+        let peer: LibavPeer
+        do { peer = try await LibavPeer(bench) } catch { return bench.gap(name, "\(error)") }
+        let count = 10
+        func each(_ draw: () async throws -> Void) async throws -> [Double] {
+            let seconds = try await Benchmarks.seconds { for _ in 0..<count { try await draw() } }
+            return [seconds / Double(count) * 1000]
+        }
+        try await bench.compare(
+            [
+                Comparison(
+                    name: name,
+                    ours: "Video.VideoFile and Imaging in process, one frame of \(what)",
+                    peer: "libavformat, libavcodec and libswscale in process",
+                    unit: "ms",
+                    smallerIsBetter: true,
+                    aim: .ratio(1.1)
+                )
+            ],
+            ours: { try await each { try draw(path) } },
+            peer: { try await each { try await peer.draw(path, path + ".libav.jpg") } }
+        )
+    }
+
+    /// Compares fifty images at even distances, from one decode.
+    private static func strip(_ bench: BenchmarkContext, _ path: String, _ folder: String, _ ffmpeg: String)
+        async throws
+    {
+        let seconds = bench.amount(12, quick: 3)
+        let arguments = [
+            "-v", "error", "-y", "-threads", "1", "-i", path, "-vf", "fps=50/\(seconds),scale=256:-2", "-frames:v",
+            "50",
+            "\(folder)/strip-%d.jpg",
+        ]
+        let times = (0..<50).map { Int64($0) * Int64(seconds) * 1_000_000 / 50 }
+        try await bench.compare(
+            [
+                Comparison(
+                    name: "video.strip",
+                    ours: "Video.VideoFile and Imaging in process, 50 images of a film",
+                    peer: "ffmpeg with one thread, one decode",
+                    unit: "s",
+                    smallerIsBetter: true,
+                    aim: .ratio(1)
+                )
+            ],
+            ours: { [try await blockingSeconds { try draw(path, at: times) }] },
+            peer: { [try await Benchmarks.seconds { try await runProgram(ffmpeg, arguments) }] }
+        )
+    }
+
+    /// Writes a JPEG of each frame, from one pass over the file.
+    private static func draw(_ path: String, at times: [Int64] = [500_000]) throws {
         let handle = try FileHandle(forReadingFrom: URL(fileURLWithPath: path))
         defer { try? handle.close() }
         let size = Int64(try handle.seekToEnd())
         let file = try VideoFile(descriptor: handle.fileDescriptor, range: 0..<size)
         let options = RenditionOptions(target: .size(width: 256, height: 256), quality: 85)
-        let rendition = try FrameRendition(
-            width: file.storedWidth,
-            height: file.storedHeight,
-            orientation: file.orientation,
-            [options],
-            limits: PixelLimits()
-        )
-        let frame = try file.frame(
-            .at(500_000, tolerance: 0),
-            width: rendition.decodedWidth,
-            height: rendition.decodedHeight
-        )
-        let images = try frame.withPixels { pixels throws(ImagingError) in try rendition.render(pixels) }
-        try Data(images[0].bytes).write(to: URL(fileURLWithPath: path + ".ours.jpg"))
+        for time in times {
+            let rendition = try FrameRendition(
+                width: file.storedWidth,
+                height: file.storedHeight,
+                orientation: file.orientation,
+                [options],
+                limits: PixelLimits()
+            )
+            let frame = try file.frame(
+                .at(time, tolerance: 0),
+                width: rendition.decodedWidth,
+                height: rendition.decodedHeight
+            )
+            let images = try frame.withPixels { pixels throws(ImagingError) in try rendition.render(pixels) }
+            try Data(images[0].bytes).write(to: URL(fileURLWithPath: "\(path)-\(time).jpg"))
+        }
     }
 
     private static func export(_ bench: BenchmarkContext, _ path: String, _ folder: String, _ ffmpeg: String)
@@ -125,7 +191,57 @@ enum VideoBenchmarks {
         )
     }
 
-    private static func write(_ path: String, _ output: String) throws {
+    /// Ten operations on colours and a crop, beside the same crop without them.
+    private static func edit(_ bench: BenchmarkContext, _ path: String, _ folder: String, _ ffmpeg: String)
+        async throws
+    {
+        let arguments = [
+            "-v", "error", "-y", "-i", path, "-vf", "crop=1728:972:96:54", "-c:v", "libx264", "-preset", "veryfast",
+            "-crf", "21", "-pix_fmt", "yuv420p", "-c:a", "copy", "\(folder)/plain.mp4",
+        ]
+        try await bench.compare(
+            [
+                Comparison(
+                    name: "video.edit",
+                    ours: "Video.VideoFile.export in process, ten operations on colours and a crop, 1080p",
+                    peer: "ffmpeg with the same encoder settings, the crop alone",
+                    unit: "s",
+                    smallerIsBetter: true,
+                    aim: .ratio(1.3)
+                )
+            ],
+            ours: { [try await blockingSeconds { try write(path, "\(folder)/edited.mp4", try tenColours()) }] },
+            peer: { [try await Benchmarks.seconds { try await runProgram(ffmpeg, arguments) }] }
+        )
+    }
+
+    /// Ten operations on colours and a crop of a film of 1920 by 1080 pixels.
+    private static func tenColours() throws -> VideoEdit {
+        let values: [(AdjustmentKind, Double)] = [
+            (.exposure, 0.3), (.brightness, 0.05), (.contrast, 0.1), (.highlights, -0.2), (.shadows, 0.2),
+            (.whites, 0.1), (.blacks, -0.1), (.temperature, 0.1), (.saturation, 0.2), (.vibrance, 0.2),
+        ]
+        var list = AdjustmentList(operations: try values.map { try Adjustment($0, ["value": .double($1)]) })
+        list.operations.append(
+            try Adjustment(
+                .crop,
+                ["x": .double(0.05), "y": .double(0.05), "width": .double(0.9), "height": .double(0.9)]
+            )
+        )
+        let film = try FilmAdjustments(list, width: 1920, height: 1080)
+        var edit = VideoEdit()
+        if case .part(let x, let y, let width, let height, let orientation) = film.geometry {
+            edit.picture = VideoEdit.Picture(
+                geometry: .part(x: x, y: y, width: width, height: height, orientation: orientation),
+                width: film.width,
+                height: film.height
+            )
+        }
+        edit.picture?.recolour = { colours in try? film.recolour(&colours) }
+        return edit
+    }
+
+    private static func write(_ path: String, _ output: String, _ edit: VideoEdit? = nil) throws {
         let handle = try FileHandle(forReadingFrom: URL(fileURLWithPath: path))
         defer { try? handle.close() }
         let size = Int64(try handle.seekToEnd())
@@ -137,7 +253,7 @@ enum VideoBenchmarks {
         (limits.bytes, limits.totalSeconds) = (.max, 3600)
         let file = try VideoFile(descriptor: handle.fileDescriptor, range: 0..<size, limits: limits, isThorough: true)
         var settings = VideoExportSettings()
-        settings.box = .init(1280, 720)
+        if edit == nil { settings.box = .init(1280, 720) }
         settings.threads = ProcessInfo.processInfo.activeProcessorCount
         let sink = VideoExportSink(
             write: { bytes, position in
@@ -145,6 +261,6 @@ enum VideoBenchmarks {
             },
             progress: { _ in true }
         )
-        _ = try file.export(settings, to: sink)
+        _ = try file.export(settings, edit, to: sink)
     }
 }

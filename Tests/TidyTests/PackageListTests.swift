@@ -45,6 +45,14 @@ struct PackageListTests {
         #expect(try packages(ofStage: "safelight").filter { $0.hasPrefix("fonts-") } == variable("FONT_PACKAGES"))
     }
 
+    @Test func `the S3 server of the containers has the versions of the tests`() throws {
+        let stages = try text("compose/Dockerfile").components(separatedBy: "\nFROM ")
+        let stage = try #require(stages.first { $0.contains(" AS s3") }).replacing("\\\n", with: " ")
+        let line = try #require(stage.components(separatedBy: "&&").first { $0.contains("pip install") })
+        let installed = Set(line.split(whereSeparator: \.isWhitespace).map(String.init).filter { $0.contains("==") })
+        #expect(installed.count == 3 && (try installed.isSubset(of: variable("PYTHON_REQUIREMENTS"))))
+    }
+
     @Test func `each library of the manifest is installed for a build`() throws {
         let manifest = try text("Package.swift")
         let named = Set(manifest.matches(of: /apt: "([^"]+)"/).map { String($0.output.1) })

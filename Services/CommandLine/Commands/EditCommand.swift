@@ -194,7 +194,7 @@ struct EditCommand: LibraryCommand {
                     }
             }
             let loss =
-                "without high dynamic range: an effect or a frame drops the gain map"
+                "without high dynamic range: an effect, a frame or a key frame drops the gain map"
             return [
                 outcome.isChanged ? "edited \(id), change #\(outcome.sequence ?? 0)" : "\(id) already has these edits"
             ] + details + (outcome.dropsGainMap ? [loss] : [])

@@ -100,7 +100,7 @@ enum VideoEditWorker {
                 quality: plan.maximumSide == nil ? EditWorker.renderQuality : EditWorker.previewQuality,
                 maximumSide: plan.maximumSide
             )
-            let render = Render(
+            var render = Render(
                 mimeType: image.format.mimeType,
                 pixelWidth: image.pixelWidth,
                 pixelHeight: image.pixelHeight
@@ -108,8 +108,11 @@ enum VideoEditWorker {
             var attachment = image.bytes
             if plan.maximumSide == nil {
                 WorkerProcess.enter(.reading)
+                let photo = try job.contents(ofFile: 1, limit: EditWorker.largestSource)
+                // The map is that of another moment.
+                render.dropsGainMap = GainMapEdit.isPresent(in: photo)
                 attachment = try MetadataWriter.transfer(
-                    from: try job.contents(ofFile: 1, limit: EditWorker.largestSource),
+                    from: photo,
                     to: image.bytes,
                     width: image.pixelWidth,
                     height: image.pixelHeight

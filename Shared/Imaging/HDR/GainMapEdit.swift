@@ -17,6 +17,12 @@ public enum GainMapEdit {
         case dropped
     }
 
+    /// Returns true if a file has a gain map.
+    public static func isPresent(in bytes: [UInt8]) -> Bool {
+        guard let header = try? ImageHeader.read(bytes) else { return false }
+        return GainMapFile.find(in: bytes, header) != nil
+    }
+
     /// Adds the gain map of a source to a render of it.
     ///
     /// - Parameters:

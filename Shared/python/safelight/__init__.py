@@ -41,6 +41,7 @@ from .fetching import ChangeDetails, FetchResult, description
 from .grants import ConsentQuestion, Grant, Session
 from .images import Frame, ImageData, LivePhoto, VideoPlayback
 from .importing import ImportedFile
+from .jobs import UploadJob
 from .library import Library
 from .live import LiveList, apply_details
 from .objects import Asset, AssetCollection, AssetResource, CollectionList, Location
@@ -64,6 +65,6 @@ __all__ = [
     "RangeError", "RelinquishingLibraryBundleToWriterError", "RequestNotSupportedForAssetError",
     "ResourceChangedError", "ResourcesDisagreeError", "SafelightError", "Session", "SnapshotRequiredError",
     "SwitchingSystemPhotoLibraryError", "UnavailableError", "UnsupportedFormatError", "UnsupportedPredicateError",
-    "UnsupportedSortKeyError", "UserCancelledError", "VideoPlayback", "WorkerCrashedError", "WorkerTimeoutError",
-    "adjustments", "apply_details", "description", "editing", "errors", "load_preset", "presets", "save_preset",
+    "UnsupportedSortKeyError", "UploadJob", "UserCancelledError", "VideoPlayback", "WorkerCrashedError",
+    "WorkerTimeoutError", "adjustments", "apply_details", "description", "editing", "errors", "load_preset", "presets", "save_preset",
 ]

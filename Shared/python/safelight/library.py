@@ -21,6 +21,7 @@ from .following import Subscription, advance_feed, advance_live_list, should_del
 from .grants import Grants, Session
 from .images import Frame, ImageData, LivePhoto, Size, VideoPlayback
 from .importing import ImportedFile
+from .jobs import UploadJobs
 from .live import LiveList
 from .objects import Asset, AssetCollection, CollectionList, Object, identifier
 from .progress import Path, Progress, ProgressHandler, save_parts
@@ -136,6 +137,7 @@ class Library:
         self.assets = Assets(self)
         self.albums = Albums(self)
         self.grants = Grants(self)
+        self.upload_jobs = UploadJobs(self)
 
     def _service(self, name: str, address: str, wait: float) -> Service:
         return Service(self.context, address, self.keys, name, wait)

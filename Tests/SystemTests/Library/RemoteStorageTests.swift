@@ -154,7 +154,7 @@ struct RemoteStorageTests {
         #expect(away.output == "1\n" || away.output == "2\n", "\(away.output)\(away.errors)")
         #expect(FileManager.default.contents(atPath: output + "/photo.jpg") == Data(photo))
         let script = """
-            import hashlib, sys
+            import hashlib, sys, time
             from safelight import Library, NetworkAccessRequiredError
             with Library() as library:
                 photo = library.fetch(where="originalFilename == 'photo.jpg'")[0]
@@ -187,6 +187,15 @@ struct RemoteStorageTests {
                 assert len(library.playback(film, network_access_allowed=True).read()) > 1000
                 release()
                 assert len(library.frames(film, count=2, network_access_allowed=True)) == 2
+                release()
+                (job,) = library.upload_jobs.download([photo])
+                assert (job.type, job.asset) == ("downloadOnly", photo.id), job
+                while library.upload_jobs("acknowledge") == []:
+                    time.sleep(0.05)
+                (done,) = library.upload_jobs()
+                assert (done.id, done.state) == (job.id, "succeeded") and done.date >= job.date, done
+                library.upload_jobs.acknowledge(done)
+                assert library.upload_jobs() == [] and original.read(), library.upload_jobs()
                 # An exception of the handler ends the download.
                 original = release()
                 def stop(progress):

@@ -19,11 +19,25 @@ public final class SafelightFixture: Sendable {
     public let folder: TemporaryFolder
     /// The variables that connect programs to these services.
     public let environment: [String: String]
+    private let arguments: [Service: [String]]
+    private let executables: String
     private let programs = Mutex<[Service: RunningProgram]>([:])
 
     /// Creates the folder and the environment; starts nothing.
-    public init(_ name: String = "services", environment extra: [String: String] = [:]) throws {
+    ///
+    /// - Parameters:
+    ///   - extra: variables that are added to those of the fixture, or replace them
+    ///   - arguments: flags of single services
+    ///   - executables: the folder of the services' executables; nil for those of this build
+    public init(
+        _ name: String = "services",
+        environment extra: [String: String] = [:],
+        arguments: [Service: [String]] = [:],
+        executables: String? = nil
+    ) throws {
         folder = try TemporaryFolder(name)
+        self.arguments = arguments
+        self.executables = executables ?? TestPaths.executables
         var environment = [
             "SAFELIGHT_RUN": folder.file("run"),
             "SAFELIGHT_LIBRARY": folder.file("library"),
@@ -31,7 +45,7 @@ public final class SafelightFixture: Sendable {
             "XDG_CACHE_HOME": folder.file("cache"),
             "XDG_STATE_HOME": folder.file("state"),
             "XDG_CONFIG_HOME": folder.file("config"),
-            "PATH": TestPaths.executables + ":" + (ProcessInfo.processInfo.environment["PATH"] ?? "/usr/bin:/bin"),
+            "PATH": self.executables + ":" + (ProcessInfo.processInfo.environment["PATH"] ?? "/usr/bin:/bin"),
         ]
         environment.merge(extra) { $1 }
         self.environment = environment
@@ -49,7 +63,11 @@ public final class SafelightFixture: Sendable {
     /// Starts services in the order of the list and waits for each to be ready.
     public func start(_ services: [Service] = Service.allCases) throws {
         for service in services {
-            let program = try RunningProgram(service.rawValue, ["--ready-fd", "1"], environment: environment)
+            let program = try RunningProgram(
+                executables + "/" + service.rawValue,
+                ["--ready-fd", "1"] + arguments[service, default: []],
+                environment: environment
+            )
             programs.withLock { $0[service] = program }
             guard program.waitForOutput("ready") else {
                 program.killHard()

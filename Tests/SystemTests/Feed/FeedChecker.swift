@@ -73,8 +73,16 @@ enum FeedChecker {
     }
 
     /// Returns the records after a token, as stored in the database file, by sequence.
-    static func table(_ services: SafelightFixture, after token: ChangeToken) throws -> [Int64: [UInt8]] {
-        let query = "SELECT sequence || ' ' || hex(record) FROM change WHERE sequence > \(token.sequence)"
+    ///
+    /// - Parameter last: the last sequence that is wanted
+    static func table(
+        _ services: SafelightFixture,
+        after token: ChangeToken,
+        to last: Int64 = .max
+    ) throws -> [Int64: [UInt8]] {
+        let query =
+            "SELECT sequence || ' ' || hex(record) FROM change WHERE sequence > \(token.sequence) "
+            + "AND sequence <= \(last)"
         let read = try RunningProgram.run(
             "/usr/bin/sqlite3",
             ["-readonly", "-cmd", ".timeout 10000", services.folder.file("library/library.sqlite"), query]

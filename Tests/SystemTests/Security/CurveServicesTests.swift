@@ -170,11 +170,7 @@ struct NetworkFixture {
         try services.start(
             [.catalog, .changeBroker] + (withThumbnailer ? [.thumbnailer] : []) + (withEditor ? [.editor] : [])
         )
-        func addresses(_ service: SafelightFixture.Service) -> [String] {
-            (services.program(service)?.errorText ?? "").matches(of: /tcp:\/\/127\.0\.0\.1:[0-9]+/).map {
-                String($0.output)
-            }
-        }
+        func addresses(_ service: SafelightFixture.Service) -> [String] { Self.addresses(service, services) }
         // The log and the readiness line arrive over two pipes, in no particular order.
         _ = services.program(.changeBroker)?.wait { _ in addresses(.changeBroker).count == 2 }
         _ = services.program(.catalog)?.wait { _ in !addresses(.catalog).isEmpty }
@@ -192,6 +188,13 @@ struct NetworkFixture {
         self.catalog = catalog
     }
 
+    /// Returns the addresses over TCP that a service has logged since its last start.
+    static func addresses(_ service: SafelightFixture.Service, _ services: SafelightFixture) -> [String] {
+        (services.program(service)?.errorText ?? "").matches(of: /tcp:\/\/127\.0\.0\.1:[0-9]+/).map {
+            String($0.output)
+        }
+    }
+
     /// Returns the folder in which `keys create` puts a client's keys.
     func made(_ name: String) -> String { keys.file("keys/made/\(name)") }
 
@@ -204,8 +207,10 @@ struct NetworkFixture {
         ]
     }
 
-    func library(_ name: String) throws -> PhotoLibrary {
-        let variables = variables(name)
+    func library(_ name: String) throws -> PhotoLibrary { try Self.library(variables: variables(name)) }
+
+    /// Connects as the client that has these variables in its environment.
+    static func library(variables: [String: String]) throws -> PhotoLibrary {
         let endpoints = try EndpointOptions.parse([]).resolve { variables[$0] }
         return try PhotoLibrary(
             endpoints: ServiceEndpoints(

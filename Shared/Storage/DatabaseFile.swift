@@ -1,5 +1,6 @@
 import CWriteAheadLog
 public import GRDB
+import Glibc
 import Synchronization
 
 /// An SQLite database in WAL mode with exactly one connection that writes and checkpoints.
@@ -49,6 +50,7 @@ public final class DatabaseFile: Sendable {
         self.path = path
         guard safelight_gather_log_writes() == 0 else { throw .io("SQLite accepts no VFS") }
         do {
+            try Self.requireKnownVersion(path, migrator)
             let place = FilePlace()
             pool = try DatabasePool(path: path, configuration: Self.configuration(options, place))
             try pool.writeWithoutTransaction { database in
@@ -57,18 +59,34 @@ public final class DatabaseFile: Sendable {
                 try Self.requireFull(database)
             }
             check = try DatabaseCheck.quick(pool, path: path, seconds: options.checkSeconds)
-            if try pool.read(migrator.hasBeenSuperseded) {
-                throw StorageError.newerVersion(
-                    "\(path) was written by a newer version of Safelight; run that version, or restore a backup of "
-                        + "this version into another folder"
-                )
-            }
+            if try pool.read(migrator.hasBeenSuperseded) { throw Self.newerVersion(path) }
             try migrator.migrate(pool)
             try pool.writeWithoutTransaction(Self.requireFull)
             try place.remember(path)
         } catch {
             throw StorageError(database: error, path: path)
         }
+    }
+
+    /// Refuses a database of a newer version before a connection that may write is opened: opening a pool writes to the
+    /// file.
+    ///
+    /// A file that cannot be read only is left to the errors of the pool.
+    private static func requireKnownVersion(_ path: String, _ migrator: DatabaseMigrator) throws {
+        guard access(path, F_OK) == 0 else { return }
+        var configuration = GRDB.Configuration()
+        configuration.readonly = true
+        guard let queue = try? DatabaseQueue(path: path, configuration: configuration) else { return }
+        let isNewer = try? queue.read(migrator.hasBeenSuperseded)
+        try? queue.close()
+        if isNewer == true { throw newerVersion(path) }
+    }
+
+    private static func newerVersion(_ path: String) -> StorageError {
+        .newerVersion(
+            "\(path) was written by a newer version of Safelight; run that version, or restore a backup of this version "
+                + "into another folder"
+        )
     }
 
     /// The place of the database file. A connection that is opened later must not open another library's file, which

@@ -177,7 +177,7 @@ test-asan: setup ## Run all tests with the address and leak sanitizers
 		$(SWIFT) test --sanitize=address --scratch-path .build/asan $(ONLY)
 
 run: build ## Run the four services until Ctrl-C, with a library in .build/library (LIBRARY=folder for another)
-	@mkdir -p '$(LIBRARY)' && exec $(BINARIES)/safelight up --library '$(LIBRARY)'
+	@mkdir -p '$(LIBRARY)' && exec $(BINARIES)/safelight up --library '$(LIBRARY)' --state .build/state
 
 docs: build ## Write Shared/docs/protocol.md from running services; OpenRPC and the help of all commands into .build/docs
 	@mkdir -p .build/docs; \

@@ -4,11 +4,14 @@ import Hosting
 import JSONValue
 import Logging
 import Messaging
+import Storage
 
 /// The settings of the catalog, including its limits.
 struct CatalogConfiguration: Sendable {
     /// The path of the library's folder, with database, head file, lock and resources.
     var library: String
+    /// The libraries that were opened before, by path; nil: none is remembered.
+    var knownLibraries: KnownLibraries?
     var address: EndpointAddress
     /// The security of the socket at `address`.
     var localSecurity = SocketSecurity.none

@@ -48,10 +48,12 @@ struct CatalogService: RunnableService {
     ) async throws {
         try configuration.validate()
         let folder = configuration.library
+        try configuration.knownLibraries?.requireLibrary(at: folder, database: folder + "/library.sqlite")
         try LibraryFolder.make(folder)
         lock = try LibraryLock(folder)
         let resources = try Self.openResources(folder, logger)
         let store = try Self.openStore(configuration, environment, logger)
+        LibraryFolder.remember(folder, store.history, in: configuration.knownLibraries, logger)
         let availability = LibraryAvailability(
             try LibraryPlace(folder: folder, database: store.path, resources: resources),
             now: environment.now,

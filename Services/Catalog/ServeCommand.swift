@@ -11,6 +11,7 @@ struct ServeCommand: AsyncParsableCommand {
     @OptionGroup var endpoints: EndpointOptions
     @OptionGroup var listening: ListenOptions
     @OptionGroup var libraryOptions: LibraryOptions
+    @OptionGroup var newLibrary: NewLibraryOptions
     @OptionGroup var service: ServiceOptions
     @OptionGroup var worker: WorkerOptions
     @OptionGroup var traffic: TrafficOptions
@@ -77,6 +78,7 @@ struct ServeCommand: AsyncParsableCommand {
             print(try await configuration.settings.check(logger))
             return try CatalogService.checkDatabase(configuration)
         }
+        configuration.knownLibraries = try newLibrary.resolve(library: configuration.library)
         configuration.traffic.begin()
         configuration.listener = try listening.resolve(logger: logger)
         let locks = try endpoints.resolve().claim(for: .catalog)

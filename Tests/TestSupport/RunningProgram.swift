@@ -23,7 +23,9 @@ public final class RunningProgram: Sendable {
     {
         self.name = name
         let path = name.contains("/") ? name : TestPaths.executables + "/" + name
-        let variables = ProcessInfo.processInfo.environment.merging(environment) { $1 }
+        // Not the user's own: tests would fill it with their folders.
+        let state = ["SAFELIGHT_STATE": FileManager.default.temporaryDirectory.path + "/safelight-tests-state"]
+        let variables = state.merging(ProcessInfo.processInfo.environment) { $1 }.merging(environment) { $1 }
         // One at a time, so that no program inherits the pipes of another.
         let (output, errors, words, number) = try Self.starting.withLock { _ in
             let (output, errors, words) = (try Self.pipe(), try Self.pipe(), try input.map { _ in try Self.pipe() })

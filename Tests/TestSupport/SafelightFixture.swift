@@ -44,6 +44,7 @@ public final class SafelightFixture: Sendable {
             "SAFELIGHT_LOG": "info",
             "XDG_CACHE_HOME": folder.file("cache"),
             "XDG_STATE_HOME": folder.file("state"),
+            "SAFELIGHT_STATE": folder.file("state"),
             "XDG_CONFIG_HOME": folder.file("config"),
             "PATH": self.executables + ":" + (ProcessInfo.processInfo.environment["PATH"] ?? "/usr/bin:/bin"),
         ]

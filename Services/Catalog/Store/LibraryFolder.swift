@@ -1,5 +1,6 @@
 import Glibc
 import Hosting
+import Logging
 import Storage
 
 /// The folder of a library.
@@ -31,5 +32,19 @@ enum LibraryFolder {
         advice: String = "stop it or choose another --library"
     ) throws(StorageError) -> LockFile {
         try LockFile(path: path + "/lock", program: "catalog", using: path, advice: advice)
+    }
+
+    /// Remembers that a library is in its folder. A state folder that cannot be written does not keep the library away
+    /// from its users: a warning names the consequence.
+    static func remember(_ path: String, _ history: String, in known: KnownLibraries?, _ logger: Logger) {
+        guard let known else { return }
+        do throws(StorageError) {
+            try known.remember(path, history: history)
+        } catch {
+            logger.warning(
+                "the place of the library cannot be remembered; without its volume a new library would begin there",
+                metadata: ["state": "\(known.folder)", "error": "\(error.message)"]
+            )
+        }
     }
 }

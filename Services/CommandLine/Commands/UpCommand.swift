@@ -18,6 +18,8 @@ struct UpCommand: AsyncParsableCommand {
 
     @OptionGroup var library: LibraryOptions
 
+    @OptionGroup var newLibrary: NewLibraryOptions
+
     @OptionGroup var service: ServiceOptions
 
     @Flag(help: "Print JSON: one line when all services are up.")
@@ -31,12 +33,15 @@ struct UpCommand: AsyncParsableCommand {
 
     func run() async throws {
         let output = Output(json: json)
-        var (library, endpoints) = (library, endpoints)
+        var (library, newLibrary, endpoints) = (library, newLibrary, endpoints)
         library.library = library.library.map(ServicePaths.absolute)
         endpoints.run = endpoints.run.map(ServicePaths.absolute)
+        newLibrary.state = newLibrary.state.map(ServicePaths.absolute)
         let folder = try library.resolve()
         let addresses = try endpoints.resolve()
         try addresses.folder.prepare()
+        // Once, and not for each start of the catalog: it may be started again after the volume went away.
+        _ = try newLibrary.resolve(library: folder)
         let lock = try RunFolderLock(runFolder: addresses.folder.path)
         let supervisor = ServiceSupervisor(
             programs: try ServicePaths.programFolder(with: Self.order),
@@ -65,6 +70,7 @@ struct UpCommand: AsyncParsableCommand {
         variables["SAFELIGHT_CACHE"] = Hosting::Environment["SAFELIGHT_CACHE"] ?? library + "/cache"
         for name in EndpointName.allCases { variables[name.variable] = addresses[name].description }
         if addresses.localSecurity == .trustedLoopback { variables["SAFELIGHT_TRUST_LOOPBACK"] = "true" }
+        if let state = newLibrary.state { variables["SAFELIGHT_STATE"] = ServicePaths.absolute(state) }
         if let level = service.log { variables["SAFELIGHT_LOG"] = level }
         variables[Supervision.variable] = "1"
         return variables

@@ -43,7 +43,8 @@ struct DoctorCommand: AsyncParsableCommand {
         let now = Int64(time.tv_sec) * 1_000_000 + Int64(time.tv_nsec) / 1000
 
         var findings = [LibraryVersions.judge("libzmq", MessagingContext.libraryVersion)]
-        let machine = MachineChecks(library: folder, run: endpoints.folder, keys: try? KeyFolder(flag: nil), now: now)
+        var machine = MachineChecks(library: folder, run: endpoints.folder, keys: try? KeyFolder(flag: nil), now: now)
+        machine.lostLibrary = (try? NewLibraryOptions.parse([]))?.history(at: folder)
         findings += machine.findings()
         let programs = ProgramChecks(
             programs: try ServicePaths.programFolder(with: UpCommand.order),

@@ -9,6 +9,8 @@ struct MachineChecks {
     let keys: KeyFolder?
     /// Microseconds since 1970.
     let now: Int64
+    /// The history of the library that the catalog opened last at this path; nil if none is known.
+    var lostLibrary: String?
 
     /// 2025-01-01; an earlier time means that the clock is wrong. Microseconds since 1970.
     static let earliest: Int64 = 1_735_689_600_000_000
@@ -32,6 +34,13 @@ struct MachineChecks {
     }
 
     private var libraryFolder: Finding {
+        if access("\(library)/library.sqlite", F_OK) != 0, let history = lostLibrary {
+            return .problem(
+                "library",
+                "\(library) has no library, but had the library \(history) before",
+                "mount its volume, name another --library, or begin a new one with `safelight up --new-library`"
+            )
+        }
         guard let status = Self.status(library) else {
             return .problem(
                 "library",

@@ -1,0 +1,50 @@
+public import ArgumentParser
+public import Storage
+
+/// The flags that decide whether a library may begin at a path that had one before.
+public struct NewLibraryOptions: ParsableArguments {
+    @Flag(help: "Begin a new library in the folder, although another one was there before that is gone.")
+    public var newLibrary = false
+
+    @Option(
+        help: ArgumentHelp(
+            "Folder in which the catalog remembers where libraries were.",
+            discussion: "SAFELIGHT_STATE, else $XDG_STATE_HOME/safelight, else ~/.local/state/safelight."
+        )
+    )
+    public var state: String?
+
+    /// Creates options without flags, resolved from environment variables and the default.
+    public init() {}
+
+    /// Returns the folder; nil without a home folder, and then nothing is remembered.
+    ///
+    /// Throws ``HostingError/badSetting(source:reason:)``.
+    public func folder(environment: (String) -> String? = { Environment[$0] }) throws(HostingError) -> String? {
+        let home = environment("HOME").map { $0 + "/.local/state" }
+        let path =
+            state ?? environment("SAFELIGHT_STATE") ?? (environment("XDG_STATE_HOME") ?? home).map { $0 + "/safelight" }
+        guard let path else { return nil }
+        try HostingError.require(path.hasPrefix("/"), "--state", "\(path) is not an absolute path")
+        return path
+    }
+
+    /// Returns the history of the library that was at a path; nil if none is known.
+    public func history(at library: String) -> String? {
+        guard let folder = try? folder() else { return nil }
+        return KnownLibraries(folder: folder + "/libraries").history(at: library)
+    }
+
+    /// Returns the remembered libraries, and forgets the one at the path if `--new-library` is given and it is gone.
+    ///
+    /// Throws ``HostingError/badSetting(source:reason:)``, or an error of the folder.
+    public func resolve(
+        library: String,
+        environment: (String) -> String? = { Environment[$0] }
+    ) throws -> KnownLibraries? {
+        guard let folder = try folder(environment: environment) else { return nil }
+        let known = KnownLibraries(folder: folder + "/libraries")
+        if newLibrary { try known.forget(library) }
+        return known
+    }
+}

@@ -1,0 +1,95 @@
+import Contracts
+import Foundation
+import PhotoClient
+import PhotoModel
+import TestSupport
+import Testing
+
+/// A catalog that is started while the volume of its library is not mounted: the mount point is an empty folder.
+@Suite(.serialized, .timeLimit(.minutes(3)))
+struct MissingVolumeTests {
+    private func catalog(_ services: SafelightFixture, _ arguments: String...) throws -> (
+        status: Int32?, output: String, errors: String
+    ) {
+        try RunningProgram.run("catalog", arguments, environment: services.environment, seconds: 20)
+    }
+
+    private func content(_ folder: String) throws -> [String] {
+        try FileManager.default.contentsOfDirectory(atPath: folder)
+    }
+
+    @Test func `an empty mount point is refused and left empty, and the library is back once it is mounted`()
+        async throws
+    {
+        let services = try SafelightFixture("missing")
+        let (live, away) = (services.folder.file("library"), services.folder.file("away"))
+        // A first start needs no flag.
+        try services.start([.catalog])
+        var library = try services.library()
+        let made = try await library.perform([.createCollection(.init(ref: "a", title: "Alps"))])
+        #expect(services.stop() == [])
+        await library.close()
+
+        try FileManager.default.moveItem(atPath: live, toPath: away)
+        for isMountPoint in [false, true] {
+            if isMountPoint { try FileManager.default.createDirectory(atPath: live, withIntermediateDirectories: true) }
+            let refused = try catalog(services)
+            #expect(refused.status != 0 && refused.status != nil)
+            for part in ["offline: \(live) has no library", made.token.library, "mount", "--new-library", "restore"] {
+                #expect(refused.errors.contains(part), "\(refused.errors)")
+            }
+            #expect(FileManager.default.fileExists(atPath: live) == isMountPoint)
+            if isMountPoint { #expect(try content(live) == []) }
+            let doctor = try services.safelight(["doctor"])
+            #expect(doctor.status == 2 && doctor.output.contains("had the library"), "\(doctor.output)")
+        }
+        // The volume is mounted.
+        try FileManager.default.removeItem(atPath: live)
+        try FileManager.default.moveItem(atPath: away, toPath: live)
+        try services.start([.catalog])
+        library = try services.library()
+        #expect(try await library.currentToken().token == made.token)
+        let albums = try await library.collections(FetchDescription(.collections)).collections
+        #expect(albums.contains { $0.title == "Alps" })
+        await library.close()
+        #expect(services.stop() == [])
+    }
+
+    @Test func `a new library begins where one was deleted only with --new-library, which holds for one start`()
+        async throws
+    {
+        let services = try SafelightFixture("deleted")
+        let live = services.folder.file("library")
+        try services.start([.catalog])
+        #expect(services.stop() == [])
+        try FileManager.default.removeItem(atPath: live)
+        #expect(try catalog(services).errors.contains("--new-library"))
+
+        func up() throws -> RunningProgram {
+            try RunningProgram("safelight", ["up", "--new-library", "--json"], environment: services.environment)
+        }
+        let begun = try up()
+        #expect(begun.waitForOutput(#""up""#), "\(begun.errorText)")
+        #expect(FileManager.default.fileExists(atPath: live + "/library.sqlite"))
+        // The volume goes away, and the catalog ends: `safelight up` starts it again, and it must not begin another one.
+        try FileManager.default.moveItem(atPath: live, toPath: live + "-away")
+        let pid = try #require(
+            try String(contentsOfFile: live + "-away/lock", encoding: .utf8).split(whereSeparator: { !$0.isNumber })
+                .compactMap { Int32($0) }.first
+        )
+        kill(pid, SIGKILL)
+        #expect(begun.wait { $0.errorText.contains("has no library") }, "\(begun.errorText)")
+        #expect(!FileManager.default.fileExists(atPath: live + "/library.sqlite"))
+        begun.signal(SIGTERM)
+        #expect(begun.wait(seconds: 20) != nil)
+    }
+
+    @Test func `a state folder that cannot be written keeps no library away`() async throws {
+        let services = try SafelightFixture("state")
+        try services.folder.write(Data(), to: "state")
+        try services.start([.catalog])
+        let program = try #require(services.program(.catalog))
+        #expect(program.wait { $0.errorText.contains("cannot be remembered") }, "\(program.errorText)")
+        #expect(services.stop() == [])
+    }
+}

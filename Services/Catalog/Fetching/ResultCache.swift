@@ -1,3 +1,4 @@
+import DequeModule
 import PhotoModel
 import Synchronization
 
@@ -8,31 +9,78 @@ final class ResultCache: Sendable {
         let sequence: Int64
     }
 
+    /// The results of one fetch.
+    private struct Results {
+        let fetch: Fetch
+        /// The estimated bytes of the fetch itself.
+        let bytes: Int
+        /// By sequence: row numbers in the order of the result, including those of assets deleted since.
+        var moments: [Int64: (rows: [Int64], used: UInt64)] = [:]
+    }
+
+    /// A use of a result; outdated if the result has been used again since.
+    private struct Use {
+        let number: UInt64
+        let sequence: Int64
+        let used: UInt64
+    }
+
     private struct State {
-        /// Row numbers in the order of the result, including those of assets deleted since.
-        var arrays: [Key: (rows: [Int64], used: UInt64)] = [:]
+        /// The number of each fetch that has results.
+        var numbers: [Fetch: UInt64] = [:]
+        var results: [UInt64: Results] = [:]
+        /// The uses of results, oldest first.
+        var uses = Deque<Use>()
+        var count = 0
         var bytes = 0
         var clock: UInt64 = 0
         /// Counts of results whose array is not cached.
         var counts: [Fetch: (sequence: Int64, count: Int)] = [:]
+        var countBytes = 0
+
+        mutating func use(_ number: UInt64, _ sequence: Int64) -> UInt64 {
+            clock += 1
+            uses.append(Use(number: number, sequence: sequence, used: clock))
+            if uses.count > 4 * count + 64 {
+                // Most are outdated.
+                uses.removeAll { results[$0.number]?.moments[$0.sequence]?.used != $0.used && $0.used != clock }
+            }
+            return clock
+        }
+
+        mutating func remove(_ number: UInt64, _ sequence: Int64) {
+            guard let gone = results[number]?.moments.removeValue(forKey: sequence) else { return }
+            count -= 1
+            bytes -= ResultCache.bytes(gone.rows)
+            if let rest = results[number], rest.moments.isEmpty {
+                results[number] = nil
+                numbers[rest.fetch] = nil
+                bytes -= rest.bytes
+            }
+        }
     }
 
     /// The maximum number of cached counts; beyond it all are dropped.
     private static let maxCounts = 4096
+    /// The maximum number of moments of one fetch: a client that asks again after each change leaves one each time.
+    static let maxMoments = 64
 
     private let state = Mutex(State())
     private let maxBytes: Int
 
     init(maxBytes: Int) { self.maxBytes = maxBytes }
 
+    /// The estimated bytes of the results, with the fetches that lead to them.
     var bytes: Int { state.withLock { $0.bytes } }
-    var count: Int { state.withLock { $0.arrays.count } }
+    var count: Int { state.withLock { $0.count } }
 
     subscript(key: Key) -> [Int64]? {
         state.withLock { state in
-            guard let found = state.arrays[key] else { return nil }
-            state.clock += 1
-            state.arrays[key]?.used = state.clock
+            guard let number = state.numbers[key.fetch],
+                let found = state.results[number]?.moments[key.sequence]
+            else { return nil }
+            let used = state.use(number, key.sequence)
+            state.results[number]?.moments[key.sequence]?.used = used
             return found.rows
         }
     }
@@ -40,18 +88,18 @@ final class ResultCache: Sendable {
     /// Returns the latest cached result of a fetch whose sequence is within the bounds.
     func newest(of fetch: Fetch, from oldest: Int64, through last: Int64) -> (sequence: Int64, rows: [Int64])? {
         state.withLock { state in
-            let found = state.arrays.filter { key, _ in
-                key.sequence >= oldest && key.sequence <= last && key.fetch == fetch
-            }
-            guard let newest = found.max(by: { $0.key.sequence < $1.key.sequence }) else { return nil }
-            return (newest.key.sequence, newest.value.rows)
+            guard let number = state.numbers[fetch], let moments = state.results[number]?.moments,
+                let sequence = moments.keys.filter({ $0 >= oldest && $0 <= last }).max(),
+                let found = moments[sequence]
+            else { return nil }
+            return (sequence, found.rows)
         }
     }
 
     func count(of fetch: Fetch, at sequence: Int64) -> Int? {
         state.withLock { state in
             if let known = state.counts[fetch], known.sequence == sequence { return known.count }
-            return state.arrays[Key(fetch: fetch, sequence: sequence)]?.rows.count
+            return state.numbers[fetch].flatMap { state.results[$0]?.moments[sequence]?.rows.count }
         }
     }
 
@@ -59,28 +107,55 @@ final class ResultCache: Sendable {
     func newestCount(of fetch: Fetch) -> (sequence: Int64, count: Int)? { state.withLock { $0.counts[fetch] } }
 
     func insert(count: Int, of fetch: Fetch, at sequence: Int64) {
+        let bytes = Self.bytes(fetch)
         state.withLock { state in
-            if let known = state.counts[fetch], known.sequence > sequence { return }
-            if state.counts.count >= Self.maxCounts { state.counts = [:] }
+            if let known = state.counts[fetch] {
+                if known.sequence <= sequence { state.counts[fetch] = (sequence, count) }
+                return
+            }
+            if state.counts.count >= Self.maxCounts || state.countBytes + bytes > maxBytes / 4 {
+                state.counts = [:]
+                state.countBytes = 0
+            }
             state.counts[fetch] = (sequence, count)
+            state.countBytes += bytes
         }
     }
 
     /// Caches a result unless it is larger than the whole cache may be.
     func insert(_ rows: [Int64], for key: Key) {
-        guard Self.bytes(rows) <= maxBytes else { return }
+        let own = Self.bytes(key.fetch)
+        guard own + Self.bytes(rows) <= maxBytes else { return }
         state.withLock { state in
-            state.clock += 1
-            if let old = state.arrays.updateValue((rows, state.clock), forKey: key) {
+            let number = state.numbers[key.fetch] ?? state.clock + 1
+            if state.results[number] == nil {
+                state.numbers[key.fetch] = number
+                state.results[number] = Results(fetch: key.fetch, bytes: own)
+                state.bytes += own
+            }
+            let used = state.use(number, key.sequence)
+            if let old = state.results[number]?.moments.updateValue((rows, used), forKey: key.sequence) {
                 state.bytes -= Self.bytes(old.rows)
+            } else {
+                state.count += 1
             }
             state.bytes += Self.bytes(rows)
-            while state.bytes > maxBytes, let oldest = state.arrays.min(by: { $0.value.used < $1.value.used }) {
-                state.arrays[oldest.key] = nil
-                state.bytes -= Self.bytes(oldest.value.rows)
+            if let moments = state.results[number]?.moments, moments.count > Self.maxMoments,
+                let oldest = moments.min(by: { $0.value.used < $1.value.used })
+            {
+                state.remove(number, oldest.key)
+            }
+            while state.bytes > maxBytes, let oldest = state.uses.popFirst() {
+                guard state.results[oldest.number]?.moments[oldest.sequence]?.used == oldest.used else { continue }
+                state.remove(oldest.number, oldest.sequence)
             }
         }
     }
 
-    private static func bytes(_ rows: [Int64]) -> Int { rows.count * 8 + 256 }
+    private static func bytes(_ rows: [Int64]) -> Int { rows.count * 8 + 128 }
+
+    /// Returns the estimated bytes of a fetch in tables: the structure twice, its parsed predicate, and what it lists.
+    private static func bytes(_ fetch: Fetch) -> Int {
+        1024 + 8 * fetch.canonical.count + 64 * (fetch.granted?.ids.count ?? 0) + 64 * (fetch.scope?.count ?? 0)
+    }
 }

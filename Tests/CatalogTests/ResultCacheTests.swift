@@ -1,0 +1,68 @@
+import PhotoModel
+import TestSupport
+import Testing
+
+@testable import Catalog
+
+/// The cache of fetch results.
+@Suite(.timeLimit(.minutes(1)))
+struct ResultCacheTests {
+    private func fetch(_ limit: Int, granted ids: Int = 0, version: Int64 = 1) throws -> Fetch {
+        let fetch = try Fetch(.assets(.library), limit: limit)
+        guard ids > 0 else { return fetch }
+        let list = Set((0..<ids).map { RandomEntities.id(.asset, Int(version) * 10_000 + $0) })
+        return fetch.limited(to: GrantedAssets(identity: "key:viewer", version: version, ids: list))
+    }
+
+    @Test func `a result is found at its moment, and the newest within bounds is found`() throws {
+        let cache = ResultCache(maxBytes: 1 << 20)
+        let (one, two) = (try fetch(1), try fetch(2))
+        for sequence in [3, 9, 6] as [Int64] { cache.insert([sequence], for: .init(fetch: one, sequence: sequence)) }
+        #expect(cache[.init(fetch: one, sequence: 6)] == [6] && cache[.init(fetch: one, sequence: 7)] == nil)
+        #expect(cache[.init(fetch: two, sequence: 6)] == nil)
+        #expect(cache.newest(of: one, from: 0, through: 8)?.sequence == 6)
+        #expect(cache.newest(of: one, from: 0, through: 99)?.rows == [9])
+        #expect(cache.newest(of: one, from: 4, through: 5) == nil && cache.newest(of: two, from: 0, through: 9) == nil)
+        #expect(cache.count(of: one, at: 3) == 1 && cache.count(of: one, at: 4) == nil)
+        cache.insert([1, 2], for: .init(fetch: one, sequence: 3))
+        #expect(cache.count == 3 && cache.count(of: one, at: 3) == 2)
+    }
+
+    @Test func `the least recently used results go first, and the bytes of all stay within the limit`() throws {
+        let cache = ResultCache(maxBytes: 64 << 10)
+        let kept = ResultCache.Key(fetch: try fetch(1), sequence: 1)
+        cache.insert([1], for: kept)
+        for limit in 2..<500 {
+            cache.insert([Int64](repeating: 7, count: 20), for: .init(fetch: try fetch(limit), sequence: 1))
+            #expect(cache[kept] == [1], "after \(limit)")
+            #expect(cache.bytes <= 64 << 10)
+        }
+        #expect(cache.count > 10 && cache.count < 64)
+        #expect(cache[.init(fetch: try fetch(2), sequence: 1)] == nil)
+        #expect(cache[.init(fetch: try fetch(499), sequence: 1)] != nil)
+    }
+
+    /// Each version of the list of a limited grant makes other fetches, and each of them keeps its list.
+    @Test func `the lists of limited grants count`() throws {
+        let cache = ResultCache(maxBytes: 1 << 20)
+        for version in 1...200 as ClosedRange<Int64> {
+            let fetch = try fetch(1, granted: 1000, version: version)
+            cache.insert([1], for: .init(fetch: fetch, sequence: version))
+            cache.insert(count: 1, of: fetch, at: version)
+        }
+        // A list of a thousand identifiers has at least 27 KB.
+        #expect(cache.count <= (1 << 20) / (1000 * 27))
+    }
+
+    @Test func `one fetch that is repeated after each change keeps a limited number of moments`() throws {
+        let cache = ResultCache(maxBytes: 1 << 30)
+        let fetch = try fetch(1)
+        for sequence in 1...1000 as ClosedRange<Int64> {
+            cache.insert([sequence], for: .init(fetch: fetch, sequence: sequence))
+            _ = cache[.init(fetch: fetch, sequence: 1)]
+        }
+        #expect(cache.count == ResultCache.maxMoments)
+        #expect(cache[.init(fetch: fetch, sequence: 1)] == [1] && cache[.init(fetch: fetch, sequence: 1000)] == [1000])
+        #expect(cache[.init(fetch: fetch, sequence: 500)] == nil)
+    }
+}

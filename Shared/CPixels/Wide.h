@@ -4,7 +4,16 @@
    to be compiled for them too. Both versions give the same numbers, because neither contracts nor reorders
    operations. */
 #if defined(__x86_64__) && defined(__linux__)
+#if defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+// The loader calls the function that chooses a clone before the sanitizer is initialized, which the sanitizer's calls in
+// that function do not survive.
+#define WIDE
+#endif
+#endif
+#ifndef WIDE
 #define WIDE __attribute__((target_clones("avx2", "default")))
+#endif
 #else
 #define WIDE
 #endif

@@ -42,7 +42,7 @@ PYVIPS := 3.2.0
 PYTHON_PACKAGES := .build/python
 export PYTHONPATH := $(CURDIR)/$(PYTHON_PACKAGES)
 
-.PHONY: help setup tools build install uninstall test soak demo bench lint format test-tsan test-asan run docs image wheel clean
+.PHONY: help setup tools build install uninstall test soak earlier demo bench lint format test-tsan test-asan run docs image wheel clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -146,8 +146,24 @@ soak: setup ## Run the long tests: repeated kills, two minutes of fuzzing, hosti
 	$(SWIFT) build -c release
 	SAFELIGHT_EXECUTABLES=.build/release SAFELIGHT_FUZZ_SECONDS=120 $(SWIFT) test --skip-build --no-parallel \
 		--filter '^SystemTests\.(HostileMixTests|FairShareTests|RowsByScriptTests)'
+	@if [ -n "$(EARLIER)" ]; then \
+		$(MAKE) earlier EARLIER='$(EARLIER)'; \
+		SAFELIGHT_EARLIER_EXECUTABLES='$(CURDIR)/.build/earlier/build/debug' $(SWIFT) test --skip-build --no-parallel \
+			--filter '^SystemTests\.ReleaseSkewTests'; \
+	else echo 'soak: there is no history of git, so no earlier programs were tested'; fi
 	@$(MAKE) test-tsan
 	@echo "make soak: passed in $$(($$(date +%s) - $(STARTED))) s"
+
+# The commit whose programs `soak` runs together with these; empty without a history of git.
+EARLIER ?= $(shell git rev-list --first-parent --max-count=1 --skip=50 HEAD 2>/dev/null)
+
+earlier: tools ## Build the programs of an earlier commit, EARLIER=commit, into .build/earlier for the tests of version skew
+	@[ -n "$(EARLIER)" ] || { echo "earlier: there is no history; name a commit with EARLIER=" >&2; exit 1; }
+	@rm -rf .build/earlier/source && mkdir -p .build/earlier/source
+	git archive '$(EARLIER)' | tar -x -C .build/earlier/source
+	@for program in $(PROGRAMS); do \
+		$(SWIFT) build --package-path .build/earlier/source --scratch-path .build/earlier/build --product $$program; \
+	done
 
 demo: build ## Start the services, import photos, edit one and watch the change arrive (PHOTOS=folder for your own)
 	$(call install-packages,$(DEMO_PACKAGES))

@@ -191,7 +191,7 @@ TSAN_MODULES := Basics|JSONValue|Contracts|PhotoModel|Messaging|Hosting|Storage|
 
 test-tsan: setup ## Run the tests of threads and of the protocol with the thread sanitizer (FILTER=name for others)
 	$(SWIFT) build --build-tests --sanitize=thread --scratch-path .build/tsan
-	TSAN_OPTIONS='suppressions=$(CURDIR)/Tests/thread-sanitizer.supp exitcode=66' \
+	TSAN_OPTIONS='suppressions=$(CURDIR)/.ci/thread-sanitizer.supp exitcode=66' \
 		$(SWIFT) test --skip-build --sanitize=thread --scratch-path .build/tsan \
 		$(if $(FILTER),$(ONLY),--filter '^($(TSAN_MODULES))Tests\.')
 

@@ -33,13 +33,15 @@ extension FetchEngine {
             let head = try reader.head()
             let now = HistoricalState(reader: reader, moment: head.sequence, head: head)
             var mappings = JSONObject()
+            let digests = request.cloudIDs.compactMap(Self.digest)
+            let listed = try view?.assets(withPrimaryOriginals: digests, reader, limit: CloudMappings.maxCandidates)
             for cloud in request.cloudIDs {
-                var candidates = try Self.candidates(cloud, reader, now, limit: view == nil ? nil : Grant.maxAssets)
-                if let view {
-                    candidates = Array(
-                        try candidates.filter { try view.has($0, reader, head) }.prefix(CloudMappings.maxCandidates)
-                    )
-                }
+                let candidates =
+                    if let listed, let digest = Self.digest(cloud) {
+                        listed[digest] ?? []
+                    } else {
+                        try Self.candidates(cloud, reader, now, view)
+                    }
                 mappings[cloud] =
                     switch candidates.count {
                     case 0: CloudMappings.failed(.identifierNotFound)
@@ -59,18 +61,22 @@ extension FetchEngine {
         return assetPrefix + original.digest
     }
 
+    /// Returns the digest in the cloud identifier of an asset.
+    private static func digest(_ cloud: String) -> String? {
+        cloud.hasPrefix(assetPrefix) ? cloud.dropFirst(assetPrefix.count).lowercased() : nil
+    }
+
     private static func candidates(
         _ cloud: String,
         _ reader: LibraryReader,
         _ now: HistoricalState,
-        limit: Int?
+        _ view: LimitedView?
     ) throws -> [ObjectID] {
-        if cloud.hasPrefix(assetPrefix) {
-            let digest = String(cloud.dropFirst(assetPrefix.count))
-            return try reader.assets.assets(withPrimaryOriginal: digest, limit: limit ?? CloudMappings.maxCandidates)
+        if let digest = digest(cloud) {
+            return try reader.assets.assets(withPrimaryOriginal: digest, limit: CloudMappings.maxCandidates)
         }
         guard cloud.hasPrefix(collectionPrefix), let id = ObjectID(String(cloud.dropFirst(collectionPrefix.count))),
-            id.kind != .asset, !id.isTransient, try now.had(id)
+            id.kind != .asset, !id.isTransient, try view?.hasCollection(id, reader, now.head) ?? true, try now.had(id)
         else { return [] }
         return [id]
     }

@@ -86,6 +86,16 @@ struct LimitedView: Sendable {
         }
     }
 
+    /// Returns the assets of the list whose originals have these bytes, by the digest.
+    func assets(
+        withPrimaryOriginals digests: [String],
+        _ reader: LibraryReader,
+        limit: Int
+    ) throws -> [String: [ObjectID]] {
+        guard try stored(reader) != nil else { return [:] }
+        return try reader.assets.assets(withPrimaryOriginals: digests, listedFor: identity, limit: limit)
+    }
+
     /// Returns whether an asset is on the list now.
     func contains(_ id: ObjectID, _ reader: LibraryReader) throws -> Bool {
         try stored(reader) != nil && reader.grants.isListed(id, of: identity)

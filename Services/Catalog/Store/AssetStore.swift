@@ -129,6 +129,33 @@ struct AssetStore {
         return try String.fetchAll(statement, arguments: [Data(bytes), limit]).map(AssetRowMapping.identifier)
     }
 
+    /// Returns the same for several bytes and the list of a limited grant alone, by the hexadecimal text.
+    ///
+    /// It reads the whole list, whatever the bytes are: a look-up of the bytes would take longer if there are other assets
+    /// of them.
+    func assets(
+        withPrimaryOriginals digests: [String],
+        listedFor identity: String,
+        limit: Int
+    ) throws -> [String: [ObjectID]] {
+        let wanted = Dictionary(digests.map { (Data([UInt8](hexadecimal: $0) ?? []), $0) }) { first, _ in first }
+        let statement = try database.cachedStatement(
+            sql: """
+                SELECT r.digest, a.id FROM grant_asset g CROSS JOIN asset a ON a.id = g.asset
+                CROSS JOIN resource r ON r.asset = a.row AND r.type IN (1, 2, 3)
+                WHERE g.identity = ? AND a.trashed_date IS NULL ORDER BY a.row
+                """
+        )
+        var found: [String: [ObjectID]] = [:]
+        let rows = try Row.fetchCursor(statement, arguments: [identity])
+        while let row = try rows.next() {
+            let bytes: Data? = row[0]
+            guard let bytes, let digest = wanted[bytes], found[digest, default: []].count < limit else { continue }
+            found[digest, default: []].append(try AssetRowMapping.identifier(row[1]))
+        }
+        return found
+    }
+
     /// Returns at most ``ChangeRecord/maxEntities`` assets that are marked as damaged because of these bytes.
     func damaged(by digest: ResourceDigest) throws -> [ObjectID] {
         guard let bytes = [UInt8](hexadecimal: digest.text) else { return [] }

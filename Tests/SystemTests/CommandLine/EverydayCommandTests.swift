@@ -199,11 +199,8 @@ struct EverydayCommandTests {
 
     @Test func `a shell completes albums, folders, presets and file names of the live library`() throws {
         let services = try SafelightFixture("completions")
-        for name in ["IMG_1.jpg", "IMG_2.jpg", "Sea.jpg"] {
-            try services.folder.write(
-                TestImages.jpeg(seed: UInt64(name.hashValue.magnitude % 97)),
-                to: "photos/" + name
-            )
+        for (seed, name) in ["IMG_1.jpg", "IMG_2.jpg", "Sea.jpg"].enumerated() {
+            try services.folder.write(TestImages.jpeg(seed: UInt64(seed)), to: "photos/" + name)
         }
         try services.start([.catalog, .changeBroker, .thumbnailer, .editor])
         _ = try run(services, "import", services.folder.file("photos"))

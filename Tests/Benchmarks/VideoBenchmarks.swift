@@ -8,7 +8,7 @@ import Video
 /// Frames of 256 pixels and exports, in this process, beside the programs of FFmpeg and ffmpegthumbnailer.
 enum VideoBenchmarks {
     static func run(_ bench: BenchmarkContext) async throws {
-        guard bench.wants("video") else { return }
+        guard bench.wants(group: "video") else { return }
         guard let ffmpeg = TestPaths.program("ffmpeg") else {
             return bench.gap("video", "ffmpeg is not installed (Debian: ffmpeg)")
         }

@@ -191,7 +191,7 @@ public struct ImageRequest: Request {
         public var size: Int64 = 0
         /// Of a video: the time of the frame in microseconds.
         public var frameTime: Int64?
-        /// The headroom for which the image has high dynamic range, above 1; nil for standard range.
+        /// The headroom for which the image has high dynamic range, at least 1; nil for standard range.
         public var hdrHeadroom: Double?
 
         public init(

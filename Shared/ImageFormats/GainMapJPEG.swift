@@ -7,7 +7,7 @@ public enum GainMapJPEG {
     ///   - image: a JPEG. Its XMP packet is kept, and says then that there is a map.
     ///   - map: a JPEG of one or three channels, in the logarithmic form
     ///   - metadata: what the map's values mean; Apple's are described in the logarithmic form
-    /// - Returns: nil if `image` or `map` is not a JPEG, or its packet has no room
+    /// - Returns: nil if `image` or `map` is not a JPEG, or if the description does not fit into the image's XMP packet
     public static func file(image: [UInt8], map: [UInt8], _ metadata: GainMapMetadata) -> [UInt8]? {
         guard image.starts(with: start), map.starts(with: start) else { return nil }
         let metadata = metadata.logarithmic

@@ -45,7 +45,7 @@ enum HDRRendering {
         _ part: borrowing Wand
     ) throws(ImagingError) -> RenderedImage {
         guard let bytes = GainMapJPEG.file(image: image.bytes, map: try map.encoded(part), map.metadata) else {
-            throw .encodingFailed("no room for the gain map")
+            throw .encodingFailed("the description of the gain map does not fit into a segment")
         }
         var result = RenderedImage(
             bytes: bytes,

@@ -44,7 +44,7 @@ class UploadJobs:
         return self._create(assets, "downloadOnly", resource_type)
 
     def acknowledge(self, *jobs: Union[UploadJob, int]) -> List[UploadJob]:
-        """Removes jobs that have ended, which makes room for others."""
+        """Removes jobs that have ended, so that others can be created."""
         return self._update(jobs, "acknowledge")
 
     def retry(self, *jobs: Union[UploadJob, int]) -> List[UploadJob]:

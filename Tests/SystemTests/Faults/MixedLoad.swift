@@ -8,7 +8,7 @@ import TestSupport
 import Testing
 
 /// Clients of all kinds that use the four services at once, at a steady pace and on a library of a steady size, so that
-/// what grows is the services' own.
+/// growth is that of the services.
 struct MixedLoad: Sendable {
     let services: SafelightFixture
     /// The owner.

@@ -23,7 +23,7 @@ struct HDRRowsByScriptTests {
         )
         #expect(run.status == 0, "\(run.errors)\n\(services.logs)")
         let lines = try run.output.split(separator: "\n").map { try JSON(parsing: String($0)) }
-        #expect(lines.count == 8, "\(run.output)\n\(run.errors)")
+        #expect(lines.count == 10, "\(run.output)\n\(run.errors)")
         for line in lines { #expect(line["problem"] == nil, "\(line.text)") }
 
         // The command line.

@@ -339,6 +339,19 @@ enum HDRScript {
             near(largest_error(luminance(data, (64, 64)), want, 64), 0.03)
 
 
+        def prepared_images_are_those_of_the_same_range():
+            box = {"width": 77, "height": 77}
+            manager = call("thumbnailer", "cache.open")[0]["cache"]
+            for headroom in (0, 2):
+                call("thumbnailer", "cache.start", cache=manager, assets=[new("ultra.jpg")], targetSize=box,
+                     format="avif", preferHDR=True, targetHDRHeadroom=headroom)
+            reply, data = image("ultra.jpg", (77, 77), quality=85, resizeMode="fast", cache=manager)
+            assert reply["cacheReason"] != "optionsDiffer", reply
+            assert reply["hdrHeadroom"] > 5
+            reply, _ = image("ultra.jpg", (77, 77), quality=85, preferHDR=False, cache=manager)
+            assert reply["cacheReason"] == "optionsDiffer" and "hdrHeadroom" not in reply, reply
+
+
         def edit(name, *operations):
             return call("editor", "edits.apply", asset=new(name), adjustments={"version": 1, "operations": operations})[0]
 
@@ -367,9 +380,30 @@ enum HDRScript {
             assert "dropsGainMap" not in edit("plain.jpg", {"operation": "swirl", "value": 40})
 
 
+        def key_frames_of_live_photos_drop_it():
+            film = f"{os.environ['FILES']}/film.mov"
+            subprocess.run([os.environ["FFMPEG"], "-v", "error", "-y", "-f", "lavfi", "-i", "testsrc=size=320x240:duration=1",
+                            "-pix_fmt", "yuv420p", film], check=True)
+            with open(film, "rb") as opened:
+                files = [FILES["ultra.jpg"] + b"live", opened.read()]
+            resources = [{"attachment": 0, "type": "photo", "originalFilename": "live.jpg"},
+                         {"attachment": 1, "type": "pairedVideo", "originalFilename": "live.mov"}]
+            request = {"type": "asset.create", "ref": "a", "resources": resources}
+            made["live.jpg"] = call("catalog", "changes.perform", files, requests=[request])[0]["placeholders"]["a"]
+            brighter = {"version": 1, "operations": [{"operation": "exposure", "value": 0.5}]}
+            reply, _ = call("editor", "edits.livePhoto", asset=made["live.jpg"], adjustments=brighter)
+            assert "dropsGainMap" not in reply, reply
+            assert image("live.jpg")[0]["hdrHeadroom"] > 5
+            reply, _ = call("editor", "edits.livePhoto", asset=made["live.jpg"], adjustments=brighter, keyFrame=200000)
+            assert reply.get("dropsGainMap") is True, reply
+            assert "hdrHeadroom" not in image("live.jpg")[0]
+
+
         for check in (subtypes_tell_gain_maps, luminance_is_that_of_the_formula, displays_with_less_headroom,
                       standard_range_is_unchanged, jpegs_have_their_map_beside_them, parts_have_their_part_of_the_map,
-                      edits_keep_the_map_in_step, edits_that_move_pixels_drop_it_and_say_so):
+                      prepared_images_are_those_of_the_same_range,
+                      edits_keep_the_map_in_step, edits_that_move_pixels_drop_it_and_say_so,
+                      key_frames_of_live_photos_drop_it):
             line = {"check": check.__name__}
             try:
                 check()

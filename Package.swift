@@ -239,7 +239,8 @@ let modules: [Module] = [
         name: "CatalogTests",
         kind: .tests,
         dependencies: protocolModules + [
-            "Basics", "Catalog", "Hosting", "Storage", "GRDB", "Logging", "ServiceLifecycle", "SamplePhotos",
+            "Basics", "ImageFormats", "Catalog", "Hosting", "Storage", "GRDB", "Logging", "ServiceLifecycle",
+            "SamplePhotos",
             "PhotoClient", "TestSupport",
         ]
     ),

@@ -2,6 +2,7 @@ import Basics
 import Contracts
 import Foundation
 import GRDB
+import ImageFormats
 import JSONValue
 import PhotoClient
 import PhotoModel
@@ -151,6 +152,36 @@ struct MetadataTests {
             let part = try #require(asset.resource(.pairedVideo))
             #expect((part.offset, part.size) == (Int64(photo.range.lowerBound), Int64(film.count)))
             #expect(part.digest == asset.resource(.photo)?.digest && part.duration == 2_000_000)
+        }
+    }
+
+    @Test(.spec("S-33", "T-45"))
+    func `photos of an earlier version are marked that have a gain map, and no others`() async throws {
+        let metadata = try #require(
+            GainMapMetadata(channels: [.init(maximum: 2)], baseHeadroom: 0, alternateHeadroom: 2)
+        )
+        let (image, map) = (TestImages.jpeg(width: 64, height: 48), TestImages.jpeg(width: 16, height: 12))
+        let photo = try #require(GainMapJPEG.file(image: image, map: map, metadata))
+        var ids: [ObjectID] = []
+        try await CatalogFixture.with(folder) { catalog in
+            ids = try await catalog.importImages([photo, image])
+            #expect(try await catalog.asset(ids[0]).mediaSubtypes == .photoHDR)
+        }
+        let queue = try DatabaseQueue(path: folder.file("library/library.sqlite"))
+        try await queue.write { database in
+            try database.execute(
+                sql: """
+                    UPDATE asset SET media_subtypes = 0;
+                    DELETE FROM counter WHERE name LIKE 'reread.%';
+                    DELETE FROM grdb_migrations WHERE identifier = '19 gain maps';
+                    """
+            )
+        }
+        try queue.close()
+        try await CatalogFixture.with(folder) { catalog in
+            _ = try await Self.waitUntilRead(catalog)
+            #expect(try await catalog.asset(ids[0]).mediaSubtypes == .photoHDR)
+            #expect(try await catalog.asset(ids[1]).mediaSubtypes == [])
         }
     }
 

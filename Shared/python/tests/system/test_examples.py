@@ -139,11 +139,12 @@ class ExampleTests(unittest.TestCase):
             def do_POST(self):
                 body = self.rfile.read(int(self.headers["Content-Length"]))
                 refused, Receiver.refusals = Receiver.refusals > 0, Receiver.refusals - 1
-                self.send_response(503 if refused else 204)
-                self.end_headers()
+                # Before the reply: after it the sender may send the next change, which another thread receives.
                 with arrived:
                     received.append((refused, self.headers, body))
                     arrived.notify_all()
+                self.send_response(503 if refused else 204)
+                self.end_headers()
 
             def log_message(self, *_):
                 pass

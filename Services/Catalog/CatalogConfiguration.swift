@@ -43,6 +43,8 @@ struct CatalogConfiguration: Sendable {
     var fileQueue = BlockingIOExecutor.defaultLimit
     /// The size of the cache of fetch results in bytes.
     var resultCacheBytes = 64 << 20
+    /// The memory of all database connections together for cached pages, in bytes.
+    var pageCacheBytes = 64 << 20
     /// The number of days for which change records are kept.
     var historyDays = 30
     /// The maximum size of all change records in bytes.
@@ -89,7 +91,7 @@ struct CatalogConfiguration: Sendable {
             library: library,
             workers: .init(count: workers, limits: workerLimits, executable: workerExecutable),
             limits: limits,
-            memory: ["resultCacheBytes": JSON(resultCacheBytes)],
+            memory: ["resultCacheBytes": JSON(resultCacheBytes), "pageCacheBytes": JSON(pageCacheBytes)],
             traffic: traffic
         )
     }
@@ -108,6 +110,11 @@ struct CatalogConfiguration: Sendable {
         try HostingError.require(historyBytes >= 1 << 20, "--history-bytes", "at least 1048576 bytes")
         try HostingError.require(maxFileBytes > 0, "--max-file-bytes", "at least one byte")
         try HostingError.require((0...(1 << 40)).contains(resultCacheBytes), "--result-cache-bytes", "0 to 1 TiB")
+        try HostingError.require(
+            (1 << 20...1 << 40).contains(pageCacheBytes),
+            "--page-cache-bytes",
+            "1 MiB to 1 TiB"
+        )
         try HostingError.require((1...64).contains(readers), "--readers", "1 to 64 connections")
         try HostingError.require(
             checkSeconds.isFinite && (0...86_400).contains(checkSeconds),

@@ -297,6 +297,7 @@ struct CatalogService: RunnableService {
     ) throws -> LibraryStore {
         var options = LibraryStore.Options()
         options.readers = configuration.readers
+        options.pageCacheBytes = configuration.pageCacheBytes
         // The rest of the time is spent while the service answers.
         options.checkSeconds = min(configuration.checkSeconds, Self.checkSecondsAtStart)
         return try LibraryStore(

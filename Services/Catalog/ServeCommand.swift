@@ -39,6 +39,9 @@ struct ServeCommand: AsyncParsableCommand {
     @Option(help: "The size of the fetch result cache in bytes. (SAFELIGHT_RESULT_CACHE_BYTES, else 64 MiB)")
     var resultCacheBytes: Int?
 
+    @Option(help: "The memory for cached pages of the database in bytes. (SAFELIGHT_PAGE_CACHE_BYTES, else 64 MiB)")
+    var pageCacheBytes: Int?
+
     @Option(help: "The days for which change records are kept. (SAFELIGHT_HISTORY_DAYS, else 30)")
     var historyDays: Int?
 
@@ -111,6 +114,7 @@ struct ServeCommand: AsyncParsableCommand {
         try set(&settings.writeQueue, writeQueue, "SAFELIGHT_WRITE_QUEUE")
         try set(&settings.fileQueue, fileQueue, "SAFELIGHT_FILE_QUEUE")
         try set(&settings.resultCacheBytes, resultCacheBytes, "SAFELIGHT_RESULT_CACHE_BYTES")
+        try set(&settings.pageCacheBytes, pageCacheBytes, "SAFELIGHT_PAGE_CACHE_BYTES")
         try set(&settings.historyDays, historyDays, "SAFELIGHT_HISTORY_DAYS")
         try set(&settings.historyBytes, historyBytes, "SAFELIGHT_HISTORY_BYTES")
         try set(&settings.recentDays, recentDays, "SAFELIGHT_RECENT_DAYS")

@@ -15,10 +15,8 @@ public final class DatabaseFile: Sendable {
         public var readers = 4
         /// The busy timeout in seconds.
         public var busySeconds = 5.0
-        /// Page cache of the writer, in KiB.
-        public var writerCacheKiB = 32_768
-        /// Page cache of each reader, in KiB.
-        public var readerCacheKiB = 8_192
+        /// The memory for cached pages in bytes: one half for the writer, the other for all readers together.
+        public var pageCacheBytes = 64 << 20
         /// The size of the write-ahead log, in pages, from which the writer checkpoints after a commit.
         public var checkpointPages = 4_000
         /// The time limit of `PRAGMA quick_check` at start, in seconds; 0 skips the check.
@@ -163,10 +161,11 @@ public final class DatabaseFile: Sendable {
             try database.execute(sql: "PRAGMA mmap_size = 0")
             if database.configuration.readonly {
                 try database.execute(sql: "PRAGMA wal_autocheckpoint = 0")
-                try database.execute(sql: "PRAGMA cache_size = -\(options.readerCacheKiB)")
+                let reader = options.pageCacheBytes / 2 / max(1, options.readers)
+                try database.execute(sql: "PRAGMA cache_size = -\(reader >> 10)")
             } else {
                 try database.execute(sql: "PRAGMA wal_autocheckpoint = \(options.checkpointPages)")
-                try database.execute(sql: "PRAGMA cache_size = -\(options.writerCacheKiB)")
+                try database.execute(sql: "PRAGMA cache_size = -\(options.pageCacheBytes >> 11)")
                 // Truncates a log that one large import has enlarged.
                 try database.execute(sql: "PRAGMA journal_size_limit = 67108864")
             }

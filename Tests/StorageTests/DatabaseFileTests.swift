@@ -43,6 +43,20 @@ struct DatabaseFileTests {
         try file.close()
     }
 
+    @Test func `one half of the page cache is the writer's, the other half is shared by the readers`() async throws {
+        var options = DatabaseFile.Options()
+        options.pageCacheBytes = 4 << 20
+        options.readers = 2
+        let file = try DatabaseFile(path: path, migrator: migrator(), options: options)
+        // As sqlite.org/pragma.html says, a negative number is in KiB.
+        @Sendable func cacheSize(_ database: Database) throws -> Int? {
+            try Int.fetchOne(database, sql: "PRAGMA cache_size")
+        }
+        #expect(try await file.pool.writeWithoutTransaction(cacheSize) == -2048)
+        #expect(try await file.pool.unsafeRead(cacheSize) == -1024)
+        try file.close()
+    }
+
     @Test func `written rows remain after closing, and a newer schema is refused`() async throws {
         let file = try DatabaseFile(path: path, migrator: migrator(2))
         try await file.write { try $0.execute(sql: "INSERT INTO note (text) VALUES ('hello')") }

@@ -20,11 +20,10 @@ struct MixedHourTests {
     /// opened and closed. Above the bound is a leak of 100 bytes for each request, of a descriptor for each hundredth
     /// connection, or of one for each fiftieth worker that was killed. Below it is what the allocator does: glibc keeps
     /// arenas for the 20 threads of a service. The short form is over before all code and all arenas have been used
-    /// once; it finds a leak of two mebibytes for each of its seconds, and of descriptors and threads. Forms between the
-    /// two are over before the catalog's connections have filled their page caches of 64 MiB together.
+    /// once; it finds a leak of two mebibytes for each of its seconds, and of descriptors and threads.
     private static func bound(_ figure: ProcessLife.Figure) -> Double {
         switch figure {
-        case .resident, .proportional: seconds >= 3600 ? 8192 : isLong ? 73_728 : 16_384
+        case .resident, .proportional: isLong ? 8192 : 16_384
         case .descriptors: 10
         case .threads: 4
         // One may be missing for a moment after it was killed.

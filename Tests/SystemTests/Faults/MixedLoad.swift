@@ -26,9 +26,12 @@ struct MixedLoad: Sendable {
     /// The number of assets between imports and deletions.
     static let assetCount = 120
     /// The variables and flags that limit the caches, so that they are full after the warm-up.
-    static let environment = ["SAFELIGHT_RESULT_CACHE_BYTES": "1048576", "SAFELIGHT_COLLECT_AFTER_SECONDS": "5"]
+    static let environment = [
+        "SAFELIGHT_RESULT_CACHE_BYTES": "1048576", "SAFELIGHT_PAGE_CACHE_BYTES": "4194304",
+        "SAFELIGHT_COLLECT_AFTER_SECONDS": "5",
+    ]
     static let arguments: [SafelightFixture.Service: [String]] = [
-        .thumbnailer: ["--memory-mib", "4", "--cache-mib", "16"], .changeBroker: ["--ring-memory", "4"],
+        .thumbnailer: ["--memory-mib", "4", "--cache-mib", "2"], .changeBroker: ["--ring-memory", "4"],
     ]
 
     /// The errors that a client may meet while a service or worker is killed, or another client deletes what it uses.

@@ -101,17 +101,22 @@ extension LibraryCommand {
     /// Checks that a service responds, for an early and clear error message.
     private func reach(_ service: ServiceName, in library: PhotoLibrary) async throws {
         let address = service.client(of: library).address
-        do throws(RPCError) {
-            _ = try await service.client(of: library).health(
-                deadline: .seconds(client.wait ?? ClientOptions.usualWait)
-            )
-        } catch {
-            guard error.isSilence else { throw error }
-            throw CommandFailure(
-                message: "the \(service.rawValue) does not respond at \(address); start the services with "
-                    + "`safelight up`, or give their addresses (see --help)",
-                name: ErrorCode.unavailable.rawValue
-            )
+        let clock = ContinuousClock()
+        let end = clock.now + .seconds(client.wait ?? ClientOptions.usualWait)
+        while true {
+            do throws(RPCError) {
+                _ = try await service.client(of: library).health(deadline: max(end - clock.now, .milliseconds(1)))
+                return
+            } catch {
+                // The service ended while it was asked; the next request waits until it is reachable again.
+                if error.errorCode == .connectionLost, clock.now < end { continue }
+                guard error.isSilence else { throw error }
+                throw CommandFailure(
+                    message: "the \(service.rawValue) does not respond at \(address); start the services with "
+                        + "`safelight up`, or give their addresses (see --help)",
+                    name: ErrorCode.unavailable.rawValue
+                )
+            }
         }
     }
 }

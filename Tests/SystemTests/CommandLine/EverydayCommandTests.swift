@@ -27,6 +27,34 @@ struct EverydayCommandTests {
         try JSON(parsing: run(services, "show", name, "--json"))
     }
 
+    @Test func `a command waits for a catalog that is killed after it was asked`() throws {
+        let services = try SafelightFixture("restarting")
+        let folder = services.folder.file("run")
+        try FileManager.default.createDirectory(
+            atPath: folder,
+            withIntermediateDirectories: true,
+            attributes: [.posixPermissions: 0o700]
+        )
+        // In the place of a catalog: takes one request, and ends without a reply.
+        let ending =
+            "import sys, zmq; context = zmq.Context(); socket = context.socket(zmq.ROUTER); socket.bind(sys.argv[1]); "
+            + "print('ready', flush=True); socket.recv_multipart(); context.destroy(linger=0); print('ended', flush=True)"
+        let catalog = try RunningProgram(
+            try Needed.python(),
+            ["-u", "-c", ending, "ipc://\(folder)/catalog.sock"]
+        )
+        try #require(catalog.waitForOutput("ready"), "\(catalog.errorText)")
+        let command = try RunningProgram(
+            "safelight",
+            ["fetch", "--count", "--wait", "60"],
+            environment: services.environment
+        )
+        try #require(catalog.waitForOutput("ended"), "\(catalog.errorText)\(command.errorText)")
+        try services.start([.catalog])
+        #expect(command.wait(seconds: 60) == 0 && command.outputText == "0\n", "\(command.errorText)")
+        #expect(services.stop() == [])
+    }
+
     @Test func `assets are named by number, file name, beginning or identifier`() throws {
         let services = try start([
             "one.jpg": TestImages.jpeg(width: 60, height: 40), "two.jpg": TestImages.jpeg(width: 61, height: 40),

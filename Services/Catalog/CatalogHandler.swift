@@ -80,7 +80,7 @@ struct CatalogHandler: RequestHandler {
         case .fetchCollections(let fetch):
             return Reply(fetch.form.applied(to: try await fetches.collections(fetch, owner: identity, view: view).json))
         case .fetchLists(let fetch):
-            return Reply(fetch.form.applied(to: try await fetches.lists(fetch, owner: identity).json))
+            return Reply(fetch.form.applied(to: try await fetches.lists(fetch, owner: identity, view: view).json))
         case .counts(let counts): return Reply(try await fetches.counts(counts, owner: identity, view: view).json)
         case .find(let find): return Reply(try await fetches.find(find, owner: identity, view: view).json)
         case .objects(let objects): return try await fetches.objects(objects, owner: identity, view: view)

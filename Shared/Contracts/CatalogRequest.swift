@@ -60,7 +60,7 @@ public enum CatalogRequest: ServiceRequest {
     public static let table = MethodTable<CatalogRequest>([
         .method(fetchAssets, access: .view, limits: .large),
         .method(fetchCollections, access: .view, limits: .large),
-        .method(fetchLists, access: .read, limits: .large),
+        .method(fetchLists, access: .view, limits: .large),
         .method(counts, access: .view, limits: .large),
         .method(find, access: .view, limits: .large),
         .method(objects, access: .view, limits: .large),

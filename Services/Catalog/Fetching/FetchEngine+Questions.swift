@@ -19,10 +19,9 @@ extension FetchEngine {
             for (fetch, members) in fetches {
                 try Task.checkCancellation()
                 guard fetch.kind.entityClass == .asset else {
-                    // Refused by name: a limited view has assets only.
-                    _ = try view?.fetch(fetch, reader, at: token.sequence, head)
                     let window = FetchStore.Window(from: 0, count: 0)
-                    let page = try Self.page(fetch, window, token.sequence, head, reader, members: members)
+                    let results = ResultRows(reader: reader, head: head, cache: cache)
+                    let page = try Self.page(fetch, window, token.sequence, results, members, view)
                     result.counts.append(page.count)
                     if request.byMediaType { result.byMediaType.append([:]) }
                     continue
@@ -63,16 +62,16 @@ extension FetchEngine {
         let members = try transientMembers(of: resolved, owner: owner)
         return try await store.read { [cache] reader in
             let (head, token) = try Self.moment(request.token, reader)
-            let fetch = try view.map { try $0.fetch(resolved, reader, at: token.sequence, head) } ?? resolved
             let found: [Int?]
-            if fetch.kind.entityClass == .asset {
-                let rows = ResultRows(reader: reader, head: head, cache: cache, isContinued: request.token != nil)
-                let fetch = try self.expanded(fetch, owner: owner, rows, at: token.sequence)
-                let array = try Array(rows.window(of: fetch, at: token.sequence))
+            let rows = ResultRows(reader: reader, head: head, cache: cache, isContinued: request.token != nil)
+            if resolved.kind.entityClass == .asset {
+                let fetch = try view.map { try $0.fetch(resolved, reader, at: token.sequence, head) } ?? resolved
+                let all = try self.expanded(fetch, owner: owner, rows, at: token.sequence)
+                let array = try Array(rows.window(of: all, at: token.sequence))
                 let part = array.dropFirst(request.from).prefix(request.count ?? .max)
                 found = try rows.positions(of: request.ids, in: part)
             } else {
-                let page = try Self.page(fetch, FetchStore.Window(), token.sequence, head, reader, members: members)
+                let page = try Self.page(resolved, FetchStore.Window(), token.sequence, rows, members, view)
                 let list = page.objects.map(\.id).dropFirst(request.from).prefix(request.count ?? .max)
                 found = request.ids.map { list.firstIndex(of: $0) }
             }

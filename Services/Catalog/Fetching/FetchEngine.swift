@@ -247,14 +247,8 @@ final class FetchEngine: Sendable {
         return try await store.read { [cache] reader in
             let (head, token) = try Self.moment(request.token, reader)
             let window = FetchStore.Window(from: request.from, count: request.count)
-            let page =
-                try view.map { view in
-                    let results = ResultRows(reader: reader, head: head, cache: cache)
-                    let all = try view.collections(fetch, results, at: token.sequence) { stored in
-                        try Self.page(stored, .init(), token.sequence, head, reader, members: members).objects
-                    }
-                    return fetch.page(all, window)
-                } ?? Self.page(fetch, window, token.sequence, head, reader, members: members)
+            let results = ResultRows(reader: reader, head: head, cache: cache)
+            let page = try Self.page(fetch, window, token.sequence, results, members, view)
             var result = FetchCollections.Result(token: token, count: page.count, collections: [])
             for object in page.objects {
                 switch object {
@@ -267,21 +261,45 @@ final class FetchEngine: Sendable {
         }
     }
 
-    func lists(_ request: FetchLists, owner: String = "") async throws -> FetchLists.Result {
+    /// - Parameter view: for an identity with a limited grant, what it sees: the lists of its moments, and its own
+    ///   transient lists
+    func lists(
+        _ request: FetchLists,
+        owner: String = "",
+        view: LimitedView? = nil
+    ) async throws -> FetchLists.Result {
         let fetch = try Fetch(request.fetch)
         guard fetch.kind.entityClass == .collectionList else {
             throw FetchError.wrongKind(method: "fetch.lists", accepted: "kind lists")
         }
         let members = try transientMembers(of: fetch, owner: owner)
-        return try await store.read { reader in
+        return try await store.read { [cache] reader in
             let (head, token) = try Self.moment(request.token, reader)
             let window = FetchStore.Window(from: request.from, count: request.count)
-            let page = try Self.page(fetch, window, token.sequence, head, reader, members: members)
+            let results = ResultRows(reader: reader, head: head, cache: cache)
+            let page = try Self.page(fetch, window, token.sequence, results, members, view)
             let lists = page.objects.compactMap { object -> CollectionList? in
                 if case .list(let list) = object { list } else { nil }
             }
             return FetchLists.Result(token: token, count: page.count, lists: lists)
         }
+    }
+
+    /// Returns a page of collections or lists, as a view has them if there is one.
+    static func page(
+        _ fetch: Fetch,
+        _ window: FetchStore.Window,
+        _ moment: Int64,
+        _ results: ResultRows,
+        _ members: TransientMembers?,
+        _ view: LimitedView?
+    ) throws -> CollectionFetchStore.Page {
+        func stored(_ fetch: Fetch, _ window: FetchStore.Window) throws -> CollectionFetchStore.Page {
+            try page(fetch, window, moment, results.head, results.reader, members: members)
+        }
+        guard let view else { return try stored(fetch, window) }
+        let all = try view.collections(fetch, results, at: moment) { try stored($0, .init()).objects }
+        return fetch.page(all, window)
     }
 
     static func page(

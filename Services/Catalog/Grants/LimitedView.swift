@@ -118,37 +118,61 @@ struct LimitedView: Sendable {
     ) throws -> Fetch {
         switch fetch.kind {
         case .assets(.library), .assets(.ids), .assets(.smartAlbum), .assets(.burst): break
-        case .assets(.moment(let place)) where !isFollowed:
+        case .assets(let place) where place.isOfMoments && !isFollowed:
             let granted = try assets(reader, at: moment, head)
             guard try has(place, granted, reader, at: moment, head) else { throw CatalogError.notFound(fetch) }
             return fetch.limited(to: granted)
         case .assets: throw CatalogError.notFound(fetch)
-        default: throw GrantError.notInLimitedView(identity, "a fetch of collections or lists")
+        default: throw GrantError.notInLimitedView(identity, "following a fetch of collections or lists")
         }
         return fetch.limited(to: try assets(reader, at: moment, head))
     }
 
-    /// Returns the collections of a fetch: smart albums, transient collections of the client, and the moments of the
-    /// view. Conditions and order are those of the facts that the view has.
+    /// Returns the collections or lists of a fetch: smart albums, transient collections and lists of the client, the
+    /// moments of the view and their lists. Conditions and order are those of the facts that the view has.
     ///
-    /// - Parameter stored: returns the collections of the library that a fetch selects
-    /// - Throws: `access_denied` for fetches that tell in which collections an asset is, and of folders
+    /// - Parameter stored: returns the collections or lists of the library that a fetch selects
+    /// - Throws: the error of an unknown object for a fetch in a list of moments that the view has none of;
+    ///   `access_denied` for fetches that tell in which collections an object is, and of folders
     func collections(
         _ fetch: Fetch,
         _ results: ResultRows,
         at moment: Int64,
         stored: (Fetch) throws -> [PhotoCollection]
     ) throws -> [PhotoCollection] {
-        let wantsMoments: Bool
+        var found: [PhotoCollection] = []
+        let whole = try Fetch(fetch.kind)
         switch fetch.kind {
-        case .collections(let type, _): wantsMoments = type == nil || type == .moment
+        case .collections(let type, _):
+            found = try stored(whole).compactMap(\.inLimitedView)
+            if type == nil || type == .moment { found += try moments(results, at: moment) }
         case .collectionIDs(let list):
-            wantsMoments = list.ids.contains { id in if case .moment? = DerivedCollection(id) { true } else { false } }
+            found = try stored(whole).compactMap(\.inLimitedView)
+            let hasMoments = list.ids.contains { if case .moment? = DerivedCollection($0) { true } else { false } }
+            if hasMoments { found += try moments(results, at: moment) }
+        case .children(let list) where MomentList(list) != nil:
+            found = try moments(results, at: moment).filter(whole.includes)
+            guard !found.isEmpty else { throw CatalogError.notFound(fetch) }
+        case .lists(let type, _):
+            found = try stored(whole).compactMap(\.inLimitedView)
+            if type == nil || type == .momentList { found += try momentLists(results, at: moment) }
+        case .listIDs(let list):
+            found = try stored(whole).compactMap(\.inLimitedView)
+            if list.ids.contains(where: { MomentList($0) != nil }) { found += try momentLists(results, at: moment) }
         default: throw GrantError.notInLimitedView(identity, "a fetch of the collections of an object")
         }
-        var found = try stored(try Fetch(fetch.kind)).compactMap(\.inLimitedView)
-        if wantsMoments { found += try moments(results, at: moment).map { .collection($0) } }
         return found.filter(fetch.includes).sorted { fetch.areInIncreasingOrder($0, $1) }
+    }
+}
+
+extension FetchKind.AssetSource {
+    /// True for the assets of a moment, and for those of a list of moments.
+    fileprivate var isOfMoments: Bool {
+        switch self {
+        case .moment: true
+        case .below(let list): MomentList(list) != nil
+        default: false
+        }
     }
 }
 

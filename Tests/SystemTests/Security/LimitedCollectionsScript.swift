@@ -30,6 +30,61 @@ enum LimitedCollectionsScript {
             return sorted(expected, key=lambda moment: (moment["startDate"], moment["id"]))
 
 
+        def lists(client, **fetch):
+            return client.call("catalog", "fetch.lists", fetch={"kind": "lists", **fetch})
+
+
+        def expected_lists(moments):
+            """The lists of moments: the owner's, with the facts of these moments, and their moments."""
+            expected, of_list = [], {}
+            for owners in lists(owner, type="momentList")["lists"]:
+                below = {one["id"] for one in collections(owner, **{"kind": "children", "in": owners["id"]})["collections"]}
+                inside = [one for one in moments if one["id"] in below]
+                if not inside:
+                    continue
+                facts = {name: owners[name] for name in ("id", "type", "subtype", "title") if name in owners}
+                expected.append({**facts, "childCount": len(inside), "startDate": min(one["startDate"] for one in inside),
+                                 "endDate": max(one["endDate"] for one in inside),
+                                 "creationDate": min(one["creationDate"] for one in inside),
+                                 "modificationDate": max(one["modificationDate"] for one in inside)})
+                of_list[owners["id"]] = inside
+            return sorted(expected, key=lambda one: (one["startDate"], one["id"])), of_list
+
+
+        def compare_lists(listed, moments):
+            expected, of_list = expected_lists(moments)
+            page = lists(viewer, type="momentList")
+            equal((plain(page["lists"]), page["count"]), (expected, len(expected)))
+            years = lists(viewer, subtype="momentListYear", sort=[{"key": "endDate", "ascending": False}])
+            equal({one["id"] for one in years["lists"]},
+                  {one["id"] for one in expected if one["subtype"] == "momentListYear"})
+            equal({one["id"] for one in lists(viewer)["lists"]}, {one["id"] for one in expected})
+            owners = [one["id"] for one in lists(owner)["lists"]]
+            named = lists(viewer, ids=owners[::-1])["lists"]
+            equal([one["id"] for one in named], [id for id in owners[::-1] if id in of_list])
+            for id in owners:
+                children = {"kind": "children", "in": id}
+                below = {"kind": "assets", "in": id}
+                if id not in of_list:
+                    is_moments = not plain([lists(owner, ids=[id])["lists"][0]])[0]["type"] == "folder"
+                    for method, params in (("fetch.collections", {"fetch": children}),
+                                           ("fetch.counts", {"fetches": [children]})):
+                        equal((method, viewer.refusal("catalog", method, **params)),
+                              (method, "identifier_not_found" if is_moments else "access_denied"))
+                    equal(viewer.refusal("catalog", "fetch.assets", fetch=below), "identifier_not_found")
+                    equal(viewer.call("catalog", "fetch.can", ids=[id])["can"], {})
+                    continue
+                moments = viewer.call("catalog", "fetch.collections", fetch=children)["collections"]
+                equal(plain(moments), of_list[id])
+                found = viewer.call("catalog", "fetch.find", fetch=children, ids=[moments[-1]["id"], id])["indexes"]
+                equal(found, [len(moments) - 1, None])
+                wanted = [a for a in stripped(assets(**{"in": id})) if a["id"] in listed]
+                equal(stripped(assets(viewer, **{"in": id})), wanted)
+                equal(viewer.call("catalog", "fetch.counts", fetches=[below, children])["counts"],
+                      [len(wanted), len(moments)])
+                equal(list(viewer.call("catalog", "fetch.can", ids=[id])["can"]), [id])
+
+
         def plain(moments):
             """Moments without what every collection of their kind has, and without the opaque revision."""
             names = ("revision", "canContainAssets", "canContainCollections", "can")
@@ -53,6 +108,7 @@ enum LimitedCollectionsScript {
                     equal(viewer.call("catalog", "fetch.counts", fetches=[fetch], token=token)["counts"],
                           [moment["estimatedAssetCount"]])
             earlier.append((page["token"], expected))
+            compare_lists(listed, expected)
             many = collections(viewer, type="moment", predicate="estimatedAssetCount > 1")
             equal(plain(many["collections"]), [one for one in expected if one["estimatedAssetCount"] > 1])
             latest = collections(viewer, type="moment", sort=[{"key": "endDate", "ascending": False}], limit=2)

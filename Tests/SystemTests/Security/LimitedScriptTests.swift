@@ -110,8 +110,9 @@ struct LimitedScriptTests {
             equal((session["status"], session["statusNumber"], session["scope"]), ("limited", 4, "limited"))
             equal(assets(viewer), [])
             for service, method, params in (
-                    ("catalog", "fetch.lists", {"fetch": {"kind": "lists"}}), ("catalog", "fetch.duplicates", {}),
+                    ("catalog", "fetch.duplicates", {}),
                     ("catalog", "fetch.collections", {"fetch": {"kind": "children"}}),
+                    ("catalog", "fetch.counts", {"fetches": [{"kind": "children"}]}),
                     ("editor", "edits.apply", {"fetch": {"kind": "assets"}, "adjustments": NOTHING}),
                     ("broker", "figures", {}), ("catalog", "changes.since", {"onBehalfOf": "key:widened"})):
                 equal((method, viewer.refusal(service, method, **params)), (method, "access_denied"))

@@ -160,9 +160,17 @@ public final class RunningProgram: Sendable {
     /// Sends a signal.
     public func signal(_ number: Int32) { kill(processIdentifier, number) }
 
-    /// Waits for the exit and returns the status. If the time expires, kills the program and returns nil.
+    /// Waits for the exit and the last output, and returns the status. If the time expires, kills the program and returns
+    /// nil.
     @discardableResult
     public func wait(seconds: Double = 60) -> Int32? {
+        let status = waitForExit(seconds: seconds)
+        // Another process that has inherited the pipes may keep them open.
+        _ = drains.wait(timeout: .now() + 2)
+        return status
+    }
+
+    private func waitForExit(seconds: Double) -> Int32? {
         if exited.wait(timeout: .now() + seconds) == .timedOut {
             signal(SIGKILL)
             exited.wait()
@@ -176,7 +184,7 @@ public final class RunningProgram: Sendable {
     /// Kills the program with SIGKILL and waits until it has exited.
     public func killHard() {
         signal(SIGKILL)
-        wait()
+        _ = waitForExit(seconds: 60)
     }
 
     deinit {

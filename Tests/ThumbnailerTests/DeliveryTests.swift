@@ -171,18 +171,21 @@ extension ThumbnailerWorkerTests {
 
         @Test(.spec("T-44")) func `a second degraded image is larger than the first, if it is allowed`() async throws {
             try await ThumbnailerFixture.open { fixture in
-                let asset = try fixture.catalog.add(try LargeImageFixtures.large(width: 1200, seed: 9, preview: true))
-                var request = ImageRequest(
-                    asset: asset.id,
-                    targetSize: .size(width: 600, height: 600),
-                    resizeMode: .exact,
-                    format: .png
-                )
-                request.allowsSecondaryDegradedImage = true
-                let widths = try await fixture.messages(request).compactMap(\.result?.pixelWidth)
-                #expect(widths.count == 3)
-                #expect(widths == widths.sorted())
-                #expect(widths.last == 600)
+                // On a busy machine the final image may be ready first; then there is no second degraded one.
+                for seed in UInt64(9)..<19 {
+                    let image = try LargeImageFixtures.large(width: 1200, seed: seed, preview: true)
+                    var request = ImageRequest(
+                        asset: try fixture.catalog.add(image).id,
+                        targetSize: .size(width: 600, height: 600),
+                        resizeMode: .exact,
+                        format: .png
+                    )
+                    request.allowsSecondaryDegradedImage = true
+                    let widths = try await fixture.messages(request).compactMap(\.result?.pixelWidth)
+                    #expect(widths == widths.sorted() && widths.last == 600 && widths.count <= 3)
+                    if widths.count == 3 { return }
+                }
+                Issue.record("ten requests had no second degraded image")
             }
         }
 

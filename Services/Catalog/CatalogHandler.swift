@@ -1,3 +1,4 @@
+import Basics
 import Contracts
 import Hosting
 import JSONValue
@@ -118,9 +119,13 @@ struct CatalogHandler: RequestHandler {
         case .storageVerify(let verify): return Reply(try await storage.verify(verify, context.notifier).json)
         case .storageKeep(let keep): return Reply(try await storage.keep(keep, context).json)
         case .storageRetry(let retry): return Reply(try await storage.retry(retry).json)
-        case .createJobs(let create): return Reply(try await jobs.create(create).json)
-        case .listJobs(let list): return Reply(try await jobs.list(list).json)
-        case .updateJobs(let update): return Reply(try await jobs.update(update).json)
+        case .createJobs(let create):
+            return Reply(try await jobs.create(create, for: .init(context, view: view)).json)
+        case .listJobs(let list):
+            let time = context.microsecondsToAnswer(at: catchUp.clock.nowMicroseconds())
+            return Reply(try await jobs.list(list, for: .init(context, view: view), within: time).json)
+        case .updateJobs(let update):
+            return Reply(try await jobs.update(update, for: .init(context, view: view)).json)
         case .beginUpload(let new): return Reply(try await uploads.begin(new, owner: identity).json)
         case .appendUpload(let next):
             return Reply(try await uploads.append(next, context.attachments, owner: identity).json)

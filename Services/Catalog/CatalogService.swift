@@ -188,7 +188,7 @@ struct CatalogService: RunnableService {
             delivery: ResourceDelivery(store: store, blockingIO: blockingIO, opener: originals.opener),
             exports: ResourceExport(store: store, blockingIO: blockingIO, opener: originals.opener),
             storage: StorageService(store: store, resources: resources, fetches: fetches, originals: originals),
-            jobs: UploadJobService(store: store, resources: resources, remote: originals.remote),
+            jobs: UploadJobService(store, resources, originals.remote, clock: environment.clock),
             uploads: uploads,
             quarantine: quarantine,
             backups: BackupService(

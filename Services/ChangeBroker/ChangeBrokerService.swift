@@ -23,6 +23,7 @@ struct ChangeBrokerService: RunnableService {
     private let threads: [PollThread]
     private let follower: CatalogFollower
     private let availability: AvailabilityFollower
+    private let jobs: UploadJobFollower
     let logger: Logger
     private let leaseCheck: Duration
     private let carrier: FetchCarrier
@@ -151,6 +152,7 @@ struct ChangeBrokerService: RunnableService {
             feed: feed,
             pause: configuration.catalogPause
         )
+        self.jobs = UploadJobFollower(catalog: historyCatalog, feed: feed, pause: configuration.catalogPause)
         self.logger = logger
         self.leaseCheck = configuration.fetchLeaseCheck
         self.carrier = FetchCarrier(history: history, configuration: configuration)
@@ -165,6 +167,7 @@ struct ChangeBrokerService: RunnableService {
             LoopComponent("observed fetches") { [carrier] in await carrier.run() },
             LoopComponent("the catalog's records") { [follower] in await follower.run() },
             LoopComponent("availability") { [availability] in await availability.run() },
+            LoopComponent("jobs") { [jobs] in await jobs.run() },
         ] + servers.parts + [
             // Stopped first, because active followers would delay the server's stop.
             ClosingComponent("followers") { [feed] in await feed.dismissFollowers() },
@@ -185,6 +188,7 @@ struct ChangeBrokerService: RunnableService {
             group.addTask { await feed.publishHeads() }
             group.addTask { await follower.run() }
             group.addTask { await availability.run() }
+            group.addTask { await jobs.run() }
             group.addTask { await carrier.run() }
             group.addTask { await expireLeases() }
             group.addTask { await servers.run() }

@@ -9,6 +9,8 @@ public enum FeedTopic {
     public static let grants = Grant.topic
     /// The status of the library: it can be read and written, or not (``LibraryStatus``).
     public static let availability = "availability"
+    /// Uploads and downloads whose state has changed, or whose transfer proceeds (``UploadJobPage``).
+    public static let jobs = "jobs"
     public static let maxBytes = 64
 
     public static func object(_ id: ObjectID) -> String {

@@ -5,7 +5,7 @@ import PhotoModel
 enum FeedMessages {
     static let schemas: [(name: String, schema: JSON)] = [
         ("ChangeRecord", ChangeRecord.table.schema), ("FeedHead", FeedHead.table.schema),
-        ("LibraryStatus", LibraryStatus.Result.table.schema),
+        ("LibraryStatus", LibraryStatus.Result.table.schema), ("UploadJobs", UploadJobPage.table.schema),
         ("LiveHeader", header), ("LiveRecord", record), ("LiveChange", change), ("LiveFetch", fetch),
     ]
 
@@ -19,6 +19,7 @@ enum FeedMessages {
         ["topic": "fetch.<observation>", "message": reference("LiveFetch")],
         ["topic": "grants", "message": reference("LiveChange")],
         ["topic": "availability", "message": reference("LibraryStatus")],
+        ["topic": "jobs", "message": reference("UploadJobs")],
         ["topic": "head", "message": reference("FeedHead")],
     ]
 

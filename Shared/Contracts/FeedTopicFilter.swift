@@ -37,6 +37,9 @@ public struct FeedTopicFilter: Sendable, Hashable {
         if topic == FeedTopic.availability {
             return "the change log cannot be filtered by availability: call library.status, or subscribe to it"
         }
+        if topic == FeedTopic.jobs {
+            return "the change log cannot be filtered by jobs: call jobs.list with changedAfter, or subscribe to it"
+        }
         if topic.hasPrefix(FeedTopic.fetch("")) {
             return "the change log cannot be filtered by an observed fetch: call fetch.details"
         }

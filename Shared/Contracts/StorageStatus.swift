@@ -31,6 +31,9 @@ public struct StorageStatus: Request {
         public var failedCount = 0
         public var keptCount = 0
         public var deletingCount = 0
+        /// Jobs of clients that wait, and whose transfers run.
+        public var waitingJobCount = 0
+        public var runningJobCount = 0
         /// Bytes per second of the latest uploads.
         public var uploadRate: Int64 = 0
         /// Since the start of the catalog.
@@ -61,6 +64,8 @@ public struct StorageStatus: Request {
                 .required("failedCount", \.failedCount, .count(0...Int.max), "Files whose upload has failed."),
                 .required("keptCount", \.keptCount, .count(0...Int.max), "Files that are kept on this machine."),
                 .required("deletingCount", \.deletingCount, .count(0...Int.max), "Files being deleted at the store."),
+                .required("waitingJobCount", \.waitingJobCount, .count(0...Int.max), "Jobs that wait."),
+                .required("runningJobCount", \.runningJobCount, .count(0...Int.max), "Jobs whose transfers run."),
                 .required(
                     "uploadRate",
                     \.uploadRate,

@@ -46,6 +46,10 @@ public struct UploadJob: Sendable, Hashable, JSONTabled {
     public var isRetried: Bool
     /// Of the last change of the state, in microseconds since 1970.
     public var date: Int64
+    /// The identity that created it; nil for jobs of earlier versions.
+    public var identity: String?
+    /// The part of the bytes that was transferred, 0…1; nil if no transfer runs.
+    public var progress: Double?
     /// The name and the description of the failure; nil if it has not failed.
     public var problem: String?
     public var message: String?
@@ -59,6 +63,7 @@ public struct UploadJob: Sendable, Hashable, JSONTabled {
         state: State = .registered,
         isRetried: Bool = false,
         date: Int64 = 0,
+        identity: String? = nil,
         problem: String? = nil,
         message: String? = nil
     ) {
@@ -70,12 +75,15 @@ public struct UploadJob: Sendable, Hashable, JSONTabled {
         self.state = state
         self.isRetried = isRetried
         self.date = date
+        self.identity = identity
         self.problem = problem
         self.message = message
     }
 
-    /// The most jobs that are not acknowledged: PhotoKit's `jobLimit`.
+    /// The most jobs of an identity that are not acknowledged: PhotoKit's `jobLimit`.
     public static let limit = 1000
+    /// The most jobs of all identities together.
+    public static let totalLimit = 10_000
 
     /// Returns whether an action is possible: acknowledging a job that has ended, retrying one that has failed and was not
     /// retried before, cancelling one that has not ended.
@@ -103,6 +111,8 @@ public struct UploadJob: Sendable, Hashable, JSONTabled {
             .derived("stateNumber", { $0.state.number }, .count(1...5), "PhotoKit's number of the state."),
             .required("isRetried", \.isRetried, .flag, "Whether it was retried."),
             .required("date", \.date, .date(), "Date of the state, in microseconds since 1970."),
+            .optional("identity", \.identity, .text(maxBytes: 512), "Who created it."),
+            .optional("progress", \.progress, .number(0...1), "The part that was transferred, while a transfer runs."),
             .optional("problem", \.problem, .text(maxBytes: 64), "Name of the failure."),
             .optional("message", \.message, .text(maxBytes: 2048), "What the failure is."),
         ]

@@ -24,6 +24,7 @@ struct UploadJobStoreTests {
         try DatabaseQueue().write { database in
             try database.execute(sql: RemoteObjectStore.schema)
             try database.execute(sql: UploadJobStore.schema)
+            try database.execute(sql: UploadJobStore.versions)
             try body(UploadJobStore(database: database), RemoteObjectStore(database: database))
         }
     }
@@ -40,7 +41,7 @@ struct UploadJobStoreTests {
     @Test func `an upload job ends with the upload of its bytes`() throws {
         try with { jobs, objects in
             let subject = try Self.subject("a")
-            let created = try #require(try jobs.create(.upload, [subject, Self.subject("b")], date: 1))
+            let created = try #require(try jobs.create(.upload, [subject, Self.subject("b")], for: "a", date: 1))
             #expect(created.map(\.state) == [.registered, .registered])
             try objects.confirm(subject.digest, size: 10, date: 2)
             try objects.fail(Self.subject("b").digest, problem: "file_damaged", message: "m", date: 3, most: 1)
@@ -48,14 +49,14 @@ struct UploadJobStoreTests {
             #expect(ended.map(\.state) == [.succeeded, .failed] && ended.map(\.date) == [2, 3])
             #expect(ended[1].problem == "file_damaged")
             // The bytes are at the store already.
-            #expect(try jobs.create(.upload, [subject], date: 4)?.first?.state == .succeeded)
+            #expect(try jobs.create(.upload, [subject], for: "a", date: 4)?.first?.state == .succeeded)
         }
     }
 
     @Test func `a retried job ends at once if its bytes were uploaded meanwhile`() throws {
         try with { jobs, objects in
             let subject = try Self.subject("a")
-            _ = try jobs.create(.upload, [subject], date: 1)
+            _ = try jobs.create(.upload, [subject], for: "a", date: 1)
             try objects.fail(subject.digest, problem: "file_damaged", message: "m", date: 2, most: 1)
             #expect(try objects.retryFailed() == 1)
             try objects.confirm(subject.digest, size: 10, date: 3)
@@ -69,7 +70,7 @@ struct UploadJobStoreTests {
     @Test func `a retried job waits for the next upload of its bytes`() throws {
         try with { jobs, objects in
             let subject = try Self.subject("a")
-            _ = try jobs.create(.upload, [subject], date: 1)
+            _ = try jobs.create(.upload, [subject], for: "a", date: 1)
             try objects.fail(subject.digest, problem: "file_damaged", message: "m", date: 2, most: 1)
             try jobs.update(try jobs.all(), .retry, date: 3)
             #expect(try jobs.all().map(\.state) == [.registered])
@@ -84,11 +85,39 @@ struct UploadJobStoreTests {
         try with { jobs, _ in
             let subject = try Self.subject("a")
             let all = Array(repeating: subject, count: UploadJob.limit)
-            #expect(try jobs.create(.upload, all, date: 1)?.count == UploadJob.limit)
-            #expect(try jobs.create(.upload, [subject], date: 2) == nil)
+            #expect(try jobs.create(.upload, all, for: "a", date: 1)?.count == UploadJob.limit)
+            #expect(try jobs.create(.upload, [subject], for: "a", date: 2) == nil)
             try jobs.update(Array(try jobs.all().prefix(1)), .acknowledge, date: 3)
-            #expect(try jobs.create(.upload, [subject, subject], date: 4) == nil)
-            #expect(try jobs.create(.upload, [subject], date: 5)?.count == 1)
+            #expect(try jobs.create(.upload, [subject, subject], for: "a", date: 4) == nil)
+            #expect(try jobs.create(.upload, [subject], for: "a", date: 5)?.count == 1)
+            #expect(try jobs.create(.upload, [subject], for: "b", date: 6)?.count == 1)
+            for identity in "cdefghijk" { _ = try jobs.create(.upload, all, for: "\(identity)", date: 7) }
+            // All identities together.
+            #expect(try jobs.count() <= UploadJob.totalLimit)
+            let left = try jobs.capacity(of: "l")
+            #expect(left == UploadJob.totalLimit - (try jobs.count()) && left < UploadJob.limit)
+            #expect(try jobs.create(.upload, all, for: "l", date: 8) == nil)
+        }
+    }
+
+    @Test func `each change of a state has a version, and pages of changes follow each other`() throws {
+        try with { jobs, objects in
+            let start = try jobs.version()
+            let (one, two) = (try Self.subject("a"), try Self.subject("b"))
+            _ = try jobs.create(.upload, [one, two], for: "a", date: 1)
+            let first = try #require(try jobs.changed(after: start, limit: 1))
+            let second = try #require(try jobs.changed(after: first.version, limit: 9))
+            #expect(first.jobs.map(\.id) == [1] && second.jobs.map(\.id) == [2])
+            #expect(try second.version == jobs.version() && jobs.changed(after: second.version, limit: 9) == nil)
+            try jobs.setUploading(true, [one.digest], date: 2)
+            #expect(try jobs.pending().map(\.id) == [1])
+            try objects.confirm(one.digest, size: 10, date: 3)
+            // Both changes of its state are one entry, with the newest.
+            let third = try #require(try jobs.changed(after: second.version, limit: 9))
+            #expect(third.jobs.map(\.state) == [.succeeded] && third.version == second.version + 2)
+            try jobs.setUploading(true, [one.digest, two.digest], date: 4)
+            try jobs.setUploading(false, [one.digest, two.digest], date: 5)
+            #expect(try jobs.all().map(\.state) == [.succeeded, .registered])
         }
     }
 }

@@ -15,6 +15,8 @@ final class RemoteStorage: Sendable {
     let blockingIO: BlockingIOExecutor
     let logger: Logger
     let now: @Sendable () -> Int64
+    /// The progress of jobs.
+    let jobChanges = UploadJobChanges()
     /// Giving up local files and deleting objects exclude each other.
     let exclusive = FairSemaphore<Int>(permits: 1)
     private let state = Mutex(State())

@@ -54,7 +54,8 @@ struct StorageService: Sendable {
         }
         (status.localCount, status.localBytes) = files
         guard let remote = originals.remote else { return status }
-        let counts = try await store.read { try $0.remoteObjects.counts() }
+        let (counts, jobs) = try await store.read { (try $0.remoteObjects.counts(), try $0.uploadJobs.openCounts()) }
+        (status.waitingJobCount, status.runningJobCount) = jobs
         (status.remoteCount, status.remoteBytes) = (counts.remote, counts.remoteBytes)
         status.waitingCount = counts.waiting
         status.failedCount = counts.failed

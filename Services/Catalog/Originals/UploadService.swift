@@ -140,6 +140,7 @@ final class UploadService: Service, Sendable {
     private func upload(_ digests: [ResourceDigest]) async throws {
         var stop: (any Error)?
         var outcomes: [Outcome] = []
+        try await beginJobs(digests)
         let start = clock.nowMicroseconds()
         await withTaskGroup(of: Outcome.self) { group in
             var rest = digests[...]
@@ -150,6 +151,7 @@ final class UploadService: Service, Sendable {
                 if stop == nil, let next = rest.popFirst() { group.addTask { await self.upload(next) } }
             }
         }
+        remote.jobChanges.end(digests)
         var bytes: Int64 = 0
         for case .confirmed(_, let size) in outcomes { bytes += size }
         remote.uploaded(bytes, microseconds: clock.nowMicroseconds() - start)
@@ -169,8 +171,20 @@ final class UploadService: Service, Sendable {
                 case .stopped: break
                 }
             }
+            // Jobs whose uploads have neither succeeded nor failed wait again.
+            try objects.jobs.setUploading(false, digests, date: date)
         }
+        remote.jobChanges.changed()
         if let stop { throw stop }
+    }
+
+    /// Notes that uploads run: jobs for them that are created from now on begin as pending.
+    private func beginJobs(_ digests: [ResourceDigest]) async throws {
+        remote.jobChanges.begin(digests)
+        guard try await remote.store.read({ try $0.uploadJobs.areAwaited(digests) }) else { return }
+        let date = remote.now()
+        try await remote.store.changeUploadJobs { try $0.setUploading(true, digests, date: date) }
+        remote.jobChanges.changed()
     }
 
     private func upload(_ digest: ResourceDigest) async -> Outcome {
@@ -183,7 +197,10 @@ final class UploadService: Service, Sendable {
                 return try await confirm(digest)
             }
             defer { withExtendedLifetime(file) {} }
-            try await remote.client.upload(key, from: file.descriptor, size: file.size, digest: digest.text)
+            let (changes, size) = (remote.jobChanges, file.size)
+            try await remote.client.upload(key, from: file.descriptor, size: size, digest: digest.text) { sent in
+                changes.advance(digest, to: Double(sent) / Double(max(1, size)))
+            }
             return .confirmed(digest, size: file.size)
         } catch let error as ObjectStoreError where error.problem.concernsObject && error.problem != .cancelled {
             logger.warning(
@@ -224,6 +241,8 @@ final class UploadService: Service, Sendable {
         while !Task.isCancelled {
             let date = remote.now()
             guard let job = try await remote.store.changeUploadJobs({ try $0.nextDownload(date: date) }) else { return }
+            remote.jobChanges.changed()
+            defer { if let digest = ResourceDigest(job.digest) { remote.jobChanges.end([digest]) } }
             do {
                 try await download(job)
                 try await end(job, .succeeded)
@@ -231,6 +250,7 @@ final class UploadService: Service, Sendable {
                 try await end(job, .failed, error)
             } catch {
                 try await remote.store.changeUploadJobs { try $0.begin() }
+                remote.jobChanges.changed()
                 throw error
             }
         }
@@ -242,7 +262,8 @@ final class UploadService: Service, Sendable {
             throw ObjectStoreError(.noObject, "the file is neither on this machine nor at the store")
         }
         do {
-            _ = try await downloads.download(digest, size: size, for: .service) { _ in }
+            let changes = remote.jobChanges
+            _ = try await downloads.download(digest, size: size, for: .service) { changes.advance(digest, to: $0) }
         } catch ResourceError.notDownloaded(_, let error) {
             throw error
         }
@@ -253,5 +274,6 @@ final class UploadService: Service, Sendable {
         try await remote.store.changeUploadJobs {
             try $0.end(job.id, state, problem: error?.problem.rawValue, message: error?.message, date: date)
         }
+        remote.jobChanges.changed()
     }
 }

@@ -81,6 +81,9 @@ enum CatalogSchema {
         migrator.registerMigration("19 gain maps") { database in
             try database.execute(sql: MetadataStore.rereadAll)
         }
+        migrator.registerMigration("20 versions of upload jobs") { database in
+            try database.execute(sql: UploadJobStore.versions)
+        }
         return migrator
     }
 

@@ -13,6 +13,9 @@ import Storage
 struct RemoteObjectStore {
     let database: Database
 
+    /// The jobs that wait for the bytes.
+    var jobs: UploadJobStore { UploadJobStore(database: database) }
+
     // The states have the numbers of PHAssetResourceUploadJobState; 6 is its own.
     static let schema = """
         CREATE TABLE remote_object (

@@ -30,6 +30,27 @@ struct UploadJobStore {
         END;
         """
 
+    /// The identities of jobs, and the versions of their states: a change of a state has the next number.
+    static let versions = """
+        ALTER TABLE upload_job ADD COLUMN identity TEXT;
+        ALTER TABLE upload_job ADD COLUMN version INTEGER NOT NULL DEFAULT 0;
+        CREATE INDEX upload_job_version ON upload_job (version);
+        CREATE INDEX upload_job_identity ON upload_job (identity, id);
+        CREATE TABLE upload_job_clock (
+            only INTEGER PRIMARY KEY CHECK (only = 1),
+            version INTEGER NOT NULL
+        ) STRICT;
+        INSERT INTO upload_job_clock (only, version) VALUES (1, 1);
+        CREATE TRIGGER upload_job_new AFTER INSERT ON upload_job BEGIN
+            UPDATE upload_job_clock SET version = version + 1;
+            UPDATE upload_job SET version = (SELECT version FROM upload_job_clock) WHERE id = NEW.id;
+        END;
+        CREATE TRIGGER upload_job_changed AFTER UPDATE OF state ON upload_job BEGIN
+            UPDATE upload_job_clock SET version = version + 1;
+            UPDATE upload_job SET version = (SELECT version FROM upload_job_clock) WHERE id = NEW.id;
+        END;
+        """
+
     /// The bytes that a job is about.
     struct Subject: Sendable {
         let asset: ObjectID
@@ -39,25 +60,48 @@ struct UploadJobStore {
         let isDone: Bool
     }
 
-    private static let columns = "id, asset, resource_type, digest, kind, state, retried, date, problem, message"
+    private static let columns =
+        "id, asset, resource_type, digest, kind, state, retried, date, identity, problem, message"
 
     func count() throws -> Int { try Int.fetchOne(database, sql: "SELECT count(*) FROM upload_job") ?? 0 }
+
+    /// Returns the number of further jobs that an identity can create.
+    func capacity(of identity: String) throws -> Int {
+        let sql = "SELECT count(*) FROM upload_job WHERE identity = ?"
+        let own = try Int.fetchOne(database, sql: sql, arguments: [identity]) ?? 0
+        return max(0, min(UploadJob.limit - own, UploadJob.totalLimit - (try count())))
+    }
+
+    /// Returns the numbers of jobs that wait and whose transfers run.
+    func openCounts() throws -> (waiting: Int, running: Int) {
+        let sql = "SELECT count(*) FILTER (WHERE state = 1), count(*) FILTER (WHERE state = 2) FROM upload_job"
+        guard let row = try Row.fetchOne(database, sql: sql) else { return (0, 0) }
+        return (row[0], row[1])
+    }
+
+    /// Returns the version of the newest state.
+    func version() throws -> Int64 { try Int64.fetchOne(database, sql: "SELECT version FROM upload_job_clock") ?? 0 }
 
     /// Creates a job for each subject.
     ///
     /// - Returns: the jobs; nil if there would be too many
-    func create(_ kind: UploadJob.Kind, _ subjects: [Subject], date: Int64) throws -> [UploadJob]? {
-        guard try count() + subjects.count <= UploadJob.limit else { return nil }
+    func create(
+        _ kind: UploadJob.Kind,
+        _ subjects: [Subject],
+        for identity: String,
+        date: Int64
+    ) throws -> [UploadJob]? {
+        guard subjects.count <= (try capacity(of: identity)) else { return nil }
         return try subjects.map { subject in
             let state = try kind == .upload ? register(subject.digest) : subject.isDone ? .succeeded : .registered
             try database.execute(
                 sql: """
-                    INSERT INTO upload_job (asset, resource_type, digest, kind, state, retried, date)
-                    VALUES (?, ?, ?, ?, ?, 0, ?)
+                    INSERT INTO upload_job (asset, resource_type, digest, kind, state, retried, date, identity)
+                    VALUES (?, ?, ?, ?, ?, 0, ?, ?)
                     """,
                 arguments: [
                     subject.asset.text, subject.resourceType.number, subject.digest.data, kind.number, state.number,
-                    date,
+                    date, identity,
                 ]
             )
             return UploadJob(
@@ -67,7 +111,8 @@ struct UploadJobStore {
                 digest: subject.digest.text,
                 kind: kind,
                 state: state,
-                date: date
+                date: date,
+                identity: identity
             )
         }
     }
@@ -86,9 +131,58 @@ struct UploadJobStore {
         return try RemoteObjectStore(database: database).remoteSize(of: digest) == nil ? .registered : .succeeded
     }
 
-    /// Returns all jobs, the oldest first.
-    func all() throws -> [UploadJob] {
-        try Row.fetchAll(database, sql: "SELECT \(Self.columns) FROM upload_job ORDER BY id").compactMap(Self.job)
+    /// Returns jobs, the oldest first.
+    ///
+    /// - Parameters:
+    ///   - identity: only jobs of this one; nil for all
+    ///   - after: only jobs with higher numbers
+    func all(of identity: String? = nil, after: Int64 = 0) throws -> [UploadJob] {
+        let condition = identity.map { _ in "identity = ? AND id > ?" } ?? "id > ?"
+        return try Row.fetchAll(
+            database,
+            sql: "SELECT \(Self.columns) FROM upload_job WHERE \(condition) ORDER BY id",
+            arguments: StatementArguments(identity.map { [$0, after] as [any DatabaseValueConvertible] } ?? [after])
+        ).compactMap(Self.job)
+    }
+
+    /// Returns jobs whose state has changed, the oldest change first, and the version of the last one.
+    func changed(after version: Int64, limit: Int) throws -> (jobs: [UploadJob], version: Int64)? {
+        let rows = try Row.fetchAll(
+            database,
+            sql: "SELECT \(Self.columns), version FROM upload_job WHERE version > ? ORDER BY version LIMIT ?",
+            arguments: [version, limit]
+        )
+        guard let last = rows.last else { return nil }
+        return (rows.compactMap(Self.job), last["version"])
+    }
+
+    /// Returns the jobs whose transfer runs, at most as many as a page has.
+    func pending() throws -> [UploadJob] {
+        let sql = "SELECT \(Self.columns) FROM upload_job WHERE state = 2 ORDER BY id LIMIT ?"
+        return try Row.fetchAll(database, sql: sql, arguments: [UploadJob.limit]).compactMap(Self.job)
+    }
+
+    // MARK: Uploads
+
+    /// Notes that the uploads of some bytes run, or with false that they do not run any more.
+    func setUploading(_ isUploading: Bool, _ digests: [ResourceDigest], date: Int64) throws {
+        for digest in digests {
+            try database.execute(
+                sql: "UPDATE upload_job SET state = ?, date = ? WHERE digest = ? AND kind = 0 AND state = ?",
+                arguments: [isUploading ? 2 : 1, date, digest.data, isUploading ? 1 : 2]
+            )
+        }
+    }
+
+    /// Returns whether there are jobs for some bytes that have not ended.
+    func areAwaited(_ digests: [ResourceDigest]) throws -> Bool {
+        try digests.contains { digest in
+            try Bool.fetchOne(
+                database,
+                sql: "SELECT EXISTS (SELECT 1 FROM upload_job WHERE digest = ? AND kind = 0 AND state < 3)",
+                arguments: [digest.data]
+            ) == true
+        }
     }
 
     /// Carries out an action on jobs that allow it.
@@ -118,7 +212,7 @@ struct UploadJobStore {
 
     // MARK: Downloads
 
-    /// Registers downloads again that were running when the catalog ended.
+    /// Registers transfers again that were running when the catalog ended.
     func begin() throws { try database.execute(sql: "UPDATE upload_job SET state = 1 WHERE state = 2") }
 
     /// Returns the oldest download that is registered, and notes that it runs.
@@ -155,8 +249,9 @@ struct UploadJobStore {
             state: state,
             isRetried: row[6],
             date: row[7],
-            problem: row[8],
-            message: row[9]
+            identity: row[8],
+            problem: row[9],
+            message: row[10]
         )
     }
 }

@@ -142,6 +142,7 @@ enum StorageText {
             "here      \(text(status.localCount, status.localBytes))\(budget), \(status.keptCount) kept",
             "there     \(text(status.remoteCount, status.remoteBytes))",
             "waiting   \(QuantityFormatter.count(status.waitingCount, "file")), \(status.failedCount) failed",
+            "jobs      \(status.waitingJobCount) waiting, \(status.runningJobCount) running",
             "since the start  \(QuantityFormatter.bytes(status.uploadedBytes)) up, "
                 + "\(QuantityFormatter.bytes(status.downloadedBytes)) down, "
                 + "\(QuantityFormatter.bytes(status.releasedBytes)) given up",

@@ -13,7 +13,7 @@ struct StorageJobsCommand: AsyncParsableCommand {
         discussion: """
             The catalog uploads every new file by itself. A job is for who wants to know when certain files are at the \
             object store, or here: it is kept, also over restarts, until it is acknowledged. At most \(UploadJob.limit) \
-            jobs are kept.
+            jobs of a client are kept. The owner of the library sees the jobs of all clients.
             """,
         subcommands: [List.self, Upload.self, Download.self, Acknowledge.self, Retry.self, Cancel.self],
         defaultSubcommand: List.self
@@ -22,12 +22,32 @@ struct StorageJobsCommand: AsyncParsableCommand {
     /// `safelight storage jobs list`
     struct List: LibraryCommand {
         static let configuration = CommandConfiguration(abstract: "List the jobs, the oldest first.")
+        @Flag(help: "Then print each change, until all jobs have ended.") var watch = false
         @OptionGroup var client: ClientOptions
 
         func run(in library: PhotoLibrary, output: Output) async throws {
-            let page = try await library.catalog.ask(ListUploadJobs()).result
+            let page = try await StorageJobsCommand.all(ListUploadJobs(), in: library)
             if page.jobs.isEmpty { output.note("no jobs") }
             try StorageJobsCommand.report(page, output)
+            var open = Set(page.jobs.filter { !$0.state.isFinal }.map(\.id))
+            var version = page.version
+            while watch, !open.isEmpty {
+                let changed = try await library.catalog.ask(ListUploadJobs(changedAfter: version)).result
+                version = changed.version
+                if changed.jobs.isEmpty {
+                    // A job may have been acknowledged elsewhere.
+                    let rest = try await StorageJobsCommand.all(ListUploadJobs(action: .cancel), in: library)
+                    open.formIntersection(rest.jobs.map(\.id))
+                }
+                for job in changed.jobs {
+                    if job.state.isFinal { open.remove(job.id) } else { open.insert(job.id) }
+                    try output.result(job.json) {
+                        let progress = job.progress.map { " \(Int($0 * 100)) %" } ?? ""
+                        let problem = job.problem.map { ": \($0)" } ?? ""
+                        return ["\(job.id) \(job.kind.rawValue) \(job.state.rawValue)\(progress)\(problem)"]
+                    }
+                }
+            }
         }
     }
 
@@ -96,16 +116,30 @@ struct StorageJobsCommand: AsyncParsableCommand {
         try report(try await library.catalog.ask(request).result, output)
     }
 
+    /// Returns all pages of a list as one.
+    fileprivate static func all(_ list: ListUploadJobs, in library: PhotoLibrary) async throws -> UploadJobPage {
+        var request = list
+        var page = try await library.catalog.ask(request).result
+        while let next = page.next {
+            request.after = next
+            let more = try await library.catalog.ask(request).result
+            page.jobs += more.jobs
+            page.next = more.next
+        }
+        return page
+    }
+
     fileprivate static func report(_ page: UploadJobPage, _ output: Output) throws {
         try output.result(page.json) {
             guard !page.jobs.isEmpty else { return [] }
             var table = TextTable([
                 .init(title: "job", alignment: .right), .init(title: "type"), .init(title: "state"),
-                .init(title: "asset"), .init(title: "problem", width: 60),
+                .init(title: "done", alignment: .right), .init(title: "asset"), .init(title: "problem", width: 60),
             ])
             for job in page.jobs {
                 let problem = job.problem.map { "\($0): \(job.message ?? "")" } ?? ""
-                table.add(["\(job.id)", job.kind.rawValue, job.state.rawValue, job.asset.text, problem])
+                let done = job.progress.map { "\(Int($0 * 100)) %" } ?? ""
+                table.add(["\(job.id)", job.kind.rawValue, job.state.rawValue, done, job.asset.text, problem])
             }
             return table.lines
         }
@@ -128,8 +162,14 @@ struct JobSelection: ParsableArguments {
         _ output: Output
     ) async throws {
         var ids = numbers
-        if all { ids = try await library.catalog.ask(ListUploadJobs(action: action)).result.jobs.map(\.id) }
-        let page = try await library.catalog.ask(UpdateUploadJobs(jobs: ids, action: action)).result
+        if all { ids = try await StorageJobsCommand.all(ListUploadJobs(action: action), in: library).jobs.map(\.id) }
+        var page = UploadJobPage()
+        for start in stride(from: 0, to: ids.count, by: UploadJob.limit) {
+            let part = Array(ids[start...].prefix(UploadJob.limit))
+            let updated = try await library.catalog.ask(UpdateUploadJobs(jobs: part, action: action)).result
+            (page.capacity, page.version) = (updated.capacity, updated.version)
+            page.jobs += updated.jobs
+        }
         try output.result(page.json) { ["\(QuantityFormatter.count(Set(ids).count, "job")) \(words)"] }
     }
 }

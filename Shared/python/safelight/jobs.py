@@ -1,8 +1,8 @@
 """Jobs that bring single files to the object store, or from there."""
 
-from typing import TYPE_CHECKING, Any, Dict, Iterable, List, Optional, Union
+from typing import TYPE_CHECKING, Any, Dict, Iterable, Iterator, List, Optional, Union
 
-from .members import Record, boolean, date, integer, optional_text, text
+from .members import Record, boolean, date, integer, optional_number, optional_text, text
 from .objects import Object, identifier
 
 if TYPE_CHECKING:
@@ -20,9 +20,16 @@ class UploadJob(Record):
     state = text("state", "registered, pending, failed, succeeded or cancelled.")
     is_retried = boolean("isRetried", "Whether it was retried, which is possible once.")
     date = date("date", "When it came into its state.")
+    identity = optional_text("identity", "Who created it.")
+    progress = optional_number("progress", "The part that was transferred, 0 to 1, while a transfer runs.")
     problem = optional_text("problem", "The name of the failure.")
     message = optional_text("message", "The failure.")
     _shown = ("id", "type", "state", "asset")
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether it has failed, succeeded or was cancelled."""
+        return self.state in ("failed", "succeeded", "cancelled")
 
 
 class UploadJobs:
@@ -33,7 +40,33 @@ class UploadJobs:
 
     def __call__(self, action: Optional[str] = None) -> List[UploadJob]:
         """Returns the jobs, the oldest first; or those for which `acknowledge`, `retry` or `cancel` is possible."""
-        return self._send("jobs.list", {"action": action} if action else {})
+        params: Dict[str, Any] = {"action": action} if action else {}
+        jobs: List[UploadJob] = []
+        while True:
+            page = self._library.catalog.request("jobs.list", params).result
+            jobs += [UploadJob(one) for one in page["jobs"]]
+            if "next" not in page:
+                return jobs
+            params["after"] = page["next"]
+
+    def follow(self, jobs: Iterable[UploadJob]) -> Iterator[UploadJob]:
+        """Yields each of some jobs when its state changes or its transfer proceeds, until all have ended."""
+        known = {one.id: one for one in jobs}
+        page: Dict[str, Any] = {"jobs": []}
+        while True:
+            if not page["jobs"]:
+                # All states, at first and after a while without changes: a job may have been acknowledged elsewhere.
+                page = self._library.catalog.request("jobs.list", {"jobs": list(known)}).result
+                listed = {one["id"] for one in page["jobs"]}
+                known = {number: one for number, one in known.items() if number in listed}
+            for one in [UploadJob(one) for one in page["jobs"] if one["id"] in known]:
+                if one.state != known[one.id].state or one.progress != known[one.id].progress:
+                    known[one.id] = one
+                    yield one
+            if all(one.has_ended for one in known.values()):
+                return
+            page = self._library.catalog.request(
+                "jobs.list", {"changedAfter": page["version"], "jobs": list(known)}, deadline=30).result
 
     def upload(self, assets: Iterable[Object], resource_type: str = "photo") -> List[UploadJob]:
         """Creates a job for a resource of each asset, which is done when the object store has the file."""

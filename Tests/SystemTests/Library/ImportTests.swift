@@ -49,7 +49,11 @@ struct ImportTests {
             reached = head
         }
         // The catalog is killed under a client, which continues by itself.
-        let client = try RunningProgram("safelight", arguments + ["--json", "--wait", "60"], environment: services.environment)
+        let client = try RunningProgram(
+            "safelight",
+            arguments + ["--json", "--wait", "60"],
+            environment: services.environment
+        )
         for _ in 0..<2 {
             try await Task.sleep(for: .milliseconds(Int.random(in: 50...300, using: &random)))
             try services.restart(.catalog)

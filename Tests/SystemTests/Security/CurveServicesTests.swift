@@ -159,12 +159,10 @@ struct NetworkFixture {
     /// The thumbnailer's address over TCP; nil unless it was started.
     let thumbnailer: String?
 
-    init(withEditor: Bool = false, withThumbnailer: Bool = false) throws {
+    init(withEditor: Bool = false, withThumbnailer: Bool = false, environment: [String: String] = [:]) throws {
         let keys = try TemporaryFolder("keys")
-        let services = try SafelightFixture(
-            "curve",
-            environment: ["SAFELIGHT_LISTEN": "127.0.0.1:0", "SAFELIGHT_KEYS": keys.file("keys")]
-        )
+        let network = ["SAFELIGHT_LISTEN": "127.0.0.1:0", "SAFELIGHT_KEYS": keys.file("keys")]
+        let services = try SafelightFixture("curve", environment: environment.merging(network) { $1 })
         let made = try services.safelight(["keys", "server"])
         guard made.status == 0 else { throw FixtureError(description: made.errors) }
         try services.start(

@@ -8,9 +8,9 @@ import Testing
 struct GrantScript {
     let open: NetworkFixture
 
-    /// Starts the services.
-    init() throws {
-        open = try NetworkFixture(withEditor: true, withThumbnailer: true)
+    /// Starts the services, with some variables in addition.
+    init(environment: [String: String] = [:]) throws {
+        open = try NetworkFixture(withEditor: true, withThumbnailer: true, environment: environment)
         for seed in 1...6 {
             let image = TestImages.jpeg(width: 64, height: 48, seed: UInt64(seed))
             try open.services.folder.write(image, to: "\(seed).jpg")

@@ -1,0 +1,96 @@
+import Basics
+import Contracts
+import JSONValue
+import Storage
+import Synchronization
+
+/// The progress of the transfers for jobs, and the requests that wait for a change of a job.
+final class UploadJobChanges: Sendable {
+    private struct State {
+        var progress: [ResourceDigest: Double] = [:]
+        var waiters: [UInt64: Promise<Void>] = [:]
+        var lastWaiter: UInt64 = 0
+    }
+
+    /// The most requests that wait for a change.
+    private static let mostWaiters = 1000
+    /// The smallest progress that is told.
+    private static let step = 0.01
+
+    private let state = Mutex(State())
+
+    /// The parts of bytes that were transferred, 0…1, of the transfers that run.
+    var progress: [ResourceDigest: Double] { state.withLock { $0.progress } }
+
+    // MARK: Changes
+
+    /// Notes that the state of a job may have changed.
+    func changed() { wake { _ in true } }
+
+    /// Notes that transfers run.
+    func begin(_ digests: [ResourceDigest]) {
+        state.withLock { state in
+            for digest in digests { state.progress[digest] = 0 }
+        }
+    }
+
+    /// Notes the progress of a transfer.
+    func advance(_ digest: ResourceDigest, to part: Double) {
+        wake { state in
+            guard part - state.progress[digest, default: -1] >= Self.step else { return false }
+            state.progress[digest] = min(1, part)
+            return true
+        }
+    }
+
+    /// Notes that transfers have ended.
+    func end(_ digests: [ResourceDigest]) {
+        state.withLock { state in
+            for digest in digests { state.progress[digest] = nil }
+        }
+    }
+
+    private func wake(_ change: (inout State) -> Bool) {
+        let waiters = state.withLock { state -> [Promise<Void>] in
+            guard change(&state) else { return [] }
+            defer { state.waiters = [:] }
+            return Array(state.waiters.values)
+        }
+        for waiter in waiters { waiter.fulfill(()) }
+    }
+
+    // MARK: Waiting
+
+    /// Reads something until it has an answer, each time after another change.
+    ///
+    /// - Parameter read: returns nil to wait for a change; the flag is true for the last time, when the time is over
+    /// - Throws: `limit_exceeded` if too many requests wait
+    func answer<Answer: Sendable>(
+        within microseconds: Int64,
+        _ clock: MonotonicClock,
+        _ read: (_ isLast: Bool) async throws -> Answer?
+    ) async throws -> Answer? {
+        let end = clock.nowMicroseconds() + microseconds
+        while true {
+            // Registered before the state is read, so that no change in between is missed.
+            let promise = Promise<Void>()
+            let number = try state.withLock { (state) throws(RPCError) -> UInt64 in
+                guard state.waiters.count < Self.mostWaiters else {
+                    throw ErrorCode.limitExceeded.error(
+                        "\(Self.mostWaiters) requests wait already; ask without changedAfter, or subscribe to jobs",
+                        ["limit": JSON(Self.mostWaiters)]
+                    )
+                }
+                state.lastWaiter += 1
+                state.waiters[state.lastWaiter] = promise
+                return state.lastWaiter
+            }
+            defer { state.withLock { $0.waiters[number] = nil } }
+            let rest = end - clock.nowMicroseconds()
+            if let answer = try await read(rest <= 0) { return answer }
+            guard rest > 0 else { return nil }
+            await TaskDelay.withTimeout(.microseconds(rest)) { await promise.value(ifCancelled: ()) }
+            try Task.checkCancellation()
+        }
+    }
+}

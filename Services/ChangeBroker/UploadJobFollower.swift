@@ -1,0 +1,39 @@
+import Basics
+import Contracts
+import JSONValue
+import PhotoClient
+
+/// Follows the jobs of the catalog, for the topic `jobs`.
+struct UploadJobFollower: Sendable {
+    let catalog: ServiceClient
+    let feed: RecordFeed
+    /// The delay before the catalog is asked again after an error.
+    let pause: Duration
+
+    /// How long one request waits for a change.
+    private static let deadline = Duration.seconds(20)
+    /// The time between two messages.
+    private static let spacing = Duration.milliseconds(200)
+
+    /// Asks until cancelled. Each request waits for a change, so that it is known at once.
+    func run() async {
+        var known: Int64?
+        while !Task.isCancelled {
+            do throws(RPCError) {
+                guard let version = known else {
+                    known = try await catalog.ask(ListUploadJobs(after: .max)).result.version
+                    continue
+                }
+                let page = try await catalog.ask(ListUploadJobs(changedAfter: version), deadline: Self.deadline).result
+                known = page.version
+                guard !page.jobs.isEmpty else { continue }
+                await feed.publish(page)
+                await TaskDelay.debounce(Self.spacing)
+            } catch {
+                if Task.isCancelled { return }
+                // The same version: nothing is missed while the catalog is restarted.
+                await TaskDelay.retryDelay(pause)
+            }
+        }
+    }
+}

@@ -7,7 +7,7 @@ import Testing
 
 @testable import Imaging
 
-@Suite(.timeLimit(.minutes(2)))
+@Suite(.timeLimit(.minutes(5)))
 struct TextTests {
     private func render(_ text: String, size: Double = 0.9) throws -> TestPixels {
         let black = TestImages.png(width: 400, height: 100) { _, _ in (0, 0, 0, 255) }

@@ -24,7 +24,8 @@ public final class S3Server: Sendable {
         return program
     }
 
-    private var port: String {
+    /// The port at which it listens.
+    public var port: String {
         get throws { try String(contentsOfFile: folder.file("port"), encoding: .utf8) }
     }
 

@@ -259,16 +259,32 @@ struct RemoteStorageTests {
         #expect(services.stop() == [])
     }
 
-    @Test func `kills of the catalog and of the store lose no original and leave no orphan`() async throws {
+    /// The bad network has 200 ms there and back, 1 Mbit/s, and cuts every second connection within two seconds.
+    @Test(arguments: [false, true])
+    func `kills of the catalog and of the store lose no original and leave no orphan`(overBadNetwork: Bool) async throws
+    {
         let store = try S3Server()
-        let environment = try store.environment.merging([
+        var random = SeededRandom(named: "kills of the store")
+        var environment = try store.environment.merging([
             "SAFELIGHT_OBJECT_STORE_POLICY": "optimize", "SAFELIGHT_LOCAL_BYTES": "150000",
             "SAFELIGHT_COLLECT_AFTER_SECONDS": "1",
         ]) { $1 }
+        var network: BadNetwork?
+        if overBadNetwork {
+            let server = try #require(Int(try store.port))
+            let made = try BadNetwork(
+                before: server,
+                delay: 0.1,
+                bytesPerSecond: 125_000,
+                cuts: 0.5,
+                seed: random.next()
+            )
+            environment["SAFELIGHT_OBJECT_STORE_ENDPOINT"] = "http://127.0.0.1:\(made.port)"
+            network = made
+        }
         let services = try SafelightFixture("remote-kills", environment: environment)
         try services.start([.catalog])
         let library = try services.library()
-        var random = SeededRandom(named: "kills of the store")
         var live: [ObjectID: [UInt8]] = [:]
         for round in 0..<TestEnvironment.rounds(5) {
             let (pause, isCatalog) = (Int.random(in: 0...1200, using: &random), round.isMultiple(of: 2))
@@ -310,5 +326,10 @@ struct RemoteStorageTests {
         }
         await library.close()
         #expect(services.stop() == [])
+        if let network {
+            let cuts = network.end()
+            #expect(cuts > 0)
+            TestPaths.report("\(cuts) connections were cut")
+        }
     }
 }

@@ -39,6 +39,7 @@ TEST_PACKAGES := python3 python3-pip libimage-exiftool-perl libvips-tools libjxl
 PYTHON_REQUIREMENTS := pyzmq==27.1.0 pillow==11.3.0 jsonschema==4.26.0 mypy==1.19.1 setuptools==80.9.0 pyyaml==6.0.3 \
 	moto[s3]==5.2.5 flask==3.1.3 flask-cors==6.0.5
 PYVIPS := 3.2.0
+AWSCLI := 1.45.11
 PYTHON_PACKAGES := .build/python
 export PYTHONPATH := $(CURDIR)/$(PYTHON_PACKAGES)
 
@@ -174,6 +175,13 @@ bench: setup ## Run the benchmarks and compare them with other software (BENCH='
 		echo "bench: installing pyvips $(PYVIPS) into $(PYTHON_PACKAGES)"; \
 		python3 -m pip install --quiet --disable-pip-version-check --root-user-action=ignore \
 			--target $(PYTHON_PACKAGES) pyvips==$(PYVIPS); \
+	}
+	@# In a folder of its own, because it needs another version of botocore than moto.
+	@[ -d .build/awscli/awscli-$(AWSCLI).dist-info ] || { \
+		echo "bench: installing awscli $(AWSCLI) into .build/awscli"; \
+		rm -rf .build/awscli; \
+		python3 -m pip install --quiet --disable-pip-version-check --root-user-action=ignore \
+			--target .build/awscli awscli==$(AWSCLI); \
 	}
 	$(SWIFT) build -c release
 	@.build/release/Benchmarks --output .build/bench.md $(BENCH)

@@ -81,6 +81,23 @@ enum ProcessTable {
         return (line.split(separator: " ").compactMap { Int($0) }.first ?? 0) << 10
     }
 
+    /// Returns the resident memory of a process in bytes; 0 if it has ended.
+    static func residentBytes(_ process: Int32) -> Int { status("VmRSS:", process) << 10 }
+
+    /// Returns the largest resident memory of a process since its start, or since ``resetPeak(_:)``, in bytes.
+    static func peakBytes(_ process: Int32) -> Int { status("VmHWM:", process) << 10 }
+
+    /// Sets the peak of the resident memory to its present size (proc_pid_clear_refs(5)).
+    static func resetPeak(_ process: Int32) throws {
+        try Data("5".utf8).write(to: URL(fileURLWithPath: "/proc/\(process)/clear_refs"))
+    }
+
+    private static func status(_ name: String, _ process: Int32) -> Int {
+        let text = (try? String(contentsOfFile: "/proc/\(process)/status", encoding: .utf8)) ?? ""
+        let line = text.split(separator: "\n").first { $0.hasPrefix(name) } ?? ""
+        return line.split(whereSeparator: \.isWhitespace).compactMap { Int($0) }.first ?? 0
+    }
+
     static func name(_ process: Int32) -> String {
         ((try? String(contentsOfFile: "/proc/\(process)/comm", encoding: .utf8)) ?? "?")
             .trimmingCharacters(in: .whitespacesAndNewlines)

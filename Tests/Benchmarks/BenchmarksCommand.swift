@@ -35,6 +35,7 @@ private let groups: [(name: String, measure: @Sendable (BenchmarkContext) async 
     ("pages", PageBenchmarks.run),
     ("scale", ScaleBenchmarks.run),
     ("import", ImportBenchmarks.run),
+    ("storage", StorageBenchmarks.run),
     ("memory", MemoryBenchmarks.run),
     ("idle", IdleBenchmarks.run),
 ]

@@ -50,8 +50,10 @@ final class ServicesFixture {
 
     /// Starts a service and waits until it answers.
     ///
-    /// - Parameter options: further flags
-    func start(_ name: String, _ options: [String] = []) async throws {
+    /// - Parameters:
+    ///   - options: further flags
+    ///   - environment: further variables
+    func start(_ name: String, _ options: [String] = [], environment: [String: String] = [:]) async throws {
         let isKeeper = name == "catalog" || name == "up"
         let program = try RunningProgram(
             place.program(name == "up" ? "safelight" : name),
@@ -61,7 +63,7 @@ final class ServicesFixture {
             environment: [
                 "SAFELIGHT_LIBRARY": library, "SAFELIGHT_CACHE": run + "/cache",
                 "SAFELIGHT_HISTORY_DAYS": "36500", "SAFELIGHT_HISTORY_BYTES": "17179869184",
-            ]
+            ].merging(environment) { $1 }
         )
         running[name] = program
         let services: [ServiceClient] =

@@ -1,28 +1,43 @@
 import Foundation
 import Synchronization
 
-/// A real S3 server as a process: moto's, with a log of its requests (Rows/s3server.py). It keeps its objects over a kill.
+/// A real S3 server as a process, with a log of its requests.
 public final class S3Server: Sendable {
+    /// The programs that can serve a bucket.
+    public enum Kind: Sendable {
+        /// moto's server, which checks signatures and keeps its objects over a kill (Rows/s3server.py).
+        case moto
+        /// A server for measurements, which writes objects to files, checks nothing and forgets them when it ends
+        /// (Rows/s3files.py).
+        case files
+    }
+
     public static let secret = "a secret that is in no log"
 
     public let folder: TemporaryFolder
+    private let kind: Kind
     private let program: Mutex<RunningProgram>
 
     /// Starts a server with an empty bucket.
-    public init() throws {
+    public init(_ kind: Kind = .moto) throws {
+        self.kind = kind
         folder = try TemporaryFolder("s3")
-        program = Mutex(try Self.start(folder, port: "0"))
+        program = Mutex(try Self.start(kind, folder, port: "0"))
     }
 
-    private static func start(_ folder: TemporaryFolder, port: String) throws -> RunningProgram {
-        let python = try Needed.python("moto, flask_cors, zmq")
-        let script = TestPaths.package + "/Tests/SystemTests/Rows/s3server.py"
-        let program = try RunningProgram(python, ["-B", script, folder.path, port])
+    private static func start(_ kind: Kind, _ folder: TemporaryFolder, port: String) throws -> RunningProgram {
+        let (script, modules) = kind == .moto ? ("s3server.py", "moto, flask_cors, zmq") : ("s3files.py", "os")
+        let python = try Needed.python(modules)
+        let path = TestPaths.package + "/Tests/SystemTests/Rows/" + script
+        let program = try RunningProgram(python, ["-B", path, folder.path, port])
         guard program.waitForOutput("ready") else {
             throw FixtureError(description: "no S3 server: \(program.errorText)")
         }
         return program
     }
+
+    /// The address for clients.
+    public var endpoint: String { get throws { "http://127.0.0.1:" + (try port) } }
 
     /// The port at which it listens.
     public var port: String {
@@ -34,7 +49,7 @@ public final class S3Server: Sendable {
         get throws {
             [
                 "SAFELIGHT_OBJECT_STORE": "s3://photos/library",
-                "SAFELIGHT_OBJECT_STORE_ENDPOINT": "http://127.0.0.1:" + (try port),
+                "SAFELIGHT_OBJECT_STORE_ENDPOINT": try endpoint,
                 "AWS_ACCESS_KEY_ID": "safelight-key", "AWS_SECRET_ACCESS_KEY": Self.secret, "S3": folder.path,
                 "no_proxy": "127.0.0.1",
             ]
@@ -49,7 +64,7 @@ public final class S3Server: Sendable {
         let port = try port
         try program.withLock { program in
             program.killHard()
-            program = try Self.start(folder, port: port)
+            program = try Self.start(kind, folder, port: port)
         }
     }
 
@@ -67,7 +82,7 @@ public final class S3Server: Sendable {
         }
     }
 
-    /// The digests of the objects in the bucket.
+    /// The digests of the objects in the bucket of moto's server.
     public var objects: Set<String> {
         get throws {
             Set(

@@ -136,6 +136,10 @@ struct StorageService: Sendable {
 
     // MARK: Keeping and releasing
 
+    /// The number of assets whose files are downloaded at the same time. One connection leaves others idle while it waits
+    /// for the store, and for the disk when a file is synced; the rest of the downloads is for interactive requests.
+    private static let concurrentDownloads = 4
+
     func keep(_ request: KeepInStorage, _ context: RequestContext) async throws -> KeepInStorage.Result {
         let remote = try self.required()
         var result = KeepInStorage.Result()
@@ -147,21 +151,47 @@ struct StorageService: Sendable {
             let digests = Set(found.assets.flatMap(\.resources).compactMap { ResourceDigest($0.digest) })
             let isKept = request.isKept
             try await store.changeRemoteObjects { try $0.keep(isKept, Array(digests)) }
-            for asset in found.assets {
-                try Task.checkCancellation()
-                for digest in Set(asset.resources.compactMap { ResourceDigest($0.digest) }) {
-                    if !isKept { originals.downloads?.endLease(of: digest) }
-                    let bytes = try await isKept ? fetch(digest, context) : remote.release(digest)
-                    guard let bytes else { continue }
-                    result.count += 1
-                    result.bytes += bytes
+            let move = { @Sendable (digest: ResourceDigest) in
+                if isKept { return try await fetch(digest, context) }
+                originals.downloads?.endLease(of: digest)
+                return try await remote.release(digest)
+            }
+            let width = isKept ? Self.concurrentDownloads : 1
+            try await withThrowingTaskGroup(of: (count: Int, bytes: Int64).self) { group in
+                var rest = found.assets[...]
+                func begin() {
+                    guard let asset = rest.popFirst() else { return }
+                    group.addTask { try await Self.move(asset, move) }
                 }
-                result.assets += 1
-                let progress: JSONObject = ["done": JSON(result.assets), "total": JSON(found.count)]
-                try await context.notifier.notify(BackupLibrary.notification, progress)
+                for _ in 0..<width { begin() }
+                while let (count, bytes) = try await group.next() {
+                    begin()
+                    result.count += count
+                    result.bytes += bytes
+                    result.assets += 1
+                    let progress: JSONObject = ["done": JSON(result.assets), "total": JSON(found.count)]
+                    try await context.notifier.notify(BackupLibrary.notification, progress)
+                }
             }
             if found.assets.isEmpty || page.from >= found.count { return result }
         }
+    }
+
+    /// Moves the files of an asset.
+    ///
+    /// - Parameter move: returns the bytes that it has moved; nil if there was nothing to do
+    private static func move(
+        _ asset: Asset,
+        _ move: @Sendable (ResourceDigest) async throws -> Int64?
+    ) async throws -> (count: Int, bytes: Int64) {
+        var (count, total) = (0, Int64(0))
+        for digest in Set(asset.resources.compactMap { ResourceDigest($0.digest) }) {
+            try Task.checkCancellation()
+            guard let bytes = try await move(digest) else { continue }
+            count += 1
+            total += bytes
+        }
+        return (count, total)
     }
 
     /// Downloads bytes that are not on this machine.

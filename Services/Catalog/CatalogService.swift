@@ -148,6 +148,15 @@ struct CatalogService: RunnableService {
             logger: logger
         )
         await uploads.connect(discard: { await collector.discard($0) }, heal: { await healing.healed($0) })
+        let originals = try await Originals(
+            configuration,
+            environment,
+            store: store,
+            resources: resources,
+            blockingIO: blockingIO,
+            tail: tail,
+            logger: logger
+        )
         let ingestor = ResourceIngestor(
             resources: resources,
             syncs: ResourceSyncQueue(resources),
@@ -156,16 +165,8 @@ struct CatalogService: RunnableService {
             roots: try ImportRoots(configuration.importRoots),
             extractor: extractor,
             store: store,
+            throttle: originals.remote?.throttle,
             maxBytes: configuration.maxFileBytes,
-            logger: logger
-        )
-        let originals = try await Originals(
-            configuration,
-            environment,
-            store: store,
-            resources: resources,
-            blockingIO: blockingIO,
-            tail: tail,
             logger: logger
         )
         let handler = CatalogHandler(

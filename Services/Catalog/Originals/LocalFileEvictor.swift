@@ -22,7 +22,7 @@ final class LocalFileEvictor: Sendable {
     /// The number of files whose release is decided together.
     private static let batch = 64
 
-    /// The shortest time between two passes over all files, in microseconds, and its least multiple of a pass.
+    /// The shortest time between two passes over all files, in microseconds, and its least multiple of their listing.
     private static let (shortestPause, share): (Int64, Int64) = (500_000, 20)
     /// The time between two passes that only count the files, in microseconds.
     private static let countingPause: Int64 = 60_000_000
@@ -48,20 +48,25 @@ final class LocalFileEvictor: Sendable {
             return state.isDue
         }
         guard !isEarly else { return }
+        // Files are listed a small share of the time. Giving them up is not part of it: the next pass would come late if
+        // there was much to give up.
+        var listing = Self.shortestPause / Self.share
         defer {
-            let end = clock.nowMicroseconds()
             let pause =
-                remote.options.policy == .all
-                ? Self.countingPause : max(Self.shortestPause, Self.share * (end - start))
-            state.withLock { $0.next = end + pause }
+                remote.options.policy == .all ? Self.countingPause : max(Self.shortestPause, Self.share * listing)
+            let next = clock.nowMicroseconds() + pause
+            state.withLock { $0.next = next }
         }
         let resources = remote.resources
+        remote.throttle.beginListing()
         let files = try await remote.blockingIO.run(.long) {
             var files: [ResourceStore.LocalFile] = []
             try resources.forEachFile { files.append($0) }
             return files
         }
+        listing = clock.nowMicroseconds() - start
         var total = files.reduce(0) { $0 + $1.size }
+        remote.throttle.endListing(total)
         guard remote.options.policy == .optimize, total > remote.options.localBytes else {
             return state.withLock { $0.isOver = false }
         }

@@ -19,6 +19,7 @@ final class RemoteStorage: Sendable {
     let jobChanges = UploadJobChanges()
     /// Giving up local files and deleting objects exclude each other.
     let exclusive = FairSemaphore<Int>(permits: 1)
+    let throttle: ImportThrottle
     private let state = Mutex(State())
     private let wakeups = AsyncStream<Void>.makeStream(bufferingPolicy: .bufferingNewest(1))
 
@@ -46,6 +47,7 @@ final class RemoteStorage: Sendable {
         logger: Logger
     ) {
         self.options = options
+        throttle = ImportThrottle(options)
         client = ObjectStoreClient(options.location, options.credentials, options.settings)
         self.store = store
         self.resources = resources
@@ -81,7 +83,8 @@ final class RemoteStorage: Sendable {
     }
 
     private func releaseNow(_ digest: ResourceDigest) async throws -> Int64? {
-        guard let file = resources.localFile(of: digest),
+        // Bytes in use stay: the store need not be asked for them.
+        guard resources.removalTicket(digest) != nil, let file = resources.localFile(of: digest),
             try await store.read({ try $0.remoteObjects.isReleasable(digest) })
         else { return nil }
         guard try await isStored(digest, size: file.size) == true else {
@@ -98,6 +101,7 @@ final class RemoteStorage: Sendable {
         guard try await store.read({ try $0.remoteObjects.isReleasable(digest) }) else { return nil }
         let isRemoved = try await blockingIO.run { try resources.remove(digest) }
         guard isRemoved else { return nil }
+        throttle.left(file.size)
         state.withLock { $0.releasedBytes += file.size }
         return file.size
     }

@@ -19,8 +19,9 @@ final class UploadService: Service, Sendable {
     private let evictor: LocalFileEvictor
     private let logger: Logger
 
-    /// The number of uploads between two commits of their outcomes.
-    private static let batch = 32
+    /// The number of uploads between two commits of their outcomes, and their bytes, so that large files do not keep the
+    /// disk from being emptied.
+    private static let (batch, batchBytes): (Int, Int64) = (32, 256 << 20)
     /// The attempts of one upload, after which it is left as failed.
     private static let attempts = 5
     /// The longest time between two rounds, in seconds.
@@ -73,6 +74,8 @@ final class UploadService: Service, Sendable {
             do {
                 // A store that did not answer is asked, even if nothing is to be done there.
                 if remote.problem != nil { _ = try await remote.client.head("availability") }
+                remote.throttle.setWorking(true)
+                defer { remote.throttle.setWorking(false) }
                 try await uploadAll()
                 try await downloadJobs()
                 downloads.endOldLeases()
@@ -121,9 +124,8 @@ final class UploadService: Service, Sendable {
             let page = try await remote.store.read { [last] reader in
                 try reader.remoteObjects.registered(after: last, limit: Self.batch)
             }
-            guard let end = page.last else { return }
-            last = end
-            try await upload(page)
+            guard !page.isEmpty else { return }
+            last = try await upload(page)
             // A long queue does not keep the disk from being emptied.
             try await evictor.run()
         }
@@ -137,23 +139,26 @@ final class UploadService: Service, Sendable {
     }
 
     /// Uploads several files at the same time and records their outcomes in one transaction.
-    private func upload(_ digests: [ResourceDigest]) async throws {
+    ///
+    /// - Returns: the last file; others are left for the next call
+    private func upload(_ digests: [ResourceDigest]) async throws -> ResourceDigest? {
         var stop: (any Error)?
         var outcomes: [Outcome] = []
         try await beginJobs(digests)
         let start = clock.nowMicroseconds()
+        var rest = digests[...]
+        var bytes: Int64 = 0
         await withTaskGroup(of: Outcome.self) { group in
-            var rest = digests[...]
             for digest in rest.prefix(remote.options.uploads) { group.addTask { await self.upload(digest) } }
             rest = rest.dropFirst(remote.options.uploads)
             for await outcome in group {
                 if case .stopped(let error) = outcome { stop = error } else { outcomes.append(outcome) }
-                if stop == nil, let next = rest.popFirst() { group.addTask { await self.upload(next) } }
+                if case .confirmed(_, let size) = outcome { bytes += size }
+                guard stop == nil, bytes < Self.batchBytes, let next = rest.popFirst() else { continue }
+                group.addTask { await self.upload(next) }
             }
         }
         remote.jobChanges.end(digests)
-        var bytes: Int64 = 0
-        for case .confirmed(_, let size) in outcomes { bytes += size }
         remote.uploaded(bytes, microseconds: clock.nowMicroseconds() - start)
         let date = remote.now()
         try await remote.store.changeRemoteObjects { [outcomes] objects in
@@ -176,6 +181,7 @@ final class UploadService: Service, Sendable {
         }
         remote.jobChanges.changed()
         if let stop { throw stop }
+        return digests[..<rest.startIndex].last
     }
 
     /// Notes that uploads run: jobs for them that are created from now on begin as pending.

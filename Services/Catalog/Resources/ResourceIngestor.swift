@@ -17,6 +17,8 @@ struct ResourceIngestor: Sendable {
     let roots: ImportRoots
     let extractor: MetadataExtractor
     let store: LibraryStore
+    /// Nil without remote storage.
+    let throttle: ImportThrottle?
     /// The largest file, in bytes.
     let maxBytes: Int64
     let logger: Logger
@@ -36,6 +38,7 @@ struct ResourceIngestor: Sendable {
     ) async throws -> [PreparedChange] {
         var prepared = requests.map { PreparedChange($0) }
         guard requests.contains(where: \.hasBytes) else { return prepared }
+        let latest = ContinuousClock.now + ImportThrottle.longestDelay
         try await withThrowingTaskGroup(of: (Int, PreparedChange).self) { group in
             var next = requests.startIndex
             var running = 0
@@ -46,6 +49,7 @@ struct ResourceIngestor: Sendable {
                     guard requests[index].hasBytes else { continue }
                     running += 1
                     group.addTask {
+                        await throttle?.wait(until: latest)
                         do {
                             return (index, try await prepare(requests[index], context, taken, alwaysReads))
                         } catch {
@@ -257,6 +261,7 @@ struct ResourceIngestor: Sendable {
             throw ResourceError.noSource
         }
         taken.add(staged, upload: resource.upload)
+        if !staged.stored.wasPresent { throttle?.arrived(staged.stored.size) }
         return PreparedResource(
             type: resource.type,
             digest: staged.stored.digest.text,

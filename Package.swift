@@ -239,8 +239,8 @@ let modules: [Module] = [
         name: "CatalogTests",
         kind: .tests,
         dependencies: protocolModules + [
-            "Basics", "ImageFormats", "Catalog", "Hosting", "Storage", "GRDB", "Logging", "ServiceLifecycle",
-            "SamplePhotos",
+            "Basics", "ImageFormats", "Catalog", "Hosting", "ObjectStorage", "Storage", "GRDB", "Logging",
+            "ServiceLifecycle", "SamplePhotos",
             "PhotoClient", "TestSupport",
         ]
     ),

@@ -1,7 +1,8 @@
 """An S3 server that is fast enough for measurements: objects are files, and no signature or checksum is checked.
 
 Arguments: the folder for its files, and the port (0: any). It writes `port` when it is ready and appends one line of JSON
-for each request to `requests`. The list of objects is in memory and ends with the process. Each bucket exists.
+for each request to `requests`. The list of objects is in memory and ends with the process. Each bucket exists. Zeros are
+not written, so that objects of sparse files neither fill nor slow down a disk that a store would not share.
 
 It knows PUT with `If-None-Match`, GET with one range, HEAD, DELETE, uploads in parts and ListObjectsV2 in one page. It
 reports the SHA-256 that a client has announced as if it had computed it.
@@ -20,6 +21,7 @@ import urllib.parse
 folder, port = sys.argv[1], int(sys.argv[2])
 NAMESPACE = 'xmlns="http://s3.amazonaws.com/doc/2006-03-01/"'
 MOST_HEAD_BYTES = 64 << 10
+ZEROS = bytes(1 << 20)
 lock = threading.Lock()
 objects, uploads, numbers = {}, {}, iter(range(1, sys.maxsize))
 log = open(f"{folder}/requests", "a", buffering=1)
@@ -113,8 +115,12 @@ class Connection:
         try:
             for piece in self.pieces():
                 size += len(piece)
+                if bytes(piece) == ZEROS[:len(piece)]:
+                    os.lseek(descriptor, len(piece), os.SEEK_CUR)
+                    continue
                 while len(piece):
                     piece = piece[os.write(descriptor, piece):]
+            os.ftruncate(descriptor, size)
         finally:
             os.close(descriptor)
         return path, size

@@ -1,0 +1,154 @@
+import Basics
+import Contracts
+import Foundation
+import PhotoClient
+import PhotoModel
+import Synchronization
+import TestSupport
+import Testing
+
+/// A library ten times as large as its budget of local bytes, with a disk-backed S3 server whose request log is the
+/// oracle.
+///
+/// Only with `SAFELIGHT_SOAK`: each round is 410 MiB of originals, so that `SAFELIGHT_SOAK=50` is 20 GiB under a budget
+/// of 2 GiB. The originals are sparse files of 5 MiB; the library and the store write all of their bytes.
+@Suite(.serialized, .timeLimit(.minutes(90)), .enabled(if: TestEnvironment.rounds(1) > 1, "SAFELIGHT_SOAK runs it"))
+struct RemoteStorageSoakTests {
+    private static let count = TestEnvironment.rounds(82)
+    private static let fileBytes: Int64 = 5 << 20
+    private static let totalBytes = Int64(count) * fileBytes
+    private static let budget = totalBytes / 10
+    /// The most local bytes above the budget during an import: imports are delayed above the first half of it, and the
+    /// other half is on its way then.
+    private static let slack: Int64 = 512 << 20
+    private static let size = TargetSize.size(width: 160, height: 160)
+
+    @Test func `an import of ten times the budget is within it, half as fast, and its thumbnails ask no store`()
+        async throws
+    {
+        let originals = try TemporaryFolder("soak-originals")
+        let photos = (0..<16).map { TestImages.jpeg(width: 320, height: 240, seed: $0) }
+        for index in 0..<Self.count {
+            let path = originals.file("photo-\(index).jpg")
+            // The number after the image makes the bytes those of another original.
+            let photo = photos[index % photos.count] + Array("\(index)".utf8)
+            try Data(photo).write(to: URL(fileURLWithPath: path))
+            #expect(truncate(path, off_t(Self.fileBytes)) == 0)
+        }
+        let plain = try await Self.plainSeconds(originals)
+        let store = try S3Server(.files)
+        let environment = try store.environment.merging([
+            "SAFELIGHT_OBJECT_STORE_POLICY": "optimize", "SAFELIGHT_LOCAL_BYTES": "\(Self.budget)",
+        ]) { $1 }
+        let services = try SafelightFixture("soak-optimized", environment: environment)
+        try services.start([.catalog, .changeBroker, .thumbnailer])
+        let library = try services.library()
+        let most = Mutex<Int64>(0)
+        let sampling = Task {
+            while !Task.isCancelled {
+                let bytes = try await library.catalog.ask(StorageStatus()).result.localBytes
+                most.withLock { $0 = max($0, bytes) }
+                await TaskDelay.pollInterval(.milliseconds(200))
+            }
+        }
+        defer { sampling.cancel() }
+        let optimized = try await Self.importSeconds(originals, services)
+        let peak = most.withLock { $0 }
+        let (uploaded, behind) = try await Self.secondsUntilUploaded(library)
+        TestPaths.report(
+            """
+            import of \(Self.count) files, \(Self.totalBytes >> 20) MiB: plain \(Int(plain)) s, with a budget of \
+            \(Self.budget >> 20) MiB \(Int(optimized)) s; at most \(peak >> 20) MiB were here, at the end \
+            \(uploaded.localBytes >> 20) MiB, all uploaded and given up \(Int(behind)) s after the import
+            """
+        )
+        #expect(optimized <= 2 * plain, "\(optimized) s, without a store \(plain) s")
+        #expect(peak <= Self.budget + Self.slack, "\(peak) of \(Self.budget)")
+        #expect(uploaded.remoteCount == Self.count && uploaded.failedCount == 0)
+        try await Self.scroll(library, services, store)
+        await library.close()
+        #expect(services.stop() == [])
+    }
+
+    /// Imports into a library without a store, which is removed afterwards.
+    private static func plainSeconds(_ originals: TemporaryFolder) async throws -> Double {
+        let services = try SafelightFixture("soak-plain")
+        try services.start([.catalog, .changeBroker, .thumbnailer])
+        let seconds = try await importSeconds(originals, services)
+        #expect(services.stop() == [])
+        return seconds
+    }
+
+    private static func importSeconds(_ originals: TemporaryFolder, _ services: SafelightFixture) async throws
+        -> Double
+    {
+        let start = ContinuousClock.now
+        let made = try services.safelight(["import", originals.path, "--json"], seconds: 3600)
+        let time = ContinuousClock.now - start
+        #expect(made.status == 0, "\(made.errors.suffix(500))")
+        return time / .seconds(1)
+    }
+
+    private static func secondsUntilUploaded(_ library: PhotoLibrary) async throws -> (StorageStatus.Result, Double) {
+        let start = ContinuousClock.now
+        while true {
+            let status = try await library.catalog.ask(StorageStatus()).result
+            if status.waitingCount == 0, status.localBytes <= budget {
+                return (status, (ContinuousClock.now - start) / .seconds(1))
+            }
+            guard ContinuousClock.now < start + .seconds(1800) else {
+                throw FixtureError(description: "\(status.waitingCount) wait, \(status.localBytes) bytes are here")
+            }
+            await TaskDelay.pollInterval(.milliseconds(200))
+        }
+    }
+
+    /// Requests all thumbnails without network access, before and after they were prepared.
+    private static func scroll(_ library: PhotoLibrary, _ services: SafelightFixture, _ store: S3Server) async throws {
+        let before = store.requests.count
+        let unprepared = try await thumbnails(library)
+        #expect(store.requests.count == before, "requests without network access have reached the store")
+        let start = ContinuousClock.now
+        let warmed = try services.safelight(["warm", "--size", "160", "--download"], seconds: 3600)
+        #expect(warmed.status == 0, "\(warmed.errors.suffix(500))")
+        let prepared = (ContinuousClock.now - start) / .seconds(1)
+        // Files that were downloaded for the thumbnails are given up again, which asks the store for each.
+        _ = try await secondsUntilUploaded(library)
+        let after = store.requests.count
+        let all = try await thumbnails(library)
+        let asked = store.requests.dropFirst(after)
+        TestPaths.report(
+            """
+            thumbnails: \(unprepared) of \(count) without a download; prepared in \(Int(prepared)) s with \
+            \(after - before) requests; then \(all) of \(count) with \(asked.count) requests
+            """
+        )
+        #expect(all == count)
+        #expect(asked.isEmpty, "\(asked.first ?? "")")
+    }
+
+    /// Returns the number of assets whose thumbnail was delivered; all others must be away.
+    private static func thumbnails(_ library: PhotoLibrary) async throws -> Int {
+        var made = 0
+        var page = FetchAssets(fetch: FetchDescription(.assets), count: 500)
+        while true {
+            let found = try await library.catalog.ask(page).result
+            page.token = found.token
+            page.from += found.assets.count
+            for asset in found.assets {
+                let request = ImageRequest(
+                    asset: asset.id,
+                    targetSize: size,
+                    deliveryMode: .highQualityFormat
+                )
+                do {
+                    _ = try await library.thumbnailer.ask(request)
+                    made += 1
+                } catch {
+                    #expect("\(error)".contains("network_access_required"), "\(error)")
+                }
+            }
+            if found.assets.isEmpty || page.from >= found.count { return made }
+        }
+    }
+}

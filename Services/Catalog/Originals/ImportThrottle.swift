@@ -51,7 +51,8 @@ final class ImportThrottle: Sendable {
         state.withLock { _ = $0.waiters.removeValue(forKey: number) }
     }
 
-    private var isBehind: Bool {
+    /// True while imports are delayed.
+    var isBehind: Bool {
         guard let mostBytes else { return false }
         return state.withLock { $0.isWorking && $0.localBytes > mostBytes }
     }

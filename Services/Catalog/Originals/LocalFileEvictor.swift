@@ -13,8 +13,9 @@ final class LocalFileEvictor: Sendable {
     private struct State {
         /// True if more bytes are here than the budget allows, because they may not be given up yet.
         var isOver = false
-        /// The earliest time of the next pass over all files.
+        /// The earliest times of the next pass over all files: usually, and while imports wait for it.
         var next: Int64 = .min
+        var nextIfBehind: Int64 = .min
         /// True if a pass was left out because it was too early.
         var isDue = false
     }
@@ -44,7 +45,7 @@ final class LocalFileEvictor: Sendable {
     func run() async throws {
         let start = clock.nowMicroseconds()
         let isEarly = state.withLock { state in
-            state.isDue = start < state.next
+            state.isDue = start < (remote.throttle.isBehind ? state.nextIfBehind : state.next)
             return state.isDue
         }
         guard !isEarly else { return }
@@ -54,8 +55,11 @@ final class LocalFileEvictor: Sendable {
         defer {
             let pause =
                 remote.options.policy == .all ? Self.countingPause : max(Self.shortestPause, Self.share * listing)
-            let next = clock.nowMicroseconds() + pause
-            state.withLock { $0.next = next }
+            let end = clock.nowMicroseconds()
+            state.withLock { state in
+                state.next = end + pause
+                state.nextIfBehind = end + listing
+            }
         }
         let resources = remote.resources
         remote.throttle.beginListing()

@@ -81,10 +81,13 @@ final class LocalFileEvictor: Sendable {
             let candidates = try await remote.store.read { reader in
                 try part.filter { try reader.remoteObjects.isReleasable($0.digest) }
             }
-            for file in candidates where total > remote.options.localBytes {
-                guard try await remote.release(file.digest) != nil else { continue }
-                total -= file.size
+            // As many as are needed, if all of them can be given up.
+            var left = total
+            let chosen = candidates.prefix { file in
+                defer { left -= file.size }
+                return left > remote.options.localBytes
             }
+            total -= try await remote.release(chosen.map(\.digest))
         }
         state.withLock { $0.isOver = total > remote.options.localBytes }
     }

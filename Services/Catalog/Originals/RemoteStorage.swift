@@ -82,6 +82,31 @@ final class RemoteStorage: Sendable {
         try await exclusive.withPermit(for: 0) { try await self.releaseNow(digest) } ?? nil
     }
 
+    /// Gives up several local files, four at a time: most of the time is spent waiting for the store.
+    ///
+    /// - Returns: the bytes that were given up
+    func release(_ digests: [ResourceDigest]) async throws -> Int64 {
+        let bytes = try await exclusive.withPermit(for: 0) {
+            try await withThrowingTaskGroup(of: Int64?.self) { group in
+                var rest = digests[...]
+                var total: Int64 = 0
+                for digest in rest.prefix(Self.concurrentReleases) {
+                    group.addTask { try await self.releaseNow(digest) }
+                }
+                rest = rest.dropFirst(Self.concurrentReleases)
+                while let bytes = try await group.next() {
+                    total += bytes ?? 0
+                    guard let digest = rest.popFirst() else { continue }
+                    group.addTask { try await self.releaseNow(digest) }
+                }
+                return total
+            }
+        }
+        return bytes ?? 0
+    }
+
+    private static let concurrentReleases = 4
+
     private func releaseNow(_ digest: ResourceDigest) async throws -> Int64? {
         // Bytes in use stay: the store need not be asked for them.
         guard resources.removalTicket(digest) != nil, let file = resources.localFile(of: digest),

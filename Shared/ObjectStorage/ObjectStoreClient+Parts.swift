@@ -4,6 +4,21 @@ import Synchronization
 
 /// Uploads in parts, for large files.
 extension ObjectStoreClient {
+    /// Aborts unfinished uploads of an object in parts, as a killed program leaves them: the store would keep the parts.
+    ///
+    /// - Throws: ``ObjectStoreError``, also from stores that do not list such uploads
+    public func abortUploads(of key: String) async throws {
+        let name = location.prefix.isEmpty ? key : "\(location.prefix)/\(key)"
+        let reply = try await send(Call(method: "GET", query: [("prefix", name), ("uploads", "")]))
+        // The list may have longer keys that begin with this one.
+        for entry in String(decoding: reply.body, as: UTF8.self).split(separator: "<Upload>").dropFirst() {
+            guard XMLText.element("Key", of: String(entry)) == name,
+                let upload = XMLText.element("UploadId", of: String(entry))
+            else { continue }
+            _ = try await send(Call(method: "DELETE", key: key, query: [("uploadId", upload)]))
+        }
+    }
+
     /// Uploads a file in parts and confirms it. A failed upload is aborted, so that the store keeps no parts of it.
     func uploadParts(
         _ key: String,
@@ -12,6 +27,8 @@ extension ObjectStoreClient {
         digest: String,
         sent: (@Sendable (Int64) -> Void)?
     ) async throws -> ObjectInfo {
+        // Only this library uploads below its prefix, and each object once at a time.
+        try? await abortUploads(of: key)
         let begin = Call(
             method: "POST",
             key: key,

@@ -62,7 +62,10 @@ final class RemoteCollector: Sendable {
     private func delete(_ digest: ResourceDigest) async throws {
         // A request that is about to refer to the bytes has a lease.
         guard remote.resources.removalTicket(digest) != nil else { return }
+        let isConfirmed = try await remote.store.read { try $0.remoteObjects.remoteSize(of: digest) != nil }
         guard try await remote.store.changeRemoteObjects({ try $0.beginDeleting(digest) }) else { return }
+        // Of an upload that a kill has interrupted, the store may have parts.
+        if !isConfirmed { try? await remote.client.abortUploads(of: RemoteStorage.key(digest)) }
         try await remote.client.delete(RemoteStorage.key(digest))
         try await remote.store.changeRemoteObjects { try $0.endDeleting(digest) }
         state.withLock { $0.seen[digest] = nil }

@@ -37,6 +37,23 @@ struct RemoteStorageTests {
         #expect(!services.logs.contains(S3Server.secret), "the secret is in the log")
     }
 
+    /// libcurl finds each name below `localhost` on this machine (RFC 6761, section 6.3).
+    @Test func `a bucket is addressed by its host, if that style is asked for`() throws {
+        let store = try S3Server()
+        let style = [
+            "SAFELIGHT_OBJECT_STORE_STYLE": "virtualHost",
+            "SAFELIGHT_OBJECT_STORE_ENDPOINT": "http://localhost:" + (try store.port),
+            "no_proxy": "localhost,.localhost",
+        ]
+        let services = try SafelightFixture("remote-style", environment: store.environment.merging(style) { $1 })
+        try services.folder.write(TestImages.jpeg(width: 600, height: 400), to: "one.jpg")
+        try services.start([.catalog])
+        try RowsByScriptTests.run("storage.py", services, module: "moto", parts: ["upload_release_and_read"])
+        let paths = try store.requests.compactMap { try JSON(parsing: $0)["path"]?.stringValue }
+        #expect(paths.contains { $0.hasPrefix("/library/") } && !paths.contains { $0.hasPrefix("/photos") }, "\(paths)")
+        #expect(services.stop() == [])
+    }
+
     @Test(.spec("T-42"))
     func `a store that does not answer is a state of the library that keeps nothing else from working`() throws {
         let store = try S3Server()
@@ -256,6 +273,48 @@ struct RemoteStorageTests {
         #expect(kept.status == 0 && kept.output.contains("24 assets"), "\(kept.output) \(kept.errors)")
         let doctor = try services.safelight(["doctor"])
         #expect(!doctor.output.contains("missing:"), "\(doctor.output)")
+        #expect(services.stop() == [])
+    }
+
+    @Test func `a kill during an upload in parts or a download leaves nothing behind`() async throws {
+        let store = try S3Server()
+        let rate = ["SAFELIGHT_OBJECT_STORE_RATE": "30000000", "SAFELIGHT_COLLECT_AFTER_SECONDS": "1"]
+        let services = try SafelightFixture("remote-parts", environment: store.environment.merging(rate) { $1 })
+        // Above 64 MiB a file is uploaded in parts.
+        let path = services.folder.file("large.jpg")
+        try services.folder.write(TestImages.jpeg(width: 320, height: 240), to: "large.jpg")
+        #expect(truncate(path, 70 << 20) == 0)
+        try services.start([.catalog])
+        func count(_ method: String, _ part: String) -> Int {
+            store.requests.count { $0.contains("\"\(method)\"") && $0.contains(part) }
+        }
+        #expect(try services.safelight(["import", path]).status == 0)
+        try until("an upload in parts has begun") { count("POST", "uploads") == 1 }
+        try services.restart(.catalog)
+        try until("the file is uploaded") { try services.safelight(["storage"]).output.contains("there     1 file,") }
+        #expect(count("POST", "uploads") == 2)
+        #expect(count("DELETE", "uploadId") == 1, "the parts of the first upload")
+        let released = try services.safelight(["storage", "release", "--where", "mediaType == 'image'"])
+        #expect(released.output.contains("1 file given up"), "\(released)")
+        // Each answer comes late, so that the download has begun and not ended.
+        try store.setFaults(#"{"delay": 3}"#)
+        let before = store.requests.count
+        let command = ["storage", "keep", "--where", "mediaType == 'image'"]
+        let keeping = try RunningProgram("safelight", command, environment: services.environment)
+        try until("the download has begun") { store.requests.count > before }
+        try services.restart(.catalog)
+        keeping.killHard()
+        try store.setFaults("{}")
+        #expect(try services.safelight(command).status == 0)
+        let copy = services.folder.file("copy")
+        let export = try services.safelight(["export", "--where", "mediaType == 'image'", "--output", copy])
+        #expect(export.status == 0, "\(export)")
+        let library = services.folder.file("library")
+        let found = try FileManager.default.subpathsOfDirectory(atPath: library).filter { name in
+            let size = try? FileManager.default.attributesOfItem(atPath: "\(library)/\(name)")[.size] as? Int64
+            return (size ?? 0) > 1 << 20 && !name.hasPrefix("library.sqlite")
+        }
+        #expect(found.count == 1, "\(found)")
         #expect(services.stop() == [])
     }
 

@@ -69,9 +69,9 @@ struct HostilePeersTests {
         let before = try #require(try await pid(library.catalog))
         let part = RawZMTP.head(length: 1 << 20, more: true) + [UInt8](repeating: 7, count: 1 << 20)
         var (sent, peak) = (0, 0)
-        // A connection that ends alone is no end of the catalog.
-        for _ in 0..<5 where kill(before, 0) == 0 && sent < 4096 {
-            let peer = try RawZMTP(path: services.folder.file("run/catalog.sock"))
+        // A connection that ends alone is no end of the catalog; one that is refused is.
+        for _ in 0..<5 where sent < 4096 {
+            guard let peer = try? RawZMTP(path: services.folder.file("run/catalog.sock")) else { break }
             peer.greet()
             while sent < 4096, peer.send(part) {
                 sent += 1

@@ -57,11 +57,10 @@ extension ObjectStoreClient {
         digest: String,
         sent: (@Sendable (Int64) -> Void)?
     ) async throws -> ObjectInfo {
-        // A store accepts at most 10,000 parts.
-        let partBytes = max(settings.partBytes, (size + 9_999) / 10_000)
+        let partBytes = Self.partBytes(of: size, atLeast: settings.partBytes)
         var whole = SHA256()
         var hashes: [UInt8] = []
-        var list = ""
+        var uploaded: [UploadedPart] = []
         var number = 0
         var start: Int64 = 0
         while start < size {
@@ -84,18 +83,12 @@ extension ObjectStoreClient {
                 throw ObjectStoreError(.unexpectedReply, "the object store names no part")
             }
             hashes += hash
-            let checksum = "<ChecksumSHA256>\(Base64.text(hash))</ChecksumSHA256>"
-            list += "<Part><PartNumber>\(number)</PartNumber><ETag>\(tag)</ETag>\(checksum)</Part>"
+            uploaded.append(UploadedPart(number: number, tag: tag, checksum: Base64.text(hash)))
         }
         guard whole.finalize().hexadecimal == digest else {
             throw ObjectStoreError(.fileDamaged, "the local file has other bytes than it had at import")
         }
-        let body =
-            "<CompleteMultipartUpload xmlns=\"http://s3.amazonaws.com/doc/2006-03-01/\">\(list)"
-            + "</CompleteMultipartUpload>"
-        let reply = try await send(
-            Call(method: "POST", key: key, query: [("uploadId", upload)], body: .bytes(Array(body.utf8)))
-        )
+        let reply = try await complete(key, upload, uploaded)
         // A failure of the completion has the status 200.
         if let code = XMLText.element("Code", of: String(decoding: reply.body, as: UTF8.self)) {
             throw ObjectStoreError(.storeBusy, "the object store did not put the parts together (\(code))")
@@ -108,6 +101,42 @@ extension ObjectStoreClient {
         }
         return info
     }
+
+    private struct UploadedPart {
+        let number: Int
+        let tag: String
+        /// Its SHA-256 in base64.
+        let checksum: String
+
+        func text(withChecksum: Bool) -> String {
+            "<Part><PartNumber>\(number)</PartNumber><ETag>\(tag)</ETag>"
+                + (withChecksum ? "<ChecksumSHA256>\(checksum)</ChecksumSHA256></Part>" : "</Part>")
+        }
+    }
+
+    /// Has the store put the parts together. One that knows no checksums, as OpenStack Swift, refuses the list with them.
+    private func complete(_ key: String, _ upload: String, _ parts: [UploadedPart]) async throws -> Reply {
+        func complete(withChecksums: Bool) async throws -> Reply {
+            let body =
+                "<CompleteMultipartUpload xmlns=\"http://s3.amazonaws.com/doc/2006-03-01/\">"
+                + parts.map { $0.text(withChecksum: withChecksums) }.joined() + "</CompleteMultipartUpload>"
+            let query = [("uploadId", upload)]
+            return try await send(Call(method: "POST", key: key, query: query, body: .bytes(Array(body.utf8))))
+        }
+        let hasChecksums = knowsChecksums.load(ordering: .relaxed)
+        do {
+            return try await complete(withChecksums: hasChecksums)
+        } catch let error as ObjectStoreError where error.problem == .unexpectedReply && hasChecksums {
+            let reply = try await complete(withChecksums: false)
+            knowsChecksums.store(false, ordering: .relaxed)
+            return reply
+        }
+    }
+
+    /// Returns the size of the parts in which a file is uploaded.
+    ///
+    /// Amazon accepts 10,000 parts, OpenStack Swift 1,000 unless it is set otherwise, and both at most 5 GiB in a part.
+    static func partBytes(of size: Int64, atLeast least: Int64) -> Int64 { max(least, (size + 999) / 1000) }
 
     /// Returns the SHA-256 of a range of a file, and adds its bytes to another hash.
     private static func hash(_ descriptor: Int32, _ range: Range<Int64>, _ whole: inout SHA256) throws -> [UInt8] {

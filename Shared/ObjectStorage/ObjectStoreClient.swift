@@ -19,6 +19,8 @@ public final class ObjectStoreClient: Sendable {
     private let clockOffset = Atomic<Int>(0)
     /// False after the store has refused a condition of an upload, which not every service knows.
     let knowsConditions = Atomic<Bool>(true)
+    /// False after the store has refused the checksums of parts, which not every service knows.
+    let knowsChecksums = Atomic<Bool>(true)
     /// Returns seconds since 1970.
     private let now: @Sendable () -> Int
 

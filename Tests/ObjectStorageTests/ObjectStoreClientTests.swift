@@ -122,6 +122,31 @@ struct ObjectStoreClientTests {
         #expect(try await client.head("small") == nil)
     }
 
+    @Test func `a store that knows no checksums gets uploads in parts without them`() async throws {
+        let (server, address) = try server()
+        defer { server.killHard() }
+        let client = try client("http://" + address)
+        let bytes = Self.bytes(6 << 20)
+        let digest = SHA256.hash(data: bytes).hexadecimal
+        let file = try FileHandle(forReadingFrom: URL(filePath: try folder.write(bytes, to: "large")))
+        func upload(_ key: String) async throws -> ObjectInfo {
+            try await client.upload(key, from: file.fileDescriptor, size: 6 << 20, digest: digest)
+        }
+        try faults(#"{"plain": true}"#)
+        #expect(try await upload("plain").checksum == nil)
+        // Without checksums, the bytes are read back. The second upload begins without them.
+        #expect(try requests(#""GET", "path": "/photos/p/plain""#) == 1)
+        #expect(try requests(#""POST", "path": "/photos/p/plain?uploadId"#) == 2)
+        #expect(try await upload("again").size == 6 << 20)
+        #expect(try requests(#""POST", "path": "/photos/p/again?uploadId"#) == 1)
+        #expect(try await downloaded(client, "plain", 6 << 20) == bytes)
+    }
+
+    @Test(arguments: [(65, 64), (64_000, 64), (64_001, 65), (5_000_000, 5000)])
+    func `no upload has more than a thousand parts`(size: Int64, part: Int64) {
+        #expect(ObjectStoreClient.partBytes(of: size, atLeast: 64) == part)
+    }
+
     @Test func `a store with another clock is signed for by its clock, and wrong keys are named`() async throws {
         let (server, address) = try server()
         defer { server.killHard() }

@@ -10,6 +10,7 @@ a JSON object with any of
 - `swap`: true to send other bytes of the same length
 - `delay`: seconds to wait before each answer to GET
 - `unconditional`: true to refuse conditions of uploads, as services do that do not know them
+- `plain`: true to know no checksums but `ETag`, as services do that have the first S3 interface
 - `full`: true to refuse new objects with the error of a full store
 """
 
@@ -120,10 +121,14 @@ def application(environ, start):
         return refusal(start, 501, "NotImplemented", method)
     if fault.get("full") and method in ("PUT", "POST"):
         return refusal(start, 507, "InsufficientStorage", method)
+    if fault.get("plain") and method == "POST" and b"Checksum" in body:
+        return refusal(start, 400, "MalformedXML", method)
     environ["wsgi.input"] = io.BytesIO(body)
     answer = {}
 
     def begin(status, headers, info=None):
+        if fault.get("plain"):
+            headers = [header for header in headers if not header[0].lower().startswith("x-amz-checksum")]
         answer["status"], answer["headers"] = status, headers
         return lambda data: None
 

@@ -38,6 +38,8 @@ TEST_PACKAGES := python3 python3-pip libimage-exiftool-perl libvips-tools libjxl
 	faketime gcc libc6-dev make
 PYTHON_REQUIREMENTS := pyzmq==27.1.0 pillow==11.3.0 jsonschema==4.26.0 mypy==1.19.1 setuptools==80.9.0 pyyaml==6.0.3 \
 	moto[s3]==5.2.5 flask==3.1.3 flask-cors==6.0.5
+# What the long tests need besides: the servers of an object store, OpenStack Swift.
+SOAK_PACKAGES := python3-swift
 PYVIPS := 3.2.0
 AWSCLI := 1.45.11
 PYTHON_PACKAGES := .build/python
@@ -138,6 +140,7 @@ test: setup lint ## Check the format, build without warnings and run all tests (
 	echo "make test: passed in $$((done - $(STARTED))) s, of which $$((done - started)) s in the tests"
 
 soak: setup ## Run the long tests: repeated kills, two minutes of fuzzing, hostile clients, an hour of mixed load
+	$(call install-packages,$(SOAK_PACKAGES))
 	$(SWIFT) build --build-tests
 	SAFELIGHT_SOAK=10 $(SWIFT) test --skip-build --filter '^(PhotoModel|JSONValue|ChangeBroker|Catalog)Tests\.'
 	SAFELIGHT_SOAK=10 $(SWIFT) test --skip-build --filter '^ThumbnailerTests\..*HostileVideoTests'

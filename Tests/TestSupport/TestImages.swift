@@ -76,6 +76,22 @@ public enum TestImages {
         JPEGEncoder.encode(width: width, height: height, segments: segments, pixel: pixel)
     }
 
+    /// Returns a JPEG with arbitrary bytes behind it, for tests of large files.
+    public static func jpeg(mebibytesBehind count: Int, seed: UInt64) -> [UInt8] {
+        var random = SeededRandom(seed: seed)
+        var piece: [UInt8] = []
+        for _ in 0..<1 << 17 {
+            withUnsafeBytes(of: UInt64.random(in: .min ... .max, using: &random)) { piece += $0 }
+        }
+        var bytes = jpeg(width: 400, height: 300, seed: seed)
+        for number in 0..<count {
+            // No two of them are equal.
+            piece[0] = UInt8(truncatingIfNeeded: number)
+            bytes += piece
+        }
+        return bytes
+    }
+
     /// Returns a JPEG with a date as EXIF writes it.
     public static func dated(_ jpeg: [UInt8], _ date: String) -> [UInt8] {
         var exif = ExifBlock()

@@ -54,6 +54,10 @@ struct PackageListTests {
         #expect(try installed.isSubset(of: variable("PYTHON_REQUIREMENTS")))
     }
 
+    @Test func `the long tests name the package that make soak installs`() throws {
+        #expect(try variable("SOAK_PACKAGES") == [SwiftServer.package])
+    }
+
     @Test func `each library of the manifest is installed for a build`() throws {
         let manifest = try text("Package.swift")
         let named = Set(manifest.matches(of: /apt: "([^"]+)"/).map { String($0.output.1) })

@@ -36,6 +36,17 @@ struct ThumbnailerCommand: AsyncParsableCommand {
     @Option(name: .customLong("exports-mib"), help: "The size limit of exported videos together, in MiB.")
     var exportsMiB: Int64 = 4096
 
+    @Option(
+        help: ArgumentHelp(
+            "Sizes at which images of new and edited assets are made in advance, or none.",
+            discussion:
+                "Default: SAFELIGHT_PREPARE, else 256 if SAFELIGHT_OBJECT_STORE_POLICY is optimize, else none. Interactive "
+                + "requests have priority.",
+            valueName: "N,N…"
+        )
+    )
+    var prepare: String?
+
     @Option(help: "The number of worker processes. (default: one for each processor)")
     var workers: Int?
 
@@ -71,6 +82,10 @@ struct ThumbnailerCommand: AsyncParsableCommand {
             exportBytes: Self.bytes(exportsMiB),
             workers: workers ?? max(1, ProcessInfo.processInfo.activeProcessorCount),
             queue: queue
+        )
+        configuration.preparedSides = try ThumbnailerConfiguration.preparedSides(
+            prepare ?? Environment["SAFELIGHT_PREPARE"],
+            givesUpOriginals: Environment["SAFELIGHT_OBJECT_STORE_POLICY"] == "optimize"
         )
         configuration.workerLimits = try worker.resolve(configuration.workerLimits)
         configuration.traffic = try traffic.resolve()

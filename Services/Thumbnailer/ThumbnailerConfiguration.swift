@@ -24,6 +24,8 @@ struct ThumbnailerConfiguration: Sendable {
     var workers: Int
     /// The most renditions queued or being made, 1...100,000.
     var queue: Int = 4096
+    /// The sizes in pixels at which images of new and edited assets are made in advance, at most ``mostPreparedSides``.
+    var preparedSides: [Int] = []
     /// The program of the worker processes.
     var executable = WorkerPool.ownExecutable
     var workerLimits = ThumbnailerConfiguration.defaultWorkerLimits
@@ -37,6 +39,21 @@ struct ThumbnailerConfiguration: Sendable {
         return limits
     }
 
+    static let mostPreparedSides = 8
+
+    /// Parses sizes such as `256,1024`; `none` is no size.
+    ///
+    /// - Parameter text: nil for the default: 256 if local originals are given up, as then many images could not be made
+    ///   later without a download; else none
+    static func preparedSides(_ text: String?, givesUpOriginals: Bool) throws(HostingError) -> [Int] {
+        guard let text else { return givesUpOriginals ? [256] : [] }
+        guard text != "none" else { return [] }
+        let sides = text.split(separator: ",", omittingEmptySubsequences: false).map { Int($0) ?? 0 }
+        let isValid = sides.count <= mostPreparedSides && sides.allSatisfy { (16...8192).contains($0) }
+        try HostingError.require(isValid, "--prepare", "must be none, or up to 8 sizes of 16 to 8192, as 256,1024")
+        return sides
+    }
+
     /// The settings for `--check`.
     var settings: ServiceSettings {
         ServiceSettings(
@@ -46,7 +63,7 @@ struct ThumbnailerConfiguration: Sendable {
             workers: .init(count: workers, limits: workerLimits, executable: executable),
             limits: [
                 "queue": JSON(queue), "cache": .string(cache), "cacheBytes": .int(cacheBytes),
-                "exportBytes": .int(exportBytes),
+                "exportBytes": .int(exportBytes), "prepare": .array(preparedSides.map { JSON($0) }),
             ],
             memory: ["memoryCacheBytes": .int(memoryBytes)],
             traffic: traffic

@@ -66,28 +66,20 @@ struct ThumbnailerService: RunnableService {
             metrics: metrics,
             logger: logger
         )
-        let feed = ChangeFeed(
-            broker: try client(.broker),
-            feed: configuration.endpoints[.feed],
-            thread: thread,
-            limits: limits,
-            security: configuration.endpoints.security(of: .feed),
-            logger: logger,
-            since: nil
-        )
-        let grants = GrantFollower(
-            feed: ChangeFeed(
-                broker: try client(.broker),
+        let broker = try client(.broker)
+        @Sendable func feed(since token: ChangeToken? = nil, topics: [String] = []) -> ChangeFeed {
+            ChangeFeed(
+                broker: broker,
                 feed: configuration.endpoints[.feed],
                 thread: thread,
                 limits: limits,
                 security: configuration.endpoints.security(of: .feed),
                 logger: logger,
-                since: nil,
-                topics: [FeedTopic.grants]
-            ),
-            logger: logger
-        )
+                since: token,
+                topics: topics
+            )
+        }
+        let grants = GrantFollower(feed: feed(topics: [FeedTopic.grants]), logger: logger)
         let access = AccessTable { identity throws(RPCError) in
             try await catalog.ask(GrantStatus(identity: identity), deadline: .seconds(5)).result.permission
         }
@@ -96,13 +88,17 @@ struct ThumbnailerService: RunnableService {
         let blockingIO = BlockingIOExecutor()
         metrics.all.section("files") { blockingIO.metrics }
         let originals = OriginalFiles(resources: resources, catalog: catalog)
-        let caches = CachingManagers(
-            source: source,
-            renditions: renditions,
-            originals: originals,
+        let preparer = ImagePreparer(source: source, renditions: renditions, originals: originals)
+        let caches = CachingManagers(preparer, workers: configuration.workers, metrics: metrics)
+        let newAssets = NewAssetPreparer(
+            preparer,
+            catalog: catalog,
+            sides: configuration.preparedSides,
             workers: configuration.workers,
-            metrics: metrics
-        )
+            folder: configuration.cache,
+            metrics: metrics,
+            logger: logger
+        ) { feed(since: $0) }
         let images = ImageRequestService(
             source: source,
             renditions: renditions,
@@ -183,7 +179,7 @@ struct ThumbnailerService: RunnableService {
                 ClosingComponent("sockets") { await thread.shutdown() }, WorkerPoolComponent(renderer.workers),
                 WorkerPoolComponent(renderer.fastWorkers), LoopComponent("pictures") { await renditions.run() },
                 LoopComponent("caching") { await caches.run() }, LoopComponent("exports") { await exports.run() },
-                LoopComponent("feed") { await source.follow(feed, logger: logger) },
+                LoopComponent("feed") { await source.follow(feed(), logger: logger) },
                 LoopComponent("grants") {
                     await grants.run(
                         changed: { await access.note($0) },
@@ -191,7 +187,8 @@ struct ThumbnailerService: RunnableService {
                         lost: { access.forget() }
                     )
                 },
-            ] + servers.parts + [ClosingComponent("access") { access.close() }]
+            ] + (configuration.preparedSides.isEmpty ? [] : [LoopComponent("new assets") { await newAssets.run() }])
+            + servers.parts + [ClosingComponent("access") { access.close() }]
     }
 
     private static func makeFolder(_ cache: String) throws(CacheError) {

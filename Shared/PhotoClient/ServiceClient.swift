@@ -3,7 +3,7 @@ public import Contracts
 public import JSONValue
 public import Logging
 public import Messaging
-import PhotoModel
+public import PhotoModel
 
 /// The result of a request, with its attachments.
 public struct ServiceResponse<Result: Sendable>: Sendable {
@@ -66,7 +66,7 @@ public final class ServiceClient: Sendable {
     /// Requests a page of identifiers: of assets without their other members.
     ///
     /// - Throws: as ``ask(_:attachments:deadline:)``
-    func identifiers(
+    public func identifiers(
         _ request: FetchAssets,
         deadline: Duration
     ) async throws(RPCError) -> (ids: [ObjectID], token: ChangeToken, count: Int) {

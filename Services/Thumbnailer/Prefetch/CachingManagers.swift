@@ -7,11 +7,7 @@ import Synchronization
 
 /// Prepares images ahead of time for caching managers, at a lower priority than interactive requests.
 final class CachingManagers: Sendable {
-    private let source: AssetResolver
-    private let renditions: RenditionProvider
-    private let originals: OriginalFiles
-    /// Interactive requests shall not wait for those of prefetches.
-    private let downloads = FairSemaphore<Int>(permits: CachingManagers.concurrentDownloads)
+    private let preparer: ImagePreparer
     private let width: Int
     private let clock: MonotonicClock
     private let state: Mutex<State>
@@ -24,22 +20,16 @@ final class CachingManagers: Sendable {
         var failed = 0
     }
 
-    /// The originals that are downloaded from remote storage at the same time.
-    private static let concurrentDownloads = 2
     /// The interval at which expired leases are removed.
     private static let sweep = Duration.seconds(15)
 
     init(
-        source: AssetResolver,
-        renditions: RenditionProvider,
-        originals: OriginalFiles,
+        _ preparer: ImagePreparer,
         workers: Int,
         metrics: ThumbnailerMetrics,
         clock: MonotonicClock = .system
     ) {
-        self.source = source
-        self.renditions = renditions
-        self.originals = originals
+        self.preparer = preparer
         self.clock = clock
         // One asset is looked up while another is rendered.
         width = workers + 1
@@ -144,7 +134,7 @@ final class CachingManagers: Sendable {
     private func perform(_ leaving: CachingManagerTable.Removal) {
         let cancellations = state.withLock { state in leaving.tasks.compactMap { state.running[$0] } }
         for cancellation in cancellations { cancellation.cancel() }
-        for plan in leaving.plans { renditions.release(plan) }
+        for plan in leaving.plans { preparer.renditions.release(plan) }
     }
 
     // MARK: Work
@@ -179,7 +169,14 @@ final class CachingManagers: Sendable {
     }
 
     private func perform(_ task: CachingManagerTable.PrefetchTask, _ cancellation: CancellationSource) async {
-        let prepared = await cancellation.run { await self.prepare(task) }
+        let prepared = await cancellation.run {
+            let made = try? await self.preparer.prepare(
+                task.asset,
+                task.optionSets,
+                allowsHighQuality: task.allowsHighQuality
+            )
+            return made ?? [:]
+        }
         let isCancelled = cancellation.isCancelled || Task.isCancelled
         let leaving = state.withLock { state in
             state.running[task.number] = nil
@@ -188,46 +185,6 @@ final class CachingManagers: Sendable {
         }
         perform(leaving)
         ticking.yield()
-    }
-
-    private func prepare(_ task: CachingManagerTable.PrefetchTask) async -> [CachingManagerTable.CachingOptions:
-        RenditionPlan]
-    {
-        guard let answer = try? await source.assets([task.asset], atLeast: nil), let asset = answer.assets[task.asset]
-        else { return [:] }
-        var plans: [(options: CachingManagerTable.CachingOptions, plan: RenditionPlan, source: AssetResource)] = []
-        for options in task.optionSets {
-            guard let plan = try? RenditionPlan(options.request(task.asset), of: asset),
-                let source = try? RenditionPlan.resource(of: asset, version: options.version),
-                answer.rpcError(of: plan, asset) == nil
-            else { continue }
-            plans.append((options, plan, source))
-        }
-        for entry in plans where entry.options.isNetworkAccessAllowed {
-            guard renditions.cached(entry.plan, urgency: .prefetch) == nil else { continue }
-            await download(entry.plan.digest, of: task.asset)
-        }
-        var prepared: [CachingManagerTable.CachingOptions: RenditionPlan] = [:]
-        if task.allowsHighQuality {
-            let failures = await renditions.prepare(plans.map(\.plan))
-            for (entry, failure) in zip(plans, failures) where failure == nil { prepared[entry.options] = entry.plan }
-        } else {
-            for entry in plans {
-                if await renditions.degraded(entry.plan, of: entry.source) == nil {
-                    _ = await renditions.fastDecode(entry.plan)
-                }
-                prepared[entry.options] = entry.plan
-            }
-        }
-        return prepared
-    }
-
-    /// Downloads an original if it is only in remote storage. If that fails, so does the image.
-    private func download(_ digest: String, of asset: ObjectID) async {
-        guard !originals.isHere(digest) else { return }
-        _ = await downloads.withPermit(for: 0) {
-            _ = try? await self.originals.require(digest, of: asset, isNetworkAccessAllowed: true)
-        }
     }
 }
 

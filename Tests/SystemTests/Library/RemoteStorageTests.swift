@@ -276,6 +276,33 @@ struct RemoteStorageTests {
         #expect(services.stop() == [])
     }
 
+    @Test func `new assets have thumbnails after their originals were given up, also after a kill`() throws {
+        let store = try S3Server()
+        let environment = try store.environment.merging([
+            "SAFELIGHT_OBJECT_STORE_POLICY": "optimize", "SAFELIGHT_LOCAL_BYTES": "300000",
+        ]) { $1 }
+        let services = try SafelightFixture("remote-new", environment: environment)
+        for index in 0..<36 {
+            let photo = TestImages.jpeg(width: 400, height: 300, seed: UInt64(100 + index))
+            let name = "\(index / 12)/many-\(index).jpg"
+            try services.folder.write(photo + [UInt8](repeating: 7, count: 30_000), to: name)
+        }
+        func add(_ part: Int) throws {
+            #expect(try services.safelight(["import", services.folder.file("\(part)")]).status == 0)
+        }
+        try services.start([.catalog, .changeBroker])
+        // Those that are there before are prepared, too.
+        try add(0)
+        try services.start([.thumbnailer])
+        try add(1)
+        // Those that are added now are prepared when it runs again.
+        services.killHard(.thumbnailer)
+        try add(2)
+        try services.start([.thumbnailer])
+        try RowsByScriptTests.run("storage.py", services, module: "moto", parts: ["new_assets_have_thumbnails"])
+        #expect(services.stop() == [])
+    }
+
     @Test func `a kill during an upload in parts or a download leaves nothing behind`() async throws {
         let store = try S3Server()
         let rate = ["SAFELIGHT_OBJECT_STORE_RATE": "30000000", "SAFELIGHT_COLLECT_AFTER_SECONDS": "1"]

@@ -605,6 +605,25 @@ def a_library_larger_than_its_budget():
     equal(len(requests()), before)
 
 
+def new_assets_have_thumbnails():
+    """Thumbnails of the size that is prepared, without a request for them before and without one to the store."""
+    def are_away():
+        status = call("catalog", "storage.status")
+        return status["waitingCount"] == 0 and status["localBytes"] <= int(os.environ["SAFELIGHT_LOCAL_BYTES"])
+    until("local files are within the budget", are_away)
+
+    def is_prepared():
+        state = call("thumbnailer", "figures")["newAssets"]
+        return (state["preparing"], state["failed"], state["sequence"]) == (0, 0, call("catalog", "health")["sequence"])
+    until("the images of all new assets are made", is_prepared)
+    before = len(objects_read())
+    for one in assets():
+        result = call("thumbnailer", "image.request", asset=one["id"], targetSize={"width": 256, "height": 256})[0]
+        equal(result["isCacheHit"], True)
+    equal(len(objects_read()), before)
+    assert not all(resource.get("locallyAvailable", True) for one in assets() for resource in one["resources"])
+
+
 def all_originals_can_be_read():
     files = sorted(name for name in os.listdir(os.environ["FILES"]) if name.startswith("many-"))
     wanted = {hashlib.sha256(file(name)).hexdigest() for name in files}
@@ -739,6 +758,7 @@ run(
     films_of_originals_that_are_away, edits_of_originals_that_are_away,
     streams_and_exports_of_films_that_are_away, edits_with_network_access, published_edits_with_network_access,
     sheets_and_prefetches_of_originals_that_are_away, fetches_by_place, a_library_larger_than_its_budget, all_originals_can_be_read,
+    new_assets_have_thumbnails,
     lost_and_swapped_objects_are_found, jobs_are_kept_until_they_are_acknowledged, jobs_before_a_restart,
     jobs_after_a_restart,
     a_store_that_does_not_answer_is_told, no_upload_in_parts_is_left, the_store_has_what_the_library_has,

@@ -1,0 +1,188 @@
+import Basics
+import Contracts
+import Foundation
+import Hosting
+import JSONValue
+import Logging
+import PhotoClient
+import PhotoModel
+import Storage
+import Synchronization
+
+/// Makes images of assets that are added or edited, before anybody asks for them.
+///
+/// It begins with all assets of the library, and follows the change feed from the token of then. Its position in the feed
+/// is saved in the cache's folder, so that changes that are made while the thumbnailer does not run are prepared later.
+final class NewAssetPreparer: Sendable {
+    private let preparer: ImagePreparer
+    private let catalog: ServiceClient
+    /// Returns the feed after a token.
+    private let feed: @Sendable (ChangeToken?) -> ChangeFeed
+    private let images: [CachedImages]
+    private let width: Int
+    private let path: String
+    private let logger: Logger
+    private let state = Mutex(State())
+
+    private struct State {
+        var position = FeedPosition()
+        var saved: ChangeToken?
+        var prepared = 0
+        var failed = 0
+    }
+
+    /// The interval at which the position is saved. After a kill, images that were made since then are found in the cache.
+    private static let saving = Duration.seconds(1)
+
+    /// - Parameters:
+    ///   - sides: the sizes in pixels that the images fit into
+    ///   - folder: where the position is saved
+    init(
+        _ preparer: ImagePreparer,
+        catalog: ServiceClient,
+        sides: [Int],
+        workers: Int,
+        folder: String,
+        metrics: ThumbnailerMetrics,
+        logger: Logger,
+        feed: @escaping @Sendable (ChangeToken?) -> ChangeFeed
+    ) {
+        self.preparer = preparer
+        self.catalog = catalog
+        self.feed = feed
+        self.logger = logger
+        path = folder + "/prepared"
+        // One asset is looked up while another is rendered.
+        width = workers + 1
+        images = sides.map { side in
+            var images = CachedImages(assets: [], targetSize: .size(width: side, height: side))
+            // The local original may have been given up meanwhile.
+            images.isNetworkAccessAllowed = true
+            return images
+        }
+        metrics.all.section("newAssets") { [self] in
+            state.withLock {
+                [
+                    "preparing": JSON($0.position.count), "prepared": JSON($0.prepared), "failed": JSON($0.failed),
+                    "sequence": .int($0.position.token?.sequence ?? 0),
+                ]
+            }
+        }
+    }
+
+    /// Follows until cancelled. If the feed ends, subscribes again after a pause.
+    func run() async {
+        let saved = FileManager.default.contents(atPath: path).map { String(decoding: $0, as: UTF8.self) }
+        if let token = saved.flatMap({ ChangeToken($0) }) { state.withLock { $0.position.receive(token) } }
+        await withDiscardingTaskGroup { group in
+            group.addTask {
+                for await _ in TaskDelay.ticks(every: Self.saving) { self.save() }
+            }
+            while !Task.isCancelled {
+                do throws(RPCError) {
+                    try await self.follow()
+                } catch {
+                    self.logger.warning(
+                        "the feed of new assets failed; subscribing again",
+                        metadata: ["why": "\(error.message)"]
+                    )
+                }
+                await TaskDelay.retryDelay(.seconds(1))
+            }
+            group.cancelAll()
+        }
+        save()
+    }
+
+    /// Prepares the images of all assets if that was not done before, and then those of each change.
+    private func follow() async throws(RPCError) {
+        if state.withLock({ $0.position.token }) == nil { try await prepareAll() }
+        let result: Result<Void, RPCError> = await withTaskGroup(of: Void.self) { group in
+            var running = 0
+            do throws(RPCError) {
+                for try await event in feed(state.withLock { $0.position.token }) {
+                    if case .expired = event {
+                        state.withLock { $0.position = FeedPosition() }
+                        return .success(())
+                    }
+                    for asset in Self.assets(of: event) {
+                        if running == width { await group.next() } else { running += 1 }
+                        let sequence = event.token.sequence
+                        state.withLock { $0.position.begin(sequence) }
+                        group.addTask {
+                            guard await self.prepare(asset) else { return }
+                            self.state.withLock { $0.position.end(sequence) }
+                        }
+                    }
+                    state.withLock { $0.position.receive(event.token) }
+                }
+                return .success(())
+            } catch {
+                return .failure(error)
+            }
+        }
+        try result.get()
+    }
+
+    private func prepareAll() async throws(RPCError) {
+        var request = FetchAssets(fetch: FetchDescription(.assets), count: ObjectForm.maxIDs)
+        request.form = ObjectForm(members: ["id"])
+        var ids: [ObjectID] = []
+        while true {
+            let page = try await catalog.identifiers(request, deadline: .seconds(30))
+            ids += page.ids
+            request.token = page.token
+            request.from = ids.count
+            if page.ids.isEmpty || ids.count >= page.count { break }
+        }
+        await withTaskGroup(of: Void.self) { group in
+            for (index, id) in ids.enumerated() {
+                if index >= width { await group.next() }
+                group.addTask { _ = await self.prepare(id) }
+            }
+        }
+        guard !Task.isCancelled, let token = request.token else { return }
+        state.withLock { $0.position.receive(token) }
+    }
+
+    /// Returns the assets that have new pixels after a change.
+    private static func assets(of event: FeedEvent) -> [ObjectID] {
+        guard case .change(let record) = event else { return [] }
+        return record.assets.filter { $0.before == nil || $0.isContentChanged }.compactMap { $0.after?.id }
+    }
+
+    /// Prepares the images of an asset.
+    ///
+    /// - Returns: false if the task was cancelled before
+    private func prepare(_ asset: ObjectID) async -> Bool {
+        while !Task.isCancelled {
+            // Nothing can be done without the catalog, which is restarted.
+            guard let prepared = try? await preparer.prepare(asset, images) else {
+                await TaskDelay.retryDelay(.seconds(1))
+                continue
+            }
+            // They are for later: the disk has them.
+            for plan in prepared.values { preparer.renditions.release(plan) }
+            guard !Task.isCancelled else { return false }
+            state.withLock {
+                $0.prepared += prepared.count
+                $0.failed += images.count - prepared.count
+            }
+            return true
+        }
+        return false
+    }
+
+    private func save() {
+        let token = state.withLock { state in
+            defer { state.saved = state.position.token }
+            return state.position.token == state.saved ? nil : state.position.token
+        }
+        guard let token else { return }
+        do throws(StorageError) {
+            try DurableFile.replace(path, with: Array(token.description.utf8))
+        } catch {
+            logger.warning("the position of new assets cannot be saved", metadata: ["why": "\(error.name)"])
+        }
+    }
+}

@@ -4,7 +4,9 @@ public import PhotoModel
 /// `fetch.keys` of the catalog: the sort keys of a whole result, in order and all at one token.
 ///
 /// `fetch.keys {}` notifications carry them as attachments. Each key is a length of four bytes in big-endian order,
-/// followed by the bytes that `ResultKey` of PhotoModel encodes. Offset and limit of the fetch are ignored.
+/// followed by the bytes that `ResultKey` of PhotoModel encodes. Offset and limit of the fetch are ignored. The response to
+/// a service that asks for the view of a limited grant has the list of that grant as its attachment: 27 bytes for each
+/// identifier.
 public struct FetchKeys: Request {
     public static let method = "fetch.keys"
     public static let notification = "fetch.keys"
@@ -67,8 +69,7 @@ public struct FetchKeys: Request {
         public var count: Int
         /// True if the object of the fetch is deleted (see ``FetchKeys/since``).
         public var objectWasDeleted = false
-        /// The collections on which the result depends (`Fetch.scope` of PhotoModel), or the list of the limited grant whose
-        /// view it is of; nil if it depends on none.
+        /// The collections on which the result depends (`Fetch.scope` of PhotoModel); nil if it depends on none.
         public var scope: [ObjectID]?
 
         public init(token: ChangeToken, count: Int) {
@@ -89,8 +90,7 @@ public struct FetchKeys: Request {
                     "scope",
                     \.scope,
                     .list(of: .id(), limit: FetchKeys.maxScope),
-                    "What lies below the folder of the fetch, or contains its object, or the list of the limited grant; "
-                        + "absent for all other fetches."
+                    "What lies below the folder of the fetch, or contains its object; absent for all other fetches."
                 ),
             ]
         )

@@ -118,6 +118,29 @@ public struct ObjectID: Sendable, Hashable, Comparable, CustomStringConvertible 
         left.text.utf8.lexicographicallyPrecedes(right.text.utf8)
     }
 
+    /// Returns the texts of identifiers one after the other, for long lists.
+    public static func bytes(of ids: some Collection<ObjectID>) -> [UInt8] {
+        var bytes: [UInt8] = []
+        bytes.reserveCapacity(ids.count * length)
+        for id in ids { bytes += id.text.utf8 }
+        return bytes
+    }
+
+    /// Returns the identifiers of ``bytes(of:)``; nil if the bytes are others.
+    public static func list(in bytes: [UInt8]) -> [ObjectID]? {
+        guard bytes.count.isMultiple(of: length) else { return nil }
+        return bytes.withUnsafeBufferPointer { bytes in
+            var ids: [ObjectID] = []
+            ids.reserveCapacity(bytes.count / length)
+            for start in stride(from: 0, to: bytes.count, by: length) {
+                let text = UnsafeBufferPointer(rebasing: bytes[start..<start + length])
+                guard isIdentifier(text) else { return nil }
+                ids.append(ObjectID(unchecked: String(decoding: text, as: UTF8.self)))
+            }
+            return ids
+        }
+    }
+
     /// The root folder (T-12).
     public static let root = ObjectID(unchecked: "l00000000000000000000000000")
     /// No entity: the value in a table before its fields are decoded.

@@ -5,6 +5,16 @@ import Testing
 
 @Suite(.timeLimit(.minutes(5)))
 struct ObjectIDTests {
+    @Test func `a list of identifiers is their texts, and other bytes are no list`() {
+        let ids = [ObjectID.root, .none]
+        let bytes = ObjectID.bytes(of: ids)
+        #expect(String(decoding: bytes, as: UTF8.self) == "l00000000000000000000000000a00000000000000000000000000")
+        #expect(ObjectID.list(in: bytes) == ids)
+        #expect(ObjectID.list(in: []) == [])
+        #expect(ObjectID.list(in: Array(bytes.dropLast())) == nil)
+        #expect(ObjectID.list(in: bytes.map { $0 == UInt8(ascii: "l") ? UInt8(ascii: "x") : $0 }) == nil)
+    }
+
     @Test func `identifiers sort by creation time and are parsed back`() {
         var random = SeededRandom(named: "identifiers")
         var last: ObjectID?

@@ -18,6 +18,8 @@ struct KeyDelivery: Sendable {
         var count = 0
         var objectWasDeleted = false
         var scope: [ObjectID]?
+        /// The list of the limited grant.
+        var granted: Bytes?
     }
 
     /// - Parameter view: for an identity with a limited grant, what it sees
@@ -37,7 +39,7 @@ struct KeyDelivery: Sendable {
         var result = FetchKeys.Result(token: keys.token, count: keys.count)
         result.objectWasDeleted = keys.objectWasDeleted
         result.scope = keys.scope
-        return Reply(result.json)
+        return Reply(result.json, attachments: keys.granted.map { [$0] } ?? [])
     }
 
     private func read(_ asked: Fetch, _ request: FetchKeys, _ view: LimitedView?) async throws -> Keys {
@@ -46,6 +48,7 @@ struct KeyDelivery: Sendable {
             let (head, token) = try FetchEngine.moment(request.token, reader)
             var keys = Keys(token: token)
             let fetch = try view?.fetch(asked, reader, at: token.sequence, head, isFollowed: true) ?? asked
+            keys.granted = fetch.granted.map { ObjectID.bytes(of: $0.ids) }
             let past = HistoricalState(reader: reader, moment: token.sequence, head: head)
             guard try past.hasObject(of: fetch) else {
                 guard let since = request.since else { throw CatalogError.notFound(fetch) }
@@ -62,7 +65,6 @@ struct KeyDelivery: Sendable {
                 }
                 keys.scope = Array(scope)
             }
-            if let granted = fetch.granted { keys.scope = Array(granted.ids) }
             var chunk: Bytes = []
             var total = 0
             try Self.each(fetch, past) { key in

@@ -39,7 +39,7 @@ struct KeyLoader: Sendable {
             onBehalfOf: fetch.granted?.identity
         )
         var keys = KeyFrames()
-        var end: FetchKeys.Result?
+        var end: (result: FetchKeys.Result, granted: [ObjectID]?)?
         do throws(RPCError) {
             for try await event in history.catalog.stream(request, credit: configuration.catalogCredit) {
                 switch event {
@@ -48,19 +48,19 @@ struct KeyLoader: Sendable {
                     guard keys.byteCount <= capacity.bytes else {
                         throw RPCError.resultsTooLarge(limit: configuration.maxFetchBytes)
                     }
-                case .answer(let answer): end = answer.result
+                case .answer(let answer): end = (answer.result, answer.attachments.first.flatMap(ObjectID.list))
                 }
             }
         } catch  where error.isTransient && error.errorCode != .deadlineExceeded {
             throw .catalogUnreachable(has: "result")
         }
-        guard let end, end.count == keys.count, (end.scope != nil) == fetch.needsScope else {
-            throw .incompleteKeys
-        }
+        guard let (end, granted) = end, end.count == keys.count,
+            (end.scope != nil) == fetch.kind.needsScope, (granted != nil) == (fetch.granted != nil)
+        else { throw .incompleteKeys }
         return LoadedKeys(
             keys: keys,
             token: end.token,
-            scope: end.scope.map { Set($0) },
+            scope: (granted ?? end.scope).map { Set($0) },
             isDeleted: end.objectWasDeleted
         )
     }

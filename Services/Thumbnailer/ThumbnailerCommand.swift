@@ -13,6 +13,7 @@ struct ThumbnailerCommand: AsyncParsableCommand {
     )
 
     @OptionGroup var library: LibraryOptions
+    @OptionGroup var remoteResources: RemoteResourceOptions
     @OptionGroup var endpoints: EndpointOptions
     @OptionGroup var listening: ListenOptions
     @OptionGroup var service: ServiceOptions
@@ -83,6 +84,7 @@ struct ThumbnailerCommand: AsyncParsableCommand {
             workers: workers ?? max(1, ProcessInfo.processInfo.activeProcessorCount),
             queue: queue
         )
+        configuration.spoolBytes = try remoteResources.resolve()
         configuration.preparedSides = try ThumbnailerConfiguration.preparedSides(
             prepare ?? Environment["SAFELIGHT_PREPARE"],
             givesUpOriginals: Environment["SAFELIGHT_OBJECT_STORE_POLICY"] == "optimize"

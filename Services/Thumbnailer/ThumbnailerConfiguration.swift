@@ -10,6 +10,8 @@ struct ThumbnailerConfiguration: Sendable {
     var endpoints: Endpoints
     /// The library's folder, as an absolute path.
     var library: String
+    /// The most bytes of copies of originals, if the catalog is on another machine; nil to read the library's folder.
+    var spoolBytes: Int64?
     /// The folder of the disk cache, as an absolute path.
     var cache: String
     /// The size limit of the disk cache, in bytes.
@@ -59,11 +61,12 @@ struct ThumbnailerConfiguration: Sendable {
         ServiceSettings(
             .thumbnailer,
             endpoints: endpoints.named([.thumbnailer, .catalog, .broker, .feed]),
-            library: library,
+            library: spoolBytes == nil ? library : nil,
             workers: .init(count: workers, limits: workerLimits, executable: executable),
             limits: [
                 "queue": JSON(queue), "cache": .string(cache), "cacheBytes": .int(cacheBytes),
                 "exportBytes": .int(exportBytes), "prepare": .array(preparedSides.map { JSON($0) }),
+                "spoolBytes": spoolBytes.map { .int($0) } ?? .null,
             ],
             memory: ["memoryCacheBytes": .int(memoryBytes)],
             traffic: traffic

@@ -31,7 +31,8 @@ struct ThumbnailerService: RunnableService {
         let locks: [any Sendable] = try configuration.endpoints.claim(for: .thumbnailer)
         try Self.makeFolder(configuration.cache)
         self.locks = locks + [try Self.lock(cache: configuration.cache)]
-        let resources = ResourceFolder(library: configuration.library)
+        let blockingIO = BlockingIOExecutor()
+        let resources = try Self.resources(configuration, blockingIO)
         let disk = try RenditionDiskCache(root: configuration.cache, budget: configuration.cacheBytes)
         let metrics = ThumbnailerMetrics()
         self.metrics = metrics
@@ -49,7 +50,7 @@ struct ThumbnailerService: RunnableService {
         let catalog = try client(.catalog)
         let source = AssetResolver(
             metrics: metrics,
-            tablePath: LastChangeFile.path(in: configuration.library)
+            tablePath: resources.spool == nil ? LastChangeFile.path(in: configuration.library) : nil
         ) { ids, atLeast throws(RPCError) in
             try await Self.assets(ids, atLeast, catalog)
         }
@@ -85,8 +86,8 @@ struct ThumbnailerService: RunnableService {
         }
         let refusals = RefusalCounts()
         metrics.all.section("access") { refusals.metrics }
-        let blockingIO = BlockingIOExecutor()
         metrics.all.section("files") { blockingIO.metrics }
+        if let spool = resources.spool { metrics.all.section("originals") { spool.metrics } }
         let originals = OriginalFiles(resources: resources, catalog: catalog)
         let preparer = ImagePreparer(source: source, renditions: renditions, originals: originals)
         let caches = CachingManagers(preparer, workers: configuration.workers, metrics: metrics)
@@ -189,6 +190,15 @@ struct ThumbnailerService: RunnableService {
                 },
             ] + (configuration.preparedSides.isEmpty ? [] : [LoopComponent("new assets") { await newAssets.run() }])
             + servers.parts + [ClosingComponent("access") { access.close() }]
+    }
+
+    private static func resources(
+        _ configuration: ThumbnailerConfiguration,
+        _ blockingIO: BlockingIOExecutor
+    ) throws -> ResourceFolder {
+        guard let bytes = configuration.spoolBytes else { return ResourceFolder(library: configuration.library) }
+        let folder = configuration.cache + "/originals"
+        return ResourceFolder(spool: try ResourceSpool(folder: folder, maxBytes: bytes, blockingIO: blockingIO))
     }
 
     private static func makeFolder(_ cache: String) throws(CacheError) {

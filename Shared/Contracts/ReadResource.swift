@@ -16,6 +16,8 @@ public struct ReadResource: Request {
     public var asset: ObjectID
     /// Type of the resource.
     public var type: ResourceType
+    /// SHA-256 of a file of the asset, which is read whole, instead of a resource; nil to name the resource by its type.
+    public var digest: String?
     /// Offset of the first byte.
     public var offset: Int64
     /// Number of bytes; nil: to the end.
@@ -26,6 +28,7 @@ public struct ReadResource: Request {
     public init(
         asset: ObjectID,
         type: ResourceType,
+        digest: String? = nil,
         offset: Int64 = 0,
         length: Int64? = nil,
         isNetworkAccessAllowed: Bool = false
@@ -33,6 +36,7 @@ public struct ReadResource: Request {
         self.isNetworkAccessAllowed = isNetworkAccessAllowed
         self.asset = asset
         self.type = type
+        self.digest = digest
         self.offset = offset
         self.length = length
     }
@@ -44,6 +48,12 @@ public struct ReadResource: Request {
         [
             .asset(\.asset),
             .defaulted("type", \.type, .name(ResourceType.self), "Type of the resource.", default: .photo),
+            .optional(
+                "digest",
+                \.digest,
+                .text(maxBytes: 64),
+                "SHA-256 of a file of the asset, which then need not be named by the type of a resource."
+            ),
             .defaulted("offset", \.offset, .integer(0...Int64.max), "Offset of the first byte.", default: 0),
             .optional(
                 "length",

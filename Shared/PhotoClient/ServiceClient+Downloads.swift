@@ -1,3 +1,4 @@
+public import Basics
 public import Contracts
 public import JSONValue
 import Messaging
@@ -18,6 +19,32 @@ extension ServiceClient {
                 let part = params["progress"]?.doubleValue
             {
                 try await progress(part)
+            }
+        }
+    }
+
+    /// Reads a resource from the catalog.
+    ///
+    /// - Parameter chunk: receives the bytes in order, up to 1 MiB at a time
+    /// - Throws: the catalog's error; `interrupted` if bytes are missing
+    public func read(
+        _ request: ReadResource,
+        credit: Int = 4 << 20,
+        chunk: (Bytes) async throws(RPCError) -> Void
+    ) async throws(RPCError) {
+        var offset = request.offset
+        for try await event in stream(request, credit: credit) {
+            switch event {
+            case .notification(ReadResource.notification, let params, let attachments):
+                guard let bytes = attachments.first, params["offset"]?.intValue == offset else {
+                    throw ErrorCode.interrupted.error("the catalog sent bytes at an unexpected offset; retry")
+                }
+                offset += Int64(bytes.count)
+                try await chunk(bytes)
+            case .notification: break
+            case .answer(let answer):
+                // A short resource may be attached to the response.
+                if let bytes = answer.attachments.first { try await chunk(bytes) }
             }
         }
     }

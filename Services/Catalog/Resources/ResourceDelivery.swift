@@ -34,7 +34,13 @@ struct ResourceDelivery: Sendable {
         guard let asset else {
             throw ResourceError.noAsset(request.asset)
         }
-        guard let resource = asset.resource(request.type), let digest = ResourceDigest(resource.digest) else {
+        let named =
+            if let digest = request.digest {
+                asset.resources.first { $0.digest == digest && $0.offset == nil }
+            } else {
+                asset.resource(request.type)
+            }
+        guard let resource = named, let digest = ResourceDigest(resource.digest) else {
             throw ResourceError.noResource(asset.id, request.type, available: asset.resources.map(\.type))
         }
         guard request.offset <= resource.size else {

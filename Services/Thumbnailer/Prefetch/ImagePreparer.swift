@@ -40,9 +40,8 @@ struct ImagePreparer: Sendable {
             else { continue }
             plans.append((options, plan, source))
         }
-        for entry in plans where entry.options.isNetworkAccessAllowed {
-            guard renditions.cached(entry.plan, urgency: .prefetch) == nil else { continue }
-            await download(entry.plan.digest, of: id)
+        for entry in plans where renditions.cached(entry.plan, urgency: .prefetch) == nil {
+            await makeLocal(entry.plan.digest, of: id, entry.options.isNetworkAccessAllowed)
         }
         var prepared: [CachedImages: RenditionPlan] = [:]
         if allowsHighQuality {
@@ -59,11 +58,11 @@ struct ImagePreparer: Sendable {
         return prepared
     }
 
-    /// Downloads an original if it is only in remote storage. If that fails, so does the image.
-    private func download(_ digest: String, of asset: ObjectID) async {
+    /// Makes sure that an original is on this machine. If that fails, so does the image.
+    private func makeLocal(_ digest: String, of asset: ObjectID, _ isNetworkAccessAllowed: Bool) async {
         guard !originals.isHere(digest) else { return }
         _ = await downloads.withPermit(for: 0) {
-            _ = try? await originals.require(digest, of: asset, isNetworkAccessAllowed: true)
+            _ = try? await originals.require(digest, of: asset, isNetworkAccessAllowed: isNetworkAccessAllowed)
         }
     }
 }

@@ -30,7 +30,7 @@ final class AssetResolver: Sendable {
     private let lookup: Lookup
     private let clock: MonotonicClock
     private let state: Mutex<State>
-    private let tablePath: String
+    private let tablePath: String?
     private let asked: Hosting.Metrics.Counter
 
     private struct State {
@@ -43,10 +43,11 @@ final class AssetResolver: Sendable {
     /// The most assets that are cached, at about half a KiB each.
     static let limit = 20_000
 
-    /// - Parameter tablePath: the catalog's ``LastChangeFile``
+    /// - Parameter tablePath: the catalog's ``LastChangeFile``; nil if it is on another machine, so that each request asks
+    ///   the catalog
     init(
         metrics: ThumbnailerMetrics,
-        tablePath: String,
+        tablePath: String?,
         clock: MonotonicClock = .system,
         lookup: @escaping Lookup
     ) {
@@ -120,6 +121,7 @@ final class AssetResolver: Sendable {
     /// Records that all changes up to the token have been delivered, and maps the table again if it is not the one that
     /// the catalog writes.
     func confirm(_ token: ChangeToken, _ logger: Logger) {
+        guard let tablePath else { return }
         func covers(_ table: LastChangeTable) -> Bool {
             table.covers(library: token.library, sequence: token.sequence)
         }

@@ -5,7 +5,8 @@ import Messaging
 import PhotoClient
 import PhotoModel
 
-/// Makes sure that the bytes of a request are on this machine (S-47, S-48).
+/// Makes sure that the bytes of a request are on this machine (S-47, S-48): neither in remote storage only nor, with a
+/// catalog on another machine, there only.
 struct OriginalFiles: Sendable {
     let resources: ResourceFolder
     let catalog: ServiceClient
@@ -24,12 +25,11 @@ struct OriginalFiles: Sendable {
         isNetworkAccessAllowed: Bool = false,
         _ context: RequestContext? = nil
     ) async throws(RPCError) {
-        guard !isHere(digest) else { return }
-        let request = DownloadResource(
-            asset: asset,
-            digest: digest,
-            isNetworkAccessAllowed: isNetworkAccessAllowed
-        )
+        guard !isHere(digest) else {
+            resources.spool?.keep(digest)
+            return
+        }
+        let request = DownloadResource(asset: asset, digest: digest, isNetworkAccessAllowed: isNetworkAccessAllowed)
         do throws(RPCError) {
             try await catalog.download(request) { progress throws(RPCError) in
                 guard let context, context.acceptsNotifications else { return }
@@ -37,6 +37,12 @@ struct OriginalFiles: Sendable {
             }
         } catch  where error.errorCode == .missingResource || error.errorCode == .methodNotFound {
             return
+        }
+        let catalog = catalog
+        try await resources.spool?.require(digest) { sink throws(RPCError) in
+            var read = ReadResource(asset: asset, type: .photo, digest: digest)
+            read.isNetworkAccessAllowed = isNetworkAccessAllowed
+            try await catalog.read(read, chunk: sink)
         }
     }
 }

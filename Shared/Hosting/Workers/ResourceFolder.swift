@@ -3,15 +3,26 @@ public import JSONValue
 public import Storage
 import Synchronization
 
-/// Read access to the catalog's resource store. It is opened on first use, because the catalog may start later.
+/// Read access to a library's files: to the catalog's resource store, which is opened on first use because the catalog may
+/// start later, or to the copies of a service on another machine.
 public final class ResourceFolder: Sendable {
     /// Path of the resource store.
     public let path: String
+    /// The copies, if the catalog is on another machine.
+    public let spool: ResourceSpool?
     private let store = Mutex<ResourceStore?>(nil)
 
     /// - Parameter library: the library's folder
     public init(library: String) {
         path = library + "/resources"
+        spool = nil
+    }
+
+    /// - Parameter spool: where the files that are asked for have been copied to
+    public init(spool: ResourceSpool) {
+        path = spool.store.root
+        self.spool = spool
+        store.withLock { $0 = spool.store }
     }
 
     /// Opens the file with the bytes of a digest.
@@ -40,7 +51,8 @@ public final class ResourceFolder: Sendable {
         do throws(StorageError) {
             return try store.open(name)
         } catch {
-            guard Self.absence(error) != nil, let other = try? ResourceStore(root: path, isReadOnly: true) else {
+            guard spool == nil, Self.absence(error) != nil, let other = try? ResourceStore(root: path, isReadOnly: true)
+            else {
                 throw error
             }
             self.store.withLock { $0 = other }

@@ -1,0 +1,136 @@
+import Basics
+import Contracts
+import Foundation
+import Hosting
+import JSONValue
+import Storage
+import Synchronization
+import TestSupport
+import Testing
+
+/// The copies of a library's files on another machine than the catalog.
+@Suite(.timeLimit(.minutes(1)))
+struct ResourceSpoolTests {
+    let folder: TestSupport.TemporaryFolder
+
+    init() throws { folder = try TestSupport.TemporaryFolder("spool") }
+
+    private func spool(_ maxBytes: Int64 = 1 << 20) throws -> ResourceSpool {
+        try ResourceSpool(folder: folder.file("originals"), maxBytes: maxBytes, blockingIO: BlockingIOExecutor())
+    }
+
+    private static func bytes(_ count: Int, _ value: UInt8) -> (bytes: Bytes, digest: String) {
+        let bytes = Bytes(repeating: value, count: count)
+        return (bytes, SHA256.hash(data: bytes).hexadecimal)
+    }
+
+    /// The names of all files that are not folders.
+    private var files: Set<String> {
+        let all = FileManager.default.enumerator(atPath: folder.file("originals"))?.compactMap { $0 as? String } ?? []
+        return Set(all.filter { !FileManager.default.isDirectory(folder.file("originals/\($0)")) })
+    }
+
+    @Test func `a file is copied once for all that ask for it, and read as it was`() async throws {
+        let spool = try spool()
+        let (bytes, digest) = Self.bytes(100_000, 7)
+        let (begun, calls) = (Promise<Void>(), AwaitableValue(0))
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for _ in 0..<5 {
+                group.addTask {
+                    try await spool.require(digest) { sink throws(RPCError) in
+                        calls.withLock { $0 += 1 }
+                        await begun.value()
+                        try await sink(Array(bytes[..<40_000]))
+                        try await sink(Array(bytes[40_000...]))
+                    }
+                }
+            }
+            await calls.wait { $0 == 1 }
+            begun.fulfill(())
+            try await group.waitForAll()
+        }
+        #expect(calls.withLock { $0 } == 1)
+        #expect(try ResourceFolder(spool: spool).open(digest).readAll(limit: 1 << 20) == bytes)
+        #expect(spool.metrics["bytes"] == 100_000)
+    }
+
+    @Test func `other bytes are refused by name and leave no file, and so do failures`() async throws {
+        let spool = try spool()
+        let digest = Self.bytes(10, 1).digest
+        let wrong = await #expect(throws: RPCError.self) {
+            try await spool.require(digest) { sink throws(RPCError) in try await sink([1, 2, 3]) }
+        }
+        #expect(wrong?.name == "resource_changed")
+        let lost = await #expect(throws: RPCError.self) {
+            try await spool.require(digest) { sink throws(RPCError) in
+                try await sink([1, 1, 1])
+                throw ErrorCode.connectionLost.error("the catalog was killed")
+            }
+        }
+        #expect(lost?.name == "connection_lost")
+        #expect(files == [])
+        try await spool.require(digest) { sink throws(RPCError) in try await sink(Bytes(repeating: 1, count: 10)) }
+        #expect(files.count == 1)
+    }
+
+    @Test func `a transfer ends when nobody waits for it any more, and only then`() async throws {
+        let spool = try spool()
+        let (bytes, digest) = Self.bytes(1000, 3)
+        let (begun, ended, go) = (AwaitableValue(0), AwaitableValue(0), Promise<Void>())
+        func require() -> Task<Void, any Error> {
+            Task {
+                try await spool.require(digest) { sink throws(RPCError) in
+                    begun.withLock { $0 += 1 }
+                    await withTaskCancellationHandler {
+                        await go.value()
+                    } onCancel: {
+                        ended.withLock { $0 += 1 }
+                        go.fulfill(())
+                    }
+                    guard !Task.isCancelled else { throw ErrorCode.userCancelled.error("cancelled") }
+                    try await sink(bytes)
+                }
+            }
+        }
+        let first = require()
+        await begun.wait { $0 == 1 }
+        first.cancel()
+        await ended.wait { $0 == 1 }
+        let error = await #expect(throws: RPCError.self) { try await first.value }
+        #expect(error?.name == "user_cancelled")
+        #expect(files == [])
+        try await spool.require(digest) { sink throws(RPCError) in try await sink(bytes) }
+        #expect(files.count == 1)
+    }
+
+    @Test func `the oldest files are removed above the budget, and those of a kill at the next start`() async throws {
+        let now = AwaitableValue<Int64>(0)
+        let make = { [folder] in
+            try ResourceSpool(
+                folder: folder.file("originals"),
+                maxBytes: 100_000,
+                blockingIO: BlockingIOExecutor(),
+                clock: MonotonicClock { now.withLock { $0 } }
+            )
+        }
+        let spool = try make()
+        for value in 0..<6 {
+            now.withLock { $0 += 11_000_000 }
+            let (bytes, digest) = Self.bytes(30_000, UInt8(value))
+            try await spool.require(digest) { sink throws(RPCError) in try await sink(bytes) }
+        }
+        #expect(files.count <= 3)
+        #expect(files.contains { $0.hasSuffix(Self.bytes(30_000, 5).digest) }, "the newest")
+        try folder.write([1, 2, 3], to: "originals/.incoming/1")
+        let again = try make()
+        #expect(!files.contains(".incoming/1"))
+        #expect(again.metrics["bytes"] == spool.metrics["bytes"])
+    }
+}
+
+extension FileManager {
+    fileprivate func isDirectory(_ path: String) -> Bool {
+        var isDirectory: ObjCBool = false
+        return fileExists(atPath: path, isDirectory: &isDirectory) && isDirectory.boolValue
+    }
+}

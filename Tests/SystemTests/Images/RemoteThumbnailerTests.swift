@@ -1,0 +1,124 @@
+import Basics
+import Contracts
+import Foundation
+import JSONValue
+import PhotoClient
+import PhotoModel
+import TestSupport
+import Testing
+
+/// A thumbnailer that has no library's folder, as on another machine than the catalog: it reads originals over TCP.
+@Suite(.serialized, .timeLimit(.minutes(5)))
+struct RemoteThumbnailerTests {
+    /// The folder of the other machine.
+    private let far: TemporaryFolder
+    private let network: NetworkFixture
+
+    init() throws {
+        far = try TemporaryFolder("far")
+        network = try NetworkFixture(withThumbnailer: true)
+        let made = try network.services.safelight(["keys", "create", "far", "--domain", "requests,feed,services"])
+        guard made.status == 0 else { throw FixtureError(description: made.errors) }
+    }
+
+    private var environment: [String: String] {
+        network.variables("far").merging([
+            "SAFELIGHT_RUN": far.file("run"), "XDG_CACHE_HOME": far.file("cache"),
+            "SAFELIGHT_THUMBNAILER": "ipc://\(far.file("run"))/thumbnailer.sock",
+            "SAFELIGHT_REMOTE_RESOURCES": "true", "SAFELIGHT_LIBRARY": "/nonexistent/library",
+            "PATH": network.services.environment["PATH"] ?? "",
+        ]) { $1 }
+    }
+
+    private func start() throws -> RunningProgram {
+        let program = try RunningProgram("thumbnailer", ["--ready-fd", "1"], environment: environment)
+        guard program.waitForOutput("ready") else { throw FixtureError(description: program.errorText) }
+        return program
+    }
+
+    private func add(_ bytes: Bytes, _ name: String, _ library: PhotoLibrary) async throws -> ObjectID {
+        let path = try network.services.folder.write(bytes, to: name)
+        let made = try await library.perform([
+            .createAsset(.init(ref: "a", resources: [NewResource(source: .path(path))]))
+        ])
+        return try #require(made.id("a"))
+    }
+
+    private static func image(_ id: ObjectID, _ side: Int = 200) -> ImageRequest {
+        ImageRequest(asset: id, targetSize: .size(width: side, height: side), deliveryMode: .highQualityFormat)
+    }
+
+    private var incoming: [String] {
+        (try? FileManager.default.contentsOfDirectory(atPath: far.file("cache/safelight/originals/.incoming"))) ?? []
+    }
+
+    @Test func `its pictures equal those of a local one, and it opens nothing of the library`() async throws {
+        let program = try start()
+        let (library, remote) = (
+            try network.services.library(), try NetworkFixture.library(variables: environment)
+        )
+        try TestFilms.make(network.services.folder.file("film.mov"), ["-c:v", "libx264", "-pix_fmt", "yuv420p"])
+        let film = Array(try Data(contentsOf: URL(filePath: network.services.folder.file("film.mov"))))
+        var ids = [try await add(film, "again.mov", library)]
+        for seed in 0..<4 {
+            let photo = TestImages.jpeg(width: 900, height: 600, seed: UInt64(seed))
+            ids.append(try await add(photo, "\(seed).jpg", library))
+        }
+        for id in ids {
+            let here = try await library.thumbnailer.ask(Self.image(id))
+            let there = try await remote.thumbnailer.ask(Self.image(id))
+            #expect(here.attachments == there.attachments, "\(id)")
+            #expect(try await remote.thumbnailer.ask(Self.image(id)).result.isCacheHit)
+        }
+        // A change is seen by the next request.
+        _ = try await library.perform([.deleteAssets(.init(ids: [ids[1]]))])
+        let gone = await #expect(throws: RPCError.self) { try await remote.thumbnailer.ask(Self.image(ids[1])) }
+        #expect(gone?.errorCode == .identifierNotFound)
+        let sheet = try await remote.thumbnailer.ask(
+            ImageSheet(assets: Array(ids.dropFirst(2))),
+            deadline: .seconds(60)
+        )
+        #expect(!sheet.attachments.isEmpty)
+        let descriptors = "/proc/\(program.processIdentifier)/fd"
+        let opened = try FileManager.default.contentsOfDirectory(atPath: descriptors).compactMap {
+            try? FileManager.default.destinationOfSymbolicLink(atPath: "\(descriptors)/\($0)")
+        }
+        #expect(!opened.contains { $0.hasPrefix(network.services.folder.path) }, "\(opened)")
+        let metrics = try await remote.thumbnailer.metrics()["originals"]
+        #expect(metrics?["transferred"]?.intValue == 5, "\(metrics ?? .null)")
+        #expect(try await remote.thumbnailer.health().isHealthy)
+        for client in [library, remote] { await client.close() }
+        program.signal(SIGTERM)
+        #expect(program.wait(seconds: 20) == 0, "\(program.errorText)")
+        #expect(network.services.stop() == [])
+    }
+
+    @Test func `a kill of either side in a transfer leaves no file, and the next request has the picture`() async throws
+    {
+        var program = try start()
+        let (library, remote) = (
+            try network.services.library(), try NetworkFixture.library(variables: environment)
+        )
+        for (number, killsCatalog) in [false, true].enumerated() {
+            let id = try await add(TestImages.jpeg(mebibytesBehind: 96, seed: UInt64(number)), "\(number).jpg", library)
+            async let answer = try? remote.thumbnailer.ask(Self.image(id), deadline: .seconds(30))
+            try await FeedChecker.until("a transfer has begun", seconds: 30) { !incoming.isEmpty }
+            if killsCatalog {
+                try network.services.restart(.catalog)
+            } else {
+                program.killHard()
+                program = try start()
+                #expect(incoming.isEmpty)
+            }
+            _ = await answer
+            if killsCatalog { break }
+            let there = try await remote.thumbnailer.ask(Self.image(id), deadline: .seconds(60))
+            #expect(there.attachments == (try await library.thumbnailer.ask(Self.image(id))).attachments)
+        }
+        #expect(incoming.isEmpty)
+        for client in [library, remote] { await client.close() }
+        program.signal(SIGTERM)
+        #expect(program.wait(seconds: 20) == 0, "\(program.errorText)")
+        _ = network.services.stop()
+    }
+}

@@ -111,7 +111,9 @@ struct CatalogHandler: RequestHandler {
         case .editsStatus(let status): return Reply(try await edits.status(status, for: identity).json)
         case .editsPending(let page): return Reply(try await edits.pending(page, for: identity).json)
         case .supports(let question): return Reply(ResourceRules.supports(question).json)
-        case .readResource(let read): return try await delivery.read(read, context, view: view)
+        case .readResource(let read):
+            let isService = changes.services.includes(identity)
+            return try await delivery.read(read, context, view: view, isService: isService)
         case .exportResource(let export): return try await exports.export(export, context, view: view)
         case .downloadResource(let download):
             return Reply(try await storage.download(download, context, view: view).json)

@@ -16,11 +16,14 @@ struct ServiceIdentities: Sendable {
         self.isListed = isListed
     }
 
+    /// Returns true if an identity is a service.
+    func includes(_ identity: String) -> Bool { identity == ownIdentity || isListed(identity) }
+
     /// Checks that an identity is a service.
     ///
     /// - Throws: `access_denied` if it is not
     func check(_ identity: String, for what: String) throws(CatalogError) {
-        guard identity == ownIdentity || isListed(identity) else {
+        guard includes(identity) else {
             throw CatalogError.notAService(identity, request: what)
         }
     }

@@ -42,7 +42,7 @@ extension EditProcessor {
         )
         result.pairedVideo = EditPlan.film(of: asset, base)
         var attachments: [Bytes] = []
-        if hasData, let data = try adjustmentData(of: asset) {
+        if hasData, let data = try await adjustmentData(of: asset) {
             result.formatIdentifier = asset.adjustmentFormatIdentifier
             result.formatVersion = asset.adjustmentFormatVersion
             result.adjustmentData = attachments.count
@@ -85,7 +85,7 @@ extension EditProcessor {
             method: EditWorker.compareMethod,
             params: [
                 "maximumSide": JSON(compare.maximumSide), "labels": .bool(compare.labels),
-                "frameTimes": comparedTimes(of: asset) ?? .null,
+                "frameTimes": await comparedTimes(of: asset) ?? .null,
             ],
             files: [before.descriptor, after.descriptor]
         )

@@ -29,7 +29,7 @@ extension EditProcessor {
                 guard steps.count < EditHistory.Result.maxSteps else {
                     throw .tooManySteps(of: asset)
                 }
-                steps.append(step(steps.count + 1, record, after))
+                steps.append(await step(steps.count + 1, record, after))
             }
             guard page.hasMore, page.token != token else { break }
             token = page.token
@@ -42,7 +42,7 @@ extension EditProcessor {
         )
     }
 
-    private func step(_ number: Int, _ record: ChangeRecord, _ asset: Asset) -> EditStep {
+    private func step(_ number: Int, _ record: ChangeRecord, _ asset: Asset) async -> EditStep {
         var step = EditStep(
             step: number,
             kind: asset.hasAdjustments ? .edit : .revert,
@@ -62,6 +62,7 @@ extension EditProcessor {
         step.adjustmentData = data?.digest
         if asset.adjustmentFormatIdentifier == AdjustmentList.formatIdentifier, let data {
             // The data of earlier steps may have been collected; then the step is listed without it.
+            try? await require(data.digest, of: asset.id, isEarlier: true)
             let bytes = try? resources.open(data.digest).readAll(limit: Int64(AdjustmentData.maxBytes))
             step.adjustments = bytes.flatMap { try? JSON(parsing: $0) }
             let isOnOriginal = step.adjustments != nil && step.adjustments?["base"] == nil
@@ -139,17 +140,18 @@ extension EditProcessor {
         where asset.resources.contains(where: { $0.digest == digest }) {
             try await require(digest, of: found, access)
         }
-        let version = try earlierVersion(step, of: asset)
+        let version = try await earlierVersion(step, of: asset)
         return try await catalog.restore(version, asset: id, as: transaction, publishedEdit: publishedEdit)
     }
 
-    private func earlierVersion(_ step: EditStep, of asset: Asset) throws(RPCError) -> EarlierVersion {
+    private func earlierVersion(_ step: EditStep, of asset: Asset) async throws(RPCError) -> EarlierVersion {
         guard asset.mediaType == .image, let base = step.base else {
             throw .foreignVideoStep(step, of: asset)
         }
-        func bytes(_ digest: String?, _ name: String) throws(RPCError) -> Bytes {
+        func bytes(_ digest: String?, _ name: String) async throws(RPCError) -> Bytes {
             do {
                 guard let digest else { throw StorageError.notFound("no digest") }
+                try await require(digest, of: asset.id, isEarlier: true)
                 let file = try resources.open(digest)
                 return try file.readAll(limit: file.size)
             } catch {
@@ -160,13 +162,13 @@ extension EditProcessor {
         if let present = asset.version(base) {
             origin = .present(present.base, digest: base)
         } else {
-            origin = .bytes(try bytes(base, "base"))
+            origin = .bytes(try await bytes(base, "base"))
         }
         return EarlierVersion(
-            render: try bytes(step.render, "image"),
+            render: try await bytes(step.render, "image"),
             formatIdentifier: step.formatIdentifier ?? "",
             formatVersion: step.formatVersion ?? "",
-            adjustmentData: try bytes(step.adjustmentData, "adjustment data"),
+            adjustmentData: try await bytes(step.adjustmentData, "adjustment data"),
             contentRevision: asset.contentRevision,
             base: origin
         )

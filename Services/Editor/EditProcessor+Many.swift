@@ -202,7 +202,7 @@ extension EditProcessor {
         guard asset.hasAdjustments else {
             throw .nothingToCopy(from: id)
         }
-        return try EditPlan.presentList(of: asset, data: adjustmentData(of: asset))
+        return try EditPlan.presentList(of: asset, data: await adjustmentData(of: asset))
     }
 
     private func assets(_ named: [ObjectID], _ fetch: FetchDescription?) async throws(RPCError) -> [ObjectID] {
@@ -220,7 +220,7 @@ extension EditProcessor {
     /// Returns what an edit would do, without doing it.
     private func validate(_ edit: ApplyEdit) async throws(RPCError) -> JSON {
         let asset = try await catalog.asset(edit.asset).asset
-        let data = EditPlan.needsAdjustmentData(edit.mode, of: asset) ? try adjustmentData(of: asset) : nil
+        let data = EditPlan.needsAdjustmentData(edit.mode, of: asset) ? try await adjustmentData(of: asset) : nil
         let plan = try EditPlan(edit, of: asset, adjustmentData: data)
         return [
             "asset": .string(asset.id.text), "dryRun": true,

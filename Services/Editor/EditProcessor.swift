@@ -191,7 +191,7 @@ struct EditProcessor: Sendable {
     ) async throws(RPCError) -> (result: PerformChanges.Result, dropsGainMap: Bool) {
         let found = try await catalog.asset(edit.asset)
         let asset = found.asset
-        let data = EditPlan.needsAdjustmentData(edit.mode, of: asset) ? try adjustmentData(of: asset) : nil
+        let data = EditPlan.needsAdjustmentData(edit.mode, of: asset) ? try await adjustmentData(of: asset) : nil
         var plan = try EditPlan(edit, of: asset, adjustmentData: data, from: base.flatMap(asset.version))
         try await require(plan.source.digest, of: found, access)
         let render: Render
@@ -219,8 +219,9 @@ struct EditProcessor: Sendable {
         return (result, render.dropsGainMap)
     }
 
-    func adjustmentData(of asset: Asset) throws(RPCError) -> Bytes? {
+    func adjustmentData(of asset: Asset) async throws(RPCError) -> Bytes? {
         guard let resource = asset.resource(.adjustmentData) else { return nil }
+        try await require(resource.digest, of: asset.id)
         let file = try resources.open(resource.digest)
         do throws(StorageError) {
             return try file.readAll(limit: Int64(AdjustmentData.maxBytes))

@@ -13,6 +13,7 @@ struct EditorCommand: AsyncParsableCommand {
     )
 
     @OptionGroup var library: LibraryOptions
+    @OptionGroup var remoteResources: RemoteResourceOptions
     @OptionGroup var endpoints: EndpointOptions
     @OptionGroup var listening: ListenOptions
     @OptionGroup var service: ServiceOptions
@@ -75,6 +76,10 @@ struct EditorCommand: AsyncParsableCommand {
         configuration.engine = engine
         configuration.filmBytes = filmsMiB.multipliedReportingOverflow(by: 1 << 20).partialValue
         configuration.filmFolder = films ?? Hosting.Environment["SAFELIGHT_CACHE"] ?? configuration.filmFolder
+        configuration.spoolBytes = try remoteResources.resolve()
+        if configuration.spoolBytes != nil {
+            configuration.spoolFolder = try CacheFolder.resolve() + "/editor-originals"
+        }
         configuration.workerLimits = try worker.resolve(configuration.workerLimits)
         configuration.traffic = try traffic.resolve()
         try configuration.validate()

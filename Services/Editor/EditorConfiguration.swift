@@ -12,6 +12,10 @@ struct EditorConfiguration: Sendable {
     var endpoints: Endpoints
     /// The library's folder, as an absolute path.
     var library: String
+    /// The most bytes of copies of originals, if the catalog is on another machine; nil to read the library's folder.
+    var spoolBytes: Int64?
+    /// The folder of these copies.
+    var spoolFolder = ""
     /// The number of worker processes, 1...64.
     var workers: Int
     /// The most edits of all assets running or waiting, 1...100,000.
@@ -64,12 +68,12 @@ struct EditorConfiguration: Sendable {
         ServiceSettings(
             .editor,
             endpoints: endpoints.named([.editor, .edits, .catalog, .broker, .feed]),
-            library: library,
+            library: spoolBytes == nil ? library : nil,
             workers: .init(count: workers, limits: workerLimits, executable: executable),
             limits: [
                 "queue": JSON(queue), "queuePerAsset": JSON(queuePerAsset), "published": JSON(published),
                 "patienceSeconds": JSON(predecessorTimeout), "filmBytes": .int(filmBytes),
-                "engine": .string(engine.rawValue),
+                "engine": .string(engine.rawValue), "spoolBytes": spoolBytes.map { .int($0) } ?? .null,
             ],
             traffic: traffic
         )

@@ -25,7 +25,11 @@ struct EditorService: RunnableService {
         try configuration.validate()
         self.logger = logger
         locks = try configuration.endpoints.claim(for: .editor)
-        let resources = ResourceFolder(library: configuration.library)
+        let resources = try ResourceFolder(
+            library: configuration.library,
+            spool: configuration.spoolBytes.map { (configuration.spoolFolder, $0) },
+            blockingIO: BlockingIOExecutor()
+        )
         let workers = WorkerPool(
             executable: configuration.executable,
             // Threads of ImageMagick that wait for the next call leave the processor to other renders.
@@ -39,6 +43,7 @@ struct EditorService: RunnableService {
         let metrics = EditorMetrics()
         self.metrics = metrics
         metrics.all.section("workers") { workers.metrics() }
+        if let spool = resources.spool { metrics.all.section("originals") { spool.metrics } }
         metrics.all.section("turns") {
             let present = serializer.metrics
             return ["edits": JSON(present.count), "assets": JSON(present.assets)]

@@ -26,19 +26,30 @@ extension EditProcessor {
         _ access: NetworkAccess = .none
     ) async throws(RPCError) {
         try found.requireOpen(digest)
-        guard (try? resources.open(digest)) == nil else { return }
-        let request = DownloadResource(
-            asset: found.asset.id,
-            digest: digest,
-            isNetworkAccessAllowed: access.isAllowed
-        )
-        do throws(RPCError) {
-            try await catalog.library.catalog.download(request) { progress throws(RPCError) in
+        try await require(digest, of: found.asset.id, isEarlier: false, access)
+    }
+
+    /// Makes sure that bytes are on this machine.
+    ///
+    /// - Parameter isEarlier: true for those of an earlier version of the asset, which are not in remote storage only
+    /// - Throws: as ``require(_:of:_:)``
+    func require(
+        _ digest: String,
+        of asset: ObjectID,
+        isEarlier: Bool = false,
+        _ access: NetworkAccess = .none
+    ) async throws(RPCError) {
+        let (catalog, isAllowed) = (catalog.library.catalog, access.isAllowed)
+        try await resources.require(digest) { () async throws(RPCError) in
+            guard !isEarlier else { return }
+            let request = DownloadResource(asset: asset, digest: digest, isNetworkAccessAllowed: isAllowed)
+            try await catalog.download(request) { progress throws(RPCError) in
                 guard let client = access.client, client.acceptsNotifications else { return }
                 try await client.notifier.notify(DownloadResource.notification, ["progress": .double(progress)])
             }
-        } catch  where error.errorCode == .missingResource || error.errorCode == .methodNotFound {
-            return
+        } read: { sink throws(RPCError) in
+            let request = ReadResource(asset: asset, digest: digest, isNetworkAccessAllowed: isAllowed)
+            try await catalog.read(request, chunk: sink)
         }
     }
 }

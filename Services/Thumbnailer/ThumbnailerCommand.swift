@@ -77,7 +77,7 @@ struct ThumbnailerCommand: AsyncParsableCommand {
         var configuration = ThumbnailerConfiguration(
             endpoints: endpoints,
             library: try library.resolve(),
-            cache: try cacheFolder(),
+            cache: try CacheFolder.resolve(cache),
             cacheBytes: Self.bytes(cacheMiB),
             memoryBytes: Self.bytes(memoryMiB),
             exportBytes: Self.bytes(exportsMiB),
@@ -93,15 +93,6 @@ struct ThumbnailerCommand: AsyncParsableCommand {
         configuration.traffic = try traffic.resolve()
         try configuration.validate()
         return configuration
-    }
-
-    private func cacheFolder() throws(HostingError) -> String {
-        if let cache = cache ?? Environment["SAFELIGHT_CACHE"] { return cache }
-        if let caches = Environment["XDG_CACHE_HOME"] { return caches + "/safelight" }
-        guard let home = Environment["HOME"] else {
-            throw .badSetting(source: "--cache", reason: "HOME is not set; name the cache folder")
-        }
-        return home + "/.cache/safelight"
     }
 
     private static func bytes(_ mib: Int64) -> Int64 {

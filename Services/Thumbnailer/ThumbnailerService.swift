@@ -32,7 +32,11 @@ struct ThumbnailerService: RunnableService {
         try Self.makeFolder(configuration.cache)
         self.locks = locks + [try Self.lock(cache: configuration.cache)]
         let blockingIO = BlockingIOExecutor()
-        let resources = try Self.resources(configuration, blockingIO)
+        let resources = try ResourceFolder(
+            library: configuration.library,
+            spool: configuration.spoolBytes.map { (configuration.cache + "/originals", $0) },
+            blockingIO: blockingIO
+        )
         let disk = try RenditionDiskCache(root: configuration.cache, budget: configuration.cacheBytes)
         let metrics = ThumbnailerMetrics()
         self.metrics = metrics
@@ -190,15 +194,6 @@ struct ThumbnailerService: RunnableService {
                 },
             ] + (configuration.preparedSides.isEmpty ? [] : [LoopComponent("new assets") { await newAssets.run() }])
             + servers.parts + [ClosingComponent("access") { access.close() }]
-    }
-
-    private static func resources(
-        _ configuration: ThumbnailerConfiguration,
-        _ blockingIO: BlockingIOExecutor
-    ) throws -> ResourceFolder {
-        guard let bytes = configuration.spoolBytes else { return ResourceFolder(library: configuration.library) }
-        let folder = configuration.cache + "/originals"
-        return ResourceFolder(spool: try ResourceSpool(folder: folder, maxBytes: bytes, blockingIO: blockingIO))
     }
 
     private static func makeFolder(_ cache: String) throws(CacheError) {

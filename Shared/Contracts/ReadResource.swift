@@ -16,7 +16,8 @@ public struct ReadResource: Request {
     public var asset: ObjectID
     /// Type of the resource.
     public var type: ResourceType
-    /// SHA-256 of a file of the asset, which is read whole, instead of a resource; nil to name the resource by its type.
+    /// SHA-256 of a file of the asset, which is read whole, instead of a resource; nil to name the resource by its type. A
+    /// service may also read files of earlier versions of the asset.
     public var digest: String?
     /// Offset of the first byte.
     public var offset: Int64
@@ -27,7 +28,7 @@ public struct ReadResource: Request {
 
     public init(
         asset: ObjectID,
-        type: ResourceType,
+        type: ResourceType = .photo,
         digest: String? = nil,
         offset: Int64 = 0,
         length: Int64? = nil,

@@ -22,10 +22,12 @@ struct ResourceDelivery: Sendable {
     let blockingIO: BlockingIOExecutor
     let opener: ResourceOpener
 
+    /// - Parameter isService: true for a client that may read files of earlier versions of an asset by their digest
     func read(
         _ request: ReadResource,
         _ context: RequestContext,
-        view: LimitedView? = nil
+        view: LimitedView? = nil,
+        isService: Bool = false
     ) async throws -> Reply {
         let asset = try await store.read { reader in
             guard try view?.contains(request.asset, reader) ?? true else { return nil as Asset? }
@@ -34,12 +36,11 @@ struct ResourceDelivery: Sendable {
         guard let asset else {
             throw ResourceError.noAsset(request.asset)
         }
-        let named =
-            if let digest = request.digest {
-                asset.resources.first { $0.digest == digest && $0.offset == nil }
-            } else {
-                asset.resource(request.type)
-            }
+        var named = asset.resource(request.type)
+        if let digest = request.digest {
+            named = asset.resources.first { $0.digest == digest && $0.offset == nil }
+            if named == nil, isService { named = await earlier(digest, request.type, context) }
+        }
         guard let resource = named, let digest = ResourceDigest(resource.digest) else {
             throw ResourceError.noResource(asset.id, request.type, available: asset.resources.map(\.type))
         }
@@ -64,6 +65,20 @@ struct ResourceDelivery: Sendable {
             return try await stream(file, resource, request.offset, length, source, context.notifier)
         }
         return try await single(file, resource, request, length, source)
+    }
+
+    /// Describes a file that an asset had before; nil if it is not stored any more.
+    private func earlier(
+        _ text: String,
+        _ type: ResourceType,
+        _ context: RequestContext
+    ) async -> AssetResource? {
+        guard let digest = ResourceDigest(text) else { return nil }
+        let source = BlockingIOExecutor.Source.connection(context.connection)
+        let file = try? await blockingIO.run(for: source) { [resources = opener.resources] in
+            try resources.open(digest)
+        }
+        return file.map { AssetResource(type: type, digest: text, size: $0.size, contentType: "public.data") }
     }
 
     private func single(

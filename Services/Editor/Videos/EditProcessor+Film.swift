@@ -16,7 +16,7 @@ extension EditProcessor {
     ) async throws(RPCError) -> Reply {
         let asset = found.asset
         let edit = ApplyEdit(asset: asset.id, adjustments: preview.adjustments, magick: preview.magick)
-        let data = EditPlan.needsAdjustmentData(edit.mode, of: asset) ? try adjustmentData(of: asset) : nil
+        let data = EditPlan.needsAdjustmentData(edit.mode, of: asset) ? try await adjustmentData(of: asset) : nil
         let plan = try EditPlan(edit, of: asset, adjustmentData: data)
         try await require(plan.source.digest, of: found, access)
         let file = try resources.open(plan.source.digest)
@@ -45,11 +45,12 @@ extension EditProcessor {
 
     /// Returns the times of two frames that show the same, of the original and of the film that is shown; nil for a photo,
     /// and for another program's edit, whose times are not known.
-    func comparedTimes(of asset: Asset) -> JSON? {
+    func comparedTimes(of asset: Asset) async -> JSON? {
         guard asset.mediaType == .video, let shown = asset.currentResource?.duration else { return nil }
         // Not the first frame, which is often black.
         let after = min(1_000_000, shown / 3)
-        guard asset.isFilmOfThisEditor, let list = try? EditPlan.presentList(of: asset, data: adjustmentData(of: asset))
+        guard asset.isFilmOfThisEditor,
+            let list = try? EditPlan.presentList(of: asset, data: await adjustmentData(of: asset))
         else { return [.int(after), .int(after)] }
         let start = list.operations.last { $0.kind == .timeRange }?.number("start") ?? 0
         let product = list.operations.filter { $0.kind == .speed }.reduce(1) { $0 * $1.number() }

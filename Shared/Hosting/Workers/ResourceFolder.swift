@@ -18,11 +18,56 @@ public final class ResourceFolder: Sendable {
         spool = nil
     }
 
+    /// Opens the library's folder, or the copies of a service on another machine.
+    ///
+    /// - Parameter spool: the folder of the copies and their most bytes; nil to read the library's folder
+    /// - Throws: ``StorageError`` if the folder of the copies cannot be used
+    public convenience init(
+        library: String,
+        spool: (folder: String, maxBytes: Int64)?,
+        blockingIO: BlockingIOExecutor
+    ) throws(StorageError) {
+        if let spool {
+            self.init(
+                spool: try ResourceSpool(folder: spool.folder, maxBytes: spool.maxBytes, blockingIO: blockingIO)
+            )
+        } else {
+            self.init(library: library)
+        }
+    }
+
     /// - Parameter spool: where the files that are asked for have been copied to
     public init(spool: ResourceSpool) {
         path = spool.store.root
         self.spool = spool
         store.withLock { $0 = spool.store }
+    }
+
+    /// Returns true if the bytes of a digest can be opened.
+    public func isHere(_ digest: String) -> Bool { (try? open(digest)) != nil }
+
+    /// Makes sure that bytes can be opened: that they are neither in remote storage only nor, with a catalog on another
+    /// machine, there only.
+    ///
+    /// - Parameters:
+    ///   - download: has the catalog download them to its machine; called if they are not here
+    ///   - read: reads them from the catalog, if it is on another machine
+    /// - Throws: the errors of both. Bytes that are nowhere are no error here: opening them is.
+    public func require(
+        _ digest: String,
+        download: () async throws(RPCError) -> Void,
+        read: @escaping ResourceSpool.Source
+    ) async throws(RPCError) {
+        guard !isHere(digest) else {
+            spool?.keep(digest)
+            return
+        }
+        do throws(RPCError) {
+            try await download()
+        } catch  where error.errorCode == .missingResource || error.errorCode == .methodNotFound {
+            return
+        }
+        try await spool?.require(digest, from: read)
     }
 
     /// Opens the file with the bytes of a digest.

@@ -1,5 +1,6 @@
 public import Basics
 import Contracts
+import Foundation
 public import JSONValue
 public import Storage
 import Synchronization
@@ -18,6 +19,7 @@ public final class ResourceSpool: Sendable {
 
     let store: ResourceStore
     private let folder: String
+    private let lock: LockFile
     private let maxBytes: Int64
     private let blockingIO: BlockingIOExecutor
     private let transfers = FairSemaphore<Int>(permits: ResourceSpool.concurrent)
@@ -65,6 +67,17 @@ public final class ResourceSpool: Sendable {
         self.maxBytes = maxBytes
         self.blockingIO = blockingIO
         self.clock = clock
+        do {
+            try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
+        } catch {
+            throw .io("\(folder) cannot be created: \(error.localizedDescription)")
+        }
+        lock = try LockFile(
+            path: folder + "/lock",
+            program: ProcessInfo.processInfo.processName,
+            using: "the copies in \(folder)",
+            advice: "stop it, or choose another folder by SAFELIGHT_CACHE"
+        )
         let store = try ResourceStore(root: folder)
         _ = try store.clearIncoming()
         var bytes: Int64 = 0

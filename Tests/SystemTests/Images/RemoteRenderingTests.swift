@@ -7,9 +7,9 @@ import PhotoModel
 import TestSupport
 import Testing
 
-/// A thumbnailer that has no library's folder, as on another machine than the catalog: it reads originals over TCP.
+/// A thumbnailer and an editor that have no library's folder, as on another machine: they read originals over TCP.
 @Suite(.serialized, .timeLimit(.minutes(5)))
-struct RemoteThumbnailerTests {
+struct RemoteRenderingTests {
     /// The folder of the other machine.
     private let far: TemporaryFolder
     private let network: NetworkFixture
@@ -25,13 +25,15 @@ struct RemoteThumbnailerTests {
         network.variables("far").merging([
             "SAFELIGHT_RUN": far.file("run"), "XDG_CACHE_HOME": far.file("cache"),
             "SAFELIGHT_THUMBNAILER": "ipc://\(far.file("run"))/thumbnailer.sock",
+            "SAFELIGHT_EDITOR": "ipc://\(far.file("run"))/editor.sock",
+            "SAFELIGHT_EDITS": "ipc://\(far.file("run"))/edits.sock",
             "SAFELIGHT_REMOTE_RESOURCES": "true", "SAFELIGHT_LIBRARY": "/nonexistent/library",
             "PATH": network.services.environment["PATH"] ?? "",
         ]) { $1 }
     }
 
-    private func start() throws -> RunningProgram {
-        let program = try RunningProgram("thumbnailer", ["--ready-fd", "1"], environment: environment)
+    private func start(_ service: String = "thumbnailer") throws -> RunningProgram {
+        let program = try RunningProgram(service, ["--ready-fd", "1"], environment: environment)
         guard program.waitForOutput("ready") else { throw FixtureError(description: program.errorText) }
         return program
     }
@@ -87,6 +89,49 @@ struct RemoteThumbnailerTests {
         let metrics = try await remote.thumbnailer.metrics()["originals"]
         #expect(metrics?["transferred"]?.intValue == 5, "\(metrics ?? .null)")
         #expect(try await remote.thumbnailer.health().isHealthy)
+        for client in [library, remote] { await client.close() }
+        program.signal(SIGTERM)
+        #expect(program.wait(seconds: 20) == 0, "\(program.errorText)")
+        #expect(network.services.stop() == [])
+    }
+
+    @Test func `an editor edits, undoes and restores versions, as a local one does`() async throws {
+        let program = try start("editor")
+        try network.services.start([.editor])
+        let (library, remote) = (
+            try network.services.library(), try NetworkFixture.library(variables: environment)
+        )
+        var ids: [ObjectID] = []
+        for number in 0..<2 {
+            // The same pixels in other files.
+            let photo = TestImages.jpeg(width: 300, height: 200, seed: 5) + [UInt8(number)]
+            ids.append(try await add(photo, "\(number).jpg", library))
+        }
+        func digests(_ editor: ServiceClient, _ id: ObjectID) async throws -> [String?] {
+            var found: [String?] = []
+            func note() async throws {
+                var fetch = FetchDescription(.assets)
+                fetch.ids = [id]
+                let asset = try await library.catalog.ask(FetchAssets(fetch: fetch, count: 1)).result.assets.first
+                found.append(asset?.currentResource?.digest)
+            }
+            for value in [0.5, -0.5] {
+                let list = AdjustmentList(operations: [.exposure(value)])
+                _ = try await editor.ask(ApplyEdit(asset: id, adjustments: list))
+                try await note()
+            }
+            let history = try await editor.ask(EditHistory(asset: id)).result
+            #expect(history.steps.count == 2 && history.steps.allSatisfy { $0.adjustments != nil })
+            _ = try await editor.ask(UndoEdits(asset: id, step: 1))
+            try await note()
+            _ = try await editor.ask(RevertEdit(asset: id))
+            try await note()
+            return found
+        }
+        let here = try await digests(library.editor, ids[0])
+        let there = try await digests(remote.editor, ids[1])
+        #expect(here.dropLast() == there.dropLast(), "the renders; at the end, each has its own original again")
+        #expect(Set(here).count == 3 && here[0] == here[2], "\(here)")
         for client in [library, remote] { await client.close() }
         program.signal(SIGTERM)
         #expect(program.wait(seconds: 20) == 0, "\(program.errorText)")

@@ -234,12 +234,14 @@ struct CurveTests {
             }
             let (bad, good) = (try subscriber("bad"), try subscriber("good"))
             let (first, second) = (NamedSignals(), NamedSignals())
-            publisher.setOnSubscribe { topic, isSubscribed in if isSubscribed { first.signal(topic) } }
+            publisher.setOnSubscribe { topic, isSubscribed in
+                (first.isSignaled("done") ? second : first).signal((isSubscribed ? "+" : "-") + topic)
+            }
             await bad.subscribe(["bad"])
             await good.subscribe(["good"])
-            await first.wait("bad")
-            await first.wait("good")
-            publisher.setOnSubscribe { topic, isSubscribed in second.signal((isSubscribed ? "+" : "-") + topic) }
+            await first.wait("+bad")
+            await first.wait("+good")
+            first.signal("done")
             curve.revoke("bad")
             var events = bad.events.makeAsyncIterator()
             #expect(await events.next() == .connected)

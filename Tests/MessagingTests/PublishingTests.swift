@@ -201,6 +201,27 @@ struct PublishingTests {
         }
     }
 
+    @Test func `a hook that is set late is called for the topics subscribed to before`() async throws {
+        try await MessagingFixture.with { fixture in
+            let publisher = try Publisher(
+                address: fixture.address(.ipc, "feed"),
+                thread: fixture.serverThread,
+                logger: fixture.logger
+            )
+            let peer = try RawPeer(ZMQ_XSUB, publisher.boundAddress)
+            for topic in ["a", "b", "c"] { try await peer.send([[1] + Bytes(topic.utf8)]) }
+            try await peer.send([[0] + Bytes("b".utf8)])
+            // Nothing to a publisher: counted once everything before it was read.
+            try await peer.send([[2]])
+            while await publisher.metrics()["strangeMessages"] != 1 { try await shortDelay() }
+            let signals = NamedSignals()
+            publisher.setOnSubscribe { topic, isSubscribed in signals.signal("\(isSubscribed ? "+" : "-")\(topic)") }
+            await signals.wait("+a")
+            await signals.wait("+c")
+            #expect(!signals.isSignaled("+b"))
+        }
+    }
+
     @Test func `messages that peers send to a publisher are read and dropped`() async throws {
         try await MessagingFixture.with { fixture in
             let (publisher, signals) = try publisher(fixture, .ipc)

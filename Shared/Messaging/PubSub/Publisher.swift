@@ -22,7 +22,7 @@ public actor Publisher: SocketOwner {
     private let logger: Logger
     private let wakeup: PollWakeup
     private nonisolated let queue: PublishQueue
-    private nonisolated let hook = Mutex<SubscriptionHook?>(nil)
+    private nonisolated let hook = Mutex<(call: SubscriptionHook?, isNew: Bool)>((nil, false))
     /// The registration for keys removed from the list; nil without CURVE.
     private let listening: ZAPAuthenticator.RevocationSubscription?
     /// True if the socket is unbound at the moment, after all subscribers were disconnected.
@@ -102,10 +102,12 @@ public actor Publisher: SocketOwner {
 
     /// Sets the hook that is called on the poll thread for each subscription and unsubscription; it must not block.
     ///
-    /// It is called again if another subscriber subscribes to the same topic, and with `false` when the last one has
-    /// left.
+    /// It is called first for the topics that are subscribed to already: subscribers that reconnect to a restarted
+    /// publisher can be faster than this call. It is called again if another subscriber subscribes to the same topic,
+    /// and with `false` when the last one has left.
     public nonisolated func setOnSubscribe(_ hook: @escaping SubscriptionHook) {
-        self.hook.withLock { $0 = hook }
+        self.hook.withLock { $0 = (hook, isNew: true) }
+        wakeup.signal()
     }
 
     /// Returns the counters, by name.
@@ -134,6 +136,7 @@ public actor Publisher: SocketOwner {
 
     func poll(hasEvents: Bool) -> PollInterest {
         guard socketBox.socket != nil else { return PollInterest(wantsInput: false) }
+        callNewHook()
         if queue.consumeRestart() { disconnectAll() }
         if isAway { isAway = socketBox.socket?.socket.rebind(boundAddress) != true }
         if hasEvents { readEvents() }
@@ -209,6 +212,16 @@ public actor Publisher: SocketOwner {
 
     // MARK: Subscriptions
 
+    /// Calls a hook that was set since the last pass for all topics with a subscriber.
+    private func callNewHook() {
+        let new = hook.withLock { hook in
+            defer { hook.isNew = false }
+            return hook.isNew ? hook.call : nil
+        }
+        guard let new else { return }
+        for topic in subscriptions.topics { if let name = String(validating: topic, as: UTF8.self) { new(name, true) } }
+    }
+
     private func readEvents() {
         for event in socketBox.socket?.events() ?? [] {
             switch event {
@@ -250,7 +263,7 @@ public actor Publisher: SocketOwner {
         }
         guard outcome == .added else { return }
         if let name = String(validating: topic, as: UTF8.self) {
-            hook.withLock { $0 }?(name, true)
+            hook.withLock { $0.call }?(name, true)
         } else {
             counts.unrecognized += 1
         }
@@ -274,7 +287,7 @@ public actor Publisher: SocketOwner {
 
     /// Notifies the hook that these topics have no subscribers any more.
     private func drop(_ topics: [Bytes]) {
-        guard !topics.isEmpty, let hook = hook.withLock({ $0 }) else { return }
+        guard !topics.isEmpty, let hook = hook.withLock({ $0.call }) else { return }
         for topic in topics { if let name = String(validating: topic, as: UTF8.self) { hook(name, false) } }
     }
 

@@ -29,6 +29,9 @@ struct SubscriptionTable {
     /// Topics of all connections together.
     private(set) var total = 0
 
+    /// The topics with at least one subscriber.
+    var topics: some Sequence<Bytes> { readers.keys }
+
     /// Open connections, with or without subscriptions.
     var connectionCount: Int { connections.count }
 

@@ -5,8 +5,9 @@ public import PhotoModel
 ///
 /// `fetch.keys {}` notifications carry them as attachments. Each key is a length of four bytes in big-endian order,
 /// followed by the bytes that `ResultKey` of PhotoModel encodes. Offset and limit of the fetch are ignored. The response to
-/// a service that asks for the view of a limited grant has the list of that grant as its attachment: 27 bytes for each
-/// identifier.
+/// a service that asks for the view of a limited grant has the list of that grant as its first attachment: 27 bytes for each
+/// identifier. For a fetch that depends on the moments of the view (`Fetch.dependsOnViewMoments` of PhotoModel) the
+/// second attachment has the assets of the list that are in a moment (`MomentMember.bytes(of:)`).
 public struct FetchKeys: Request {
     public static let method = "fetch.keys"
     public static let notification = "fetch.keys"

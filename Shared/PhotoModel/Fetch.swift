@@ -119,6 +119,12 @@ public struct Fetch: Sendable, Hashable {
     /// grant.
     public var needsScope: Bool { kind.needsScope || granted != nil }
 
+    /// True for a fetch in a limited view whose result is made of the moments of that view, or selects in one.
+    public var dependsOnViewMoments: Bool {
+        guard granted != nil else { return false }
+        return if case .assets(let place) = kind { place.isOfMoments } else { true }
+    }
+
     /// True if the result depends on the files that are on the catalog's machine (`isLocal`). These come and go without
     /// change records, so that such a result is of the moment at which it was made.
     public var dependsOnLocalFiles: Bool { predicate?.root.mentions(.isLocal) ?? false }

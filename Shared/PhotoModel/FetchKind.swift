@@ -14,6 +14,15 @@ public enum FetchKind: Sendable, Hashable {
         case transient(ObjectID)
         /// Every frame of a burst (S-17, D8).
         case burst(String)
+
+        /// True for the assets of a moment, and for those of a list of moments.
+        public var isOfMoments: Bool {
+            switch self {
+            case .moment: true
+            case .below(let list): MomentList(list) != nil
+            default: false
+            }
+        }
     }
 
     case assets(AssetSource)

@@ -30,13 +30,14 @@ extension FetchEngine {
             let past = try HistoricalView(view, reader, at: from.sequence, head)
             let present = try HistoricalView(view, reader, at: to.sequence, head)
             if let fetch {
-                let between = DetailsRange(
+                var between = DetailsRange(
                     reader: reader,
                     head: head,
                     cache: cache,
                     from: from.sequence,
                     to: to.sequence
                 )
+                between.view = view
                 let (old, new) = (try past.fetch(fetch), try present.fetch(fetch))
                 result.objectWasDeleted = try between.requireObject(of: old, new)
                 result.details = try between.details(old, new)
@@ -87,6 +88,7 @@ extension FetchEngine {
                 to: to.sequence
             )
             between.changed = request.changedIds
+            between.view = view
             between.members = members
             var result = ChangesDetails.Result(from: from, to: to)
             result.objectWasDeleted = try between.requireObject(of: before, after)
@@ -104,6 +106,8 @@ extension FetchEngine {
         let to: Int64
         /// The objects that count as changed; nil: those of the records in between.
         var changed: [ObjectID]?
+        /// For an identity with a limited grant, what it sees.
+        var view: LimitedView?
         /// The members of transient lists, before and after.
         var members: (before: TransientMembers?, after: TransientMembers?)
 
@@ -112,7 +116,8 @@ extension FetchEngine {
         }
 
         private func hasObject(of fetch: Fetch, at moment: Int64) throws -> Bool {
-            try HistoricalState(reader: reader, moment: moment, head: head).hasObject(of: fetch)
+            if let view { return try view.hasObject(of: fetch, results, at: moment) }
+            return try HistoricalState(reader: reader, moment: moment, head: head).hasObject(of: fetch)
         }
 
         /// Checks that the objects to which the fetches refer existed at one of the moments.
@@ -128,6 +133,7 @@ extension FetchEngine {
 
         func details(_ before: Fetch, _ after: Fetch) throws -> ChangeDetails? {
             guard before.kind.entityClass == .asset else {
+                if let view { return try collections(before, after, in: view) }
                 return ChangeDetails.between(
                     try collections(before, at: from, members.before),
                     try collections(after, at: to, members.after),
@@ -140,7 +146,25 @@ extension FetchEngine {
         /// Returns the result of a fetch; it is empty at a moment at which the object of the fetch does not exist.
         private func rows(_ fetch: Fetch, at moment: Int64) throws -> [Int64] {
             guard try hasObject(of: fetch, at: moment) else { return [] }
-            return try Array(ResultRows(reader: reader, head: head, cache: cache).window(of: fetch, at: moment))
+            return try Array(results.window(of: fetch, at: moment))
+        }
+
+        private var results: ResultRows { ResultRows(reader: reader, head: head, cache: cache) }
+
+        /// Returns the difference between the collections or lists that a view has. The view makes their facts of its
+        /// assets, so that no record has them: those with other facts have changed.
+        private func collections(_ old: Fetch, _ new: Fetch, in view: LimitedView) throws -> ChangeDetails? {
+            func window(_ fetch: Fetch, at moment: Int64) throws -> [PhotoCollection] {
+                fetch.page(try view.collections(fetch, results, at: moment) ?? [], .init()).objects
+            }
+            let (before, after) = (try window(old, at: from), try window(new, at: to))
+            let known = Dictionary(uniqueKeysWithValues: before.map { ($0.id, $0.withoutRevision) })
+            let changed = after.filter { object in known[object.id].map { $0 != object.withoutRevision } ?? false }
+            return ChangeDetails.between(
+                before.map(\.id),
+                after.map(\.id),
+                changed: Set(self.changed ?? changed.map(\.id))
+            )
         }
 
         private func collections(_ fetch: Fetch, at moment: Int64, _ members: TransientMembers?) throws -> [ObjectID] {
@@ -227,6 +251,20 @@ extension HistoricalState {
             case .list(let list): Entity(json: list.json)
             case nil: nil
             }
+        }
+    }
+}
+
+extension PhotoCollection {
+    /// The collection or list with its facts alone: the revision of one in a limited view is that of the whole view.
+    fileprivate var withoutRevision: PhotoCollection {
+        switch self {
+        case .collection(var collection):
+            collection.revision = Revision(0)
+            return .collection(collection)
+        case .list(var list):
+            list.revision = Revision(0)
+            return .list(list)
         }
     }
 }

@@ -294,11 +294,12 @@ final class FetchEngine: Sendable {
         _ members: TransientMembers?,
         _ view: LimitedView?
     ) throws -> CollectionFetchStore.Page {
-        func stored(_ fetch: Fetch, _ window: FetchStore.Window) throws -> CollectionFetchStore.Page {
-            try page(fetch, window, moment, results.head, results.reader, members: members)
+        guard let view else {
+            return try page(fetch, window, moment, results.head, results.reader, members: members)
         }
-        guard let view else { return try stored(fetch, window) }
-        let all = try view.collections(fetch, results, at: moment) { try stored($0, .init()).objects }
+        guard let all = try view.collections(fetch, results, at: moment, members) else {
+            throw CatalogError.notFound(fetch)
+        }
         return fetch.page(all, window)
     }
 

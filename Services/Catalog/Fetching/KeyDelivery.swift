@@ -18,8 +18,8 @@ struct KeyDelivery: Sendable {
         var count = 0
         var objectWasDeleted = false
         var scope: [ObjectID]?
-        /// The list of the limited grant.
-        var granted: Bytes?
+        /// The list of the limited grant, and the assets that are in its moments if the result depends on these.
+        var granted: [Bytes] = []
     }
 
     /// - Parameter view: for an identity with a limited grant, what it sees
@@ -39,7 +39,7 @@ struct KeyDelivery: Sendable {
         var result = FetchKeys.Result(token: keys.token, count: keys.count)
         result.objectWasDeleted = keys.objectWasDeleted
         result.scope = keys.scope
-        return Reply(result.json, attachments: keys.granted.map { [$0] } ?? [])
+        return Reply(result.json, attachments: keys.granted)
     }
 
     private func read(_ asked: Fetch, _ request: FetchKeys, _ view: LimitedView?) async throws -> Keys {
@@ -48,18 +48,24 @@ struct KeyDelivery: Sendable {
             let (head, token) = try FetchEngine.moment(request.token, reader)
             var keys = Keys(token: token)
             let fetch = try view?.fetch(asked, reader, at: token.sequence, head, isFollowed: true) ?? asked
-            keys.granted = fetch.granted.map { ObjectID.bytes(of: $0.ids) }
-            let past = HistoricalState(reader: reader, moment: token.sequence, head: head)
-            guard try past.hasObject(of: fetch) else {
+            func keyed(at moment: Int64) throws -> KeyedResult? {
+                try KeyedResult(fetch, HistoricalState(reader: reader, moment: moment, head: head), view)
+            }
+            if let granted = fetch.granted { keys.granted = [ObjectID.bytes(of: granted.ids)] }
+            if let view, fetch.dependsOnViewMoments {
+                let results = ResultRows(reader: reader, head: head, cache: ResultCache(maxBytes: 0))
+                let members = try view.momentMembers(results, at: token.sequence)
+                keys.granted.append(MomentMember.bytes(of: members))
+            }
+            guard let result = try keyed(at: token.sequence) else {
                 guard let since = request.since else { throw CatalogError.notFound(fetch) }
                 let (_, earlier) = try FetchEngine.moment(since, reader)
-                guard try HistoricalState(reader: reader, moment: earlier.sequence, head: head).hasObject(of: fetch)
-                else { throw CatalogError.notFound(fetch) }
+                guard try keyed(at: earlier.sequence) != nil else { throw CatalogError.notFound(fetch) }
                 keys.objectWasDeleted = true
                 keys.scope = fetch.kind.needsScope ? [] : nil
                 return keys
             }
-            if let scope = try past.scope(of: fetch) {
+            if let scope = try result.past.scope(of: fetch) {
                 guard scope.count <= FetchKeys.maxScope else {
                     throw FetchError.scopeTooLarge(limit: FetchKeys.maxScope)
                 }
@@ -67,7 +73,7 @@ struct KeyDelivery: Sendable {
             }
             var chunk: Bytes = []
             var total = 0
-            try Self.each(fetch, past) { key in
+            try result.each { key in
                 keys.count += 1
                 total += key.bytes.count + 4
                 guard keys.count <= maxCount, total <= maxBytes else {
@@ -87,12 +93,38 @@ struct KeyDelivery: Sendable {
             return keys
         }
     }
+}
+
+/// A result at a moment, ignoring the offset and limit of its fetch.
+private struct KeyedResult {
+    let fetch: Fetch
+    let past: HistoricalState
+    /// The collections or lists as a limited view has them; nil for all other results.
+    private let viewed: [PhotoCollection]?
+
+    /// Returns nil if the object of the fetch does not exist at the moment.
+    init?(_ fetch: Fetch, _ past: HistoricalState, _ view: LimitedView?) throws {
+        (self.fetch, self.past) = (fetch, past)
+        let results = ResultRows(reader: past.reader, head: past.head, cache: ResultCache(maxBytes: 0))
+        guard let view, fetch.kind.entityClass != .asset else {
+            viewed = nil
+            let isThere = try view?.hasObject(of: fetch, results, at: past.moment) ?? past.hasObject(of: fetch)
+            guard isThere else { return nil }
+            return
+        }
+        guard let objects = try view.collections(fetch, results, at: past.moment) else { return nil }
+        viewed = objects
+    }
 
     /// The number of assets of an earlier moment whose keys are made at a time.
     private static let batch = 1000
 
-    /// Calls a closure with each key of a result at a moment, ignoring the offset and limit of the fetch.
-    private static func each(_ fetch: Fetch, _ past: HistoricalState, _ take: (ResultKey) throws -> Void) throws {
+    /// Calls a closure with each key.
+    func each(_ take: (ResultKey) throws -> Void) throws {
+        if let viewed {
+            for object in viewed { try take(fetch.resultKey(of: object)) }
+            return
+        }
         guard past.moment < past.head.sequence else {
             guard try past.reader.fetchKeys.each(fetch, take) else { throw CatalogError.notFound(fetch) }
             return
@@ -104,9 +136,9 @@ struct KeyDelivery: Sendable {
         // The broker asks for an earlier moment only when a folder has moved: nothing of it is worth keeping.
         let rows = ResultRows(reader: past.reader, head: past.head, cache: ResultCache(maxBytes: 0))
         let array = try rows.rows(of: fetch.whole, at: past.moment)
-        for start in stride(from: 0, to: array.count, by: batch) {
+        for start in stride(from: 0, to: array.count, by: Self.batch) {
             try Task.checkCancellation()
-            let part = Array(array[start..<min(start + batch, array.count)])
+            let part = Array(array[start..<min(start + Self.batch, array.count)])
             for asset in try rows.assets(part, at: past.moment) { try take(fetch.resultKey(of: asset)) }
         }
     }

@@ -7,32 +7,68 @@ import PhotoModel
 extension LimitedView {
     /// Returns the moments at a sequence.
     func moments(_ results: ResultRows, at moment: Int64) throws -> [PhotoCollection] {
-        try byPlace(results, at: moment).values.map { .collection($0) }
+        try byPlace(results, at: moment).map { .collection($0) }
     }
 
     /// Returns the lists of the moments at a sequence, with counts and dates of these moments alone.
     func momentLists(_ results: ResultRows, at moment: Int64) throws -> [PhotoCollection] {
-        var lists: [MomentList: CollectionList] = [:]
-        for (place, collection) in try byPlace(results, at: moment) {
-            for list in place.lists { lists[list, default: Self.empty(list)].add(collection) }
+        var lists: [MomentList: [AssetCollection]] = [:]
+        for collection in try byPlace(results, at: moment) {
+            guard case .moment(let place)? = DerivedCollection(collection.id) else { continue }
+            for list in place.lists { lists[list, default: []].append(collection) }
         }
-        return lists.values.map { .list($0) }
+        return lists.compactMap { list, moments in
+            guard var entity = list.collectionList(of: moments) else { return nil }
+            entity.revision = Revision(moments.map(\.revision.sequence).max() ?? 0)
+            return .list(entity)
+        }
     }
 
-    private func byPlace(_ results: ResultRows, at moment: Int64) throws -> [Moment: AssetCollection] {
+    /// Returns the assets of the view that are in a moment, at a sequence.
+    func momentMembers(_ results: ResultRows, at moment: Int64) throws -> [(id: ObjectID, member: MomentMember)] {
+        var members: [(id: ObjectID, member: MomentMember)] = []
+        try eachInMoments(results, at: moment) { members.append(($0.id, $1)) }
+        return members
+    }
+
+    private func byPlace(_ results: ResultRows, at moment: Int64) throws -> [AssetCollection] {
+        var members: [Moment: [MomentMember]] = [:]
+        var newest = try assets(results.reader, at: moment, results.head).version
+        try eachInMoments(results, at: moment) { asset, member in
+            newest = max(newest, asset.revision.sequence)
+            members[member.moment, default: []].append(member)
+        }
+        return members.compactMap { place, members in
+            guard var collection = place.collection(of: members) else { return nil }
+            collection.localizedLocationNames = place.placeNames
+            // The newest change of the view: a moment also changes when an asset leaves it.
+            collection.revision = Revision(newest)
+            return collection
+        }
+    }
+
+    private func eachInMoments(
+        _ results: ResultRows,
+        at moment: Int64,
+        _ visit: (Asset, MomentMember) -> Void
+    ) throws {
         let granted = try assets(results.reader, at: moment, results.head)
-        guard !granted.ids.isEmpty else { return [:] }
-        var moments: [Moment: AssetCollection] = [:]
-        var newest = granted.version
+        guard !granted.ids.isEmpty else { return }
         let members = try Fetch(.assets(.library), includeAllBurstAssets: true, sourceTypes: .all).limited(to: granted)
         try results.each(try results.rows(of: members, at: moment), at: moment, form: Self.facts) { asset in
-            newest = max(newest, asset.revision.sequence)
-            guard let place = asset.moment, let date = asset.creationDate else { return }
-            moments[place, default: Self.empty(place)].add(asset, date)
+            if let member = MomentMember(asset) { visit(asset, member) }
         }
-        // The newest change of the view: a moment also changes when an asset leaves it.
-        for place in moments.keys { moments[place]?.revision = Revision(newest) }
-        return moments
+    }
+
+    /// Returns whether the view has the object in which a fetch selects, at a sequence.
+    func hasObject(of fetch: Fetch, _ results: ResultRows, at moment: Int64) throws -> Bool {
+        let (reader, head) = (results.reader, results.head)
+        switch fetch.kind {
+        case .assets(let place) where place.isOfMoments:
+            return try has(place, assets(reader, at: moment, head), reader, at: moment, head)
+        case .assets: return try HistoricalState(reader: reader, moment: moment, head: head).hasObject(of: fetch)
+        default: return try collections(fetch, results, at: moment) != nil
+        }
     }
 
     /// Returns true if an asset of the view is in a moment or in a list of moments.
@@ -69,43 +105,6 @@ extension LimitedView {
 
     /// The members of an asset of which the facts of a moment are made.
     private static let facts = AssetTextForm(members: [
-        "id", "revision", "creationDate", "creationOffset", "modificationDate", "addedDate", "trashedDate", "location",
-        "isHidden",
+        "id", "revision", "creationDate", "creationOffset", "addedDate", "trashedDate", "location", "isHidden",
     ])
-
-    private static func empty(_ place: Moment) -> AssetCollection {
-        var collection = AssetCollection(place, revision: Revision(0))
-        collection.localizedLocationNames = place.placeNames
-        collection.creationDate = .max
-        return collection
-    }
-
-    private static func empty(_ list: MomentList) -> CollectionList {
-        var collection = CollectionList(list, revision: Revision(0))
-        collection.creationDate = .max
-        return collection
-    }
-}
-
-extension AssetCollection {
-    /// Adds a member of a moment to its facts.
-    fileprivate mutating func add(_ asset: Asset, _ date: Int64) {
-        estimatedAssetCount = (estimatedAssetCount ?? 0) + 1
-        startDate = min(startDate ?? date, date)
-        endDate = max(endDate ?? date, date)
-        creationDate = min(creationDate, asset.addedDate)
-        modificationDate = max(modificationDate, asset.modificationDate)
-    }
-}
-
-extension CollectionList {
-    /// Adds a moment of a list to its facts.
-    fileprivate mutating func add(_ moment: AssetCollection) {
-        childCount += 1
-        revision = Revision(max(revision.sequence, moment.revision.sequence))
-        startDate = [startDate, moment.startDate].compactMap { $0 }.min()
-        endDate = [endDate, moment.endDate].compactMap { $0 }.max()
-        creationDate = min(creationDate, moment.creationDate)
-        modificationDate = max(modificationDate, moment.modificationDate)
-    }
 }

@@ -105,10 +105,11 @@ struct LimitedView: Sendable {
 
     /// Returns a fetch as the view has it.
     ///
-    /// - Parameter isFollowed: true if the result is carried forward elsewhere, which cannot tell when a moment of the
-    ///   view is empty
+    /// - Parameter isFollowed: true if it is of another moment than its objects, so that ``hasObject(of:_:at:)`` tells
+    ///   whether the moment in which it selects is there
     /// - Throws: the error of an unknown object for a fetch in one, because albums and folders are not in the view, and
-    ///   moments only if they have an asset of it; `access_denied` for fetches of collections and lists
+    ///   moments only if they have an asset of it; `access_denied` for fetches of the collections of an object, and of
+    ///   folders
     func fetch(
         _ fetch: Fetch,
         _ reader: LibraryReader,
@@ -116,30 +117,37 @@ struct LimitedView: Sendable {
         _ head: LibraryHead,
         isFollowed: Bool = false
     ) throws -> Fetch {
+        let granted = try assets(reader, at: moment, head)
         switch fetch.kind {
         case .assets(.library), .assets(.ids), .assets(.smartAlbum), .assets(.burst): break
-        case .assets(let place) where place.isOfMoments && !isFollowed:
-            let granted = try assets(reader, at: moment, head)
-            guard try has(place, granted, reader, at: moment, head) else { throw CatalogError.notFound(fetch) }
-            return fetch.limited(to: granted)
+        case .assets(let place) where place.isOfMoments:
+            guard try isFollowed || has(place, granted, reader, at: moment, head) else {
+                throw CatalogError.notFound(fetch)
+            }
+        case .children(let list) where MomentList(list) != nil: break
         case .assets: throw CatalogError.notFound(fetch)
-        default: throw GrantError.notInLimitedView(identity, "following a fetch of collections or lists")
+        case .collections, .collectionIDs, .lists, .listIDs: break
+        case .children, .collectionsContaining, .listsContaining:
+            throw GrantError.notInLimitedView(identity, "a fetch of the collections of an object")
         }
-        return fetch.limited(to: try assets(reader, at: moment, head))
+        return fetch.limited(to: granted)
     }
 
     /// Returns the collections or lists of a fetch: smart albums, transient collections and lists of the client, the
     /// moments of the view and their lists. Conditions and order are those of the facts that the view has.
     ///
-    /// - Parameter stored: returns the collections or lists of the library that a fetch selects
-    /// - Throws: the error of an unknown object for a fetch in a list of moments that the view has none of;
-    ///   `access_denied` for fetches that tell in which collections an object is, and of folders
+    /// - Parameter members: the members of the transient collections that the fetch names
+    /// - Returns: nil if the fetch selects in a list of moments that the view has none of
+    /// - Throws: `access_denied` for fetches that tell in which collections an object is, and of folders
     func collections(
         _ fetch: Fetch,
         _ results: ResultRows,
         at moment: Int64,
-        stored: (Fetch) throws -> [PhotoCollection]
-    ) throws -> [PhotoCollection] {
+        _ members: TransientMembers? = nil
+    ) throws -> [PhotoCollection]? {
+        func stored(_ fetch: Fetch) throws -> [PhotoCollection] {
+            try FetchEngine.page(fetch, .init(), moment, results.head, results.reader, members: members).objects
+        }
         var found: [PhotoCollection] = []
         let whole = try Fetch(fetch.kind)
         switch fetch.kind {
@@ -152,7 +160,7 @@ struct LimitedView: Sendable {
             if hasMoments { found += try moments(results, at: moment) }
         case .children(let list) where MomentList(list) != nil:
             found = try moments(results, at: moment).filter(whole.includes)
-            guard !found.isEmpty else { throw CatalogError.notFound(fetch) }
+            if found.isEmpty { return nil }
         case .lists(let type, _):
             found = try stored(whole).compactMap(\.inLimitedView)
             if type == nil || type == .momentList { found += try momentLists(results, at: moment) }
@@ -162,17 +170,6 @@ struct LimitedView: Sendable {
         default: throw GrantError.notInLimitedView(identity, "a fetch of the collections of an object")
         }
         return found.filter(fetch.includes).sorted { fetch.areInIncreasingOrder($0, $1) }
-    }
-}
-
-extension FetchKind.AssetSource {
-    /// True for the assets of a moment, and for those of a list of moments.
-    fileprivate var isOfMoments: Bool {
-        switch self {
-        case .moment: true
-        case .below(let list): MomentList(list) != nil
-        default: false
-        }
     }
 }
 

@@ -9,6 +9,8 @@ struct LoadedKeys: Sendable {
     let token: ChangeToken
     /// The scope of the fetch at that moment, or the list of its limited grant; nil if it needs none.
     let scope: Set<ObjectID>?
+    /// The assets that are in the moments of the view, for results that depend on these (`Fetch.dependsOnViewMoments`).
+    let members: [ObjectID: MomentMember]?
     /// True if the object of the fetch is deleted.
     let isDeleted: Bool
 }
@@ -39,7 +41,7 @@ struct KeyLoader: Sendable {
             onBehalfOf: fetch.granted?.identity
         )
         var keys = KeyFrames()
-        var end: (result: FetchKeys.Result, granted: [ObjectID]?)?
+        var end: (result: FetchKeys.Result, granted: [ObjectID]?, members: [ObjectID: MomentMember]?)?
         do throws(RPCError) {
             for try await event in history.catalog.stream(request, credit: configuration.catalogCredit) {
                 switch event {
@@ -48,19 +50,23 @@ struct KeyLoader: Sendable {
                     guard keys.byteCount <= capacity.bytes else {
                         throw RPCError.resultsTooLarge(limit: configuration.maxFetchBytes)
                     }
-                case .answer(let answer): end = (answer.result, answer.attachments.first.flatMap(ObjectID.list))
+                case .answer(let answer):
+                    let granted = answer.attachments.first.flatMap(ObjectID.list)
+                    end = (answer.result, granted, answer.attachments.dropFirst().first.flatMap(MomentMember.list))
                 }
             }
         } catch  where error.isTransient && error.errorCode != .deadlineExceeded {
             throw .catalogUnreachable(has: "result")
         }
-        guard let (end, granted) = end, end.count == keys.count,
-            (end.scope != nil) == fetch.kind.needsScope, (granted != nil) == (fetch.granted != nil)
+        guard let (end, granted, members) = end, end.count == keys.count,
+            (end.scope != nil) == fetch.kind.needsScope, (granted != nil) == (fetch.granted != nil),
+            (members != nil) == fetch.dependsOnViewMoments
         else { throw .incompleteKeys }
         return LoadedKeys(
             keys: keys,
             token: end.token,
             scope: (granted ?? end.scope).map { Set($0) },
+            members: members,
             isDeleted: end.objectWasDeleted
         )
     }

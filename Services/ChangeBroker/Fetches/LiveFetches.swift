@@ -18,6 +18,8 @@ struct LiveFetches {
     private(set) var scoped: Set<Int> = []
     /// By identity the results, loading or not, of its limited view.
     private(set) var limited: [String: Set<Int>] = [:]
+    /// The results, loading or not, that depend on the moments of a limited view.
+    private var viewed: Set<Int> = []
     private var index = FetchIndex()
     private var fetches: [Int: LiveFetch] = [:]
     private var numbers: [String: Int] = [:]
@@ -58,13 +60,16 @@ struct LiveFetches {
     /// Begins to collect the changes of a result whose keys are about to be asked for.
     ///
     /// - Parameter head: the newest sequence that the broker has; the keys are at least as new
-    /// - Returns: the number of the result, for ``finishLoading(_:_:at:scope:isDeleted:)`` or ``cancelLoading(_:)``
+    /// - Returns: the number of the result, for ``finishLoading(_:_:at:scope:members:isDeleted:)`` or ``cancelLoading(_:)``
     mutating func beginLoading(_ fetch: Fetch, after head: Int64) -> Int {
         lastNumber += 1
         let whole = fetch.window(offset: 0, limit: 0).unscoped
         loading[lastNumber] = LoadingFetch(fetch: whole, oldestComplete: head)
-        index.insert(whole, number: lastNumber)
-        if let object = whole.kind.object { byObject[object, default: []].insert(lastNumber) }
+        // Records have the moments and lists of the whole library, and those of a view are others.
+        let isViewed = whole.dependsOnViewMoments
+        if isViewed { viewed.insert(lastNumber) }
+        if !isViewed || whole.kind.entityClass == .asset { index.insert(whole, number: lastNumber) }
+        if !isViewed, let object = whole.kind.object { byObject[object, default: []].insert(lastNumber) }
         if whole.kind.needsScope { scoped.insert(lastNumber) }
         if let identity = whole.granted?.identity { limited[identity, default: []].insert(lastNumber) }
         return lastNumber
@@ -72,6 +77,7 @@ struct LiveFetches {
 
     private mutating func forget(_ number: Int, _ fetch: Fetch) {
         index.remove(number: number)
+        viewed.remove(number)
         scoped.remove(number)
         if let identity = fetch.granted?.identity {
             limited[identity]?.remove(number)
@@ -99,6 +105,7 @@ struct LiveFetches {
         _ tree: KeyTree,
         at sequence: Int64,
         scope: Set<ObjectID>? = nil,
+        members: [ObjectID: MomentMember]? = nil,
         isDeleted: Bool = false
     ) throws(ChangeDetailsError) -> Bool {
         guard let pending = loading[number], pending.isComplete(after: sequence), shared[pending.fetch] == nil else {
@@ -108,6 +115,7 @@ struct LiveFetches {
             pending.fetch.with(scope, at: sequence),
             number: number,
             tree: tree,
+            moments: members.map(ViewMoments.init),
             at: sequence,
             isDeleted: isDeleted
         )
@@ -120,7 +128,10 @@ struct LiveFetches {
                 case .to(let scope): (after, step.scope) = (result.fetch.with(scope, at: entry.sequence), scope)
                 case .unknown, .ended: return false
                 }
-                changes = result.fetch.netChanges(of: record, after: after)
+                if pending.fetch.kind.entityClass == .asset || !pending.fetch.dependsOnViewMoments {
+                    changes = result.fetch.netChanges(of: record, after: after)
+                }
+                changes += result.momentChanges(by: record, after: after, &step)
             }
             _ = try result.advance(to: entry.sequence, changes, step)
         }
@@ -263,6 +274,7 @@ struct LiveFetches {
             for (number, pending) in loading where pending.fetch.needsScope {
                 work.changes[number, default: []] += []
             }
+            for number in viewed where results[number] != nil { work.changes[number, default: []] += [] }
             return work.left = Set(work.changes.keys).union(work.circumstances.keys).sorted(by: >)
         }
         let entity = work.record.entity(at: work.entity)
@@ -303,38 +315,26 @@ struct LiveFetches {
         _ outcome: inout Outcome
     ) {
         let record = work.record
-        let circumstances = work.circumstances[number]
         // It may have been given up since its entities were looked up.
         if let result = results[number] {
             guard result.sequence < record.sequence else { return }
             var changes = work.changes[number] ?? []
             if let keys = work.reloaded[number] {
                 counts.reloaded += 1
-                changes = Self.changes(of: result, to: keys, record)
+                changes = result.reload(keys, at: record, &work.circumstances[number, default: .init()])
+            } else if viewed.contains(number) {
+                let after = work.after[number]
+                changes += result.momentChanges(by: record, after: after, &work.circumstances[number, default: .init()])
             }
-            advance(result, changes, circumstances ?? .init(), &work, isHeard, &outcome)
+            advance(result, changes, work.circumstances[number] ?? .init(), &work, isHeard, &outcome)
         } else if let pending = loading[number], pending.oldestComplete < record.sequence {
             var entry = LoadingFetch.Entry(sequence: record.sequence)
             entry.changes = work.changes[number] ?? []
-            entry.isDeleted = circumstances?.isDeleted
+            entry.isDeleted = work.circumstances[number]?.isDeleted
             if pending.fetch.needsScope { entry.record = record }
             logBytes += loading[number]?.append(entry, recordBytes: entry.record == nil ? 0 : work.recordBytes) ?? 0
         }
         bound(&outcome)
-    }
-
-    /// Returns the changes of a result that was read again: what came and went, and what the record changed in place.
-    private static func changes(of result: LiveResult, to keys: LoadedKeys, _ record: ChangeRecord) -> [NetChange] {
-        var changes = keys.keys.changes(since: result.tree)
-        let after = result.fetch.with(keys.scope, at: record.sequence)
-        for position in 0..<record.entityCount {
-            guard let change = result.fetch.netChange(record.entity(at: position), after: after),
-                let key = change.before, key == change.after, changes.changes[change.id] == nil,
-                result.tree.contains(key.bytes)
-            else { continue }
-            changes.add(change)
-        }
-        return changes.all
     }
 
     private mutating func advance(

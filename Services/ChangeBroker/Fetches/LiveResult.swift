@@ -17,6 +17,8 @@ final class LiveResult {
     /// The numbers of the fetches that show parts of it.
     var windows: Set<Int> = []
     let tree: KeyTree
+    /// The moments of a limited view, for the results that depend on them (`Fetch.dependsOnViewMoments`).
+    private(set) var moments: ViewMoments?
     private var log: Deque<(sequence: Int64, changes: [NetChange], bytes: Int)> = []
     private var logged = 0
     /// Memory for the log, about.
@@ -25,7 +27,15 @@ final class LiveResult {
     /// The maximum number of entity changes in the log.
     static let maxLogged = 1000
 
-    init(_ fetch: Fetch, number: Int, tree: KeyTree, at sequence: Int64, isDeleted: Bool = false) {
+    init(
+        _ fetch: Fetch,
+        number: Int,
+        tree: KeyTree,
+        moments: ViewMoments? = nil,
+        at sequence: Int64,
+        isDeleted: Bool = false
+    ) {
+        self.moments = moments
         self.fetch = fetch
         self.number = number
         self.tree = tree
@@ -37,7 +47,7 @@ final class LiveResult {
     /// The number of objects.
     var rows: Int { tree.count }
     /// Memory for them, about.
-    var resultBytes: Int { tree.bytes + tree.count * 6 }
+    var resultBytes: Int { tree.bytes + tree.count * 6 + (moments?.bytes ?? 0) }
     /// Memory for them and for the log, about.
     var bytes: Int { resultBytes + logBytes }
 
@@ -77,6 +87,55 @@ final class LiveResult {
         while logged > Self.maxLogged { forgetOldest() }
         return ChangeDetailsBuilder(changes, tree)
     }
+
+    // MARK: Changes
+
+    /// Returns the changes of a result that was read again: what came and went, and what the record changed in place.
+    func reload(_ keys: LoadedKeys, at record: ChangeRecord, _ circumstances: inout Circumstances) -> [NetChange] {
+        if let members = keys.members {
+            let made = replaceMoments(members, &circumstances)
+            if fetch.kind.entityClass != .asset { return made }
+        }
+        var changes = keys.keys.changes(since: tree)
+        let after = fetch.with(keys.scope, at: record.sequence)
+        for position in 0..<record.entityCount {
+            guard let change = fetch.netChange(record.entity(at: position), after: after),
+                let key = change.before, key == change.after, changes.changes[change.id] == nil,
+                tree.contains(key.bytes)
+            else { continue }
+            changes.add(change)
+        }
+        return changes.all
+    }
+
+    /// Applies a transaction to the moments of a limited view.
+    ///
+    /// - Parameters:
+    ///   - after: the fetch with the list after the transaction; nil if it is the same
+    ///   - circumstances: gets to know whether the moment, or the list of moments, in which the fetch selects is there
+    /// - Returns: the net changes of a result of collections or lists; none for one of assets
+    func momentChanges(by record: ChangeRecord, after: Fetch?, _ circumstances: inout Circumstances) -> [NetChange] {
+        let granted = (after ?? fetch).granted?.ids ?? []
+        return netChanges(moments?.apply(record, granted: granted) ?? [], &circumstances)
+    }
+
+    private func replaceMoments(
+        _ members: [ObjectID: MomentMember],
+        _ circumstances: inout Circumstances
+    ) -> [NetChange] {
+        let (before, later) = (moments ?? ViewMoments(), ViewMoments(members))
+        moments = later
+        return netChanges(before.changes(to: later), &circumstances)
+    }
+
+    private func netChanges(_ entities: [RecordEntity], _ circumstances: inout Circumstances) -> [NetChange] {
+        if let object = fetch.kind.object, let isThere = moments?.has(object), isThere == isDeleted {
+            circumstances.isDeleted = !isThere
+        }
+        return entities.compactMap { fetch.netChange($0) }
+    }
+
+    // MARK: Log
 
     /// Forgets the oldest changes until the log takes no more than so many bytes: what came before is asked of history.
     func shortenLog(to bytes: Int) { while logBytes > bytes, !log.isEmpty { forgetOldest() } }

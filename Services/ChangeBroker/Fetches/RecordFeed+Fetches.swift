@@ -223,6 +223,7 @@ extension RecordFeed {
                 tree,
                 at: token.sequence,
                 scope: loaded.scope,
+                members: loaded.members,
                 isDeleted: loaded.isDeleted
             )
         } catch {

@@ -26,7 +26,7 @@ enum LimitedCollectionsScript {
                 expected.append({**facts, "startDate": min(dates), "endDate": max(dates),
                                  "estimatedAssetCount": len(members),
                                  "creationDate": min(asset["addedDate"] for asset in members),
-                                 "modificationDate": max(asset["modificationDate"] for asset in members)})
+                                 "modificationDate": max(asset["addedDate"] for asset in members)})
             return sorted(expected, key=lambda moment: (moment["startDate"], moment["id"]))
 
 
@@ -131,8 +131,10 @@ enum LimitedCollectionsScript {
                     for method, params in (("fetch.assets", {"fetch": fetch}), ("fetch.counts", {"fetches": [fetch]}),
                                            ("fetch.find", {"fetch": fetch, "ids": sorted(listed)}),
                                            ("fetch.objects", {"fetch": fetch, "at": [0]}),
-                                           ("fetch.keyAssets", {"collection": collection["id"]})):
-                        equal((method, viewer.refusal("catalog", method, **params)), (method, "identifier_not_found"))
+                                           ("fetch.keyAssets", {"collection": collection["id"]}),
+                                           ("fetch.observe", {"fetch": fetch})):
+                        service = "broker" if method == "fetch.observe" else "catalog"
+                        equal((method, viewer.refusal(service, method, **params)), (method, "identifier_not_found"))
                     equal(viewer.call("catalog", "fetch.can", ids=[collection["id"]])["can"], {})
                     continue
                 wanted = [a for a in stripped(assets(**{"in": collection["id"]})) if a["id"] in listed]
@@ -141,8 +143,100 @@ enum LimitedCollectionsScript {
                 covers = stripped(viewer.call("catalog", "fetch.keyAssets", collection=collection["id"])["assets"])
                 equal(covers, wanted[:3])
                 equal(list(viewer.call("catalog", "fetch.can", ids=[collection["id"]])["can"]), [collection["id"]])
-                equal(viewer.refusal("broker", "fetch.observe", fetch=fetch),
-                      "identifier_not_found" if collection["type"] == "moment" else None)
+                live = viewer.call("broker", "fetch.observe", fetch=fetch)
+                equal(live["count"], len(wanted))
+                viewer.call("broker", "fetch.unobserve", observation=live["observation"])
+
+
+        def observed_moments():
+            """Moments of the view and their lists are observed as they are fetched: with counts and dates of its assets."""
+            known = sorted(id for id, asset in everything(owner).items() if "trashedDate" not in asset)[:4]
+            day = 19_900 * DAY
+            plain_place = {"isHidden": False, "location": None}
+            for number, id in enumerate(known):
+                owner.perform({"type": "asset.update", "id": id, "set": {
+                    "creationDate": day + number * 1_000_000, **plain_place}})
+            a, b, c, other = known
+            limit("set", [a, b])
+            every = {one["id"]: one for one in collections(owner, type="moment")["collections"]}
+            moment = collections(owner, containing=a, type="moment")["collections"][0]["id"]
+            year = next(one["id"] for one in lists(viewer, subtype="momentListYear")["lists"])
+            shapes = {"moments": {"kind": "collections", "type": "moment"}, "lists": {"kind": "lists", "type": "momentList"},
+                      "children": {"kind": "children", "in": year},
+                      "assets": {"kind": "assets", "in": moment}, "below": {"kind": "assets", "in": year}, "all": {"kind": "collections"},
+                      "several": {"kind": "collections", "type": "moment", "predicate": "estimatedAssetCount > 1"}}
+            observed = {name: Observed(shape) for name, shape in shapes.items()}
+
+            def step(what, *requests):
+                """Performs a change and returns what each observed fetch says about it."""
+                if requests:
+                    owner.perform(*requests)
+                said = {}
+                for name, one in observed.items():
+                    reply = one.follow()
+                    one.check()
+                    details = reply.get("details", {})
+                    said[name] = {kind: [place["id"] for place in details[kind]] for kind in
+                                  ("removed", "inserted", "changed") if details.get(kind)}
+                    if reply.get("objectWasDeleted"):
+                        said[name]["deleted"] = True
+                return {name: changes for name, changes in said.items() if changes}
+
+            def update(id, **values):
+                return {"type": "asset.update", "id": id, "set": values}
+
+            cluster_and_year = {one["id"] for one in lists(viewer)["lists"]}
+            equal(len(cluster_and_year), 2)
+            equal(step("a favorite", update(a, isFavorite=True, rating=3)),
+                  {"assets": {"changed": [a]}, "below": {"changed": [a]}})
+            equal(step("an asset of the moment that is not on the list", update(other, creationDate=day + 5)), {})
+            everywhere = {"moments": {"changed": [moment]}, "children": {"changed": [moment]}, "all": {"changed": [moment]}}
+            said = step("a later end", update(b, creationDate=day + 7_000_000))
+            equal(set(said.pop("lists")["changed"]), cluster_and_year)
+            equal(said, {**everywhere, "several": {"changed": [moment]}, "assets": {"changed": [b]},
+                         "below": {"changed": [b]}})
+            said = step("one asset less, between the dates", update(a, isHidden=True))
+            equal(said["several"], {"removed": [moment]})
+            equal(said["moments"], {"changed": [moment]})
+            said = step("and again", update(a, isHidden=False))
+            equal(said["several"], {"inserted": [moment]})
+            limit("add", [c])
+            equal({name: said for name, said in step("widened").items() if name != "lists"},
+                  {**everywhere, "several": {"changed": [moment]}, "assets": {"inserted": [c]}, "below": {"inserted": [c]}})
+            said = step("another day", update(a, creationDate=day + DAY))
+            equal(len(said["moments"]["inserted"]), 1)
+            equal(said["moments"]["inserted"], said["children"]["inserted"])
+            equal((said["assets"], said["below"]), ({"removed": [a]}, {"changed": [a]}))
+            step("back", update(a, creationDate=day))
+            token = observed["moments"].token
+            limit("set", [])
+            said = step("narrowed to nothing")
+            equal(said["moments"], {"removed": [moment]})
+            equal(set(said["lists"]["removed"]), cluster_and_year)
+            equal(said["children"], {"removed": [moment], "deleted": True})
+            for name in ("assets", "below"):
+                equal((set(said[name]["removed"]), said[name]["deleted"]), ({a, b, c}, True))
+            for service, method, list in (("catalog", "fetch.collections", year),
+                                          ("broker", "fetch.observe", year[:-2] + "zz")):
+                shape = {"kind": "children", "in": list}
+                equal((shape, viewer.refusal(service, method, fetch=shape)), (shape, "identifier_not_found"))
+            details = viewer.call("catalog", "changes.details", **{"from": token}, fetch=shapes["lists"])["details"]
+            equal({place["id"] for place in details["removed"]}, cluster_and_year)
+            now = viewer.call("catalog", "changes.token")["token"]
+            difference = viewer.call("catalog", "details.diff", **{
+                "from": {"fetch": shapes["lists"], "token": token}, "to": {"fetch": shapes["lists"], "token": now}})
+            equal(difference["details"], details)
+            limit("set", [a, b])
+            said = step("widened again")
+            equal(said["moments"], {"inserted": [moment]})
+            equal(said["children"], {"inserted": [moment]})
+            equal(set(said["assets"]["inserted"]), {a, b})
+            # What another broker has not seen is asked of the catalog.
+            kill("broker", viewer)
+            owner.perform(update(b, creationDate=day + 9_000_000))
+            equal(step("killed")["moments"], {"changed": [moment]})
+            for shape in ({"kind": "collections", "containing": a}, {"kind": "children"}):
+                equal((shape, viewer.refusal("broker", "fetch.observe", fetch=shape)), (shape, "access_denied"))
 
 
         NOT_FOUND = {"error": "identifier_not_found", "code": 3201}

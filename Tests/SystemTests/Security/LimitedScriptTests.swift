@@ -14,7 +14,7 @@ struct LimitedScriptTests {
                 + LimitedScript.text,
             parts: [
                 "empty_before_the_list", "random_changes", "errors_of_unknown_and_forbidden", "adding",
-                "narrowing_ends_streams",
+                "observed_moments", "narrowing_ends_streams",
                 "earlier_tokens", "ending_live_fetches", "edits_videos_and_sheets", "consent_and_revoking",
             ],
             seconds: Double(180 + 120 * TestEnvironment.rounds(1))
@@ -136,14 +136,23 @@ struct LimitedScriptTests {
 
             def __init__(self, shape):
                 self.fetch = {"kind": "assets", **shape}
-                page = viewer.call("catalog", "fetch.assets", fetch=self.fetch, members=["id"])
-                self.ids, self.token = [a["id"] for a in page["assets"]], page["token"]
+                self.facts, self.token = self.page()
+                self.ids = list(self.facts)
                 self.observe()
+
+            def page(self, **more):
+                """The objects of the fetch by identifier, in order, and the token."""
+                if self.fetch["kind"] == "assets":
+                    page = viewer.call("catalog", "fetch.assets", fetch=self.fetch, members=["id"], **more)
+                    return {a["id"]: None for a in page["assets"]}, page["token"]
+                member = "lists" if self.fetch["kind"] == "lists" else "collections"
+                page = viewer.call("catalog", "fetch." + member, fetch=self.fetch, **more)
+                return dict(zip([one["id"] for one in page[member]], plain(page[member]))), page["token"]
 
             def observe(self):
                 reply = viewer.call("broker", "fetch.observe", fetch=self.fetch, token=self.token)
                 self.observation = reply["observation"]
-                self.apply(reply)
+                return self.apply(reply)
 
             def follow(self):
                 try:
@@ -152,7 +161,7 @@ struct LimitedScriptTests {
                     # The change-broker was started again.
                     equal(error.name, "handle_expired")
                     return self.observe()
-                self.apply(reply)
+                return self.apply(reply)
 
             def apply(self, reply):
                 details = reply.get("details")
@@ -168,12 +177,22 @@ struct LimitedScriptTests {
                     for index, id in sorted(places + [(p["after"], p["id"]) for p in moved]):
                         after.insert(index, id)
                     self.ids = after
+                self.changed = {p["id"] for p in (details or {}).get("changed", [])}
                 self.token = reply["token"]
                 equal(reply["count"], len(self.ids))
+                return reply
 
             def check(self):
-                page = viewer.call("catalog", "fetch.assets", fetch=self.fetch, token=self.token, members=["id"])
-                equal((self.fetch, self.ids), (self.fetch, [a["id"] for a in page["assets"]]))
+                """Compares the list with a fetch, and what has changed with the facts of collections."""
+                try:
+                    facts, _ = self.page(token=self.token)
+                except Refused as error:
+                    equal((error.name, "in" in self.fetch), ("identifier_not_found", True))
+                    facts = {}
+                equal((self.fetch, self.ids), (self.fetch, list(facts)))
+                other = {id for id in facts if id in self.facts and facts[id] != self.facts[id]}
+                assert other <= self.changed, (self.fetch, other, self.changed)
+                self.facts = facts
 
 
         def attempt(*requests, **more):
@@ -195,7 +214,12 @@ struct LimitedScriptTests {
             # The same from the change-broker, with other clients' changes only of what is on the list.
             feed = Watched("viewer")
             feed.send("broker", "feed.follow", credit=1 << 22, token=start)
-            observed = [Observed(shape) for shape in shapes()[:9] + shapes()[12:13] + shapes()[17:]]
+            observed = [Observed(shape) for shape in shapes()[:9] + shapes()[12:13] + shapes()[17:]] + [
+                Observed(shape) for shape in (
+                    {"kind": "collections", "type": "moment"}, {"kind": "lists", "type": "momentList"},
+                    {"kind": "collections", "type": "moment", "predicate": "estimatedAssetCount > 1", "limit": 2,
+                     "sort": [{"key": "endDate", "ascending": False}]},
+                    {"kind": "lists", "sort": [{"key": "startDate", "ascending": False}], "offset": 1, "limit": 2})]
             rounds = ROUNDS
             for turn in range(rounds):
                 if turn % 25 == 20:
@@ -258,7 +282,7 @@ struct LimitedScriptTests {
                             model[id] = after
                 feed_page = viewer.call("broker", "feed.since", token=token)
                 equal((feed_page["records"], feed_page["token"]), (page["records"], page["token"]))
-                for one in chance.sample(observed, 4):
+                for one in chance.sample(observed, 5):
                     one.follow()
                     one.check()
                 token = page["token"]

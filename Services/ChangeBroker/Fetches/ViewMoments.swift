@@ -1,0 +1,98 @@
+import PhotoModel
+
+/// The moments of a limited view, and their lists, kept current from the assets on its list.
+///
+/// Change records have the moments of the whole library. Those of a view have other counts and dates, and appear and go
+/// with the assets of the view alone, so that they are made of these assets here as the catalog makes them.
+struct ViewMoments: Sendable {
+    private var members: [ObjectID: MomentMember] = [:]
+    private var byMoment: [Moment: Set<ObjectID>] = [:]
+    private var byList: [MomentList: Set<Moment>] = [:]
+    private var moments: [Moment: AssetCollection] = [:]
+    private var lists: [MomentList: CollectionList] = [:]
+
+    init(_ members: [ObjectID: MomentMember] = [:]) {
+        self.members = members
+        for (id, member) in members { byMoment[member.moment, default: []].insert(id) }
+        for moment in byMoment.keys {
+            moments[moment] = collection(of: moment)
+            for list in moment.lists { byList[list, default: []].insert(moment) }
+        }
+        for list in byList.keys { lists[list] = collectionList(of: list) }
+    }
+
+    /// Memory for it, about: each asset stands twice, with the text of its identifier.
+    var bytes: Int { members.count * 160 + moments.count * 1000 }
+
+    /// Returns whether the view has a moment or a list of moments.
+    func has(_ object: ObjectID) -> Bool {
+        if case .moment(let moment)? = DerivedCollection(object) { return moments[moment] != nil }
+        return MomentList(object).map { lists[$0] != nil } ?? false
+    }
+
+    // MARK: Changes
+
+    /// Applies a transaction.
+    ///
+    /// - Parameter granted: the list of the view after it
+    /// - Returns: the moments and lists with other facts than before
+    mutating func apply(_ record: ChangeRecord, granted: Set<ObjectID>) -> [RecordEntity] {
+        var touched: Set<Moment> = []
+        for change in record.assets {
+            let before = members[change.id]
+            let after = granted.contains(change.id) ? change.after.flatMap(MomentMember.init) : nil
+            guard before != after else { continue }
+            members[change.id] = after
+            if let before {
+                byMoment[before.moment]?.remove(change.id)
+                touched.insert(before.moment)
+            }
+            if let after {
+                byMoment[after.moment, default: []].insert(change.id)
+                touched.insert(after.moment)
+            }
+        }
+        return touched.isEmpty ? [] : refresh(touched)
+    }
+
+    /// Makes the facts of moments anew.
+    private mutating func refresh(_ touched: Set<Moment>) -> [RecordEntity] {
+        var entities: [RecordEntity] = []
+        var touchedLists: Set<MomentList> = []
+        for moment in touched {
+            let (before, after) = (moments[moment], collection(of: moment))
+            guard before != after else { continue }
+            moments[moment] = after
+            if after == nil { byMoment[moment] = nil }
+            for list in moment.lists {
+                touchedLists.insert(list)
+                if after == nil { byList[list]?.remove(moment) } else { byList[list, default: []].insert(moment) }
+            }
+            entities.append(.collection(EntityStates(moment.id, before: before, after: after)))
+        }
+        for list in touchedLists {
+            let (before, after) = (lists[list], collectionList(of: list))
+            guard before != after else { continue }
+            lists[list] = after
+            if after == nil { byList[list] = nil }
+            entities.append(.list(EntityStates(list.id, before: before, after: after)))
+        }
+        return entities
+    }
+
+    /// Returns the moments and lists with other facts in a later state of the view.
+    func changes(to later: ViewMoments) -> [RecordEntity] {
+        let collections = Set(moments.keys).union(later.moments.keys).filter { moments[$0] != later.moments[$0] }
+        let changed = Set(lists.keys).union(later.lists.keys).filter { lists[$0] != later.lists[$0] }
+        return collections.map { .collection(EntityStates($0.id, before: moments[$0], after: later.moments[$0])) }
+            + changed.map { .list(EntityStates($0.id, before: lists[$0], after: later.lists[$0])) }
+    }
+
+    private func collection(of moment: Moment) -> AssetCollection? {
+        moment.collection(of: byMoment[moment, default: []].lazy.compactMap { members[$0] })
+    }
+
+    private func collectionList(of list: MomentList) -> CollectionList? {
+        list.collectionList(of: byList[list, default: []].lazy.compactMap { moments[$0] })
+    }
+}

@@ -1,0 +1,96 @@
+/// The contribution of one asset to the facts of its moment.
+public struct MomentMember: Sendable, Hashable {
+    public let moment: Moment
+    /// The capture date in microseconds since 1970.
+    public let creationDate: Int64
+    /// The date of the import in microseconds since 1970.
+    public let addedDate: Int64
+
+    public init(moment: Moment, creationDate: Int64, addedDate: Int64) {
+        self.moment = moment
+        self.creationDate = creationDate
+        self.addedDate = addedDate
+    }
+
+    /// Returns nil if the asset is in no moment.
+    public init?(_ asset: Asset) {
+        guard let moment = asset.moment, let creationDate = asset.creationDate else { return nil }
+        self.init(moment: moment, creationDate: creationDate, addedDate: asset.addedDate)
+    }
+}
+
+extension MomentMember {
+    /// The bytes of one asset in ``bytes(of:)``.
+    private static let length = ObjectID.length + 24
+
+    /// Returns the members of moments one after the other, for long lists: for each asset the text of its identifier, the
+    /// key of its moment, its capture date and the date of its import, as integers of eight bytes in big-endian order.
+    public static func bytes(of members: some Collection<(id: ObjectID, member: MomentMember)>) -> [UInt8] {
+        var bytes: [UInt8] = []
+        bytes.reserveCapacity(members.count * length)
+        for (id, member) in members {
+            bytes += id.text.utf8
+            for number in [member.moment.key, member.creationDate, member.addedDate] {
+                withUnsafeBytes(of: number.bigEndian) { bytes += $0 }
+            }
+        }
+        return bytes
+    }
+
+    /// Returns the members of ``bytes(of:)``; nil if the bytes are others.
+    public static func list(in bytes: [UInt8]) -> [ObjectID: MomentMember]? {
+        guard bytes.count.isMultiple(of: length) else { return nil }
+        var members: [ObjectID: MomentMember] = [:]
+        members.reserveCapacity(bytes.count / length)
+        for start in stride(from: 0, to: bytes.count, by: length) {
+            let end = start + ObjectID.length
+            let numbers = stride(from: end, to: start + length, by: 8).map { at in
+                bytes[at..<at + 8].reduce(Int64(0)) { $0 << 8 | Int64($1) }
+            }
+            guard let id = ObjectID.list(in: Array(bytes[start..<end]))?.first,
+                let moment = Moment(key: numbers[0])
+            else { return nil }
+            members[id] = MomentMember(moment: moment, creationDate: numbers[1], addedDate: numbers[2])
+        }
+        return members
+    }
+}
+
+// A limited view has the moments of the assets on its list, with counts and dates of these assets alone. The library's own
+// moments count the others too.
+
+extension Moment {
+    /// Returns the collection as a view of some of its assets has it; nil if there are none.
+    ///
+    /// It was created with the first of these assets and changed with the last.
+    public func collection(of members: some Sequence<MomentMember>) -> AssetCollection? {
+        var collection = AssetCollection(self, revision: Revision(0))
+        var count = 0
+        for member in members {
+            if count == 0 { (collection.creationDate, collection.modificationDate) = (.max, .min) }
+            count += 1
+            collection.startDate = min(collection.startDate ?? .max, member.creationDate)
+            collection.endDate = max(collection.endDate ?? .min, member.creationDate)
+            collection.creationDate = min(collection.creationDate, member.addedDate)
+            collection.modificationDate = max(collection.modificationDate, member.addedDate)
+        }
+        collection.estimatedAssetCount = count
+        return count > 0 ? collection : nil
+    }
+}
+
+extension MomentList {
+    /// Returns the list as a view of some of its moments has it; nil if there are none.
+    public func collectionList(of moments: some Sequence<AssetCollection>) -> CollectionList? {
+        var list = CollectionList(self, revision: Revision(0))
+        for moment in moments {
+            if list.childCount == 0 { (list.creationDate, list.modificationDate) = (.max, .min) }
+            list.childCount += 1
+            list.startDate = [list.startDate, moment.startDate].compactMap { $0 }.min()
+            list.endDate = [list.endDate, moment.endDate].compactMap { $0 }.max()
+            list.creationDate = min(list.creationDate, moment.creationDate)
+            list.modificationDate = max(list.modificationDate, moment.modificationDate)
+        }
+        return list.childCount > 0 ? list : nil
+    }
+}

@@ -1,0 +1,117 @@
+import PhotoModel
+import TestSupport
+import Testing
+
+@testable import ChangeBroker
+
+/// Tests of the moments of a limited view, against moments that are made anew after each transaction.
+@Suite(.timeLimit(.minutes(TestEnvironment.rounds(2))))
+struct ViewMomentsTests {
+    private static func asset(_ number: Int, using random: inout SeededRandom) -> Asset {
+        var asset = Asset(id: RandomEntities.id(.asset, number), revision: Revision(1))
+        asset.addedDate = Int64.random(in: 0..<5, using: &random)
+        let days = Int64.random(in: 19_723..<19_729, using: &random)
+        asset.creationDate = random.one(in: 9) ? nil : days * 86_400_000_000 + Int64.random(in: 0..<3, using: &random)
+        asset.isHidden = random.one(in: 5)
+        asset.location = random.one(in: 2) ? nil : Location(latitude: random.one(in: 2) ? 47.3 : 48.1, longitude: 8.5)
+        return asset
+    }
+
+    private static func members(_ library: [Int: Asset], _ granted: Set<ObjectID>) -> [ObjectID: MomentMember] {
+        var members: [ObjectID: MomentMember] = [:]
+        for asset in library.values where granted.contains(asset.id) { members[asset.id] = MomentMember(asset) }
+        return members
+    }
+
+    private struct Facts: Equatable {
+        var collections: [ObjectID: AssetCollection] = [:]
+        var lists: [ObjectID: CollectionList] = [:]
+
+        /// Applies changes, each of which must begin with what is known.
+        mutating func apply(_ entities: [RecordEntity]) {
+            for entity in entities {
+                switch entity {
+                case .asset: Issue.record("an asset is no moment")
+                case .collection(let states):
+                    var seen: [AssetCollection] = []
+                    states.each { seen.append($0) }
+                    let before = entity.isDeleted == false ? nil : seen.first
+                    #expect(collections[entity.id] == before)
+                    collections[entity.id] = entity.isDeleted == true ? nil : seen.last
+                case .list(let states):
+                    var seen: [CollectionList] = []
+                    states.each { seen.append($0) }
+                    let before = entity.isDeleted == false ? nil : seen.first
+                    #expect(lists[entity.id] == before)
+                    lists[entity.id] = entity.isDeleted == true ? nil : seen.last
+                }
+            }
+        }
+    }
+
+    @Test func `moments that are kept current equal moments made anew`() {
+        var random = SeededRandom(named: "view moments")
+        var library: [Int: Asset] = [:]
+        var granted: Set<ObjectID> = []
+        var (moments, facts) = (ViewMoments(), Facts())
+        for sequence in 0..<Int64(TestEnvironment.rounds(400)) {
+            var record = ChangeRecord(
+                sequence: sequence,
+                library: "test",
+                date: sequence,
+                origin: ChangeOrigin(identity: "uid:1")
+            )
+            for number in Set((0..<3).map { _ in Int.random(in: 0..<40, using: &random) }) {
+                let before = library[number]
+                library[number] = random.one(in: 6) ? nil : Self.asset(number, using: &random)
+                guard before != nil || library[number] != nil else { continue }
+                record.assets.append(EntityChange(before: before, after: library[number]))
+                let id = RandomEntities.id(.asset, number)
+                if random.one(in: 3) { granted.formSymmetricDifference([id]) }
+            }
+            let changes = moments.apply(record, granted: granted)
+            facts.apply(changes)
+            let anew = ViewMoments(Self.members(library, granted))
+            #expect(moments.changes(to: anew).isEmpty, "after \(sequence)")
+            var expected = Facts()
+            expected.apply(ViewMoments().changes(to: anew))
+            #expect(facts == expected, "after \(sequence)")
+            for id in expected.collections.keys { #expect(moments.has(id)) }
+            for id in expected.lists.keys { #expect(moments.has(id)) }
+        }
+        #expect(!facts.collections.isEmpty)
+        #expect(!moments.has(ObjectID.root))
+    }
+
+    @Test func `an asset with the same dates and place changes nothing`() {
+        var random = SeededRandom(named: "same moment")
+        var asset = Self.asset(1, using: &random)
+        (asset.creationDate, asset.isHidden) = (5, false)
+        var moments = ViewMoments(Self.members([1: asset], [asset.id]))
+        var later = asset
+        (later.isFavorite, later.rating) = (true, 4)
+        var record = ChangeRecord(sequence: 1, library: "test", date: 1, origin: ChangeOrigin(identity: "uid:1"))
+        record.assets = [EntityChange(before: asset, after: later)]
+        #expect(moments.apply(record, granted: [asset.id]).isEmpty)
+        #expect(moments.apply(record, granted: []).count == 3)
+    }
+
+    @Test func `members are read as they were written, and damaged bytes are refused`() {
+        var random = SeededRandom(named: "moment members")
+        var members: [ObjectID: MomentMember] = [:]
+        for number in 0..<50 {
+            let asset = Self.asset(number, using: &random)
+            members[asset.id] = MomentMember(asset)
+        }
+        let bytes = MomentMember.bytes(of: members.map { ($0.key, $0.value) })
+        #expect(MomentMember.list(in: bytes) == members)
+        #expect(MomentMember.list(in: []) == [:])
+        #expect(MomentMember.list(in: Array(bytes.dropLast())) == nil)
+        var damaged = bytes
+        damaged[0] = 0
+        #expect(MomentMember.list(in: damaged) == nil)
+        damaged = bytes
+        damaged[ObjectID.length] = 0xFF
+        #expect(MomentMember.list(in: damaged) == nil)
+    }
+}

@@ -41,13 +41,21 @@ struct TextTests {
     }
 
     @Test(arguments: [
-        (0, nil, "1970-01-01 00:00:00 UTC"),
-        (1_714_573_800_250_000, 7200, "2024-05-01 16:30:00.25 +02:00"),
-        (1_714_573_800_000_000, -12_600, "2024-05-01 11:00:00 -03:30"),
-        (Int64.max, 3600, "9999-12-31 23:59:59.999999 +01:00"),
+        (0, nil, "1970-01-01 00:00:00", " UTC"),
+        (1_714_573_800_250_000, 7200, "2024-05-01 16:30:00", ".25 +02:00"),
+        (1_714_573_800_000_000, -12_600, "2024-05-01 11:00:00", " -03:30"),
+        (Int64.max, 3600, "9999-12-31 23:59:59", ".999999 +01:00"),
     ])
-    func `an instant is formatted with its own offset`(microseconds: Int64, offset: Int?, text: String) {
-        #expect(QuantityFormatter.moment(microseconds, offset: offset) == text)
+    func `an instant is formatted with its own offset, to the second or exactly`(
+        microseconds: Int64,
+        offset: Int?,
+        text: String,
+        rest: String
+    ) throws {
+        let zone = try #require(rest.firstIndex(of: " "))
+        #expect(QuantityFormatter.shortMoment(microseconds, offset: offset) == text)
+        #expect(QuantityFormatter.moment(microseconds, offset: offset) == text + rest[zone...])
+        #expect(QuantityFormatter.exactMoment(microseconds, offset: offset) == text + rest)
     }
 
     @Test func `sizes, durations, rates and locations are formatted`() {

@@ -69,7 +69,7 @@ struct ShowCommand: LibraryCommand {
         let marks =
             (asset.hasOnlyModificationDate ? ["the file's last change; it has no date of capture"] : [])
             + (asset.isCreationOffsetDerived ? ["time zone of the place"] : [])
-        return QuantityFormatter.moment(date, offset: asset.creationOffset)
+        return QuantityFormatter.exactMoment(date, offset: asset.creationOffset)
             + (marks.isEmpty ? "" : " (\(marks.joined(separator: "; ")))")
     }
 

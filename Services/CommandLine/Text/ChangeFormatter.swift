@@ -58,7 +58,7 @@ enum ChangeFormatter {
         say(before.isHidden != after.isHidden, after.isHidden ? "hidden" : "no longer hidden")
         say(
             before.creationDate != after.creationDate || before.creationOffset != after.creationOffset,
-            after.creationDate.map { "date is \(QuantityFormatter.moment($0, offset: after.creationOffset))" }
+            after.creationDate.map { "date is \(QuantityFormatter.exactMoment($0, offset: after.creationOffset))" }
                 ?? "no date"
         )
         say(

@@ -2,23 +2,32 @@ import PhotoModel
 
 /// Formats dates, sizes and durations for output.
 enum QuantityFormatter {
-    /// Returns an instant in local time with its offset, "2024-05-01 14:30:00.25 +02:00", or in UTC, marked as such, if
-    /// no offset is known.
+    /// Returns an instant to the second in local time with its offset, "2024-05-01 14:30:00 +02:00", or in UTC, marked as
+    /// such, if no offset is known.
     ///
     /// - Parameters:
     ///   - microseconds: since 1970-01-01T00:00:00Z
     ///   - offset: seconds east of UTC
     static func moment(_ microseconds: Int64, offset: Int? = nil) -> String {
+        shortMoment(microseconds, offset: offset) + " " + (offset.map(Self.offset) ?? "UTC")
+    }
+
+    /// Returns an instant with its fraction of a second, if it has one: "2024-05-01 14:30:00.25 +02:00".
+    static func exactMoment(_ microseconds: Int64, offset: Int? = nil) -> String {
+        localText(microseconds, offset) + " " + (offset.map(Self.offset) ?? "UTC")
+    }
+
+    private static func localText(_ microseconds: Int64, _ offset: Int?) -> String {
         let shifted = microseconds.addingReportingOverflow(Int64(offset ?? 0) * 1_000_000)
         var text = Timestamp.text(shifted.overflow ? microseconds : shifted.partialValue)
         text.removeLast()
         if text.contains(".") { while text.last == "0" { text.removeLast() } }
-        return text.replacing("T", with: " ", maxReplacements: 1) + " " + (offset.map(Self.offset) ?? "UTC")
+        return text.replacing("T", with: " ", maxReplacements: 1)
     }
 
     /// Returns an instant to the second and without offset, for lists.
     static func shortMoment(_ microseconds: Int64, offset: Int? = nil) -> String {
-        String(moment(microseconds, offset: offset).prefix(19))
+        String(localText(microseconds, offset).prefix { $0 != "." })
     }
 
     /// "+02:00"

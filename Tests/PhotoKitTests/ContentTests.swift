@@ -194,6 +194,31 @@ extension PhotoKitTests {
             }
         }
 
+        @Test(.spec("T-45"))
+        func `images are in high dynamic range if that is preferred`() async throws {
+            let photo = try #require(
+                try Needed.photographs(["heic"]).first { $0.lastPathComponent == "iphone_13_pro_max.HEIC" }
+            )
+            let ffprobe = try Needed.program("ffprobe")
+            try await LibraryFixture.with("hdr") { fixture in
+                try await PHPhotoLibrary.shared().performChanges {
+                    _ = PHAssetChangeRequest.creationRequestForAssetFromImage(atFileURL: photo)
+                }
+                let asset = try #require(PHAsset.fetchAssets(with: nil).firstObject)
+                let options = PHImageRequestOptions()
+                options.format = .avif
+                for (prefersHDR, transfer) in [(false, "iec61966-2-1"), (true, "smpte2084")] {
+                    options.preferHDR = prefersHDR
+                    let size = CGSize(width: 128, height: 128)
+                    let image = try await PHImageManager.default().image(for: asset, targetSize: size, options: options)
+                    let file = fixture.folder.file("\(prefersHDR).avif")
+                    try image.data.write(to: URL(filePath: file))
+                    let entries = ["-v", "error", "-show_entries", "stream=color_transfer", "-of", "csv=p=0", file]
+                    #expect(try RunningProgram.run(ffprobe, entries, seconds: 30).output.contains(transfer))
+                }
+            }
+        }
+
         @Test(.spec("S-43", "S-44", "D12"))
         func `images have the requested size, format and part, and failures are named`() async throws {
             try await LibraryFixture.with("sizes") { _ in

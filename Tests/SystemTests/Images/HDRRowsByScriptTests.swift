@@ -30,8 +30,28 @@ struct HDRRowsByScriptTests {
         let file = services.folder.file("saved.avif")
         let saved = try services.safelight(["thumb", "ultra.jpg", "--hdr", "--size", "64", "-o", file, "--json"])
         #expect(try JSON(parsing: saved.output)["hdrHeadroom"]?.doubleValue.map { abs($0 - 5.657) < 0.001 } == true)
+        // The Python package.
+        let modules = TestPaths.package + "/Shared/python:" + (TestEnvironment.text("PYTHONPATH") ?? "")
+        let asked = try RunningProgram.run(
+            python,
+            ["-c", Self.packageScript],
+            environment: services.environment.merging(["PYTHONPATH": modules]) { $1 }
+        )
+        #expect(asked.status == 0, "\(asked.errors)")
         #expect(services.stop() == [])
     }
+
+    private static let packageScript = """
+        from safelight import Library
+
+        library = Library()
+        [asset] = [a for a in library.assets if a.original_filename == "ultra.jpg"]
+        bright = library.thumbnail(asset, 64, prefer_hdr=True, format="avif")
+        assert abs(bright.hdr_headroom - 5.657) < 0.001, bright.hdr_headroom
+        dimmer = library.thumbnail(asset, 64, prefer_hdr=True, target_hdr_headroom=2, format="avif")
+        assert abs(dimmer.hdr_headroom - 2) < 0.001, dimmer.hdr_headroom
+        assert library.thumbnail(asset, 64, format="avif").hdr_headroom is None
+        """
 
     /// The headroom of a real photo of an Apple camera, from the two numbers that ExifTool prints.
     @Test(.spec("T-45"))

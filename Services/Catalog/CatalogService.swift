@@ -51,6 +51,8 @@ struct CatalogService: RunnableService {
         try configuration.knownLibraries?.requireLibrary(at: folder, database: folder + "/library.sqlite")
         try LibraryFolder.make(folder)
         lock = try LibraryLock(folder)
+        let workers = Self.workers(configuration.workers, configuration, logger)
+        async let workersStarted: Void = workers.start()  // while the library is opened
         let resources = try Self.openResources(folder, logger)
         let store = try Self.openStore(configuration, environment, logger)
         LibraryFolder.remember(folder, store.history, in: configuration.knownLibraries, logger)
@@ -59,13 +61,7 @@ struct CatalogService: RunnableService {
             now: environment.now,
             logger: logger
         )
-        let workers = WorkerPool(
-            executable: configuration.workerExecutable,
-            count: configuration.workers,
-            limits: configuration.workerLimits,
-            logger: logger
-        )
-        try await workers.start()
+        try await workersStarted
         let tail = ChangeLogTail(head: store.startSequence)
         let time = RetentionTime(
             last: try await store.retentionMoment(),
@@ -255,12 +251,7 @@ struct CatalogService: RunnableService {
             writer: writer,
             quarantine: quarantine,
             resources: resources,
-            workers: WorkerPool(
-                executable: configuration.workerExecutable,
-                count: 1,
-                limits: configuration.workerLimits,
-                logger: logger
-            ),
+            workers: Self.workers(1, configuration, logger),
             rate: configuration.rereadRate,
             logger: logger
         )
@@ -289,6 +280,15 @@ struct CatalogService: RunnableService {
         let cleared = try resources.clearIncoming()
         if cleared > 0 { logger.info("removed unfinished files", metadata: ["count": "\(cleared)"]) }
         return resources
+    }
+
+    private static func workers(_ count: Int, _ configuration: CatalogConfiguration, _ logger: Logger) -> WorkerPool {
+        WorkerPool(
+            executable: configuration.workerExecutable,
+            count: count,
+            limits: configuration.workerLimits,
+            logger: logger
+        )
     }
 
     private static func openStore(

@@ -39,6 +39,8 @@ struct EditorService: RunnableService {
             queueLimit: configuration.queue,
             logger: logger
         )
+        // They start while the rest is made.
+        async let workersStarted: Void = workers.start()
         let serializer = PerAssetSerializer(limitPerAsset: configuration.queuePerAsset, limit: configuration.queue)
         let metrics = EditorMetrics()
         self.metrics = metrics
@@ -134,7 +136,7 @@ struct EditorService: RunnableService {
         address = servers.address
         addresses = servers.addresses + pullers.map(\.boundAddress.description)
         metrics.all.section("requests") { await servers.metrics() }
-        try await workers.start()
+        try await workersStarted
         parts =
             [
                 ClosingComponent("sockets") {

@@ -62,6 +62,9 @@ struct ThumbnailerService: RunnableService {
             await catalog.report(ReportWorkerFault(harm, by: .thumbnailer), logger: logger)
             source.doubt(harm.digest)
         }
+        // They start while the rest is made.
+        async let workersStarted: Void = renderer.workers.start()
+        async let fastWorkersStarted: Void = renderer.fastWorkers.start()
         renditions = RenditionProvider(
             renderer: renderer,
             memory: RenditionMemoryCache(budget: configuration.memoryBytes),
@@ -176,8 +179,7 @@ struct ThumbnailerService: RunnableService {
         addresses = servers.addresses
         metrics.all.section("requests") { await servers.metrics() }
         metrics.all.section("assets") { source.metrics }
-        try await renderer.workers.start()
-        try await renderer.fastWorkers.start()
+        _ = try await (workersStarted, fastWorkersStarted)
         let renditions = renditions
         parts =
             [

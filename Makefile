@@ -205,6 +205,8 @@ test-tsan: setup ## Run the tests of threads and of the protocol with the thread
 	TSAN_OPTIONS='suppressions=$(CURDIR)/.ci/thread-sanitizer.supp exitcode=66' \
 		$(SWIFT) test --skip-build --sanitize=thread --scratch-path .build/tsan \
 		$(if $(FILTER),$(ONLY),--filter '^($(TSAN_MODULES))Tests\.')
+	$(SWIFT) build --build-tests
+	.ci/test-sanitized-services
 
 test-asan: setup ## Run all tests with the address and leak sanitizers
 	@mkdir -p .build && echo 'leak:XCTest' >.build/leaks

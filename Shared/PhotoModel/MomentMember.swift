@@ -65,17 +65,32 @@ extension Moment {
     /// It was created with the first of these assets and changed with the last.
     public func collection(of members: some Sequence<MomentMember>) -> AssetCollection? {
         var collection = AssetCollection(self, revision: Revision(0))
-        var count = 0
-        for member in members {
-            if count == 0 { (collection.creationDate, collection.modificationDate) = (.max, .min) }
-            count += 1
-            collection.startDate = min(collection.startDate ?? .max, member.creationDate)
-            collection.endDate = max(collection.endDate ?? .min, member.creationDate)
-            collection.creationDate = min(collection.creationDate, member.addedDate)
-            collection.modificationDate = max(collection.modificationDate, member.addedDate)
-        }
-        collection.estimatedAssetCount = count
-        return count > 0 ? collection : nil
+        for member in members { collection.add(member) }
+        return collection.estimatedAssetCount == 0 ? nil : collection
+    }
+}
+
+extension AssetCollection {
+    /// Adds an asset to the facts of a moment.
+    public mutating func add(_ member: MomentMember) {
+        let count = estimatedAssetCount ?? 0
+        if count == 0 { (creationDate, modificationDate) = (.max, .min) }
+        estimatedAssetCount = count + 1
+        startDate = min(startDate ?? .max, member.creationDate)
+        endDate = max(endDate ?? .min, member.creationDate)
+        creationDate = min(creationDate, member.addedDate)
+        modificationDate = max(modificationDate, member.addedDate)
+    }
+
+    /// Removes an asset from the facts of a moment.
+    ///
+    /// - Returns: false if it has the first or the last of the dates: then the facts have to be made of the others
+    public mutating func remove(_ member: MomentMember) -> Bool {
+        guard let count = estimatedAssetCount, count > 1, startDate != member.creationDate,
+            endDate != member.creationDate, creationDate != member.addedDate, modificationDate != member.addedDate
+        else { return false }
+        estimatedAssetCount = count - 1
+        return true
     }
 }
 

@@ -32,20 +32,18 @@ struct ViewMomentsTests {
             for entity in entities {
                 switch entity {
                 case .asset: Issue.record("an asset is no moment")
-                case .collection(let states):
-                    var seen: [AssetCollection] = []
-                    states.each { seen.append($0) }
-                    let before = entity.isDeleted == false ? nil : seen.first
-                    #expect(collections[entity.id] == before)
-                    collections[entity.id] = entity.isDeleted == true ? nil : seen.last
-                case .list(let states):
-                    var seen: [CollectionList] = []
-                    states.each { seen.append($0) }
-                    let before = entity.isDeleted == false ? nil : seen.first
-                    #expect(lists[entity.id] == before)
-                    lists[entity.id] = entity.isDeleted == true ? nil : seen.last
+                case .collection(let states): Self.apply(states, to: &collections)
+                case .list(let states): Self.apply(states, to: &lists)
                 }
             }
+        }
+
+        private static func apply<Entity: Equatable>(_ states: EntityStates<Entity>, to known: inout [ObjectID: Entity])
+        {
+            var seen: [Entity] = []
+            states.each { seen.append($0) }
+            #expect(known[states.id] == (states.isDeleted == false ? nil : seen.first))
+            known[states.id] = states.isDeleted == true ? nil : seen.last
         }
     }
 

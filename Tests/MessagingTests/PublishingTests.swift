@@ -211,7 +211,7 @@ struct PublishingTests {
             let peer = try RawPeer(ZMQ_XSUB, publisher.boundAddress)
             for topic in ["a", "b", "c"] { try await peer.send([[1] + Bytes(topic.utf8)]) }
             try await peer.send([[0] + Bytes("b".utf8)])
-            // Nothing to a publisher: counted once everything before it was read.
+            // The publisher counts a message of an unknown kind after it has read all messages before it.
             try await peer.send([[2]])
             while await publisher.metrics()["strangeMessages"] != 1 { try await shortDelay() }
             let signals = NamedSignals()

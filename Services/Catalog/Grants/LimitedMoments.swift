@@ -63,12 +63,14 @@ extension LimitedView {
     /// Returns whether the view has the object in which a fetch selects, at a sequence.
     func hasObject(of fetch: Fetch, _ results: ResultRows, at moment: Int64) throws -> Bool {
         let (reader, head) = (results.reader, results.head)
+        let place: FetchKind.AssetSource
         switch fetch.kind {
-        case .assets(let place) where place.isOfMoments:
-            return try has(place, assets(reader, at: moment, head), reader, at: moment, head)
+        case .assets(let source) where source.isOfMoments: place = source
         case .assets: return try HistoricalState(reader: reader, moment: moment, head: head).hasObject(of: fetch)
-        default: return try collections(fetch, results, at: moment) != nil
+        case .children(let list): place = .below(list)
+        default: return true
         }
+        return try has(place, assets(reader, at: moment, head), reader, at: moment, head)
     }
 
     /// Returns true if an asset of the view is in a moment or in a list of moments.

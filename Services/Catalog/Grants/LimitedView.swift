@@ -105,8 +105,8 @@ struct LimitedView: Sendable {
 
     /// Returns a fetch as the view has it.
     ///
-    /// - Parameter isFollowed: true if it is of another moment than its objects, so that ``hasObject(of:_:at:)`` tells
-    ///   whether the moment in which it selects is there
+    /// - Parameter isFollowed: true for a result that is compared with others or carried forward: it is empty while the
+    ///   view does not have the moment that the fetch names (``hasObject(of:_:at:)``)
     /// - Throws: the error of an unknown object for a fetch in one, because albums and folders are not in the view, and
     ///   moments only if they have an asset of it; `access_denied` for fetches of the collections of an object, and of
     ///   folders

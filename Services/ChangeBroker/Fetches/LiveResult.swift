@@ -112,7 +112,8 @@ final class LiveResult {
     ///
     /// - Parameters:
     ///   - after: the fetch with the list after the transaction; nil if it is the same
-    ///   - circumstances: gets to know whether the moment, or the list of moments, in which the fetch selects is there
+    ///   - circumstances: `isDeleted` is set if the view loses or gets the moment, or the list of moments, that the fetch
+    ///     names
     /// - Returns: the net changes of a result of collections or lists; none for one of assets
     func momentChanges(by record: ChangeRecord, after: Fetch?, _ circumstances: inout Circumstances) -> [NetChange] {
         let granted = (after ?? fetch).granted?.ids ?? []

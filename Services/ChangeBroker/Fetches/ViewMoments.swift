@@ -37,33 +37,43 @@ struct ViewMoments: Sendable {
     /// - Parameter granted: the list of the view after it
     /// - Returns: the moments and lists with other facts than before
     mutating func apply(_ record: ChangeRecord, granted: Set<ObjectID>) -> [RecordEntity] {
-        var touched: Set<Moment> = []
+        var touched: [Moment: AssetCollection?] = [:]
         for change in record.assets {
             let before = members[change.id]
             let after = granted.contains(change.id) ? change.after.flatMap(MomentMember.init) : nil
             guard before != after else { continue }
             members[change.id] = after
             if let before {
-                byMoment[before.moment]?.remove(change.id)
-                touched.insert(before.moment)
+                if touched[before.moment] == nil { touched[before.moment] = .some(moments[before.moment]) }
+                remove(before, change.id)
             }
             if let after {
-                byMoment[after.moment, default: []].insert(change.id)
-                touched.insert(after.moment)
+                if touched[after.moment] == nil { touched[after.moment] = .some(moments[after.moment]) }
+                add(after, change.id)
             }
         }
-        return touched.isEmpty ? [] : refresh(touched)
+        return touched.isEmpty ? [] : changes(since: touched)
     }
 
-    /// Makes the facts of moments anew.
-    private mutating func refresh(_ touched: Set<Moment>) -> [RecordEntity] {
+    private mutating func add(_ member: MomentMember, _ id: ObjectID) {
+        byMoment[member.moment, default: []].insert(id)
+        if moments[member.moment]?.add(member) == nil { moments[member.moment] = collection(of: member.moment) }
+    }
+
+    /// The facts are made of all members again only if the one that leaves has the first or the last date.
+    private mutating func remove(_ member: MomentMember, _ id: ObjectID) {
+        byMoment[member.moment]?.remove(id)
+        if byMoment[member.moment]?.isEmpty == true { byMoment[member.moment] = nil }
+        if moments[member.moment]?.remove(member) != true { moments[member.moment] = collection(of: member.moment) }
+    }
+
+    /// Returns the moments with other facts than before, and their lists, whose facts are made anew.
+    private mutating func changes(since touched: [Moment: AssetCollection?]) -> [RecordEntity] {
         var entities: [RecordEntity] = []
         var touchedLists: Set<MomentList> = []
-        for moment in touched {
-            let (before, after) = (moments[moment], collection(of: moment))
+        for (moment, before) in touched {
+            let after = moments[moment]
             guard before != after else { continue }
-            moments[moment] = after
-            if after == nil { byMoment[moment] = nil }
             for list in moment.lists {
                 touchedLists.insert(list)
                 if after == nil { byList[list]?.remove(moment) } else { byList[list, default: []].insert(moment) }

@@ -36,6 +36,8 @@ extension CatalogErrorMapping {
             onlyAdds(identity, "\(request) needs readWrite access")
         case .onlyAddsNoFrames(let identity):
             onlyAdds(identity, "a frame changes the other frames of its burst, which needs readWrite access")
+        case .onlyAddsNoDownloads(let identity):
+            onlyAdds(identity, "a download reads the library, which needs readWrite access", .view)
         case .noSubject: ErrorCode.invalidOptions.error("name an identity, or a question about consent")
         case .noQuestion(let id):
             ErrorCode.identifierNotFound.error(
@@ -84,10 +86,10 @@ extension CatalogErrorMapping {
         }
     }
 
-    private static func onlyAdds(_ identity: String, _ reason: String) -> RPCError {
+    private static func onlyAdds(_ identity: String, _ reason: String, _ access: MethodAccess = .change) -> RPCError {
         ErrorCode.accessDenied.error(
             "\(identity) may only add assets; \(reason)",
-            ["identity": .string(identity), "access": .string(MethodAccess.change.rawValue)]
+            ["identity": .string(identity), "access": .string(access.rawValue)]
         )
     }
 }

@@ -122,12 +122,12 @@ struct CatalogHandler: RequestHandler {
         case .storageKeep(let keep): return Reply(try await storage.keep(keep, context).json)
         case .storageRetry(let retry): return Reply(try await storage.retry(retry).json)
         case .createJobs(let create):
-            return Reply(try await jobs.create(create, for: .init(context, view: view)).json)
+            return Reply(try await jobs.create(create, for: jobClient(context, view)).json)
         case .listJobs(let list):
             let time = context.microsecondsToAnswer(at: catchUp.clock.nowMicroseconds())
-            return Reply(try await jobs.list(list, for: .init(context, view: view), within: time).json)
+            return Reply(try await jobs.list(list, for: jobClient(context, view), within: time).json)
         case .updateJobs(let update):
-            return Reply(try await jobs.update(update, for: .init(context, view: view)).json)
+            return Reply(try await jobs.update(update, for: jobClient(context, view)).json)
         case .beginUpload(let new): return Reply(try await uploads.begin(new, owner: identity).json)
         case .appendUpload(let next):
             return Reply(try await uploads.append(next, context.attachments, owner: identity).json)
@@ -158,6 +158,10 @@ struct CatalogHandler: RequestHandler {
         case .health: return Reply(await state.health().json)
         case .figures: return Reply(await state.counts())
         }
+    }
+
+    private func jobClient(_ context: RequestContext, _ view: LimitedView?) -> UploadJobService.Client {
+        UploadJobService.Client(context, view: view, addOnly: grants.addOnlyClient(of: context))
     }
 
     /// Returns the view of the client that a service asks for; nil if it names none.

@@ -62,6 +62,7 @@ extension ObjectStoreClient {
     ///   - descriptor: the open file; it is read at positions
     ///   - size: its size in bytes
     ///   - digest: its SHA-256, in hexadecimal
+    ///   - replaces: sends the bytes even if the store has them
     ///   - sent: receives numbers of bytes that were sent, growing
     /// - Returns: the facts about the object
     /// - Throws: ``ObjectStoreError``: ``ObjectStoreProblem/fileDamaged`` if the file has other bytes
@@ -71,15 +72,18 @@ extension ObjectStoreClient {
         from descriptor: Int32,
         size: Int64,
         digest: String,
+        replaces: Bool = false,
         sent: (@Sendable (Int64) -> Void)? = nil
     ) async throws -> ObjectInfo {
         if size > settings.partBytes {
-            if let info = try await head(key), info.size == size, try await confirm(key, info, digest: digest) {
+            if !replaces, let info = try await head(key), info.size == size,
+                try await confirm(key, info, digest: digest)
+            {
                 return info
             }
             return try await uploadParts(key, from: descriptor, size: size, digest: digest, sent: sent)
         }
-        let isConditional = knowsConditions.load(ordering: .relaxed)
+        let isConditional = !replaces && knowsConditions.load(ordering: .relaxed)
         do {
             try await put(key, from: descriptor, size: size, digest: digest, replaces: !isConditional, sent: sent)
         } catch let error as ObjectStoreError where error.problem == .unexpectedReply && isConditional {

@@ -25,6 +25,8 @@ struct UploadJobStoreTests {
             try database.execute(sql: RemoteObjectStore.schema)
             try database.execute(sql: UploadJobStore.schema)
             try database.execute(sql: UploadJobStore.versions)
+            try database.execute(sql: RemoteObjectStore.repetitions)
+            try database.execute(sql: UploadJobStore.addOnlyKeys)
             try body(UploadJobStore(database: database), RemoteObjectStore(database: database))
         }
     }
@@ -97,6 +99,51 @@ struct UploadJobStoreTests {
             let left = try jobs.capacity(of: "l")
             #expect(left == UploadJob.totalLimit - (try jobs.count()) && left < UploadJob.limit)
             #expect(try jobs.create(.upload, all, for: "l", date: 8) == nil)
+        }
+    }
+
+    @Test(.spec("T-40")) func `bytes that are sent again end the jobs for them, and are confirmed once more`() throws {
+        try with { jobs, objects in
+            let (stored, new) = (try Self.subject("a"), try Self.subject("b"))
+            _ = try jobs.create(.upload, [stored, new], for: "a", date: 1)
+            try objects.confirm(stored.digest, size: 10, date: 2)
+            let digests = [stored.digest, new.digest]
+            try objects.uploadAgain(digests)
+            // Bytes on their way for the first time are not sent twice.
+            #expect(try objects.repeated(digests) == [stored.digest])
+            #expect(try objects.registered(after: nil, limit: 9) == digests)
+            #expect(try objects.remoteSize(of: stored.digest) == nil)
+            #expect(
+                try jobs.create(.upload, [stored, new], for: "b", date: 3)?.map(\.state) == [.registered, .registered]
+            )
+            try objects.confirm(stored.digest, size: 10, date: 4)
+            #expect(try objects.repeated(digests).isEmpty && objects.remoteSize(of: stored.digest) == 10)
+            #expect(try jobs.all(of: .init("b")).map(\.state) == [.succeeded, .registered])
+            // Also bytes whose upload had failed.
+            try objects.fail(new.digest, problem: "file_damaged", message: "m", date: 5, most: 1)
+            try objects.uploadAgain(digests)
+            #expect(try objects.repeated(digests) == Set(digests))
+        }
+    }
+
+    @Test(.spec("T-40")) func `the jobs of an add-only client are those that it has created with its key`() throws {
+        try with { jobs, objects in
+            let (one, two) = (try Self.subject("a"), try Self.subject("b"))
+            let mine = UploadJobStore.Filter(AddOnlyClient(identity: "a", key: "K"))
+            _ = try jobs.create(.upload, [one], for: "a", date: 1)
+            _ = try jobs.create(.upload, [one], for: "a", addOnlyKey: "L", date: 1)
+            _ = try jobs.create(.upload, [one], for: "b", addOnlyKey: "K", date: 1)
+            #expect(try jobs.all(of: mine).isEmpty && jobs.version(of: mine) == 0)
+            _ = try jobs.create(.upload, [two], for: "a", addOnlyKey: "K", date: 1)
+            let version = try jobs.version(of: mine)
+            #expect(try jobs.all(of: mine).map(\.id) == [4] && jobs.all(of: .init("a")).map(\.id) == [1, 2, 4])
+            try jobs.setUploading(true, [one.digest], date: 2)
+            #expect(try jobs.version(of: mine) == version && jobs.version(of: nil) > version)
+            #expect(try jobs.changed(after: version, limit: 9, of: mine) == nil && jobs.pending(of: mine).isEmpty)
+            try jobs.setUploading(true, [two.digest], date: 2)
+            let changed = try #require(try jobs.changed(after: version, limit: 9, of: mine))
+            #expect(changed.jobs.map(\.id) == [4] && changed.version > version)
+            #expect(try jobs.pending(of: mine).map(\.id) == [4] && jobs.pending().count == 4)
         }
     }
 

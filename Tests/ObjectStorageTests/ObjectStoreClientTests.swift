@@ -88,6 +88,17 @@ struct ObjectStoreClientTests {
             let puts = try requests("\"PUT\"")
             try await client.upload(key, from: file.fileDescriptor, size: Int64(size), digest: digest)
             #expect(try requests("\"PUT\"") - puts <= 1)
+            let parts = try requests("\"PUT\"")
+            try await client.upload(
+                key,
+                from: file.fileDescriptor,
+                size: Int64(size),
+                digest: digest,
+                replaces: true,
+                sent: { count in sent.withLock { $0.append(count) } }
+            )
+            #expect(try requests("\"PUT\"") - parts == max(1, size / (5 << 20) + 1))
+            #expect(sent.withLock { $0.last ?? 0 } == Int64(size), "all bytes are sent once more")
             try faults(#"{"truncate": true}"#)
             if size > 0 {
                 let task = Task { try await downloaded(client, key, size) }

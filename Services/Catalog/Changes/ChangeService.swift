@@ -62,6 +62,10 @@ struct ChangeService: Sendable {
                 var write = WriteRequest(changes: prepared, origin: origin, key: key, digest: digest)
                 write.source = WriteSource(connection: context.connection, client: changes.onBehalfOf)
                 write.tellsOthers = permission.seesEverything
+                write.uploadsAgain = !permission.seesEverything
+                if permission.role == .addOnly {
+                    write.addOnly = grants.addOnlyClient(changes.onBehalfOf ?? context.identity)
+                }
                 if permission.role == .limited {
                     write.limited = grants.registry.grant(of: changes.onBehalfOf ?? context.identity)
                 }

@@ -28,6 +28,10 @@ struct WriteRequest: Sendable {
     var limited: Grant?
     /// True if the reply tells which other assets have the picture of a new one.
     var tellsOthers = true
+    /// True if bytes that the library has already are uploaded again: the client may not learn that it had them.
+    var uploadsAgain = false
+    /// The add-only client that makes the transaction; what it adds is recorded as added by it.
+    var addOnly: AddOnlyClient?
     /// Checked when the transaction begins, long after it was received perhaps: whether the client may still make it.
     var mayBegin: (@Sendable () throws(RPCError) -> Void)?
 

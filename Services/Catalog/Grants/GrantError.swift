@@ -22,6 +22,9 @@ enum GrantError: RefusedRequest, Equatable {
     /// A client that may only add sent a frame of a burst, which changes the other frames.
     case onlyAddsNoFrames(String)
 
+    /// A client that may only add asked for a download.
+    case onlyAddsNoDownloads(String)
+
     // MARK: Limited access
 
     /// A client with a limited grant asked for something that its view does not have.

@@ -264,6 +264,17 @@ final class GrantService: Sendable {
         LimitedView(identity: identity, key: registry.publicKey(of: identity), lists: lists)
     }
 
+    /// Returns the client of a request if it may add and read nothing, else nil.
+    func addOnlyClient(of context: RequestContext) -> AddOnlyClient? {
+        guard let mark = context.accessMark, Permission(byte: mark.value).role == .addOnly else { return nil }
+        return addOnlyClient(context.identity)
+    }
+
+    /// Returns an identity with the key that it has now, as an add-only client.
+    func addOnlyClient(_ identity: String) -> AddOnlyClient {
+        AddOnlyClient(identity: identity, key: registry.publicKey(of: identity))
+    }
+
     /// The most records that are read for one question about the history.
     private static let historyRecords = 10_000
 

@@ -28,21 +28,49 @@ struct UploadJobService: Sendable {
         let seesAll: Bool
         /// For an identity with a limited grant, what it sees.
         let view: LimitedView?
+        /// For an identity that may only add, whose additions its jobs are about.
+        let addOnly: AddOnlyClient?
 
-        init(_ context: RequestContext, view: LimitedView?) {
+        init(_ context: RequestContext, view: LimitedView?, addOnly: AddOnlyClient?) {
             identity = context.identity
             // Only requests from connections have a mark.
             let role = context.accessMark.map { Permission(byte: $0.value).role } ?? .host
             seesAll = role == .owner || role == .host || role == .service
-            self.view = view
+            self.view = addOnly == nil ? view : nil
+            self.addOnly = addOnly
         }
 
-        /// The identity whose jobs it sees; nil for all.
-        fileprivate var filter: String? { seesAll ? nil : identity }
+        /// The jobs that it sees; nil for all.
+        fileprivate var filter: UploadJobStore.Filter? { ownFilter ?? (seesAll ? nil : .init(identity)) }
+
+        /// The jobs of which it learns when they change: the version of an add-only client does not grow with the jobs of
+        /// others. Nil for all.
+        fileprivate var ownFilter: UploadJobStore.Filter? { addOnly.map { .init($0) } }
 
         fileprivate func sees(_ job: UploadJob, _ reader: LibraryReader) throws -> Bool {
             guard seesAll || job.identity == identity else { return false }
             return try view?.contains(job.asset, reader) ?? true
+        }
+
+        /// Returns an asset of which it may create jobs; nil if there is none that it may know of. An add-only client has
+        /// the assets that it has added, with the resources that it has sent.
+        fileprivate func asset(_ id: ObjectID, _ reader: LibraryReader) throws -> Asset? {
+            guard let addOnly else {
+                // An asset outside the view is not looked up, so that it costs what an unknown one costs.
+                return try view?.contains(id, reader) == false ? nil : try reader.assets.asset(id)
+            }
+            let digests = try reader.addedResources.digests(of: id, addedBy: addOnly)
+            guard !digests.isEmpty, var asset = try reader.assets.asset(id) else { return nil }
+            asset.resources = asset.resources.filter { digests.contains($0.digest) }
+            return asset
+        }
+
+        /// Returns a job as the client sees it.
+        fileprivate func form(_ job: UploadJob, _ progress: [ResourceDigest: Double]? = nil) -> UploadJob {
+            var job = progress.map(job.with) ?? job
+            // Names the store, or a file of the library.
+            if addOnly != nil { job.message = nil }
+            return job
         }
     }
 
@@ -51,16 +79,15 @@ struct UploadJobService: Sendable {
     private static let mostChanged = 400
     private static let mostPending = 100
 
-    /// - Throws: `limit_exceeded`, `identifier_not_found`, `missing_resource`; then no job is created
+    /// - Throws: `limit_exceeded`, `identifier_not_found`, `missing_resource`, and `access_denied` for a download by an
+    ///   add-only client; then no job is created
     func create(_ request: CreateUploadJobs, for client: Client) async throws -> UploadJobPage {
+        if client.addOnly != nil, request.kind != .upload { throw GrantError.onlyAddsNoDownloads(client.identity) }
         let remote = try required()
         let resources = resources
         let subjects = try await store.read { reader in
             try request.assets.map { id in
-                // An asset outside the view is not looked up, so that it costs what an unknown one costs.
-                guard try client.view?.contains(id, reader) != false, let asset = try reader.assets.asset(id) else {
-                    throw ResourceError.noAsset(id)
-                }
+                guard let asset = try client.asset(id, reader) else { throw ResourceError.noAsset(id) }
                 let type = request.resourceType
                 guard let resource = asset.resource(type), let digest = ResourceDigest(resource.digest) else {
                     throw ResourceError.noResource(id, type, available: asset.resources.map(\.type))
@@ -75,9 +102,14 @@ struct UploadJobService: Sendable {
         }
         let (date, changes) = (remote.now(), changes)
         let page = try await store.changeUploadJobs { jobs in
-            guard var created = try jobs.create(request.kind, subjects, for: client.identity, date: date) else {
-                throw ResourceError.tooManyJobs(limit: UploadJob.limit)
-            }
+            let created = try jobs.create(
+                request.kind,
+                subjects,
+                for: client.identity,
+                addOnlyKey: client.addOnly?.key,
+                date: date
+            )
+            guard var created else { throw ResourceError.tooManyJobs(limit: UploadJob.limit) }
             if request.kind == .upload {
                 // Asked within the transaction: the outcome of an upload that runs now is written after it.
                 let running = changes.progress
@@ -87,9 +119,9 @@ struct UploadJobService: Sendable {
                 }
             }
             return UploadJobPage(
-                jobs: created.map { $0.with(changes.progress) },
+                jobs: created.map { client.form($0, changes.progress) },
                 capacity: try jobs.capacity(of: client.identity),
-                version: try jobs.version()
+                version: try jobs.version(of: client.ownFilter)
             )
         }
         changes.changed()
@@ -119,11 +151,11 @@ struct UploadJobService: Sendable {
             let all = try reader.uploadJobs.all(of: client.filter, after: request.after ?? 0)
             var jobs = try all.filter { try request.includes($0) && client.sees($0, reader) }
             let next = jobs.count > UploadJob.limit ? jobs[UploadJob.limit - 1].id : nil
-            jobs = jobs.prefix(UploadJob.limit).map { $0.with(progress) }
+            jobs = jobs.prefix(UploadJob.limit).map { client.form($0, progress) }
             return UploadJobPage(
                 jobs: jobs,
                 capacity: try reader.uploadJobs.capacity(of: client.identity),
-                version: try reader.uploadJobs.version(),
+                version: try reader.uploadJobs.version(of: client.ownFilter),
                 next: next
             )
         }
@@ -138,16 +170,16 @@ struct UploadJobService: Sendable {
     ) async throws -> UploadJobPage {
         let progress = changes.progress
         return try await store.read { reader in
-            let changed = try reader.uploadJobs.changed(after: version, limit: Self.mostChanged)
+            let changed = try reader.uploadJobs.changed(after: version, limit: Self.mostChanged, of: client.ownFilter)
             let known = Set(changed?.jobs.map(\.id) ?? [])
-            let moved = try reader.uploadJobs.pending().filter { job in
+            let moved = try reader.uploadJobs.pending(of: client.ownFilter).filter { job in
                 guard !known.contains(job.id), let digest = ResourceDigest(job.digest) else { return false }
                 return progress[digest] != seen[digest]
             }
             let jobs = try ((changed?.jobs ?? []) + moved.prefix(Self.mostPending))
                 .filter { try request.includes($0) && client.sees($0, reader) }
             return UploadJobPage(
-                jobs: jobs.map { $0.with(progress) },
+                jobs: jobs.map { client.form($0, progress) },
                 capacity: try reader.uploadJobs.capacity(of: client.identity),
                 version: changed?.version ?? version
             )
@@ -177,9 +209,9 @@ struct UploadJobService: Sendable {
             }
             try store.update(jobs, request.action, date: date)
             return UploadJobPage(
-                jobs: try store.all(of: client.filter).filter { wanted.contains($0.id) },
+                jobs: try store.all(of: client.filter).filter { wanted.contains($0.id) }.map { client.form($0) },
                 capacity: try store.capacity(of: client.identity),
-                version: try store.version()
+                version: try store.version(of: client.ownFilter)
             )
         }
         changes.changed()

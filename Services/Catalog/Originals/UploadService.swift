@@ -145,17 +145,20 @@ final class UploadService: Service, Sendable {
         var stop: (any Error)?
         var outcomes: [Outcome] = []
         try await beginJobs(digests)
+        let repeated = try await remote.store.read { try $0.remoteObjects.repeated(digests) }
         let start = clock.nowMicroseconds()
         var rest = digests[...]
         var bytes: Int64 = 0
         await withTaskGroup(of: Outcome.self) { group in
-            for digest in rest.prefix(remote.options.uploads) { group.addTask { await self.upload(digest) } }
+            for digest in rest.prefix(remote.options.uploads) {
+                group.addTask { await self.upload(digest, replaces: repeated.contains(digest)) }
+            }
             rest = rest.dropFirst(remote.options.uploads)
             for await outcome in group {
                 if case .stopped(let error) = outcome { stop = error } else { outcomes.append(outcome) }
                 if case .confirmed(_, let size) = outcome { bytes += size }
                 guard stop == nil, bytes < Self.batchBytes, let next = rest.popFirst() else { continue }
-                group.addTask { await self.upload(next) }
+                group.addTask { await self.upload(next, replaces: repeated.contains(next)) }
             }
         }
         remote.jobChanges.end(digests)
@@ -193,7 +196,8 @@ final class UploadService: Service, Sendable {
         remote.jobChanges.changed()
     }
 
-    private func upload(_ digest: ResourceDigest) async -> Outcome {
+    /// - Parameter replaces: sends the bytes even if the store has them
+    private func upload(_ digest: ResourceDigest, replaces: Bool) async -> Outcome {
         let (remote, key) = (remote, RemoteStorage.key(digest))
         do {
             let file: ResourceFile
@@ -204,9 +208,14 @@ final class UploadService: Service, Sendable {
             }
             defer { withExtendedLifetime(file) {} }
             let (changes, size) = (remote.jobChanges, file.size)
-            try await remote.client.upload(key, from: file.descriptor, size: size, digest: digest.text) { sent in
-                changes.advance(digest, to: Double(sent) / Double(max(1, size)))
-            }
+            try await remote.client.upload(
+                key,
+                from: file.descriptor,
+                size: size,
+                digest: digest.text,
+                replaces: replaces,
+                sent: { changes.advance(digest, to: Double($0) / Double(max(1, size))) }
+            )
             return .confirmed(digest, size: file.size)
         } catch let error as ObjectStoreError where error.problem.concernsObject && error.problem != .cancelled {
             logger.warning(

@@ -165,6 +165,16 @@ struct BatchStore {
         }
     }
 
+    /// Records what a client has added that may not read the library, and has it uploaded like new bytes.
+    private func noteAdded(_ assets: [Asset], _ request: WriteRequest) throws {
+        if let client = request.addOnly {
+            for asset in assets { try AddedResourceStore(database: database).add(asset, by: client) }
+        }
+        guard request.uploadsAgain else { return }
+        let digests = Set(assets.flatMap(\.resources).map(\.digest)).sorted().compactMap { ResourceDigest($0) }
+        try RemoteObjectStore(database: database).uploadAgain(digests)
+    }
+
     private func perform(_ request: WriteRequest, _ head: LibraryHead, _ work: inout Work) throws {
         let history = HistoryStore(database: database)
         if let key = request.key, let known = try history.outcome(key) {
@@ -224,6 +234,7 @@ struct BatchStore {
             work.isWriting = true
             try library.save(changes, sequence: head.sequence + 1, &work.counters)
             if let grant { try GrantStore(database: database).save(grant, wanted, sequence: record.sequence) }
+            try noteAdded(changes.assets.compactMap { $0.before == nil ? $0.after : nil }, request)
             try history.append(record, bytes: bytes, &work.counters)
             performed.record = CommittedRecord(
                 sequence: record.sequence,

@@ -84,6 +84,11 @@ enum CatalogSchema {
         migrator.registerMigration("20 versions of upload jobs") { database in
             try database.execute(sql: UploadJobStore.versions)
         }
+        migrator.registerMigration("21 jobs of add-only clients") { database in
+            try database.execute(sql: AddedResourceStore.schema)
+            try database.execute(sql: RemoteObjectStore.repetitions)
+            try database.execute(sql: UploadJobStore.addOnlyKeys)
+        }
         return migrator
     }
 

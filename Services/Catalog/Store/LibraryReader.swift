@@ -26,6 +26,7 @@ struct LibraryReader {
     var edits: EditStore { EditStore(database: database) }
     var quarantine: QuarantineStore { QuarantineStore(database: database) }
     var remoteObjects: RemoteObjectStore { RemoteObjectStore(database: database) }
+    var addedResources: AddedResourceStore { AddedResourceStore(database: database) }
     var uploadJobs: UploadJobStore { UploadJobStore(database: database) }
     var references: ReferencedDigestStore { ReferencedDigestStore(database: database) }
 

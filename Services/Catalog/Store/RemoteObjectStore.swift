@@ -35,6 +35,10 @@ struct RemoteObjectStore {
         ) STRICT;
         """
 
+    /// A mark on bytes that are to be sent although the store may have them.
+    static let repetitions =
+        "ALTER TABLE remote_object ADD COLUMN again INTEGER NOT NULL DEFAULT 0 CHECK (again IN (0, 1))"
+
     /// The state of the upload of some bytes.
     enum State: Int {
         case registered = 1
@@ -89,6 +93,27 @@ struct RemoteObjectStore {
         ).compactMap { ResourceDigest($0.hexadecimal) }
     }
 
+    /// Registers bytes that were registered before for another upload, in which they are sent like new ones.
+    ///
+    /// A client that may not read the library adds them, and must not learn from the time that its upload takes whether
+    /// the store had them. The local files must be there; they stay until the store has the bytes again.
+    func uploadAgain(_ digests: [ResourceDigest]) throws {
+        for digest in digests {
+            try database.run(
+                "UPDATE remote_object SET state = 1, attempts = 0, again = 1 WHERE digest = ? AND state IN (3, 4, 5)",
+                [digest.data]
+            )
+        }
+    }
+
+    /// Returns those of some bytes that are to be sent although the store may have them.
+    func repeated(_ digests: [ResourceDigest]) throws -> Set<ResourceDigest> {
+        let statement = try database.cachedStatement(
+            sql: "SELECT EXISTS (SELECT 1 FROM remote_object WHERE digest = ? AND again = 1)"
+        )
+        return Set(try digests.filter { try Bool.fetchOne(statement, arguments: [$0.data]) == true })
+    }
+
     func setState(_ state: State, of digests: [ResourceDigest]) throws {
         for digest in digests {
             try database.execute(
@@ -104,7 +129,7 @@ struct RemoteObjectStore {
     func confirm(_ digest: ResourceDigest, size: Int64, date: Int64) throws {
         try database.execute(
             sql: """
-                UPDATE remote_object SET state = 4, size = ?, date = ?, problem = NULL, message = NULL
+                UPDATE remote_object SET state = 4, size = ?, date = ?, problem = NULL, message = NULL, again = 0
                 WHERE digest = ? AND state <> 6
                 """,
             arguments: [size, date, digest.data]

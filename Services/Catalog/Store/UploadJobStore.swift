@@ -51,6 +51,25 @@ struct UploadJobStore {
         END;
         """
 
+    /// The public keys of add-only clients, for the jobs that they have created as such.
+    static let addOnlyKeys = "ALTER TABLE upload_job ADD COLUMN add_only_key TEXT"
+
+    /// Selects jobs of one client.
+    struct Filter: Sendable {
+        var identity: String
+        /// Only jobs that the identity has created as an add-only client with this key; nil for all.
+        var addOnlyKey: String?
+
+        init(_ identity: String) { self.identity = identity }
+
+        init(_ client: AddOnlyClient) { (identity, addOnlyKey) = (client.identity, client.key) }
+
+        fileprivate var condition: String {
+            addOnlyKey.map { _ in "identity = ? AND add_only_key = ?" } ?? "identity = ?"
+        }
+        fileprivate var arguments: [any DatabaseValueConvertible] { [identity] + (addOnlyKey.map { [$0] } ?? []) }
+    }
+
     /// The bytes that a job is about.
     struct Subject: Sendable {
         let asset: ObjectID
@@ -82,13 +101,22 @@ struct UploadJobStore {
     /// Returns the version of the newest state.
     func version() throws -> Int64 { try Int64.fetchOne(database, sql: "SELECT version FROM upload_job_clock") ?? 0 }
 
+    /// Returns the version of the newest state of some jobs, 0 if there are none; with nil that of all.
+    func version(of filter: Filter?) throws -> Int64 {
+        guard let filter else { return try version() }
+        let sql = "SELECT max(version) FROM upload_job WHERE \(filter.condition)"
+        return try Int64.fetchOne(database, sql: sql, arguments: StatementArguments(filter.arguments)) ?? 0
+    }
+
     /// Creates a job for each subject.
     ///
+    /// - Parameter addOnlyKey: the public key of an add-only client; nil for other clients
     /// - Returns: the jobs; nil if there would be too many
     func create(
         _ kind: UploadJob.Kind,
         _ subjects: [Subject],
         for identity: String,
+        addOnlyKey: String? = nil,
         date: Int64
     ) throws -> [UploadJob]? {
         guard subjects.count <= (try capacity(of: identity)) else { return nil }
@@ -96,12 +124,13 @@ struct UploadJobStore {
             let state = try kind == .upload ? register(subject.digest) : subject.isDone ? .succeeded : .registered
             try database.execute(
                 sql: """
-                    INSERT INTO upload_job (asset, resource_type, digest, kind, state, retried, date, identity)
-                    VALUES (?, ?, ?, ?, ?, 0, ?, ?)
+                    INSERT INTO upload_job
+                        (asset, resource_type, digest, kind, state, retried, date, identity, add_only_key)
+                    VALUES (?, ?, ?, ?, ?, 0, ?, ?, ?)
                     """,
                 arguments: [
                     subject.asset.text, subject.resourceType.number, subject.digest.data, kind.number, state.number,
-                    date, identity,
+                    date, identity, addOnlyKey,
                 ]
             )
             return UploadJob(
@@ -134,32 +163,37 @@ struct UploadJobStore {
     /// Returns jobs, the oldest first.
     ///
     /// - Parameters:
-    ///   - identity: only jobs of this one; nil for all
+    ///   - filter: only jobs of this client; nil for all
     ///   - after: only jobs with higher numbers
-    func all(of identity: String? = nil, after: Int64 = 0) throws -> [UploadJob] {
-        let condition = identity.map { _ in "identity = ? AND id > ?" } ?? "id > ?"
-        return try Row.fetchAll(
-            database,
-            sql: "SELECT \(Self.columns) FROM upload_job WHERE \(condition) ORDER BY id",
-            arguments: StatementArguments(identity.map { [$0, after] as [any DatabaseValueConvertible] } ?? [after])
-        ).compactMap(Self.job)
+    func all(of filter: Filter? = nil, after: Int64 = 0) throws -> [UploadJob] {
+        try rows(filter, "id > ? ORDER BY id", [after]).compactMap(Self.job)
     }
 
     /// Returns jobs whose state has changed, the oldest change first, and the version of the last one.
-    func changed(after version: Int64, limit: Int) throws -> (jobs: [UploadJob], version: Int64)? {
-        let rows = try Row.fetchAll(
-            database,
-            sql: "SELECT \(Self.columns), version FROM upload_job WHERE version > ? ORDER BY version LIMIT ?",
-            arguments: [version, limit]
-        )
+    func changed(after version: Int64, limit: Int, of filter: Filter? = nil) throws -> (
+        jobs: [UploadJob], version: Int64
+    )? {
+        let rows = try rows(filter, "version > ? ORDER BY version LIMIT ?", [version, limit])
         guard let last = rows.last else { return nil }
         return (rows.compactMap(Self.job), last["version"])
     }
 
     /// Returns the jobs whose transfer runs, at most as many as a page has.
-    func pending() throws -> [UploadJob] {
-        let sql = "SELECT \(Self.columns) FROM upload_job WHERE state = 2 ORDER BY id LIMIT ?"
-        return try Row.fetchAll(database, sql: sql, arguments: [UploadJob.limit]).compactMap(Self.job)
+    func pending(of filter: Filter? = nil) throws -> [UploadJob] {
+        try rows(filter, "state = 2 ORDER BY id LIMIT ?", [UploadJob.limit]).compactMap(Self.job)
+    }
+
+    private func rows(
+        _ filter: Filter?,
+        _ condition: String,
+        _ arguments: [any DatabaseValueConvertible]
+    ) throws -> [Row] {
+        let client = filter.map { "\($0.condition) AND " } ?? ""
+        return try Row.fetchAll(
+            database,
+            sql: "SELECT \(Self.columns), version FROM upload_job WHERE \(client)\(condition)",
+            arguments: StatementArguments((filter?.arguments ?? []) + arguments)
+        )
     }
 
     // MARK: Uploads

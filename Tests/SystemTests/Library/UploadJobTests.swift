@@ -60,13 +60,185 @@ struct UploadJobTests {
         try script.key("writer", "--access", "readWrite")
         try script.key("viewer", "--access", "limited")
         try script.key("adder", "--access", "addOnly")
-        try script.run(Self.identities, parts: ["own_jobs", "jobs_of_a_list", "limits_of_each"])
+        try script.run(Self.helpers + Self.identities, parts: ["own_jobs", "jobs_of_a_list", "limits_of_each"])
     }
 
-    private static let identities = #"""
-        writer, viewer, adder = Client("writer"), Client("viewer"), Client("adder")
+    @Test(.spec("T-34", "T-40"))
+    func `an add-only client follows the uploads of what it has added, and learns nothing else`() throws {
+        let store = try S3Server()
+        let script = try GrantScript(environment: store.environment)
+        try script.key("viewer", "--access", "limited")
+        try script.key("asker", "--access", "ask")
+        for name in ["adder", "other"] { try script.key(name, "--access", "addOnly") }
+        try script.run(
+            Self.helpers + Self.adding,
+            parts: ["own_uploads", "jobs_of_others", "resources_of_others", "bytes_of_others", "earlier_access"]
+        )
+    }
+
+    private static let adding = #"""
+        import hashlib
+
+        adder, other, viewer, asker = Client("adder"), Client("other"), Client("viewer"), Client("asker")
+        UNKNOWN = "a" + "0" * 26
 
 
+        def faults(**named):
+            path = f"{os.environ['S3']}/faults"
+            with open(f"{path}.new", "w") as opened:
+                json.dump(named, opened)
+            os.rename(f"{path}.new", path)
+
+
+        def until(what, condition):
+            end = time.monotonic() + 60
+            while not (found := condition()):
+                assert time.monotonic() < end, what
+                time.sleep(0.05)
+            return found
+
+
+        def status():
+            return owner.call("catalog", "storage.status")
+
+
+        def add(client, name):
+            return client.perform(create(name), attachments=[file(name)])["placeholders"]["a"]
+
+
+        def uploads(name):
+            """How often the bytes of a file were sent to the store."""
+            digest = hashlib.sha256(file(name)).hexdigest()
+            with open(f"{os.environ['S3']}/requests") as log:
+                requests = [json.loads(line) for line in log]
+            return len([one for one in requests if one["method"] == "PUT" and one["path"].endswith(digest)])
+
+
+        def own_uploads():
+            upload = adder.call("catalog", "upload.begin")["upload"]
+            adder.call("catalog", "upload.append", [file("1.jpg")], upload=upload, offset=0)
+            adder.call("catalog", "upload.finish", upload=upload)
+            reply = adder.perform({"type": "asset.create", "ref": "a", "resources": [{"upload": upload}]})
+            mine, version = reply["placeholders"]["a"], jobs(adder)["version"]
+            page = adder.call("catalog", "jobs.create", assets=[mine])
+            [made] = page["jobs"]
+            equal((made["asset"], made["identity"], made["type"]), (mine, "key:adder", "upload"))
+            equal(made["digest"], hashlib.sha256(file("1.jpg")).hexdigest())
+            equal(page["capacity"], 999)
+            # Waiting ends with a change of its own job.
+            states = [made["state"]]
+            while states[-1] != "succeeded":
+                page = jobs(adder, changedAfter=version, deadlineMs=10000)
+                version = page["version"]
+                states += [one["state"] for one in page["jobs"]]
+                assert page["jobs"], states
+            equal([one["id"] for one in jobs(adder, action="acknowledge")["jobs"]], [made["id"]])
+            equal(adder.call("catalog", "jobs.update", jobs=[made["id"]], action="acknowledge")["jobs"], [])
+            equal(jobs(adder), {"jobs": [], "capacity": 1000, "version": 0})
+            for method, params in (
+                    ("fetch.objects", {"ids": [mine]}), ("resource.read", {"asset": mine, "type": "photo"}),
+                    ("resource.download", {"asset": mine, "type": "photo"}), ("storage.status", {})):
+                try:
+                    adder.call("catalog", method, **params)
+                    raise AssertionError(f"{method} was answered")
+                except Refused as error:
+                    equal((method, error.code), (method, 3311))
+
+
+        def error_of(client, **params):
+            """What a client learns from a refusal, without the identifier that it has sent."""
+            request = client.send("catalog", "jobs.create", **params)
+            reply = client.receive("catalog")
+            equal(reply["id"], request)
+            return json.dumps(reply["error"]).replace(params["assets"][-1], "ID")
+
+
+        def jobs_of_others():
+            mine, theirs = add(adder, "2.jpg"), add(owner, "3.jpg")
+            unknown = error_of(adder, assets=[UNKNOWN])
+            assert "identifier_not_found" in unknown
+            for client, id in ((adder, theirs), (other, mine), (other, theirs), (other, UNKNOWN)):
+                equal(error_of(client, assets=[id]), unknown)
+            equal(error_of(adder, assets=[mine, theirs]), unknown)
+            equal((jobs(adder)["jobs"], jobs(other)["jobs"]), ([], []))
+            # A download reads, also if it is refused for another reason besides.
+            refused = error_of(adder, assets=[mine], type="downloadOnly")
+            assert "access_denied" in refused and "3311" in refused, refused
+            for id in (theirs, UNKNOWN):
+                equal(error_of(adder, assets=[id], type="downloadOnly"), refused)
+            # Jobs of others, also about the same asset.
+            [their] = owner.call("catalog", "jobs.create", assets=[mine])["jobs"]
+            equal(ended(owner, their["id"])["state"], "succeeded")
+            for action in ("acknowledge", "cancel", "retry"):
+                equal(adder.refusal("catalog", "jobs.update", jobs=[their["id"]], action=action),
+                      "identifier_not_found")
+            equal(jobs(adder), {"jobs": [], "capacity": 1000, "version": 0})
+            equal(jobs(adder, changedAfter=0, deadlineMs=500), {"jobs": [], "capacity": 1000, "version": 0})
+
+
+        def resources_of_others():
+            """The owner's edit of an asset is not among what the client has added."""
+            mine = add(adder, "4.jpg")
+            data = {"formatIdentifier": "org.example", "formatVersion": "1", "attachment": 1}
+            owner.perform({"type": "asset.edit", "id": mine, "render": {"attachment": 0}, "adjustmentData": data},
+                          attachments=[file("5.jpg"), b"any"])
+            owner.call("catalog", "jobs.create", assets=[mine], resourceType="fullSizePhoto")
+            try:
+                adder.call("catalog", "jobs.create", assets=[mine], resourceType="fullSizePhoto")
+                raise AssertionError("a job was created")
+            except Refused as error:
+                equal((error.name, error.data["allowed"]), ("missing_resource", ["photo"]))
+            [made] = adder.call("catalog", "jobs.create", assets=[mine])["jobs"]
+            equal(made["digest"], hashlib.sha256(file("4.jpg")).hexdigest())
+            # A deleted asset is not there, and its job can still be acknowledged.
+            equal(ended(adder, made["id"])["state"], "succeeded")
+            owner.perform({"type": "asset.trash", "ids": [mine]})
+            owner.perform({"type": "asset.delete", "ids": [mine]})
+            equal(adder.refusal("catalog", "jobs.create", assets=[mine]), "identifier_not_found")
+            adder.call("catalog", "jobs.update", jobs=[made["id"]], action="acknowledge")
+
+
+        def bytes_of_others():
+            """Bytes that the store has already are sent once more, so that a job does not tell that it had them."""
+            until("everything is uploaded", lambda: status()["waitingCount"] == 0)
+            equal((uploads("3.jpg"), uploads("6.jpg")), (1, 0))
+            fetch = {"kind": "assets", "ids": [add(owner, "3.jpg")]}
+            for client in (adder, viewer):
+                # The file is at the store only, until the client sends it again.
+                equal(owner.call("catalog", "storage.keep", fetch=fetch, keep=False)["count"], 1)
+                faults(status=503, code="SlowDown")
+                known = add(client, "3.jpg")
+                [old] = client.call("catalog", "jobs.create", assets=[known])["jobs"]
+                new = add(client, "6.jpg")
+                [fresh] = client.call("catalog", "jobs.create", assets=[new])["jobs"]
+                assert old["state"] in ("registered", "pending"), old
+                assert fresh["state"] in ("registered", "pending"), fresh
+                before = uploads("3.jpg"), uploads("6.jpg")
+                faults()
+                equal({ended(client, one["id"])["state"] for one in (old, fresh)}, {"succeeded"})
+                assert uploads("3.jpg") > before[0] and uploads("6.jpg") > before[1], "they were sent"
+            # The owner learns that the store has them.
+            [made] = owner.call("catalog", "jobs.create", assets=[known])["jobs"]
+            equal(made["state"], "succeeded")
+
+
+        def earlier_access():
+            """Jobs of the time when the client could read are not those of an add-only client."""
+            theirs = add(owner, "5.jpg")
+            decide("approve", identity="key:asker", access="readWrite")
+            until("the grant holds", lambda: asker.open()["access"] == "readWrite")
+            [made] = asker.call("catalog", "jobs.create", assets=[theirs], type="downloadOnly")["jobs"]
+            mine = add(asker, "1.jpg")
+            decide("approve", identity="key:asker", access="addOnly")
+            until("the grant holds", lambda: asker.open()["access"] == "addOnly")
+            equal(jobs(asker)["jobs"], [])
+            for id in (theirs, mine):
+                equal(asker.refusal("catalog", "jobs.create", assets=[id]), "identifier_not_found")
+            equal(asker.refusal("catalog", "jobs.update", jobs=[made["id"]], action="acknowledge"),
+                  "identifier_not_found")
+        """#
+
+    private static let helpers = #"""
         def jobs(client, **params):
             return client.call("catalog", "jobs.list", **params)
 
@@ -78,6 +250,12 @@ struct UploadJobTests {
                     return found
                 jobs(client, changedAfter=0, deadlineMs=200)
                 time.sleep(0.05)
+
+
+        """#
+
+    private static let identities = #"""
+        writer, viewer, adder = Client("writer"), Client("viewer"), Client("adder")
 
 
         def own_jobs():
@@ -100,8 +278,8 @@ struct UploadJobTests {
             assert page["version"] > version
             owner.call("catalog", "jobs.update", jobs=[made["id"]], action="acknowledge")
             equal(jobs(writer)["jobs"], [])
-            equal(adder.refusal("catalog", "jobs.list"), "access_denied")
-            equal(adder.refusal("catalog", "jobs.create", assets=[first]), "access_denied")
+            equal((jobs(adder)["jobs"], jobs(adder)["version"]), ([], 0))
+            equal(adder.refusal("catalog", "jobs.create", assets=[first]), "identifier_not_found")
 
 
         def jobs_of_a_list():

@@ -333,7 +333,7 @@ def images_of_originals_that_are_away():
     equal(resources(id)[0].get("locallyAvailable"), None)
     release(id)
     equal(resources(id)[0]["locallyAvailable"], False)
-    before = len(requests())
+    before = len(objects_read())
     # What was made of it before stays.
     result, _ = call("thumbnailer", "image.request", asset=id, targetSize=size, deliveryMode="highQualityFormat")
     equal((result["isCacheHit"], result["isDegraded"]), (True, False))
@@ -350,7 +350,7 @@ def images_of_originals_that_are_away():
     result, _ = call("thumbnailer", "image.request", asset=id, targetSize=larger, deliveryMode="fastFormat")
     equal(result["isDegraded"], True)
     # A store that is down: an error by name, no empty image.
-    equal(len(requests()), before)
+    equal(len(objects_read()), before)
     faults(status=503, code="SlowDown")
     error = refused("thumbnailer", "image.data", asset=id, networkAccessAllowed=True)
     equal((error.name, error.code), ("network_error", 3169))
@@ -371,10 +371,10 @@ def films_of_originals_that_are_away():
     id = perform({"type": "asset.create", "ref": "a", "resources": resources})["placeholders"]["a"]
     uploaded()
     release(id)
-    before = len(requests())
+    before = len(objects_read())
     for method, params in (("video.playback", {}), ("image.frames", {"count": 2, "targetSize": {"width": 64, "height": 64}})):
         equal(refused("thumbnailer", method, asset=id, **params).code, 3164)
-    equal(len(requests()), before)
+    equal(len(objects_read()), before)
     ticket = call("thumbnailer", "video.playback", asset=id, networkAccessAllowed=True)
     equal(progress(client.notifications)[-1], 1)
     _, (data,) = call("thumbnailer", "video.read", asset=id, stream=ticket["stream"], offset=0, length=1000)
@@ -385,13 +385,13 @@ def edits_of_originals_that_are_away():
     id = new("eight.jpg")
     uploaded()
     release(id)
-    before = len(requests())
+    before = len(objects_read())
     adjustments = {"version": 1, "operations": [{"operation": "exposure", "value": 0.5}]}
     for method, params in (("editing.begin", {}), ("edits.apply", {"adjustments": adjustments}),
                            ("edits.preview", {"adjustments": adjustments}), ("edits.compare", {})):
         error = refused("editor", method, asset=id, **params)
         equal((method, error.code, error.data["isInCloud"]), (method, 3164, True))
-    equal(len(requests()), before)
+    equal(len(objects_read()), before)
     result, frames = call("editor", "editing.begin", asset=id, networkAccessAllowed=True)
     told = progress(client.notifications)
     assert told == sorted(told) and told[-1] == 1, told
@@ -419,10 +419,10 @@ def streams_and_exports_of_films_that_are_away():
         ("video.export", {"preset": "640x480"}),
     ):
         release(id)
-        before = len(requests())
+        before = len(objects_read())
         error = refused("thumbnailer", method, asset=id, **params)
         equal((method, error.code, error.data["isInCloud"]), (method, 3164, True))
-        equal(len(requests()), before)
+        equal(len(objects_read()), before)
         faults(status=503, code="SlowDown")
         error = refused("thumbnailer", method, asset=id, networkAccessAllowed=True, **params)
         equal((method, error.code, error.data["problem"]), (method, 3169, "store_busy"))
@@ -515,10 +515,10 @@ def published_edits_with_network_access():
 def sheets_and_prefetches_of_originals_that_are_away():
     id = away("twelve.jpg")
     digest = resources(id)[0]["digest"]
-    before = len(requests())
+    before = len(objects_read())
     result, _ = call("thumbnailer", "image.sheet", assets=[id], cell=64)
     equal(result["failed"][id]["name"], "network_access_required")
-    equal(len(requests()), before)
+    equal(len(objects_read()), before)
     size = {"width": 90, "height": 90}
     cache = call("thumbnailer", "cache.open")["cache"]
 
@@ -527,16 +527,16 @@ def sheets_and_prefetches_of_originals_that_are_away():
         return status["waiting"] + status["preparing"] == 0 and status
     # Without network access nothing is downloaded, and the image is not prepared.
     call("thumbnailer", "cache.start", cache=cache, assets=[id], targetSize=size)
-    equal((until("it has tried", done)["failed"], len(requests())), (1, before))
+    equal((until("it has tried", done)["failed"], len(objects_read())), (1, before))
     call("thumbnailer", "cache.start", cache=cache, assets=[id], targetSize=size, networkAccessAllowed=True)
     equal(until("it is prepared", done)["prepared"], 1)
     equal((len(objects_read()) > 0, os.path.exists(path(digest))), (True, True))
     # A request finds it, also after the local file was given up again; nothing more is downloaded for it.
     release(id)
-    before = len(requests())
+    before = len(objects_read())
     result, _ = call("thumbnailer", "image.request", asset=id, targetSize=size, deliveryMode="highQualityFormat",
                      cache=cache, networkAccessAllowed=True)
-    equal((result["isCacheHit"], len(requests())), (True, before))
+    equal((result["isCacheHit"], len(objects_read())), (True, before))
     result, _ = call("thumbnailer", "image.sheet", assets=[id], cell=100, networkAccessAllowed=True)
     equal(result.get("failed", {}), {})
 
@@ -598,11 +598,11 @@ def a_library_larger_than_its_budget():
     here = sum(os.path.getsize(f"{folder}/{name}") for folder, _, names in os.walk(f"{LIBRARY}/resources")
                for name in names)
     assert here <= budget < sum(sizes.values()), (here, budget)
-    before = len(requests())
+    before = len(objects_read())
     for id in ids.values():
         result, _ = call("thumbnailer", "image.request", asset=id, **thumbnails)
         equal(result["isCacheHit"], True)
-    equal(len(requests()), before)
+    equal(len(objects_read()), before)
 
 
 def new_assets_have_thumbnails():

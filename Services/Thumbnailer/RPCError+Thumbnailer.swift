@@ -212,7 +212,7 @@ extension RPCError {
         ErrorCode.busy.error("\(limit) renditions are queued or being made; try again later")
     }
 
-    static let serviceIsStopping = ErrorCode.interrupted.error("the service is stopping; try again")
+    static let serviceIsStopping = ErrorCode.interrupted.error("the service is stopping; try again").ofStoppingService
     static let requestCancelled = ErrorCode.userCancelled.error("the request was cancelled")
     static let jobTooLong = ErrorCode.limitExceeded.error("the images take more time than a job may; request fewer")
 

@@ -13,7 +13,7 @@ import PhotoModel
 /// again with the same id, so restarts of any service lose nothing and apply nothing twice.
 public actor EditPublisher {
     private let library: PhotoLibrary
-    private let pusher: Pusher
+    private let pushers: Instances<Pusher>
     private let window: Int
     private let clock: MonotonicClock
     private var tracker: PublishedEditTracker
@@ -46,12 +46,14 @@ public actor EditPublisher {
         self.clock = clock
         self.tracker = PublishedEditTracker(goal: goal)
         self.wakeup = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
-        self.pusher = try Pusher(
-            address: library.endpoints.edits,
-            thread: library.thread,
-            limits: library.limits,
-            security: library.endpoints.security(for: library.endpoints.edits)
-        )
+        var pushers: [Pusher] = []
+        for address in library.endpoints.edits {
+            let security = library.endpoints.security(for: address)
+            pushers.append(
+                try Pusher(address: address, thread: library.thread, limits: library.limits, security: security)
+            )
+        }
+        self.pushers = Instances(connections: pushers)
     }
 
     /// Number of published edits that have not reached the goal.
@@ -68,7 +70,7 @@ public actor EditPublisher {
         guard tracker.add(edit, now: clock.nowMicroseconds()) else {
             throw ErrorCode.idReused.error("the id \(edit.id) is used twice; use a new id for each edit")
         }
-        try await pusher.push([edit.frame])
+        try await pushers.choice(for: edit.asset, within: .seconds(1)).connection.push([edit.frame])
         wakeup.continuation.yield()
     }
 
@@ -96,7 +98,7 @@ public actor EditPublisher {
             group.cancelAll()
         }
         end()
-        await pusher.close()
+        for pusher in pushers.connections { await pusher.close() }
     }
 
     /// Requests the states of the open edits once, for callers that stop early; ``updates`` delivers new states.
@@ -159,10 +161,14 @@ public actor EditPublisher {
                 if error.errorCode == .accessDenied || error.errorCode == .deadlineExceeded { isPollingAllowed = false }
             }
             // Messages that are still queued here need not be sent again.
-            guard await pusher.metrics()["outboxBytes"]?.intValue == 0 else { continue }
+            var idle: Set<EndpointAddress> = []
+            for pusher in pushers.connections where await pusher.metrics()["outboxBytes"]?.intValue == 0 {
+                idle.insert(pusher.address)
+            }
             for id in unknown {
                 guard let edit = tracker.unknown(id) else { continue }
-                try? await pusher.push([edit.frame])
+                let pusher = await pushers.choice(for: edit.asset, within: .zero).connection
+                if idle.contains(pusher.address) { try? await pusher.push([edit.frame]) }
             }
         }
     }

@@ -4,7 +4,8 @@ public import JSONValue
 import PhotoModel
 
 extension PhotoLibrary {
-    /// Returns an image with its bytes, joined from all messages.
+    /// Returns an image with its bytes, joined from all messages. With several thumbnailers, it is requested from another
+    /// one if the connection is lost.
     ///
     /// - Parameters:
     ///   - deadline: time until the last byte; nil for none, for an original that may have to be downloaded
@@ -19,6 +20,23 @@ extension PhotoLibrary {
     ) async throws(RPCError) -> (result: ImageRequest.Result, bytes: Bytes) {
         var request = request
         if degraded == nil, request.deliveryMode == .opportunistic { request.isSynchronous = true }
+        var attemptsLeft = thumbnailer.instances.count
+        while true {
+            do throws(RPCError) {
+                return try await imageOnce(request, deadline, degraded, progress)
+            } catch {
+                if !error.isUnsent { attemptsLeft -= 1 }
+                guard error.isOfLostInstance, attemptsLeft > 0 else { throw error }
+            }
+        }
+    }
+
+    private func imageOnce(
+        _ request: ImageRequest,
+        _ deadline: Duration?,
+        _ degraded: ((_ result: ImageRequest.Result, _ bytes: Bytes) -> Void)?,
+        _ progress: ((Double) -> Void)?
+    ) async throws(RPCError) -> (result: ImageRequest.Result, bytes: Bytes) {
         var bytes: Bytes = []
         for try await event in thumbnailer.stream(request, credit: Self.imageCredit, deadline: deadline) {
             switch event {

@@ -21,7 +21,9 @@ extension PhotoLibrary {
         _ request: ExportVideo,
         progress: (VideoExportStatus) -> Void = { _ in }
     ) async throws(RPCError) -> VideoExportStatus {
-        var status = try await begin(request)
+        // The export is known to the instance that makes it.
+        let thumbnailer = await thumbnailer.instance(for: request.asset)
+        var status = try await begin(request, by: thumbnailer)
         do throws(RPCError) {
             while !status.state.isFinal {
                 progress(status)
@@ -42,7 +44,10 @@ extension PhotoLibrary {
     }
 
     /// Begins an export; without a deadline if the video may have to be downloaded before.
-    private func begin(_ request: ExportVideo) async throws(RPCError) -> VideoExportStatus {
+    private func begin(
+        _ request: ExportVideo,
+        by thumbnailer: ServiceClient
+    ) async throws(RPCError) -> VideoExportStatus {
         guard request.isNetworkAccessAllowed else {
             return try await thumbnailer.ask(request, deadline: .seconds(30)).result
         }

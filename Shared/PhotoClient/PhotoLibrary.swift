@@ -10,9 +10,9 @@ public import PhotoModel
 public final class PhotoLibrary: Sendable {
     /// The catalog: fetches, changes and resources.
     public let catalog: ServiceClient
-    /// The thumbnailer: images.
+    /// The thumbnailer, or several: images.
     public let thumbnailer: ServiceClient
-    /// The editor: adjustments and renders.
+    /// The editor, or several: adjustments and renders.
     public let editor: ServiceClient
     /// The change-broker: change history and observed fetches.
     public let changeBroker: ServiceClient
@@ -43,19 +43,26 @@ public final class PhotoLibrary: Sendable {
         self.thread = thread
         self.limits = limits
         self.logger = logger
-        func connect(_ address: EndpointAddress) throws(MessagingError) -> ServiceClient {
-            try ServiceClient(
-                address: address,
-                thread: thread,
-                limits: limits,
-                security: endpoints.security(for: address),
-                logger: logger
-            )
+        func connect(_ addresses: [EndpointAddress]) throws(MessagingError) -> ServiceClient {
+            var connections: [RequestClient] = []
+            for address in addresses {
+                let security = endpoints.security(for: address)
+                connections.append(
+                    try RequestClient(
+                        address: address,
+                        thread: thread,
+                        limits: limits,
+                        security: security,
+                        logger: logger
+                    )
+                )
+            }
+            return ServiceClient(connections)
         }
-        self.catalog = try connect(endpoints.catalog)
-        self.thumbnailer = try connect(endpoints.thumbnailer)
-        self.editor = try connect(endpoints.editor)
-        self.changeBroker = try connect(endpoints.changeBroker)
+        self.catalog = try connect([endpoints.catalog])
+        self.thumbnailer = try connect(endpoints.thumbnailers)
+        self.editor = try connect(endpoints.editors)
+        self.changeBroker = try connect([endpoints.changeBroker])
     }
 
     /// Returns the newest token of the library, and the oldest from which the history is complete.

@@ -19,33 +19,65 @@ public struct ServiceResponse<Result: Sendable>: Sendable {
 
 /// A client of one service that sends typed requests.
 ///
-/// It connects and reconnects automatically; a request waits for the connection until its deadline.
+/// It connects and reconnects automatically; a request waits for the connection until its deadline. A service may have
+/// several instances: then a ``RoutedRequest`` goes to the one that clients prefer for its asset (rendezvous hashing), and to
+/// the next one while that is not connected.
 public final class ServiceClient: Sendable {
-    /// The address of the service.
-    public let address: EndpointAddress
-    let requests: RequestClient
+    private let connections: Instances<RequestClient>
+
+    /// The address of the service; of several instances, that of the first.
+    public var address: EndpointAddress { requests.address }
+
+    /// The addresses of the instances.
+    public var addresses: [EndpointAddress] { connections.connections.map(\.address) }
+
+    /// One client for each instance of the service, in the order of the addresses.
+    public var instances: [ServiceClient] {
+        connections.connections.count > 1 ? connections.connections.map { ServiceClient($0) } : [self]
+    }
+
+    private var requests: RequestClient { connections.connections[0] }
 
     /// Begins to connect. A service that is not running yet is not an error.
     ///
     /// - Throws: local errors only: no more sockets are available, or the address is invalid
-    public init(
+    public convenience init(
         address: EndpointAddress,
         thread: PollThread,
         limits: MessagingLimits = MessagingLimits(),
         security: SocketSecurity = .none,
         logger: Logger
     ) throws(MessagingError) {
-        self.address = address
-        self.requests = try RequestClient(
-            address: address,
-            thread: thread,
-            limits: limits,
-            security: security,
-            logger: logger
+        self.init(
+            try RequestClient(address: address, thread: thread, limits: limits, security: security, logger: logger)
         )
     }
 
-    /// Sends a request once, without retrying.
+    private convenience init(_ connection: RequestClient) { self.init([connection]) }
+
+    init(_ connections: [RequestClient]) { self.connections = Instances(connections: connections) }
+
+    /// Returns a client of the instance that gets requests about an asset, for requests that belong together.
+    ///
+    /// - Parameter limit: the longest time to wait for a connection to any instance
+    public func instance(for asset: ObjectID?, within limit: Duration = .seconds(30)) async -> ServiceClient {
+        guard connections.connections.count > 1 else { return self }
+        return ServiceClient(await connections.choice(for: asset, within: limit).connection)
+    }
+
+    /// Returns assets by the instance that gets requests about them.
+    public func divide(_ assets: [ObjectID]) async -> [(instance: ServiceClient, assets: [ObjectID])] {
+        guard connections.connections.count > 1 else { return [(self, assets)] }
+        var parts: [EndpointAddress: (instance: ServiceClient, assets: [ObjectID])] = [:]
+        for asset in assets {
+            let instance = await instance(for: asset)
+            parts[instance.address, default: (instance, [])].assets.append(asset)
+        }
+        return addresses.compactMap { parts[$0] }
+    }
+
+    /// Sends a request once, without retrying. With several instances, a request that changes nothing is sent to another one
+    /// if its connection is lost.
     ///
     /// - Throws: the service's error; `deadline_exceeded`; `connection_lost` if the connection is lost before the
     ///   response, in which case a write may have been committed; `user_cancelled` if the task is cancelled
@@ -54,13 +86,53 @@ public final class ServiceClient: Sendable {
         attachments: [Bytes] = [],
         deadline: Duration = .seconds(30)
     ) async throws(RPCError) -> ServiceResponse<R.Result> {
-        let reply = try await requests.call(
+        if connections.connections.count > 1 { return try await askOne(request, attachments, deadline) }
+        return try await ask(request, attachments, deadline, requests)
+    }
+
+    private func ask<R: Request>(
+        _ request: R,
+        _ attachments: [Bytes],
+        _ deadline: Duration,
+        _ connection: RequestClient,
+        waitsForConnection: Bool = true
+    ) async throws(RPCError) -> ServiceResponse<R.Result> {
+        let reply = try await connection.call(
             R.method,
             request.json,
             attachments: attachments,
-            deadline: max(deadline, .milliseconds(1))
+            deadline: max(deadline, .milliseconds(1)),
+            waitsForConnection: waitsForConnection
         )
         return ServiceResponse(result: try R.result(of: reply.result), attachments: reply.attachments)
+    }
+
+    /// Sends a request to one of several instances.
+    private func askOne<R: Request>(
+        _ request: R,
+        _ attachments: [Bytes],
+        _ deadline: Duration
+    ) async throws(RPCError) -> ServiceResponse<R.Result> {
+        let routed = request as? any RoutedRequest
+        let clock = ContinuousClock()
+        let end = clock.now + deadline
+        var attemptsLeft = (routed.map { type(of: $0).isRepeatable } ?? false) ? connections.connections.count : 1
+        while true {
+            let choice = await connections.choice(for: routed?.routingAsset, within: end - clock.now)
+            do throws(RPCError) {
+                let connection = choice.connection
+                return try await ask(
+                    request,
+                    attachments,
+                    end - clock.now,
+                    connection,
+                    waitsForConnection: !choice.isConnected
+                )
+            } catch {
+                if !error.isUnsent { attemptsLeft -= 1 }
+                guard error.isOfLostInstance, attemptsLeft > 0, clock.now < end else { throw error }
+            }
+        }
     }
 
     /// Requests a page of identifiers: of assets without their other members.
@@ -106,7 +178,19 @@ public final class ServiceClient: Sendable {
     ///   - credit: bytes of unread notifications that the service may send ahead; replenished as they are read
     ///   - deadline: nil to wait until the response or until the connection is lost
     public func stream<R: Request>(_ request: R, credit: Int, deadline: Duration? = nil) -> ServiceStream<R> {
-        ServiceStream(requests.stream(R.method, request.json, deadline: deadline, credit: credit))
+        guard connections.connections.count > 1, let routed = request as? any RoutedRequest else {
+            return ServiceStream(requests.stream(R.method, request.json, deadline: deadline, credit: credit))
+        }
+        return ServiceStream(choosing: { [connections] in
+            let choice = await connections.choice(for: routed.routingAsset, within: deadline)
+            return choice.connection.stream(
+                R.method,
+                request.json,
+                deadline: deadline,
+                credit: credit,
+                waitsForConnection: !choice.isConnected
+            )
+        })
     }
 
     /// Returns the same stream with undecoded notifications, for callers that forward them.
@@ -127,8 +211,8 @@ public final class ServiceClient: Sendable {
     /// Returns counters of this connection by name.
     public func connectionMetrics() async -> JSONObject { await requests.metrics() }
 
-    /// Closes the connection. Pending requests end with `connection_lost`.
-    public func close() async { await requests.close() }
+    /// Closes the connections. Pending requests end with `connection_lost`.
+    public func close() async { for connection in connections.connections { await connection.close() } }
 }
 
 extension Request {

@@ -4,19 +4,20 @@ public import Messaging
 public struct ServiceEndpoints: Sendable, Hashable {
     /// Requests to the catalog.
     public var catalog: EndpointAddress
-    /// Requests to the thumbnailer.
-    public var thumbnailer: EndpointAddress
-    /// Requests to the editor.
-    public var editor: EndpointAddress
+    /// Requests to the thumbnailer; one address for each instance, at least one.
+    public var thumbnailers: [EndpointAddress]
+    /// Requests to the editor; one address for each instance, at least one.
+    public var editors: [EndpointAddress]
     /// Requests to the change-broker.
     public var changeBroker: EndpointAddress
     /// The change-broker's live feed.
     public var feed: EndpointAddress
-    /// The editor's endpoint for published edits.
-    public var edits: EndpointAddress
+    /// The editor's endpoint for published edits; one address for each instance, at least one.
+    public var edits: [EndpointAddress]
     /// Security of connections over TCP.
     public var security: SocketSecurity
 
+    /// Creates addresses of services of which one instance runs each.
     public init(
         catalog: EndpointAddress,
         thumbnailer: EndpointAddress,
@@ -27,11 +28,11 @@ public struct ServiceEndpoints: Sendable, Hashable {
         security: SocketSecurity = .none
     ) {
         self.catalog = catalog
-        self.thumbnailer = thumbnailer
-        self.editor = editor
+        self.thumbnailers = [thumbnailer]
+        self.editors = [editor]
         self.changeBroker = changeBroker
         self.feed = feed
-        self.edits = edits
+        self.edits = [edits]
         self.security = security
     }
 

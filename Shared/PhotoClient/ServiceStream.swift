@@ -16,14 +16,30 @@ public struct ServiceStream<R: Request>: AsyncSequence, Sendable {
     public typealias Element = ServiceEvent<R>
     public typealias Failure = RPCError
 
-    private let stream: RequestStream
+    fileprivate enum Source {
+        case stream(RequestStream)
+        /// The instance of the service is chosen when the first element is asked for.
+        case choice(@Sendable () async -> RequestStream)
+    }
 
-    init(_ stream: RequestStream) { self.stream = stream }
+    private let source: Source
 
-    public func makeAsyncIterator() -> Iterator { Iterator(inner: stream.makeAsyncIterator()) }
+    init(_ stream: RequestStream) { source = .stream(stream) }
+
+    init(choosing stream: @escaping @Sendable () async -> RequestStream) { source = .choice(stream) }
+
+    public func makeAsyncIterator() -> Iterator { Iterator(source) }
 
     public struct Iterator: AsyncIteratorProtocol {
-        var inner: RequestStream.Iterator
+        private var inner: RequestStream.Iterator?
+        private let choice: (@Sendable () async -> RequestStream)?
+
+        fileprivate init(_ source: Source) {
+            switch source {
+            case .stream(let stream): (inner, choice) = (stream.makeAsyncIterator(), nil)
+            case .choice(let choose): (inner, choice) = (nil, choose)
+            }
+        }
 
         /// Returns the next notification or the response; nil after the response.
         ///
@@ -31,12 +47,13 @@ public struct ServiceStream<R: Request>: AsyncSequence, Sendable {
         public mutating func next(
             isolation actor: isolated (any Actor)? = #isolation
         ) async throws(RPCError) -> ServiceEvent<R>? {
-            switch try await inner.next(isolation: actor) {
+            if inner == nil { inner = await choice?().makeAsyncIterator() }
+            switch try await inner?.next(isolation: actor) {
             case .notification(let method, let params, let attachments):
-                .notification(method: method, params: params, attachments: attachments)
+                return .notification(method: method, params: params, attachments: attachments)
             case .reply(let reply):
-                .answer(ServiceResponse(result: try R.result(of: reply.result), attachments: reply.attachments))
-            case nil: nil
+                return .answer(ServiceResponse(result: try R.result(of: reply.result), attachments: reply.attachments))
+            case nil: return nil
             }
         }
 

@@ -110,13 +110,13 @@ struct ExampleTests {
         let python = try Needed.python()
         try await BrokerFixture.with { fixture in
             try await fixture.fixture.serving(fixture.endpoints.catalog, PhotoShop()) {
-                try await fixture.fixture.serving(fixture.endpoints.thumbnailer, PhotoShop()) {
+                try await fixture.fixture.serving(fixture.endpoints.thumbnailers[0], PhotoShop()) {
                     let program = try RunningProgram(
                         "/bin/sh",
                         ["-c", "cd \(fixture.folder.path) && exec \(python) \(script("newest_five.py"))"],
                         environment: [
                             "SAFELIGHT_CATALOG": fixture.endpoints.catalog.description,
-                            "SAFELIGHT_THUMBNAILER": fixture.endpoints.thumbnailer.description,
+                            "SAFELIGHT_THUMBNAILER": fixture.endpoints.thumbnailers[0].description,
                         ]
                     )
                     while program.isRunning { try await Task.sleep(for: .milliseconds(20)) }

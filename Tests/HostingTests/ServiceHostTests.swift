@@ -40,6 +40,40 @@ struct EndpointTests {
         #expect(variable?.description.hasPrefix("SAFELIGHT_FEED: ") == true)
     }
 
+    @Test func `clients may have a list of thumbnailers and of editors`() throws {
+        let texts = ["tcp://10.0.0.1:5572", "tcp://10.0.0.2:5572", "ipc:///r,s/t,u.sock"]
+        let options = try EndpointOptions.parse(["--run", "/r", "--thumbnailer", texts.joined(separator: ",")])
+        let endpoints = try options.resolve { $0 == "SAFELIGHT_EDITS" ? "ipc:///a.sock,ipc:///b.sock" : nil }
+        #expect(endpoints.all(.thumbnailer).map(\.description) == texts, "a comma without an address is of the path")
+        #expect(endpoints[.thumbnailer].description == texts[0])
+        #expect(endpoints.all(.edits).map(\.description) == ["ipc:///a.sock", "ipc:///b.sock"])
+        #expect(endpoints.all(.editor).map(\.description) == ["ipc:///r/editor.sock"])
+        // A service itself listens at one address.
+        let error = #expect(throws: HostingError.self) { try endpoints.claim(for: .thumbnailer) }
+        #expect("\(try #require(error))".contains("listens at one address"))
+    }
+
+    @Test(
+        arguments: [
+            ("ipc:///a.sock,ipc:///a.sock", "twice"), ("tcp://a:1,", "a:1,"), (",ipc:///a.sock", ""),
+            ((1...65).map { "ipc:///\($0)" }.joined(separator: ","), "at most 64"),
+        ]
+    )
+    func `lists with an error are refused`(text: String, expected: String) throws {
+        do {
+            let endpoints = try EndpointOptions.parse(["--run", "/r", "--editor", text]).resolve { _ in nil }
+            #expect(endpoints[.editor].description == expected)
+        } catch let error as HostingError {
+            #expect(error.description.hasPrefix("--editor: ") && error.description.contains(expected), "\(error)")
+        }
+    }
+
+    @Test func `a list of catalogs is refused`() throws {
+        let options = try EndpointOptions.parse(["--run", "/r", "--catalog", "tcp://a:1,tcp://b:2"])
+        let error = #expect(throws: HostingError.self) { try options.resolve { _ in nil } }
+        #expect(error?.description.contains("one catalog") == true)
+    }
+
     @Test func `traffic limits are set by flag or variable and validated`() throws {
         #expect(try TrafficOptions.parse([]).resolve { _ in nil } == TrafficLimits())
         let flags = try TrafficOptions.parse(["--max-connections", "100"]).resolve {

@@ -1,5 +1,6 @@
 import CZeroMQ
 import JSONValue
+import TestSupport
 import Testing
 
 @testable import Messaging

@@ -46,15 +46,6 @@ func untilCancelled() async throws {
     throw CancellationError()
 }
 
-/// A clock that advances only when the test advances it.
-final class ManualClock: Sendable {
-    private let now = Atomic<Int64>(1_000_000)
-
-    var clock: MonotonicClock { MonotonicClock { [self] in now.load(ordering: .sequentiallyConsistent) } }
-
-    func advance(milliseconds: Int64) { now.add(milliseconds * 1000, ordering: .sequentiallyConsistent) }
-}
-
 final class Counter: Sendable {
     private let value = Atomic<Int>(0)
 

@@ -25,7 +25,7 @@ struct EditPublisherTests {
         try await ClientFixture.with { fixture in
             let pushed = RecordedList<String>()
             let thread = try PollThread(name: "test-editor")
-            let puller = try Puller(address: fixture.endpoints.edits, thread: thread)
+            let puller = try Puller(address: fixture.endpoints.edits[0], thread: thread)
             let reading = Task {
                 for await message in puller.messages {
                     if case .edit(let edit, _) = PublishedMessage(frames: message.frames) { pushed.add(edit.id) }

@@ -94,7 +94,11 @@ struct StatusCommand: LibraryCommand {
         try output.result([
             "isHealthy": .bool(isHealthy),
             "services": .object(
-                states.reduce(into: [:]) { object, state in object[state.service.rawValue] = state.json }
+                states.reduce(into: [:]) { object, state in
+                    // The other instances of a service have their address in their name.
+                    let name = state.service.rawValue
+                    object[object[name] == nil ? name : "\(name) \(state.address)"] = state.json
+                }
             ),
         ]) { Self.lines(states, withMetrics: figures) }
         if !isHealthy { throw ExitCode(CommandFailure.Status.refused.rawValue) }
@@ -103,13 +107,16 @@ struct StatusCommand: LibraryCommand {
     private func states(of library: PhotoLibrary) async -> [State] {
         let deadline = Duration.seconds(client.wait ?? ClientOptions.usualWait)
         let isPatient = client.wait != nil
-        return await withTaskGroup(of: State.self) { group in
-            for service in wanted {
-                group.addTask { await Self.state(of: service, in: library, within: deadline, isPatient: isPatient) }
+        let clients = wanted.flatMap { name in name.client(of: library).instances.map { (name, $0) } }
+        return await withTaskGroup(of: (Int, State).self) { group in
+            for (index, (name, client)) in clients.enumerated() {
+                group.addTask {
+                    (index, await Self.state(of: name, client, within: deadline, isPatient: isPatient))
+                }
             }
-            var states: [State] = []
+            var states: [(Int, State)] = []
             for await state in group { states.append(state) }
-            return wanted.compactMap { name in states.first { $0.service == name } }
+            return states.sorted { $0.0 < $1.0 }.map(\.1)
         }
     }
 
@@ -117,14 +124,14 @@ struct StatusCommand: LibraryCommand {
     /// for a change of health.
     private static func state(
         of service: ServiceName,
-        in library: PhotoLibrary,
+        _ client: ServiceClient,
         within time: Duration,
         isPatient: Bool
     ) async -> State {
         let clock = ContinuousClock()
         let end = clock.now + time
         while true {
-            let state = await state(of: service, in: library, deadline: max(end - clock.now, .milliseconds(1)))
+            let state = await state(of: service, client, deadline: max(end - clock.now, .milliseconds(1)))
             guard isPatient, !state.isHealthy, clock.now + pause < end, !Task.isCancelled else { return state }
             await TaskDelay.pollInterval(pause)
         }
@@ -132,8 +139,7 @@ struct StatusCommand: LibraryCommand {
 
     private static let pause = Duration.milliseconds(100)
 
-    private static func state(of service: ServiceName, in library: PhotoLibrary, deadline: Duration) async -> State {
-        let client = service.client(of: library)
+    private static func state(of service: ServiceName, _ client: ServiceClient, deadline: Duration) async -> State {
         var state = State(service: service, address: client.address.description)
         do throws(RPCError) {
             state.health = try await client.health(deadline: deadline)

@@ -3,6 +3,7 @@ import ArgumentParser
 import Contracts
 import Hosting
 import JSONValue
+import Messaging
 import PhotoClient
 import PhotoModel
 
@@ -50,15 +51,17 @@ struct WarmCommand: LibraryCommand {
         let sizes = try size.map { try ThumbCommand.size($0) }
         var progress = ProgressReporter(output: output)
         progress.begin(total: try await library.assets(fetch, count: 1).count * sizes.count)
-        let cache = try await library.thumbnailer.ask(OpenCache()).result.cache
+        let caches = InstanceCaches(library)
         var (prepared, failed) = (0, 0)
         var batch: [ObjectID] = []
         var failedAssets: [ObjectID] = []
         func finish() async throws {
-            let status = try await warm(batch, sizes, cache, library) { progress.update(prepared + failed + $0) }
-            prepared += status.prepared
-            failed += status.failed
-            failedAssets += status.failedAssets
+            let parts = try await caches.divide(batch)
+            for status in try await warm(parts, sizes, { progress.update(prepared + failed + $0) }) {
+                prepared += status.prepared
+                failed += status.failed
+                failedAssets += status.failedAssets
+            }
             batch = []
         }
         for try await asset in library.allAssets(fetch) {
@@ -66,7 +69,7 @@ struct WarmCommand: LibraryCommand {
             if batch.count == Self.batch { try await finish() }
         }
         if !batch.isEmpty { try await finish() }
-        _ = try await library.thumbnailer.ask(CloseCache(cache: cache))
+        try await caches.close()
         progress.clear()
         for asset in failedAssets.prefix(Self.mostReasons) {
             try await report(asset, sizes, in: library, &progress)
@@ -103,29 +106,63 @@ struct WarmCommand: LibraryCommand {
         }
     }
 
-    /// Caches the images of some assets and waits until all are done. The cache is polled: it has counters, no events.
+    /// Caches the images of some assets and waits until all are done. The caches are polled: they have counters, no events.
     private func warm(
-        _ assets: [ObjectID],
+        _ parts: [(cache: InstanceCaches.Cache, assets: [ObjectID])],
         _ sizes: [TargetSize],
-        _ cache: String,
-        _ library: PhotoLibrary,
         _ reached: (Int) -> Void
-    ) async throws -> CacheStatus.Result {
-        for size in sizes {
-            var images = CachedImages(assets: assets, targetSize: size)
-            images.resizeMode = exact ? .exact : .fast
-            images.format = format
-            images.isNetworkAccessAllowed = downloads.download
-            _ = try await library.thumbnailer.ask(StartCaching(cache: cache, images: images))
+    ) async throws -> [CacheStatus.Result] {
+        for (cache, assets) in parts {
+            for size in sizes {
+                var images = CachedImages(assets: assets, targetSize: size)
+                images.resizeMode = exact ? .exact : .fast
+                images.format = format
+                images.isNetworkAccessAllowed = downloads.download
+                _ = try await cache.thumbnailer.ask(StartCaching(cache: cache.id, images: images))
+            }
         }
         while true {
-            let status = try await library.thumbnailer.ask(CacheStatus(cache: cache)).result
-            reached(status.prepared + status.failed)
-            if status.waiting + status.preparing == 0 {
-                _ = try await library.thumbnailer.ask(StopAllCaching(cache: cache))
-                return status
+            var states: [CacheStatus.Result] = []
+            for (cache, _) in parts {
+                states.append(try await cache.thumbnailer.ask(CacheStatus(cache: cache.id)).result)
+            }
+            reached(states.reduce(0) { $0 + $1.prepared + $1.failed })
+            if states.allSatisfy({ $0.waiting + $0.preparing == 0 }) {
+                for (cache, _) in parts { _ = try await cache.thumbnailer.ask(StopAllCaching(cache: cache.id)) }
+                return states
             }
             await TaskDelay.pollInterval(Self.pause)
         }
+    }
+}
+
+/// The caches of one command, one at each thumbnailer that gets assets.
+private final class InstanceCaches {
+    struct Cache {
+        let thumbnailer: ServiceClient
+        let id: String
+    }
+
+    private let library: PhotoLibrary
+    private var opened: [EndpointAddress: Cache] = [:]
+
+    init(_ library: PhotoLibrary) { self.library = library }
+
+    /// Returns the assets by the thumbnailer that is asked for their images.
+    func divide(_ assets: [ObjectID]) async throws -> [(cache: Cache, assets: [ObjectID])] {
+        var parts: [(Cache, [ObjectID])] = []
+        for (thumbnailer, assets) in await library.thumbnailer.divide(assets) {
+            var cache = opened[thumbnailer.address]
+            if cache == nil {
+                cache = Cache(thumbnailer: thumbnailer, id: try await thumbnailer.ask(OpenCache()).result.cache)
+                opened[thumbnailer.address] = cache
+            }
+            if let cache { parts.append((cache, assets)) }
+        }
+        return parts
+    }
+
+    func close() async throws {
+        for cache in opened.values { _ = try await cache.thumbnailer.ask(CloseCache(cache: cache.id)) }
     }
 }

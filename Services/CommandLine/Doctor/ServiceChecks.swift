@@ -1,6 +1,7 @@
 import Contracts
 import Hosting
 import JSONValue
+import Messaging
 import PhotoClient
 import PhotoModel
 
@@ -13,6 +14,7 @@ struct ServiceChecks {
     /// The responses of one service; nil members if it did not respond.
     private struct Answer: Sendable {
         let service: ServiceName
+        let address: EndpointAddress
         var health: Health.Result?
         var version: Int64?
         /// The member `connections` of the service's metrics.
@@ -26,9 +28,10 @@ struct ServiceChecks {
     ///
     /// - Returns: the findings, and whether any service responded
     func findings() async -> (findings: [Finding], isRunning: Bool) {
+        let clients = ServiceName.allCases.flatMap { name in name.client(of: library).instances.map { (name, $0) } }
         let answers = await withTaskGroup(of: Answer.self) { group in
-            for service in ServiceName.allCases {
-                group.addTask { await ask(service) }
+            for (service, client) in clients {
+                group.addTask { await ask(service, client) }
             }
             var answers: [Answer] = []
             for await answer in group { answers.append(answer) }
@@ -38,8 +41,10 @@ struct ServiceChecks {
             return ([.ok("services", "not running; the library was checked directly")], false)
         }
         var findings: [Finding] = []
-        for name in ServiceName.allCases {
-            guard let answer = answers.first(where: { $0.service == name }) else { continue }
+        for (name, client) in clients {
+            guard let answer = answers.first(where: { $0.service == name && $0.address == client.address }) else {
+                continue
+            }
             findings.append(judge(answer))
         }
         if let finding = answers.lazy.compactMap(\.reread).first.flatMap(Self.reread) { findings.append(finding) }
@@ -61,9 +66,8 @@ struct ServiceChecks {
         return .ok("object store", "\(store): \(QuantityFormatter.count(status.remoteCount, "file"))\(waiting)")
     }
 
-    private func ask(_ service: ServiceName) async -> Answer {
-        let client = service.client(of: library)
-        var answer = Answer(service: service)
+    private func ask(_ service: ServiceName, _ client: ServiceClient) async -> Answer {
+        var answer = Answer(service: service, address: client.address)
         do throws(RPCError) {
             answer.health = try await client.health(deadline: .seconds(2))
             let document = try await client.ask(Discover(), deadline: .seconds(5)).result.members
@@ -78,9 +82,8 @@ struct ServiceChecks {
 
     private func judge(_ answer: Answer) -> Finding {
         let name = answer.service.rawValue
-        let address = answer.service.client(of: library).address
         guard let health = answer.health else {
-            return .problem(name, "does not respond at \(address)", "start it; its log says why it ended")
+            return .problem(name, "does not respond at \(answer.address)", "start it; its log says why it ended")
         }
         guard health.isHealthy else {
             return .problem(name, health.problems.joined(separator: "; "), "check its log")
@@ -106,7 +109,7 @@ struct ServiceChecks {
                 "raise the hard limit of open files (ulimit -Hn, LimitNOFILE=) and restart it"
             )
         }
-        return .ok(name, "responds at \(address), version \(health.version), sequence \(health.sequence)")
+        return .ok(name, "responds at \(answer.address), version \(health.version), sequence \(health.sequence)")
     }
 
     private static let fewConnections: Int64 = 512

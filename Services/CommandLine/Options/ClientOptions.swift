@@ -3,6 +3,7 @@ import ArgumentParser
 import Contracts
 import Hosting
 import Logging
+import Messaging
 import PhotoClient
 
 /// The options of every command that connects to the services.
@@ -37,7 +38,7 @@ struct ClientOptions: ParsableArguments {
             guard case .noRunFolder = error, wait != nil else { throw error }
             try endpoints.folder.prepare()
         }
-        return ServiceEndpoints(
+        var addresses = ServiceEndpoints(
             catalog: endpoints[.catalog],
             thumbnailer: endpoints[.thumbnailer],
             editor: endpoints[.editor],
@@ -46,6 +47,10 @@ struct ClientOptions: ParsableArguments {
             edits: endpoints[.edits],
             security: endpoints.security
         )
+        addresses.thumbnailers = endpoints.all(.thumbnailer)
+        addresses.editors = endpoints.all(.editor)
+        addresses.edits = endpoints.all(.edits)
+        return addresses
     }
 }
 
@@ -100,7 +105,7 @@ extension LibraryCommand {
 
     /// Checks that a service responds, for an early and clear error message.
     private func reach(_ service: ServiceName, in library: PhotoLibrary) async throws {
-        let address = service.client(of: library).address
+        let addresses = service.client(of: library).addresses.map(\.description).joined(separator: ", ")
         let clock = ContinuousClock()
         let end = clock.now + .seconds(client.wait ?? ClientOptions.usualWait)
         while true {
@@ -112,7 +117,7 @@ extension LibraryCommand {
                 if error.errorCode == .connectionLost, clock.now < end { continue }
                 guard error.isSilence else { throw error }
                 throw CommandFailure(
-                    message: "the \(service.rawValue) does not respond at \(address); start the services with "
+                    message: "the \(service.rawValue) does not respond at \(addresses); start the services with "
                         + "`safelight up`, or give their addresses (see --help)",
                     name: ErrorCode.unavailable.rawValue
                 )

@@ -26,7 +26,9 @@ enum PrometheusText {
     static func lines(_ states: [StatusCommand.State]) -> [String] {
         var samples: [Sample] = []
         for state in states {
-            let labels = [("service", state.service.rawValue)]
+            var labels = [("service", state.service.rawValue)]
+            // Only one of several instances can do without its address.
+            if states.count(where: { $0.service == state.service }) > 1 { labels.append(("address", state.address)) }
             samples.append(Sample(name: "safelight_up", labels: labels, value: state.health == nil ? "0" : "1"))
             samples.append(Sample(name: "safelight_healthy", labels: labels, value: state.isHealthy ? "1" : "0"))
             if let health = state.health {

@@ -42,4 +42,7 @@ public enum EndpointName: String, Sendable, CaseIterable {
         case .broker, .feed: .changeBroker
         }
     }
+
+    /// True if clients may have a list of addresses: several instances of the service can work for one library.
+    public var mayHaveInstances: Bool { service == .thumbnailer || service == .editor }
 }

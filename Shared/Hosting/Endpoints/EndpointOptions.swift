@@ -57,7 +57,8 @@ public struct EndpointOptions: ParsableArguments {
 
     @Option(
         help: ArgumentHelp(
-            "Address of the thumbnailer. (SAFELIGHT_THUMBNAILER, else thumbnailer.sock in the run folder)",
+            "Address of the thumbnailer; of several thumbnailers, with commas between them. (SAFELIGHT_THUMBNAILER, else "
+                + "thumbnailer.sock in the run folder)",
             visibility: .hidden
         )
     )
@@ -65,7 +66,8 @@ public struct EndpointOptions: ParsableArguments {
 
     @Option(
         help: ArgumentHelp(
-            "Address of the editor. (SAFELIGHT_EDITOR, else editor.sock in the run folder)",
+            "Address of the editor; of several editors, with commas between them. (SAFELIGHT_EDITOR, else editor.sock in "
+                + "the run folder)",
             visibility: .hidden
         )
     )
@@ -89,7 +91,8 @@ public struct EndpointOptions: ParsableArguments {
 
     @Option(
         help: ArgumentHelp(
-            "Address for published edits. (SAFELIGHT_EDITS, else edits.sock in the run folder)",
+            "Address for published edits; of several editors, with commas between them. (SAFELIGHT_EDITS, else edits.sock "
+                + "in the run folder)",
             visibility: .hidden
         )
     )
@@ -114,14 +117,46 @@ public struct EndpointOptions: ParsableArguments {
             localSecurity: local
         ) { name throws(HostingError) in
             let flag = flag(for: name)
+            let source = flag == nil ? name.variable : "--\(name.flag)"
             do throws(MessagingError) {
-                if let text = flag ?? environment(name.variable) { return try EndpointAddress(text) }
-                if let remote { return try remote.address(of: name) }
-                return try EndpointAddress("ipc://\(folder.path)/\(name.file)")
+                if let text = flag ?? environment(name.variable) { return try addresses(text, of: name) }
+                if let remote { return [try remote.address(of: name)] }
+                return [try EndpointAddress("ipc://\(folder.path)/\(name.file)")]
             } catch {
-                throw .badSetting(source: flag == nil ? name.variable : "--\(name.flag)", reason: "\(error)")
+                throw .badSetting(source: source, reason: "\(error)")
             }
         }
+    }
+
+    /// The most instances of a service that a client knows.
+    private static let mostInstances = 64
+
+    private func addresses(
+        _ text: String,
+        of name: EndpointName
+    ) throws(MessagingError) -> [EndpointAddress] {
+        var texts: [String] = []
+        for part in text.split(separator: ",", omittingEmptySubsequences: false) {
+            // A comma that no address follows belongs to the path before it.
+            if texts.isEmpty || part.contains("://") {
+                texts.append(String(part))
+            } else {
+                texts[texts.count - 1] += "," + part
+            }
+        }
+        guard name.mayHaveInstances || texts.count == 1 else {
+            throw .invalidAddress(text, reason: "a library has one \(name.service.rawValue); give one address")
+        }
+        guard texts.count <= Self.mostInstances else {
+            throw .invalidAddress(text.prefix(80) + "…", reason: "a list has at most \(Self.mostInstances) addresses")
+        }
+        var addresses: [EndpointAddress] = []
+        for text in texts {
+            let address = try EndpointAddress(text)
+            guard !addresses.contains(address) else { throw .invalidAddress(text, reason: "it is on the list twice") }
+            addresses.append(address)
+        }
+        return addresses
     }
 
     private func localSecurity(_ environment: (String) -> String?) throws(HostingError) -> SocketSecurity {

@@ -10,27 +10,30 @@ public struct Endpoints: Sendable, Equatable {
     /// Security of the addresses that a service binds, other than those of its ``NetworkListener``: `.none`, which refuses
     /// TCP, or `.trustedLoopback`, which allows TCP without keys on loopback addresses.
     public let localSecurity: SocketSecurity
-    private let catalog, thumbnailer, editor, broker, feed, edits: EndpointAddress
+    private let catalog, thumbnailer, editor, broker, feed, edits: [EndpointAddress]
 
     init(
         folder: RunFolder,
         security: SocketSecurity,
         localSecurity: SocketSecurity,
-        address: (EndpointName) throws(HostingError) -> EndpointAddress
+        addresses: (EndpointName) throws(HostingError) -> [EndpointAddress]
     ) throws(HostingError) {
         self.folder = folder
         self.security = security
         self.localSecurity = localSecurity
-        catalog = try address(.catalog)
-        thumbnailer = try address(.thumbnailer)
-        editor = try address(.editor)
-        broker = try address(.broker)
-        feed = try address(.feed)
-        edits = try address(.edits)
+        catalog = try addresses(.catalog)
+        thumbnailer = try addresses(.thumbnailer)
+        editor = try addresses(.editor)
+        broker = try addresses(.broker)
+        feed = try addresses(.feed)
+        edits = try addresses(.edits)
     }
 
-    /// The address of an endpoint.
-    public subscript(name: EndpointName) -> EndpointAddress {
+    /// The address of an endpoint; of several instances of a service, that of the first.
+    public subscript(name: EndpointName) -> EndpointAddress { all(name)[0] }
+
+    /// Returns the addresses of an endpoint: one for each instance of its service, at least one.
+    public func all(_ name: EndpointName) -> [EndpointAddress] {
         switch name {
         case .catalog: catalog
         case .thumbnailer: thumbnailer
@@ -51,7 +54,7 @@ public struct Endpoints: Sendable, Equatable {
 
     /// Returns whether an endpoint's socket is in the run folder.
     public func usesFolder(_ name: EndpointName) -> Bool {
-        self[name].path?.hasPrefix(folder.path + "/") ?? false
+        all(name).contains { $0.path?.hasPrefix(folder.path + "/") ?? false }
     }
 
     /// Prepares a service: creates and checks the run folder if it is used, and locks each of its addresses.
@@ -61,6 +64,12 @@ public struct Endpoints: Sendable, Equatable {
     /// - Throws: ``HostingError``.
     public func claim(for service: ServiceName) throws(HostingError) -> [EndpointLock] {
         let names = EndpointName.allCases.filter { $0.service == service }
+        for name in names where all(name).count > 1 {
+            throw .badSetting(
+                source: name.variable,
+                reason: "the \(service.rawValue) listens at one address; lists of addresses are for clients"
+            )
+        }
         if names.contains(where: usesFolder) { try folder.prepare() }
         var locks: [EndpointLock] = []
         for name in names {

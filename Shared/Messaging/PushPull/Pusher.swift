@@ -13,8 +13,12 @@ public actor Pusher: SocketOwner {
     private nonisolated let outboxSemaphore: ByteSemaphore
     private nonisolated let arriving = Mutex<[OutgoingMessage]?>([])
     private var queue: Deque<OutgoingMessage> = []
-    private let socketBox: SocketBox<Socket>
+    private let socketBox: SocketBox<MonitoredSocket>
     private var sent = 0
+    /// The address of the puller.
+    public nonisolated let address: EndpointAddress
+    /// The state of the connection.
+    public nonisolated let connection: ConnectionState
 
     public nonisolated var unownedExecutor: UnownedSerialExecutor { thread.asUnownedSerialExecutor() }
 
@@ -25,16 +29,19 @@ public actor Pusher: SocketOwner {
         limits: MessagingLimits = .init(),
         security: SocketSecurity = .none
     ) throws(MessagingError) {
-        let socket = try Socket(ZMQ_PUSH, context: thread.context)
-        try socket.configure(
+        let plain = try Socket(ZMQ_PUSH, context: thread.context)
+        try plain.configure(
             limits,
             send: limits.sendHighWaterMark,
             receive: 1,
             linger: limits.linger,
             hasHeartbeat: false
         )
-        try socket.set(ZMQ_IMMEDIATE, 1 as Int32)
-        try socket.connect(address, security: security)
+        try plain.set(ZMQ_IMMEDIATE, 1 as Int32)
+        let socket = try MonitoredSocket(plain, context: thread.context)
+        try socket.socket.connect(address, security: security)
+        self.address = address
+        self.connection = ConnectionState(isReady: address.transport == .inproc)
         self.thread = thread
         self.limits = limits
         self.wakeup = thread.loop.makeWakeup()
@@ -97,7 +104,7 @@ public actor Pusher: SocketOwner {
     /// - Returns: whether libzmq's queue is full.
     private func flush() -> Bool {
         while let message = queue.first {
-            if socketBox.socket?.send(message) == .full { return true }
+            if socketBox.socket?.socket.send(message) == .full { return true }
             queue.removeFirst()
             sent += 1
         }
@@ -106,6 +113,13 @@ public actor Pusher: SocketOwner {
 
     func poll(hasEvents: Bool) -> PollInterest {
         guard socketBox.socket != nil else { return PollInterest(wantsInput: false) }
+        for event in hasEvents ? socketBox.socket?.events() ?? [] : [] {
+            switch event {
+            case .ready: connection.set(isReady: true)
+            case .closed: connection.set(isReady: false)
+            case .opened, .refused: continue
+            }
+        }
         sendArriving()
         return PollInterest(wantsOutput: flush())
     }

@@ -65,6 +65,16 @@ struct CallTable {
         return lost
     }
 
+    /// Removes and returns the calls that are not sent and do not wait for another connection.
+    mutating func removeUnsent() -> [OutgoingCall] {
+        let unsent = Array(waiting.filter { !$0.waitsForConnection && known[$0.id] != nil })
+        for call in unsent {
+            call.dropMessage()
+            known[call.id] = nil
+        }
+        return unsent
+    }
+
     mutating func removeAll() -> [OutgoingCall] {
         let all = Array(known.values)
         self = CallTable(window: window)

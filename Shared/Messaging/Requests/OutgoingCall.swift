@@ -21,6 +21,8 @@ final class OutgoingCall: Sendable {
     let inbox: Mailbox<CallElement>
     /// When the client gives up waiting for a connection, in microseconds of the system's monotonic clock.
     let deadline: Int64
+    /// False if the call fails with ``RPCError/isUnsent`` while there is no connection.
+    let waitsForConnection: Bool
     /// True if the caller wants notifications.
     let wantsNotifications: Bool
     /// True if the caller wants notifications, or the result of a call without notifications, unparsed.
@@ -31,6 +33,7 @@ final class OutgoingCall: Sendable {
         message: OutgoingMessage,
         inbox: Mailbox<CallElement>,
         deadline: Int64,
+        waitsForConnection: Bool = true,
         wantsNotifications: Bool,
         wantsEncoded: Bool = false
     ) {
@@ -38,6 +41,7 @@ final class OutgoingCall: Sendable {
         self.message = Mutex(message)
         self.inbox = inbox
         self.deadline = deadline
+        self.waitsForConnection = waitsForConnection
         self.wantsNotifications = wantsNotifications
         self.wantsEncoded = wantsEncoded
     }

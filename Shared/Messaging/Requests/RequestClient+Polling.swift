@@ -34,7 +34,7 @@ extension RequestClient {
             // Responses received before the connection broke are read first.
             while receive(budget: limits.receiveBudget) {}
             counts.lost += 1
-            isReady = false
+            connection.set(isReady: false)
             control = []
             for call in calls.connectionLost() {
                 call.inbox.finish(
@@ -43,9 +43,10 @@ extension RequestClient {
                     )
                 )
             }
+            for call in calls.removeUnsent() { call.inbox.finish(.unsent(to: "\(address)")) }
         case .ready:
             counts.connections += 1
-            isReady = true
+            connection.set(isReady: true)
         case .refused:
             counts.refused += 1
             guard hasKeys, let count = refusals.count(at: MonotonicClock.system.nowMicroseconds()) else { return }
@@ -60,6 +61,9 @@ extension RequestClient {
     private func handle(_ command: ClientCommand) {
         switch command {
         case .open(let call):
+            guard connection.isReady || call.waitsForConnection else {
+                return call.inbox.finish(.unsent(to: "\(address)"))
+            }
             calls.add(call)
             if call.wantsEncoded { hasEncodedCalls = true }
             nextDeadline = min(nextDeadline, timeout(of: call))
@@ -106,7 +110,7 @@ extension RequestClient {
 
     private func sendWaiting() {
         isFull = false
-        guard isReady else { return }
+        guard connection.isReady else { return }
         while let message = control.first {
             guard attempt(message) else { return }
             control.removeFirst()
@@ -170,6 +174,7 @@ extension RequestClient {
             call.inbox.finish()
         } else {
             let error = object["error"].flatMap(RPCError.init(json:))
+            if error?.isOfStoppingService == true { connection.noteStopping() }
             call.inbox.finish(error ?? .internalError("the service answered with neither a result nor an error"))
         }
     }

@@ -20,11 +20,9 @@ public actor RequestClient: SocketOwner {
     var isFull = false
     /// True if any request with unparsed notifications or results was ever opened on this client.
     var hasEncodedCalls = false
-    /// True if the handshake with the service is complete: messages sent before can be lost in a socket that is being
-    /// closed.
-    ///
-    /// Always true over inproc, which has no handshake.
-    var isReady: Bool
+    /// The state of the connection: messages sent before the handshake is complete can be lost in a socket that is being
+    /// closed. Always connected over inproc, which has no handshake.
+    public nonisolated let connection: ConnectionState
     var counts = (sent: 0, answers: 0, strays: 0, malformed: 0, lost: 0, connections: 0, refused: 0)
     /// True if CURVE is used: only then does a failed handshake mean a refused key.
     let hasKeys: Bool
@@ -55,7 +53,7 @@ public actor RequestClient: SocketOwner {
         let socket = try MonitoredSocket(plain, context: thread.context)
         try socket.socket.connect(address, security: security)
         self.address = address
-        self.isReady = address.transport == .inproc
+        self.connection = ConnectionState(isReady: address.transport == .inproc)
         self.hasKeys = security.hasKeys
         self.thread = thread
         self.limits = limits
@@ -76,15 +74,23 @@ public actor RequestClient: SocketOwner {
     /// `params` is an object, or null for none. The deadline is sent as `deadlineMs`, from 1 ms to the longest that the
     /// limits allow. Throws the service's error; `user_cancelled` if this task is cancelled; `connection_lost` if the
     /// connection breaks meanwhile, and then it is unknown whether the request was carried out; `deadline_exceeded`.
+    /// With `waitsForConnection` false it is sent only over the connection that there is: without one it throws at once a
+    /// `connection_lost` that ``RPCError/isUnsent``.
     public nonisolated func call(
         _ method: String,
         _ params: JSON = [:],
         attachments: [Bytes] = [],
-        deadline: Duration = .seconds(30)
+        deadline: Duration = .seconds(30),
+        waitsForConnection: Bool = true
     ) async throws(RPCError) -> Reply {
-        guard case .reply(let reply) = try await response(to: method, params, attachments, deadline) else {
-            throw Self.resultless
-        }
+        let element = try await response(
+            to: method,
+            params,
+            attachments,
+            deadline,
+            waitsForConnection: waitsForConnection
+        )
+        guard case .reply(let reply) = element else { throw Self.resultless }
         return reply
     }
 
@@ -105,6 +111,7 @@ public actor RequestClient: SocketOwner {
         _ params: JSON,
         _ attachments: [Bytes],
         _ deadline: Duration,
+        waitsForConnection: Bool = true,
         isEncoded: Bool = false
     ) async throws(RPCError) -> CallElement {
         let inbox = Mailbox<CallElement>(maxElements: 1, maxBytes: .max)
@@ -114,7 +121,13 @@ public actor RequestClient: SocketOwner {
         case .cancelled: throw .cancelled("the waiting task was cancelled")
         case .closed, .refused: throw Self.closed
         }
-        let call = try send(draft, inbox: inbox, isStream: false, isEncoded: isEncoded)
+        let call = try send(
+            draft,
+            inbox: inbox,
+            waitsForConnection: waitsForConnection,
+            isStream: false,
+            isEncoded: isEncoded
+        )
         switch await inbox.next() {
         case .element(let element): return element
         case .end(let failure?): throw failure
@@ -137,7 +150,8 @@ public actor RequestClient: SocketOwner {
         _ params: JSON = [:],
         attachments: [Bytes] = [],
         deadline: Duration?,
-        credit: Int? = nil
+        credit: Int? = nil,
+        waitsForConnection: Bool = true
     ) -> RequestStream {
         RequestStream(
             client: self,
@@ -145,7 +159,8 @@ public actor RequestClient: SocketOwner {
             params: params,
             attachments: attachments,
             deadline: deadline,
-            credit: credit
+            credit: credit,
+            waitsForConnection: waitsForConnection
         )
     }
 
@@ -215,6 +230,7 @@ public actor RequestClient: SocketOwner {
     nonisolated func send(
         _ draft: Draft,
         inbox: Mailbox<CallElement>,
+        waitsForConnection: Bool = true,
         isStream: Bool,
         isEncoded: Bool = false
     ) throws(RPCError) -> OutgoingCall {
@@ -224,6 +240,7 @@ public actor RequestClient: SocketOwner {
             message: OutgoingMessage(draft.frames, reservation: reservation),
             inbox: inbox,
             deadline: draft.deadline,
+            waitsForConnection: waitsForConnection,
             wantsNotifications: isStream,
             wantsEncoded: isEncoded
         )

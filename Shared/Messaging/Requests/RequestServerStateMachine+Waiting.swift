@@ -142,5 +142,5 @@ extension RequestServerStateMachine {
         .deadlineExceeded("the deadline has passed; send the request with a longer deadlineMs")
     }
 
-    static var stopping: RPCError { .busy("the service is stopping; connect again later") }
+    static var stopping: RPCError { .busy("the service is stopping; connect again later").ofStoppingService }
 }

@@ -280,7 +280,9 @@ struct RequestServerStateMachine {
         }
         if case .draining(let until) = stage, now >= until {
             stage = .draining(until: .max)
-            endings += end(with: .stopping) { _, _ in .cancelled("the service is stopping; send the request again") }
+            endings += end(with: .stopping) { _, _ in
+                .cancelled("the service is stopping; send the request again").ofStoppingService
+            }
         }
         return endings
     }

@@ -22,6 +22,8 @@ public struct RequestStream: AsyncSequence, Sendable {
     let attachments: [Bytes]
     let deadline: Duration?
     let credit: Int?
+    /// False if the stream fails at once while there is no connection.
+    var waitsForConnection = true
     /// True if notifications are delivered unparsed.
     var isEncoded = false
 
@@ -89,7 +91,13 @@ public struct RequestStream: AsyncSequence, Sendable {
                 guard stream.client.outbox.outboxSemaphore.tryAcquire(draft.byteCount) else {
                     throw .busy("too many bytes of requests are queued for the service; wait for responses")
                 }
-                call = try stream.client.send(draft, inbox: inbox, isStream: true, isEncoded: stream.isEncoded)
+                call = try stream.client.send(
+                    draft,
+                    inbox: inbox,
+                    waitsForConnection: stream.waitsForConnection,
+                    isStream: true,
+                    isEncoded: stream.isEncoded
+                )
             } catch {
                 call = nil
                 refusal = error

@@ -3,6 +3,7 @@ import Basics
 import Contracts
 import Dispatch
 import JSONValue
+import Messaging
 import PhotoClient
 import PhotoModel
 import Synchronization
@@ -14,8 +15,8 @@ import Synchronization
 public final class PHCachingImageManager: PHImageManager, @unchecked Sendable {
     private struct State {
         var allowsHighQuality = true
-        /// The cache at the thumbnailer; nil before it is used, and after the thumbnailer has forgotten it.
-        var cache: String?
+        /// The caches at the thumbnailers, by address: those that were used and that the thumbnailer has not forgotten.
+        var caches: [EndpointAddress: String] = [:]
         var connection: LibraryConnection?
         /// The work that is sent, in order.
         var last: Task<Void, Never>?
@@ -26,11 +27,14 @@ public final class PHCachingImageManager: PHImageManager, @unchecked Sendable {
     override public init() { super.init() }
 
     deinit {
-        let (cache, connection, last) = state.withLock { ($0.cache, $0.connection, $0.last) }
-        guard let cache, let connection else { return }
+        let (caches, connection, last) = state.withLock { ($0.caches, $0.connection, $0.last) }
+        guard !caches.isEmpty, let connection else { return }
         connection.start {
             await last?.value
-            _ = try? await connection.ask(CloseCache(cache: cache), of: connection.client.thumbnailer)
+            for thumbnailer in connection.client.thumbnailer.instances {
+                guard let cache = caches[thumbnailer.address] else { continue }
+                _ = try? await connection.ask(CloseCache(cache: cache), of: thumbnailer)
+            }
         }
     }
 
@@ -43,7 +47,7 @@ public final class PHCachingImageManager: PHImageManager, @unchecked Sendable {
                 return state.connection
             }
             guard let connection else { return }
-            send(connection) { ConfigureCache(cache: $0, allowsHighQuality: newValue) }
+            sendToAll(connection) { ConfigureCache(cache: $0, allowsHighQuality: newValue) }
         }
     }
 
@@ -70,7 +74,7 @@ public final class PHCachingImageManager: PHImageManager, @unchecked Sendable {
     /// Empties the list and ends all preparation.
     public func stopCachingImagesForAllAssets() {
         guard let connection = state.withLock({ $0.connection }) else { return }
-        send(connection) { StopAllCaching(cache: $0) }
+        sendToAll(connection) { StopAllCaching(cache: $0) }
     }
 
     private func each<R: Request>(
@@ -84,50 +88,78 @@ public final class PHCachingImageManager: PHImageManager, @unchecked Sendable {
         let request = ImageRequest(first, size, contentMode, options)
         for start in stride(from: 0, to: assets.count, by: CachedImages.maxAssets) {
             let part = assets[start..<min(assets.count, start + CachedImages.maxAssets)]
-            let images = CachedImages(assets: part.map(\.id), like: request)
-            send(first.connection) { make($0, images) }
-        }
-    }
-
-    /// Sends a request about the cache after those before it.
-    private func send<R: Request>(_ connection: LibraryConnection, _ make: @escaping @Sendable (String) -> R) {
-        state.withLock { state in
-            state.connection = connection
-            let last = state.last
-            state.last = connection.start { [weak self] in
-                await last?.value
-                guard let self else { return }
-                // A thumbnailer that has restarted does not know the cache.
-                for _ in 0..<2 {
-                    guard let cache = await self.open(connection) else { return }
-                    do throws(RPCError) {
-                        _ = try await connection.ask(make(cache), of: connection.client.thumbnailer)
-                        return
-                    } catch {
-                        guard error.errorCode == .handleExpired else { return }
-                        self.forget(cache)
-                    }
+            let ids = part.map(\.id)
+            let connection = first.connection
+            inOrder(connection) { manager in
+                for (thumbnailer, assets) in await connection.client.thumbnailer.divide(ids) {
+                    let images = CachedImages(assets: assets, like: request)
+                    await manager.send(connection, to: thumbnailer) { make($0, images) }
                 }
             }
         }
     }
 
-    private func open(_ connection: LibraryConnection) async -> String? {
-        let (cache, allowsHighQuality) = state.withLock { ($0.cache, $0.allowsHighQuality) }
+    /// Sends a request about each open cache.
+    private func sendToAll<R: Request>(
+        _ connection: LibraryConnection,
+        _ make: @escaping @Sendable (String) -> R
+    ) {
+        inOrder(connection) { manager in
+            let used = manager.state.withLock { Set($0.caches.keys) }
+            for thumbnailer in connection.client.thumbnailer.instances where used.contains(thumbnailer.address) {
+                await manager.send(connection, to: thumbnailer, make)
+            }
+        }
+    }
+
+    /// Does work about the caches after that before it.
+    private func inOrder(
+        _ connection: LibraryConnection,
+        _ work: @escaping @Sendable (PHCachingImageManager) async -> Void
+    ) {
+        state.withLock { state in
+            state.connection = connection
+            let last = state.last
+            state.last = connection.start { [weak self] in
+                await last?.value
+                if let self { await work(self) }
+            }
+        }
+    }
+
+    private func send<R: Request>(
+        _ connection: LibraryConnection,
+        to thumbnailer: ServiceClient,
+        _ make: @Sendable (String) -> R
+    ) async {
+        // A thumbnailer that has restarted does not know the cache.
+        for _ in 0..<2 {
+            guard let cache = await open(connection, thumbnailer) else { return }
+            do throws(RPCError) {
+                _ = try await connection.ask(make(cache), of: thumbnailer)
+                return
+            } catch {
+                guard error.errorCode == .handleExpired else { return }
+                state.withLock { if $0.caches[thumbnailer.address] == cache { $0.caches[thumbnailer.address] = nil } }
+            }
+        }
+    }
+
+    private func open(_ connection: LibraryConnection, _ thumbnailer: ServiceClient) async -> String? {
+        let address = thumbnailer.address
+        let (cache, allowsHighQuality) = state.withLock { ($0.caches[address], $0.allowsHighQuality) }
         if let cache { return cache }
         let request = OpenCache(allowsHighQuality: allowsHighQuality)
-        let opened = try? await connection.ask(request, of: connection.client.thumbnailer).result.cache
-        state.withLock { $0.cache = opened }
+        let opened = try? await connection.ask(request, of: thumbnailer).result.cache
+        state.withLock { $0.caches[address] = opened }
         return opened
     }
 
-    private func forget(_ cache: String) { state.withLock { if $0.cache == cache { $0.cache = nil } } }
-
     override func prepared(_ request: ImageRequest, _ connection: LibraryConnection) async -> ImageRequest {
-        let (cache, last) = state.withLock { ($0.cache, $0.last) }
-        await last?.value
+        await state.withLock { $0.last }?.value
         var request = request
-        request.cache = cache ?? state.withLock { $0.cache }
+        let thumbnailer = await connection.client.thumbnailer.instance(for: request.asset)
+        request.cache = state.withLock { $0.caches[thumbnailer.address] }
         return request
     }
 }

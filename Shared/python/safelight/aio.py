@@ -22,8 +22,8 @@ import zmq
 import zmq.asyncio
 
 from . import images
-from .endpoints import Endpoints, check_address
-from .errors import JSON, NotRunningError, SafelightError, UnavailableError
+from .endpoints import Endpoints, addresses, check_address
+from .errors import JSON, ConnectionLostError, NotRunningError, SafelightError, UnavailableError
 from .feed import Event, Feed
 from .fetching import Predicate, Sort, description
 from .following import (
@@ -31,6 +31,7 @@ from .following import (
     parse_message, should_deliver,
 )
 from .images import ImageData, Size
+from .instances import Instances
 from .library import PART_SIZE, RETRY_DELAYS, keys_of_environment
 from .live import LiveList
 from .objects import Asset, Object, identifier
@@ -173,6 +174,40 @@ class AsyncService:
             self._connection = None
 
 
+class AsyncServiceInstances(AsyncService):
+    """A client of a service of which several instances run, like `ServiceInstances`."""
+
+    def __init__(self, members: Sequence[AsyncService], wait: float = 0.0) -> None:
+        first = members[0]
+        super().__init__(first._context, first.address, first._keys, first.name, wait)
+        self._instances = Instances(members)
+
+    async def request(
+        self, method: str, params: Optional[Mapping[str, Any]] = None, attachments: Attachments = (),
+        deadline: float = 30.0,
+    ) -> Reply:
+        end = time.monotonic() + self._wait
+        while True:
+            failure: Optional[SafelightError] = None
+            for instance in self._instances.choose(params):
+                try:
+                    reply = await instance.request(method, params, attachments, deadline)
+                except SafelightError as error:
+                    if not self._instances.missed(instance, error, method):
+                        raise
+                    failure = failure or error
+                else:
+                    self._instances.reached(instance)
+                    return reply
+            if failure and time.monotonic() >= end:
+                raise failure
+            await asyncio.sleep(0.05)
+
+    def close(self) -> None:
+        for instance in self._instances.members:
+            instance.close()
+
+
 class AsyncFetchResult:
     """The result of a fetch: `async for asset in result`, `await result.count()`, `await result.get(index)`.
 
@@ -233,9 +268,15 @@ class AsyncLibrary:
         self.keys = keys or keys_of_environment()
         self.context = zmq.asyncio.Context.instance()
         self.catalog = AsyncService(self.context, self.endpoints.catalog, self.keys, "catalog", wait)
-        self.thumbnailer = AsyncService(self.context, self.endpoints.thumbnailer, self.keys, "thumbnailer", wait)
-        self.editor = AsyncService(self.context, self.endpoints.editor, self.keys, "editor", wait)
+        self.thumbnailer = self._instances("thumbnailer", self.endpoints.thumbnailer, wait)
+        self.editor = self._instances("editor", self.endpoints.editor, wait)
         self.broker = AsyncService(self.context, self.endpoints.broker, self.keys, "change-broker", wait)
+
+    def _instances(self, name: str, address: str, wait: float) -> AsyncService:
+        listed = addresses(address)
+        if len(listed) == 1:
+            return AsyncService(self.context, address, self.keys, name, wait)
+        return AsyncServiceInstances([AsyncService(self.context, one, self.keys, name) for one in listed], wait)
 
     async def __aenter__(self) -> "AsyncLibrary":
         return self

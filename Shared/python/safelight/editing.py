@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING, Any, Dict, Iterable, Iterator, List, Mapping, 
 
 import zmq
 
+from .endpoints import addresses
 from .errors import (
     JSON, DeadlineExceededError, IdentifierNotFoundError, SafelightError, make_error,
 )
+from .instances import ABSENCE, order
 from .members import Record, anything, boolean, camel_case, date, integer, optional_text, text
 from .objects import Object, identifier
-from .transport import configure_socket
+from .transport import Keys, configure_socket
 
 if TYPE_CHECKING:
     from .library import Library
@@ -155,6 +157,38 @@ class EditStatus(Record):
         return make_error(name, self.json.get("errorMessage", "")) if name else None
 
 
+class PushSockets:
+    """The sockets for edits, one for each editor. The edits of an asset go to the same editor while it takes them."""
+
+    def __init__(self, context: "zmq.Context[Any]", listed: str, keys: Optional[Keys]) -> None:
+        self._sockets: Dict[str, "zmq.Socket[bytes]"] = {}
+        self._blocked_until: Dict[str, float] = {}
+        for address in addresses(listed):
+            socket = configure_socket(context.socket(zmq.PUSH), keys)
+            socket.immediate = True
+            socket.connect(address)
+            self._sockets[address] = socket
+
+    def push(self, edit: JSON) -> bool:
+        """Sends an edit. Returns whether an editor took it."""
+        listed = list(self._sockets)
+        message = {"jsonrpc": "2.0", "method": "edits.publish", "params": edit}
+        for index in order(listed, edit["asset"]):
+            address = listed[index]
+            socket = self._sockets[address]
+            is_blocked = self._blocked_until.get(address, 0.0) > time.monotonic()
+            if socket.poll(0 if is_blocked else int(SEND_AGAIN_AFTER * 1000) // len(listed), zmq.POLLOUT):
+                socket.send_json(message)
+                return True
+            if not is_blocked:
+                self._blocked_until[address] = time.monotonic() + ABSENCE
+        return False
+
+    def close(self) -> None:
+        for socket in self._sockets.values():
+            socket.close()
+
+
 class Publisher:
     """Publishes edits until the catalog knows each of them, and reports what becomes of them.
 
@@ -179,9 +213,7 @@ class Publisher:
 
     def run(self, deadline: float) -> Iterator[EditStatus]:
         """Yields the final state of each edit as it is finished: applied or failed."""
-        socket = configure_socket(self._library.context.socket(zmq.PUSH), self._library.keys)
-        socket.immediate = True
-        socket.connect(self._library.endpoints.edits)
+        sockets = PushSockets(self._library.context, self._library.endpoints.edits, self._library.keys)
         sent: Dict[str, float] = {}
         delays = iter(STATUS_DELAYS)
         end = time.monotonic() + deadline
@@ -195,9 +227,8 @@ class Publisher:
                 for number in status["unknown"]:
                     if time.monotonic() - sent.get(number, -SEND_AGAIN_AFTER) < SEND_AGAIN_AFTER:
                         continue
-                    if not socket.poll(SEND_AGAIN_AFTER * 1000, zmq.POLLOUT):
-                        break  # the editor does not run, or has too many edits waiting
-                    socket.send_json({"jsonrpc": "2.0", "method": "edits.publish", "params": self._unfinished[number]})
+                    if not sockets.push(self._unfinished[number]):
+                        break  # no editor runs, or all have too many edits waiting
                     sent[number] = time.monotonic()
                 if self._unfinished and time.monotonic() > end:
                     count = len(self._unfinished)
@@ -208,4 +239,4 @@ class Publisher:
                 if self._unfinished:
                     time.sleep(next(delays, STATUS_DELAYS[-1]))
         finally:
-            socket.close()
+            sockets.close()

@@ -1,8 +1,9 @@
 """The addresses of the services."""
 
 import os
+import re
 import socket
-from typing import Optional
+from typing import List, Optional
 from urllib.parse import urlsplit
 
 from .errors import NotRunningError
@@ -18,7 +19,8 @@ class Endpoints:
     `host`, or `SAFELIGHT_HOST`, is the host of services on another machine, with the first of their six ports if it is
     not 5571: `photos.example:5571`. The run folder is `folder`, `SAFELIGHT_RUN`, `$XDG_RUNTIME_DIR/safelight` or `/tmp/safelight-UID`, in this order.
     Each address may be given as an argument, or as `SAFELIGHT_CATALOG`, `SAFELIGHT_THUMBNAILER`, `SAFELIGHT_EDITOR`,
-    `SAFELIGHT_BROKER`, `SAFELIGHT_FEED` and `SAFELIGHT_EDITS`.
+    `SAFELIGHT_BROKER`, `SAFELIGHT_FEED` and `SAFELIGHT_EDITS`. Those of the thumbnailer, the editor and the edits may be
+    lists of several instances, with commas between the addresses.
     """
 
     def __init__(
@@ -55,6 +57,11 @@ class Endpoints:
 
     def __repr__(self) -> str:
         return f"<Endpoints catalog={self.catalog!r}>"
+
+
+def addresses(text: str) -> List[str]:
+    """Returns the addresses of a list with commas. A comma that no address follows belongs to the path before it."""
+    return re.split(r",(?=[a-z]+://)", text)
 
 
 def check_address(service: str, address: str) -> None:

@@ -12,7 +12,7 @@ import zmq
 from . import editing, images, importing
 from .changing import Changes, Target, upload
 from .editing import Adjustments, EditOutcome, EditStatus, EditStep, Publisher
-from .endpoints import Endpoints
+from .endpoints import Endpoints, addresses
 from .errors import JSON, IdentifierNotFoundError, MultipleIdentifiersFoundError, SafelightError, make_error
 from .change import Change
 from .feed import Event, Feed, topic_filter
@@ -25,7 +25,7 @@ from .jobs import UploadJobs
 from .live import LiveList
 from .objects import Asset, AssetCollection, CollectionList, Object, identifier
 from .progress import Path, Progress, ProgressHandler, save_parts
-from .transport import Attachments, Keys, NotificationHandler, Reply, Service
+from .transport import Attachments, Keys, NotificationHandler, Reply, Service, ServiceInstances
 
 RETRY_DELAYS = (0.05, 0.1, 0.2, 0.4, 0.8, 1.0)  # seconds; the last one is repeated
 PART_SIZE = 8 << 20  # bytes of a part of a file
@@ -140,7 +140,10 @@ class Library:
         self.upload_jobs = UploadJobs(self)
 
     def _service(self, name: str, address: str, wait: float) -> Service:
-        return Service(self.context, address, self.keys, name, wait)
+        listed = addresses(address) if name in ("thumbnailer", "editor") else [address]
+        if len(listed) == 1:
+            return Service(self.context, address, self.keys, name, wait)
+        return ServiceInstances([Service(self.context, one, self.keys, name) for one in listed], wait)
 
     def __enter__(self) -> "Library":
         return self
@@ -224,9 +227,13 @@ class Library:
         return status
 
     def health(self) -> Dict[str, JSON]:
-        """Returns the health of each service, by its name."""
-        services = (self.catalog, self.thumbnailer, self.editor, self.broker)
-        return {service.name: service.request("health").result for service in services}
+        """Returns the health of each service, by its name; of further instances, by name and address."""
+        found: Dict[str, JSON] = {}
+        for service in (self.catalog, self.thumbnailer, self.editor, self.broker):
+            for one in service.instances:
+                name = f"{one.name} {one.address}" if one.name in found else one.name
+                found[name] = one.request("health").result
+        return found
 
     # Fetches
 
@@ -535,17 +542,18 @@ class Library:
         """Makes a video of a preset and writes it to a file. `progress` is called with seconds of the video."""
         params = {"asset": identifier(asset), "preset": preset, "version": version,
                   "networkAccessAllowed": network_access_allowed}
-        export = self.download_request(self.thumbnailer, "video.export", params).result
+        thumbnailer = self.thumbnailer.instance(params)
+        export = self.download_request(thumbnailer, "video.export", params).result
         while export["state"] in ("waiting", "running"):
             status = {"export": export["export"], "wait": 500}
-            export = self.request(self.thumbnailer, "video.exportStatus", status).result
+            export = self.request(thumbnailer, "video.exportStatus", status).result
             if progress:
                 progress(Progress(export["done"] / 1e6, export["duration"] / 1e6, os.fspath(path)))
         if export["state"] != "done":
             error = export.get("error") or {"name": "user_cancelled", "message": "the export was cancelled"}
             raise make_error(error["name"], error["message"])
         stream = {"asset": identifier(asset), "stream": export["stream"]}
-        parts = self.read_parts(self.thumbnailer, "video.read", stream, 0, export["size"])
+        parts = self.read_parts(thumbnailer, "video.read", stream, 0, export["size"])
         save_parts(path, parts, export["size"])
 
     def live_photo(

@@ -12,6 +12,7 @@ from zmq.utils.monitor import parse_monitor_message
 
 from .endpoints import check_address, not_running
 from .errors import JSON, ConnectionLostError, DeadlineExceededError, NotRunningError, SafelightError, UnavailableError
+from .instances import Instances
 
 CONNECT_TIMEOUT = 0.7  # seconds until a connection exists
 HANDSHAKE_TIMEOUT = 5.0  # seconds from there until keys are exchanged
@@ -248,6 +249,15 @@ class Service:
             self._forget(connection)
             raise
 
+    def instance(self, params: Optional[Mapping[str, Any]]) -> "Service":
+        """Returns the instance of the service that gets a request, for requests that belong together."""
+        return self
+
+    @property
+    def instances(self) -> List["Service"]:
+        """One client for each instance of the service."""
+        return [self]
+
     def _connect(self) -> Connection:
         end = time.monotonic() + self._wait
         while True:
@@ -274,3 +284,53 @@ class Service:
             connection.close()
         self._connections.clear()
         self._local = threading.local()
+
+
+class ServiceInstances(Service):
+    """A client of a service of which several instances run. Requests about an asset go to the same instance, whose cache
+    has its images, and to the next one while that does not answer."""
+
+    def __init__(self, members: Sequence[Service], wait: float = 0.0) -> None:
+        first = members[0]
+        super().__init__(first._context, first.address, first._keys, first.name, wait)
+        self._instances = Instances(members)
+
+    def request(
+        self, method: str, params: Optional[Mapping[str, Any]] = None, attachments: Attachments = (),
+        deadline: float = 30.0, on_notification: Optional[NotificationHandler] = None,
+    ) -> Reply:
+        was_notified = False
+
+        def notified(name: str, values: JSON, parts: List[bytes]) -> None:
+            nonlocal was_notified
+            was_notified = True
+            if on_notification:
+                on_notification(name, values, parts)
+
+        end = time.monotonic() + self._wait
+        while True:
+            failure: Optional[SafelightError] = None
+            for instance in self._instances.choose(params):
+                try:
+                    reply = instance.request(method, params, attachments, deadline, notified)
+                except SafelightError as error:
+                    if not self._instances.missed(instance, error, None if was_notified else method):
+                        raise
+                    failure = failure or error
+                else:
+                    self._instances.reached(instance)
+                    return reply
+            if failure and time.monotonic() >= end:
+                raise failure
+            time.sleep(0.05)
+
+    def instance(self, params: Optional[Mapping[str, Any]]) -> Service:
+        return self._instances.choose(params)[0]
+
+    @property
+    def instances(self) -> List[Service]:
+        return list(self._instances.members)
+
+    def close(self) -> None:
+        for instance in self._instances.members:
+            instance.close()

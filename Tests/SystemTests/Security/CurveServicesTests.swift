@@ -210,16 +210,20 @@ struct NetworkFixture {
     /// Connects as the client that has these variables in its environment.
     static func library(variables: [String: String]) throws -> PhotoLibrary {
         let endpoints = try EndpointOptions.parse([]).resolve { variables[$0] }
+        var addresses = ServiceEndpoints(
+            catalog: endpoints[.catalog],
+            thumbnailer: endpoints[.thumbnailer],
+            editor: endpoints[.editor],
+            changeBroker: endpoints[.broker],
+            feed: endpoints[.feed],
+            edits: endpoints[.edits],
+            security: endpoints.security
+        )
+        addresses.thumbnailers = endpoints.all(.thumbnailer)
+        addresses.editors = endpoints.all(.editor)
+        addresses.edits = endpoints.all(.edits)
         return try PhotoLibrary(
-            endpoints: ServiceEndpoints(
-                catalog: endpoints[.catalog],
-                thumbnailer: endpoints[.thumbnailer],
-                editor: endpoints[.editor],
-                changeBroker: endpoints[.broker],
-                feed: endpoints[.feed],
-                edits: endpoints[.edits],
-                security: endpoints.security
-            ),
+            endpoints: addresses,
             client: "test",
             logger: Logger(label: "test", factory: { _ in SwiftLogNoOpLogHandler() })
         )

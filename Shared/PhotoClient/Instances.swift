@@ -1,0 +1,68 @@
+import Basics
+import Messaging
+import PhotoModel
+
+/// A connection to one instance of a service.
+protocol InstanceConnection: Sendable {
+    var address: EndpointAddress { get }
+    var connection: ConnectionState { get }
+}
+
+extension RequestClient: InstanceConnection {}
+extension Pusher: InstanceConnection {}
+
+/// The connections to the instances of a service, at least one. Each request goes to one of them.
+struct Instances<Connection: InstanceConnection>: Sendable {
+    let connections: [Connection]
+
+    /// The time that an instance is waited for after its connection was lost, or begun: the time in which it starts again.
+    /// Requests that went to another instance at once would find no images in its cache.
+    private static var patience: Duration { .milliseconds(500) }
+
+    /// Returns the instance for requests about an asset: the first in its ``Rendezvous`` order that is connected.
+    ///
+    /// If none is connected, it waits for the first that is.
+    ///
+    /// - Parameters:
+    ///   - asset: nil for requests about none, which go to the first instance of the list that is connected
+    ///   - limit: the longest time to wait; nil for any
+    /// - Returns: the instance, and whether it was connected; after `limit`, or if the task is cancelled, the preferred one
+    func choice(
+        for asset: ObjectID?,
+        within limit: Duration? = nil
+    ) async -> (connection: Connection, isConnected: Bool) {
+        guard connections.count > 1 else { return (connections[0], connections[0].connection.isUsable) }
+        let order = asset.map { Rendezvous.order(connections.map(\.address.description), for: $0.text) }
+        let ordered = order?.map { connections[$0] } ?? connections
+        let preferred = ordered[0].connection
+        if preferred.isUsable { return (ordered[0], true) }
+        let grace = min(Self.patience - preferred.absence, limit ?? Self.patience)
+        if grace > .zero { await TaskDelay.withTimeout(grace) { await preferred.waitUntilUsable() } }
+        if !ordered.contains(where: \.connection.isUsable) { await waitForAny(within: limit) }
+        guard let connected = ordered.first(where: \.connection.isUsable) else { return (ordered[0], false) }
+        return (connected, true)
+    }
+
+    private func waitForAny(within limit: Duration?) async {
+        await withTaskGroup(of: Void.self) { group in
+            for connection in connections { group.addTask { await connection.connection.waitUntilUsable() } }
+            if let limit { group.addTask { _ = await TaskDelay.timeout(limit) } }
+            await group.next()
+            group.cancelAll()
+        }
+    }
+}
+
+/// Rendezvous hashing (Thaler and Ravishankar, 1998): clients that know the same addresses prefer the same instance for an
+/// asset, each instance gets an equal part, and when one is added or removed only its part moves.
+enum Rendezvous {
+    /// Returns the indexes of the addresses, the preferred instance first.
+    ///
+    /// The weight of an address is the number in the first 8 bytes of the SHA-256 of `address`, a line feed and `key`.
+    static func order(_ addresses: [String], for key: String) -> [Int] {
+        let weights = addresses.map { address in
+            SHA256.hash(data: Array("\(address)\n\(key)".utf8)).prefix(8).reduce(UInt64(0)) { $0 << 8 | UInt64($1) }
+        }
+        return weights.indices.sorted { (weights[$0], addresses[$0]) > (weights[$1], addresses[$1]) }
+    }
+}

@@ -58,6 +58,19 @@ struct VerifiedAssetCacheTests {
         #expect(cache.count == 0, "another history drops everything")
     }
 
+    @Test func `a change that the catalog's page contains already drops nothing`() {
+        var cache = VerifiedAssetCache(limit: 10)
+        let asset = facts(1)
+        cache.confirm(token(5), now: 0)
+        // The page was read after change 7, which the feed delivers later.
+        cache.insert([asset], at: token(7))
+        cache.changed([asset.id], at: token(6))
+        cache.changed([asset.id], at: token(7))
+        #expect(cache.asset(asset.id, atLeast: nil, now: 0) != nil)
+        cache.changed([asset.id], at: token(8))
+        #expect(cache.asset(asset.id, atLeast: nil, now: 0) == nil)
+    }
+
     @Test func `the number of assets is bounded, and the least recently used goes first`() {
         var cache = VerifiedAssetCache(limit: 3)
         cache.confirm(token(1), now: 0)

@@ -30,7 +30,8 @@ struct VerifiedAssetCache: Sendable {
     static let maxAge: Int64 = 1_200_000
 
     private var order: LRUIndex<ObjectID>
-    private var facts: [ObjectID: AssetSummary] = [:]
+    /// Each asset with the sequence at which the catalog returned it.
+    private var facts: [ObjectID: (summary: AssetSummary, readAt: Int64)] = [:]
     private var position: ChangeToken?
     private var confirmedAt = Int64.min
 
@@ -52,7 +53,7 @@ struct VerifiedAssetCache: Sendable {
         guard isFresh(at: now), let position, let asset = facts[id] else { return nil }
         if let atLeast, atLeast.library != position.library || atLeast.sequence > position.sequence { return nil }
         order.touch(id)
-        return (asset, position.sequence)
+        return (asset.summary, position.sequence)
     }
 
     /// Caches assets that the catalog returned. A page read before the feed's position may be older than changes
@@ -60,20 +61,24 @@ struct VerifiedAssetCache: Sendable {
     mutating func insert(_ assets: [AssetSummary], at token: ChangeToken) {
         guard let position, position.library == token.library, token.sequence >= position.sequence else { return }
         for asset in assets {
-            facts[asset.id] = asset
+            facts[asset.id] = (asset, token.sequence)
             for gone in order.insert(asset.id, cost: 1) { facts[gone] = nil }
         }
     }
 
-    /// Drops the assets touched by a change.
+    /// Drops the assets touched by a change, unless they were read after it: the feed may deliver it later.
     mutating func changed(_ ids: [ObjectID], at token: ChangeToken) {
-        for id in ids where order.remove(id) != nil { facts[id] = nil }
-        if position?.library == token.library { position = token }
+        let isOwn = position?.library == token.library
+        for id in ids where !isOwn || facts[id].map({ $0.readAt < token.sequence }) ?? false {
+            order.remove(id)
+            facts[id] = nil
+        }
+        if isOwn { position = token }
     }
 
     /// Drops the assets that have a resource with this digest.
     mutating func forget(_ digest: String) {
-        for (id, asset) in facts where asset.resources.contains(where: { $0.digest == digest }) {
+        for (id, asset) in facts where asset.summary.resources.contains(where: { $0.digest == digest }) {
             order.remove(id)
             facts[id] = nil
         }

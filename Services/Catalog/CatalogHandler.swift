@@ -62,6 +62,8 @@ struct CatalogHandler: RequestHandler {
         }
     }
 
+    func connectionEnded(_ connection: ConnectionID) { edits.claims.connectionEnded(connection) }
+
     /// Answers `health` at once.
     func replyAtOnce(to request: IncomingRequest, _ context: RequestContext) -> Reply? {
         state.replyAtOnce(to: request)
@@ -102,14 +104,18 @@ struct CatalogHandler: RequestHandler {
             return Reply(try await fetches.difference(diff, owner: identity, view: view).json)
         case .fetchKeys(let fetch):
             return try await keys.keys(fetch, context, view: self.view(onBehalfOf: fetch.onBehalfOf, context))
-        case .perform(let transaction): return Reply(try await changes.perform(transaction, context))
+        case .perform(let transaction):
+            edits.claims.begin(transaction, context.connection)
+            let result = try await changes.perform(transaction, context)
+            edits.claims.end(transaction)
+            return Reply(result)
         case .since(let page):
             let view = try self.view(onBehalfOf: page.onBehalfOf, context) ?? view
             return Reply(encoded: try await history.since(page, view: view).encoded)
         case .follow(let stream): return try await history.follow(stream, context, view: view)
         case .token: return Reply(try await history.token().json)
-        case .editsStatus(let status): return Reply(try await edits.status(status, for: identity).json)
-        case .editsPending(let page): return Reply(try await edits.pending(page, for: identity).json)
+        case .editsStatus(let status): return Reply(try await edits.status(status, context).json)
+        case .editsPending(let page): return Reply(try await edits.pending(page, context).json)
         case .supports(let question): return Reply(ResourceRules.supports(question).json)
         case .readResource(let read):
             let isService = changes.services.includes(identity)

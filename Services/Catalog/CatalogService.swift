@@ -181,7 +181,7 @@ struct CatalogService: RunnableService {
                 grants: grants
             ),
             history: HistoryReader(store: store, tail: tail),
-            edits: EditReader(store: store, services: services),
+            edits: EditReader(store, services, tail, clock: environment.clock),
             delivery: ResourceDelivery(store: store, blockingIO: blockingIO, opener: originals.opener),
             exports: ResourceExport(store: store, blockingIO: blockingIO, opener: originals.opener),
             storage: StorageService(store: store, resources: resources, fetches: fetches, originals: originals),

@@ -18,6 +18,8 @@ struct EditTransaction: Sendable {
 /// The editor's requests to the catalog, which makes all decisions and holds all state.
 struct CatalogConnection: Sendable {
     let library: PhotoLibrary
+    /// The name of this editor, the same after a restart.
+    let editor: String
     /// The largest render sent with its transaction, in bytes; a larger one is uploaded before it.
     let largestAttachment: Int
 

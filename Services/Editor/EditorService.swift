@@ -1,4 +1,5 @@
 import Contracts
+import Foundation
 import Hosting
 import JSONValue
 import Logging
@@ -70,7 +71,11 @@ struct EditorService: RunnableService {
             try await library.catalog.ask(GrantStatus(identity: identity), deadline: .seconds(5)).result.permission
         }
         let edits = EditProcessor(
-            catalog: CatalogConnection(library: library, largestAttachment: configuration.largestAttachment),
+            catalog: CatalogConnection(
+                library: library,
+                editor: "\(ProcessInfo.processInfo.hostName) \(configuration.endpoints[.edits])".cut(to: 512),
+                largestAttachment: configuration.largestAttachment
+            ),
             resources: resources,
             workers: ResourceJobRunner(workers, report: report),
             videos: VideoRenderer(

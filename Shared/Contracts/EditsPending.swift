@@ -9,18 +9,38 @@ public struct EditsPending: Request {
     public var after: Int64?
     /// Maximum number of edits.
     public var limit: Int
+    /// The name of the editor that will apply the edits, the same after a restart; nil only to look at them. The editor gets
+    /// those that no other editor has: they are its own until they are finished, or its connection has ended for some time.
+    public var editor: String?
+    /// With `editor`: time in milliseconds to wait for an edit, if there is none.
+    public var wait: Int
 
-    public init(after: Int64? = nil, limit: Int = 500) {
+    public init(after: Int64? = nil, limit: Int = 500, editor: String? = nil, wait: Int = 0) {
         self.after = after
         self.limit = limit
+        self.editor = editor
+        self.wait = wait
     }
 
     public static let table = parameters(
-        "Accepted edits that are not finished, oldest first. For services.",
+        "Accepted edits that are not finished, oldest first; with editor, those that it may apply. For services.",
         blank: EditsPending(),
         [
             .optional("after", \.after, .integer(0...Int64.max), "Only edits accepted after this sequence."),
             .defaulted("limit", \.limit, .count(1...1000), "Maximum number of edits.", default: 500),
+            .optional(
+                "editor",
+                \.editor,
+                .text(maxBytes: 512),
+                "Name of the editor that will apply them: it gets those that no other editor has."
+            ),
+            .defaulted(
+                "wait",
+                \.wait,
+                .count(0...60_000),
+                "With editor: time in milliseconds to wait for an edit.",
+                default: 0
+            ),
         ]
     )
 

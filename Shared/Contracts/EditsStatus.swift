@@ -10,12 +10,15 @@ public struct EditsStatus: Request {
     public var ids: [String]
     /// The publisher; accepted from services only.
     public var onBehalfOf: String?
+    /// Time in milliseconds to wait until the state of one of the edits changes.
+    public var wait: Int
 
     public static let maxIDs = 1000
 
-    public init(ids: [String], onBehalfOf: String? = nil) {
+    public init(ids: [String], onBehalfOf: String? = nil, wait: Int = 0) {
         self.ids = ids
         self.onBehalfOf = onBehalfOf
+        self.wait = wait
     }
 
     public static let table = parameters(
@@ -24,6 +27,13 @@ public struct EditsStatus: Request {
         [
             .required("ids", \.ids, .list(of: .editName, limit: maxIDs), "Ids of the edits."),
             .optional("onBehalfOf", \.onBehalfOf, .text(maxBytes: 256), "The publisher; for services only."),
+            .defaulted(
+                "wait",
+                \.wait,
+                .count(0...60_000),
+                "Time in milliseconds to wait until the state of one of them changes.",
+                default: 0
+            ),
         ]
     )
 

@@ -204,7 +204,7 @@ struct CollectionServiceTests {
     @Test(.spec("S-30", "S-31", "S-32")) func `transient collections are leased, and usable by their owner only`()
         async throws
     {
-        let time = ManualClock()
+        let time = ManualClock(0)
         try await CatalogFixture.with(folder) { catalog in
             let ids = try await catalog.importImages((1...4).map { image($0) })
             try await catalog.perform([

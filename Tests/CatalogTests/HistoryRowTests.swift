@@ -75,7 +75,7 @@ struct HistoryRowTests {
     func `records expire, and an expired token is answered with one to continue from`()
         async throws
     {
-        let time = ManualClock()
+        let time = ManualClock(0)
         time.advance(by: 1_700_000_000_000_000)
         var environment = CatalogEnvironment()
         environment.now = { time.now }

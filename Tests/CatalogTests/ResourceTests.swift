@@ -142,12 +142,12 @@ struct ResourceTests {
 
     @Test func `uploads have a lease, a maximum number and a maximum size`() async throws {
         let resources = try ResourceStore(root: folder.file("resources"))
-        let clock = ManualClock()
+        let clock = ManualClock(0)
         var limits = UploadRegistry.Limits()
         limits.perIdentity = 2
         limits.bytes = 10
         limits.bytesPerIdentity = 15
-        let names = ManualClock()
+        let names = ManualClock(0)
         let uploads = UploadRegistry(
             resources: resources,
             blockingIO: BlockingIOExecutor(),
@@ -327,22 +327,5 @@ extension CatalogFixture {
 
     var workerPID: Int32? {
         service.workers.metrics()["pids"]?.arrayValue?.first?.intValue.map { Int32($0) }
-    }
-}
-
-/// A clock that advances only on request.
-final class ManualClock: Sendable {
-    private let value = Mutex<Int64>(0)
-
-    var now: Int64 { value.withLock { $0 } }
-
-    var clock: MonotonicClock { MonotonicClock { [self] in value.withLock { $0 } } }
-
-    @discardableResult
-    func advance(by amount: Int64) -> Int64 {
-        value.withLock { value in
-            value += amount
-            return value
-        }
     }
 }

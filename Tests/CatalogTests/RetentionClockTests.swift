@@ -62,7 +62,7 @@ struct RetentionClockTests {
 
     @Test func `a start with a wrong clock deletes nothing until an hour has passed, and then does`() async throws {
         let folder = try TemporaryFolder("clock")
-        let (wall, monotonic) = (ManualClock(), ManualClock())
+        let (wall, monotonic) = (ManualClock(0), ManualClock(0))
         wall.advance(by: Self.start)
         var environment = CatalogEnvironment()
         environment.now = { wall.now }

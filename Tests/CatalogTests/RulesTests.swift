@@ -213,7 +213,7 @@ struct RulesTests {
     }
 
     @Test func `later identifiers sort later, even if the clock stops or is set back`() {
-        let time = ManualClock()
+        let time = ManualClock(0)
         let source = IdentifierGenerator(now: { time.now })
         var last = source.make(.asset)
         for step in 0..<100_000 {

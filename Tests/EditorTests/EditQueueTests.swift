@@ -89,6 +89,34 @@ struct EditQueueTests {
         #expect(queue.count == 1)
     }
 
+    @Test func `an edit whose predecessor another editor has waits for it without limit`() {
+        var queue = EditQueue(limits: .init(unknownPredecessors: 1, predecessorTimeout: 1_000_000))
+        for (id, after) in [("b", "a"), ("d", "c"), ("f", "e")] {
+            _ = queue.add(edit(id, of: 1, after: after), now: 0)
+            #expect(queue.answer(key(id), predecessor: .accepted, now: 0) == nil)
+        }
+        // The unknown one is accepted elsewhere before its time is over.
+        _ = queue.add(edit("h", of: 2, after: "g"), now: 0)
+        #expect(queue.answer(key("h"), predecessor: nil, now: 0) == nil)
+        #expect(queue.note(key("g"), .accepted, now: 10).isEmpty)
+        #expect(queue.expire(now: 9_000_000).isEmpty)
+        #expect(queue.publishersWaiting == ["ann"] && queue.awaited(of: "ann") == ["a", "c", "e", "g"])
+        #expect(queue.next() == nil)
+        #expect(queue.note(key("a"), .applied, now: 10).isEmpty)
+        #expect(queue.next()?.key == key("b"))
+        // Given up by the other editor: it is applied here.
+        _ = queue.add(edit("c", of: 3), now: 20)
+        #expect(queue.awaited(of: "ann") == ["e", "g"])
+        #expect(queue.next()?.key == key("c"))
+        #expect(queue.finish(key("c"), .applied).isEmpty && queue.finish(key("b"), .applied).isEmpty)
+        #expect(queue.next()?.key == key("d"))
+        #expect(queue.note(key("e"), .failed, now: 10).isEmpty, "one that replaces runs after a failure")
+        #expect(queue.note(key("x"), .failed, now: 10).isEmpty)
+        #expect(queue.finish(key("d"), .applied).isEmpty && queue.next()?.key == key("f"))
+        #expect(queue.note(key("g"), .applied, now: 10).isEmpty && queue.next()?.key == key("h"))
+        #expect(queue.publishersWaiting.isEmpty)
+    }
+
     @Test func `after a failure a replacing edit runs, and an appending one fails with all that append to it`() {
         var queue = EditQueue()
         _ = queue.add(edit("a"), now: 0)
@@ -147,10 +175,23 @@ struct EditQueueTests {
             var asked: [(EditKey, EditKey)] = []
             var position = 0
             while done.count < edits.count {
-                switch Int.random(in: 0..<4, using: &random) {
+                switch Int.random(in: 0..<5, using: &random) {
+                case 4:
+                    // The states of those that another editor has are found.
+                    for publisher in queue.publishersWaiting {
+                        for id in queue.awaited(of: publisher) {
+                            guard let state = done[key(id, by: publisher)] else { continue }
+                            #expect(queue.note(key(id, by: publisher), state, now: 0).isEmpty)
+                        }
+                    }
                 case 0 where position < edits.count:
                     let next = edits[position]
                     position += 1
+                    if random.one(in: 4), next.predecessor.map({ done[$0] != nil }) ?? true {
+                        // Another editor has finished it.
+                        done[next.key] = .applied
+                        continue
+                    }
                     if case .asks(let predecessor) = queue.add(next, now: 0) { asked.append((next.key, predecessor)) }
                 case 1 where !asked.isEmpty:
                     let (key, predecessor) = asked.removeFirst()

@@ -3,11 +3,21 @@ import Synchronization
 
 /// A clock that advances only when the test advances it.
 public final class ManualClock: Sendable {
-    private let now = Atomic<Int64>(1_000_000)
+    private let time: Atomic<Int64>
 
-    public init() {}
+    /// - Parameter microseconds: the time at which it stands
+    public init(_ microseconds: Int64 = 1_000_000) { time = Atomic(microseconds) }
 
-    public var clock: MonotonicClock { MonotonicClock { [self] in now.load(ordering: .sequentiallyConsistent) } }
+    /// The time in microseconds.
+    public var now: Int64 { time.load(ordering: .sequentiallyConsistent) }
 
-    public func advance(milliseconds: Int64) { now.add(milliseconds * 1000, ordering: .sequentiallyConsistent) }
+    public var clock: MonotonicClock { MonotonicClock { [self] in now } }
+
+    /// Advances it by some microseconds, and returns the time.
+    @discardableResult
+    public func advance(by microseconds: Int64) -> Int64 {
+        time.add(microseconds, ordering: .sequentiallyConsistent).newValue
+    }
+
+    public func advance(milliseconds: Int64) { advance(by: milliseconds * 1000) }
 }

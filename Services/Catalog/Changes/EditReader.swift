@@ -1,19 +1,57 @@
+import Basics
 import Contracts
+import Messaging
 import PhotoModel
 
 /// Implements `edits.status` and `edits.pending`: the states of published edits.
 struct EditReader: Sendable {
     let store: LibraryStore
     let services: ServiceIdentities
+    let tail: ChangeLogTail
+    let claims: EditClaims
+    let clock: MonotonicClock
     /// The maximum size of the contents in one page of pending edits, in bytes.
     private let pageBytes = 4 << 20
 
-    func status(_ request: EditsStatus, for identity: String) async throws -> EditsStatus.Result {
-        if request.onBehalfOf != nil { try services.check(identity, for: "onBehalfOf") }
-        let publisher = request.onBehalfOf ?? identity
-        return try await store.read { reader in
+    init(_ store: LibraryStore, _ services: ServiceIdentities, _ tail: ChangeLogTail, clock: MonotonicClock) {
+        self.store = store
+        self.services = services
+        self.tail = tail
+        self.clock = clock
+        claims = EditClaims(clock: clock)
+    }
+
+    /// Returns the states of edits; with `wait`, after one of them has changed.
+    func status(_ request: EditsStatus, _ context: RequestContext) async throws -> EditsStatus.Result {
+        if request.onBehalfOf != nil { try services.check(context.identity, for: "onBehalfOf") }
+        let publisher = request.onBehalfOf ?? context.identity
+        var head = tail.head
+        let first = try await states(of: request.ids, publisher)
+        guard request.wait > 0 else { return first }
+        let end = end(ofWaiting: request.wait, context)
+        while true {
+            let rest = end - clock.nowMicroseconds()
+            let next = head + 1
+            let hasChanged = await TaskDelay.withTimeout(.microseconds(max(0, rest))) { await tail.wait(for: next) }
+            guard hasChanged == true else { return first }
+            // A burst of changes is read once.
+            await TaskDelay.debounce(.milliseconds(10))
+            head = tail.head
+            let states = try await states(of: request.ids, publisher)
+            if states.edits.map(\.sequence) != first.edits.map(\.sequence) { return states }
+        }
+    }
+
+    /// Returns the time at which a request has waited enough.
+    private func end(ofWaiting milliseconds: Int, _ context: RequestContext) -> Int64 {
+        let now = clock.nowMicroseconds()
+        return now + min(Int64(milliseconds) * 1000, context.microsecondsToAnswer(at: now))
+    }
+
+    private func states(of ids: [String], _ publisher: String) async throws -> EditsStatus.Result {
+        try await store.read { reader in
             var result = EditsStatus.Result(edits: [], unknown: [])
-            for id in request.ids {
+            for id in ids {
                 guard let edit = try reader.edits.edit(id, of: publisher) else {
                     result.unknown.append(id)
                     continue
@@ -24,25 +62,66 @@ struct EditReader: Sendable {
         }
     }
 
-    func pending(_ request: EditsPending, for identity: String) async throws -> EditsPending.Result {
-        try services.check(identity, for: "edits.pending")
+    /// Returns accepted edits that are not finished; to an editor, those that it may apply.
+    func pending(_ request: EditsPending, _ context: RequestContext) async throws -> EditsPending.Result {
+        try services.check(context.identity, for: "edits.pending")
+        guard let editor = request.editor else { return try await page(request) }
+        claims.begin(editor, context.connection)
+        let end = end(ofWaiting: request.wait, context)
+        while true {
+            // Asked for before the edits are read, so that no editor that goes in between is missed.
+            let change = claims.nextChange
+            let result = try await claim(request, for: editor, context.connection)
+            let rest = end - clock.nowMicroseconds()
+            guard result.edits.isEmpty, rest > 0 else { return result }
+            let pause = min(rest, claims.timeUntilFree ?? rest)
+            await TaskDelay.withTimeout(.microseconds(pause)) { await change.waitUnlessCancelled() }
+            try Task.checkCancellation()
+        }
+    }
+
+    /// Claims edits of the first page that has any.
+    private func claim(
+        _ request: EditsPending,
+        for editor: String,
+        _ connection: ConnectionID
+    ) async throws -> EditsPending.Result {
+        var request = request
+        while true {
+            var result = try await page(request)
+            result.edits = claims.claim(result.edits, for: editor, connection)
+            guard result.edits.isEmpty, let next = result.next else { return result }
+            request.after = next
+        }
+    }
+
+    private func page(_ request: EditsPending) async throws -> EditsPending.Result {
         let pageBytes = pageBytes
         return try await store.read { reader in
             let page = try reader.edits.pending(after: request.after ?? 0, limit: request.limit, bytes: pageBytes)
-            let edits = try page.edits.map { edit in
-                PendingEdit(
-                    publisher: edit.publisher,
-                    sequence: edit.accepted,
-                    accepted: ChangeRequest.AcceptEdit(
-                        id: edit.id,
-                        asset: edit.asset,
-                        predecessor: edit.predecessor,
-                        digest: edit.digest,
-                        content: try edit.parsedContent()
-                    )
+            return EditsPending.Result(
+                edits: try page.edits.map { try $0.pending },
+                next: page.isCut ? page.edits.last?.accepted : nil
+            )
+        }
+    }
+}
+
+extension StoredEdit {
+    /// The edit as editors get it.
+    fileprivate var pending: PendingEdit {
+        get throws {
+            PendingEdit(
+                publisher: publisher,
+                sequence: accepted,
+                accepted: ChangeRequest.AcceptEdit(
+                    id: id,
+                    asset: asset,
+                    predecessor: predecessor,
+                    digest: digest,
+                    content: try parsedContent()
                 )
-            }
-            return EditsPending.Result(edits: edits, next: page.isCut ? page.edits.last?.accepted : nil)
+            )
         }
     }
 }

@@ -51,15 +51,27 @@ extension CatalogConnection {
         _ = try await perform([.failEdit(request)], transaction)
     }
 
+    /// Returns the states of edits of a publisher once one of them has changed, or after a second.
+    func nextStates(of ids: [String], _ publisher: String) async throws(RPCError) -> [PublishedEdit] {
+        let request = EditsStatus(ids: ids, onBehalfOf: publisher, wait: 1000)
+        return try await library.catalog.ask(request).result.edits.map(\.edit)
+    }
+
     /// Returns the state of an edit; nil if the catalog does not know it.
     func state(of key: EditKey) async throws(RPCError) -> PublishedEditState? {
         let request = EditsStatus(ids: [key.id], onBehalfOf: key.publisher)
         return try await library.catalog.ask(request).result.edits.first?.edit.state
     }
 
-    /// Returns a page of the edits that are accepted and not finished.
-    func pending(after position: Int64?) async throws(RPCError) -> EditsPending.Result {
-        try await library.catalog.ask(EditsPending(after: position)).result
+    /// Claims a page of the edits that are accepted and that no other editor has.
+    func claim(after position: Int64?) async throws(RPCError) -> EditsPending.Result {
+        try await library.catalog.ask(EditsPending(after: position, editor: editor)).result
+    }
+
+    /// Waits for edits that another editor has left, and claims them.
+    func claimLeft() async throws(RPCError) -> [PendingEdit] {
+        let request = EditsPending(editor: editor, wait: 20_000)
+        return try await library.catalog.ask(request, deadline: .seconds(30)).result.edits
     }
 }
 

@@ -12,6 +12,8 @@ struct QueuedEdit: Sendable, Equatable {
     var key: EditKey
     var edit: PublishEdit
     var digest: String
+    /// True if another editor may have begun it: it is looked up before it is rendered.
+    var isShared = false
 
     var predecessor: EditKey? { edit.predecessor.map { EditKey(publisher: key.publisher, id: $0) } }
 }
@@ -54,6 +56,8 @@ struct EditQueue: Sendable {
         case behind
         /// The predecessor has not been published yet.
         case unknownPredecessor(until: Int64)
+        /// Another editor has the predecessor.
+        case behindOther
         case ready
         case running
         /// Its failure is being recorded in the catalog.
@@ -73,6 +77,8 @@ struct EditQueue: Sendable {
     private var ready: [(order: UInt64, key: EditKey)] = []
     private var busyAssets: Set<ObjectID> = []
     private var unknownPredecessors = 0
+    /// The edits whose predecessors are not in the queue, and will be accepted or finished by another editor if at all.
+    private var waitingForOthers: Set<EditKey> = []
     private var nextOrder: UInt64 = 0
 
     init(limits: Limits = Limits()) {
@@ -113,13 +119,17 @@ struct EditQueue: Sendable {
     ///
     /// - Returns: the failure of the edit, if the predecessor causes one
     mutating func answer(_ key: EditKey, predecessor state: PublishedEditState?, now: Int64) -> Failure? {
-        guard entries[key]?.stage == .asking else { return nil }
+        guard let stage = entries[key]?.stage, isUnattached(key) else { return nil }
         switch state {
         case .applied:
             set(key, .ready)
             return nil
         case .failed: return afterFailure(key)
-        case .accepted, nil:
+        case .accepted:
+            set(key, .behindOther)
+            return nil
+        case nil:
+            if case .unknownPredecessor = stage { return nil }
             guard unknownPredecessors < limits.unknownPredecessors else {
                 return end(
                     key,
@@ -131,6 +141,25 @@ struct EditQueue: Sendable {
             set(key, .unknownPredecessor(until: now + limits.predecessorTimeout))
             return nil
         }
+    }
+
+    /// The publishers that have edits here that wait for others.
+    var publishersWaiting: Set<String> { Set(waitingForOthers.map(\.publisher)) }
+
+    /// Returns the predecessors of a publisher's edits that wait for others.
+    func awaited(of publisher: String) -> [String] {
+        let ids = waitingForOthers.filter { $0.publisher == publisher }.compactMap {
+            entries[$0]?.edit.edit.predecessor
+        }
+        return Set(ids).sorted()
+    }
+
+    /// Continues the edits that wait for others, with the state of a predecessor in the catalog.
+    ///
+    /// - Returns: the failures that the predecessor causes
+    mutating func note(_ predecessor: EditKey, _ state: PublishedEditState, now: Int64) -> [Failure] {
+        let waiting = (successors[predecessor] ?? []).intersection(waitingForOthers).sorted { $0.id < $1.id }
+        return waiting.compactMap { answer($0, predecessor: state, now: now) }
     }
 
     // MARK: Running
@@ -205,7 +234,7 @@ struct EditQueue: Sendable {
 
     private func isUnattached(_ key: EditKey) -> Bool {
         switch entries[key]?.stage {
-        case .asking, .unknownPredecessor: true
+        case .asking, .unknownPredecessor, .behindOther: true
         default: false
         }
     }
@@ -215,6 +244,10 @@ struct EditQueue: Sendable {
         if case .unknownPredecessor = entry.stage { unknownPredecessors -= 1 }
         if case .unknownPredecessor = stage { unknownPredecessors += 1 }
         entries[key]?.stage = stage
+        switch stage {
+        case .unknownPredecessor, .behindOther: waitingForOthers.insert(key)
+        default: waitingForOthers.remove(key)
+        }
         guard stage == .ready else { return }
         // Usually the newest edit, so the search from the end is short.
         let place = ready.lastIndex { $0.order < entry.order }.map { $0 + 1 } ?? 0
@@ -248,6 +281,7 @@ struct EditQueue: Sendable {
 
     private mutating func remove(_ key: EditKey) {
         guard let entry = entries.removeValue(forKey: key) else { return }
+        waitingForOthers.remove(key)
         switch entry.stage {
         case .unknownPredecessor: unknownPredecessors -= 1
         case .running: busyAssets.remove(entry.edit.edit.asset)

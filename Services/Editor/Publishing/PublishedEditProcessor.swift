@@ -29,6 +29,8 @@ actor PublishedEditProcessor {
     private var catalogTasks: [CatalogTask] = []
     private var running = (renders: 0, catalogTasks: 0)
     private var accepting = 0
+    /// The publishers whose edits elsewhere are followed.
+    private var followed: Set<String> = []
 
     private let wakeup = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
     private let deadlines = AsyncStream.makeStream(of: Int64.self)
@@ -74,12 +76,16 @@ actor PublishedEditProcessor {
     func run() async {
         await withDiscardingTaskGroup { group in
             group.addTask { await self.receive() }
+            group.addTask { await self.claimLeft() }
             group.addTask { await self.expireOverdue() }
             for await _ in wakeup.stream {
                 while running.catalogTasks < Self.maxCatalogTasks, let catalogTask = catalogTasks.first {
                     catalogTasks.removeFirst()
                     running.catalogTasks += 1
                     group.addTask { await self.perform(catalogTask) }
+                }
+                for publisher in queue.publishersWaiting where followed.insert(publisher).inserted {
+                    group.addTask { await self.follow(publisher) }
                 }
                 while running.renders < width, let edit = queue.next() {
                     running.renders += 1
@@ -113,13 +119,13 @@ actor PublishedEditProcessor {
         }
     }
 
-    /// Loads the edits that an earlier editor process accepted and did not finish.
+    /// Loads the edits that an earlier process of this editor accepted and did not finish, and those that no editor has.
     private func resumeAllPending() async {
         var position: Int64?
         var tries = EditRetryPolicy()
         while !Task.isCancelled {
             do throws(RPCError) {
-                let page = try await catalog.pending(after: position)
+                let page = try await catalog.claim(after: position)
                 for pending in page.edits { resumePending(pending) }
                 guard let next = page.next else { return }
                 position = next
@@ -133,13 +139,28 @@ actor PublishedEditProcessor {
         }
     }
 
+    /// Takes over the edits of other editors that have gone.
+    private func claimLeft() async {
+        var tries = EditRetryPolicy()
+        while !Task.isCancelled {
+            do throws(RPCError) {
+                for pending in try await catalog.claimLeft() { resumePending(pending) }
+                tries = EditRetryPolicy()
+            } catch {
+                var pause = Duration.seconds(2)
+                if case .again(let short) = tries.next(after: error, isConditional: false) { pause = short }
+                await TaskDelay.retryDelay(pause)
+            }
+        }
+    }
+
     private func resumePending(_ pending: PendingEdit) {
         let accepted = pending.accepted
         let key = EditKey(publisher: pending.publisher, id: accepted.id)
         do throws(JSONProblem) {
             let edit = try PublishEdit(json: accepted.content)
             metrics.resumed.add()
-            add(QueuedEdit(key: key, edit: edit, digest: accepted.digest))
+            add(QueuedEdit(key: key, edit: edit, digest: accepted.digest, isShared: true))
         } catch {
             let blank = PublishEdit(id: key.id, asset: accepted.asset, adjustments: AdjustmentList())
             catalogTasks.append(
@@ -265,6 +286,10 @@ actor PublishedEditProcessor {
         var tries = EditRetryPolicy()
         while !Task.isCancelled {
             do throws(RPCError) {
+                if queued.isShared, let ended = await ending(of: queued.key) {
+                    finish(queued.key, ended)
+                    break
+                }
                 try await processor.apply(queued)
                 metrics.applied.add()
                 finish(queued.key, .applied)
@@ -332,6 +357,31 @@ actor PublishedEditProcessor {
         let failure = queue.answer(key, predecessor: state, now: clock.nowMicroseconds())
         if let failure { catalogTasks.append(.end(failure)) }
         if let deadline = queue.deadline(of: key) { deadlines.continuation.yield(deadline) }
+    }
+
+    /// Follows the predecessors that another editor has, or that are not published yet, until no edit here waits for them.
+    private func follow(_ publisher: String) async {
+        var tries = EditRetryPolicy()
+        while !Task.isCancelled {
+            let ids = queue.awaited(of: publisher).prefix(EditsStatus.maxIDs)
+            guard !ids.isEmpty else { break }
+            do throws(RPCError) {
+                for edit in try await catalog.nextStates(of: Array(ids), publisher) {
+                    let key = EditKey(publisher: publisher, id: edit.id)
+                    let failures = queue.note(key, edit.state, now: clock.nowMicroseconds())
+                    catalogTasks += failures.map { .end($0) }
+                }
+                wakeup.continuation.yield()
+                tries = EditRetryPolicy()
+            } catch {
+                var pause = Duration.seconds(2)
+                if case .again(let short) = tries.next(after: error, isConditional: false) { pause = short }
+                await TaskDelay.retryDelay(pause)
+            }
+        }
+        followed.remove(publisher)
+        // An edit may have begun to wait meanwhile.
+        wakeup.continuation.yield()
     }
 
     /// Records in the catalog that an edit has failed.

@@ -1,0 +1,138 @@
+import Basics
+import Contracts
+import Messaging
+import PhotoModel
+import Synchronization
+
+/// The editors that apply accepted edits, if there are several: an edit belongs to the editor that has accepted or claimed it,
+/// until it is finished or the editor has been away for some time. Then another one may claim it.
+///
+/// In memory only: after a restart of the catalog, every accepted edit can be claimed. An edit that two editors apply is
+/// committed once, whoever claims it; a claim saves the work of rendering it twice.
+final class EditClaims: Sendable {
+    /// The name of a published edit: its publisher, and the id that the publisher gave it.
+    struct Key: Sendable, Hashable {
+        var publisher: String
+        var id: String
+    }
+
+    private struct Claim {
+        var editor: String
+        var connection: ConnectionID
+    }
+
+    private struct State {
+        var claims: [Key: Claim] = [:]
+        /// The names of the editors by their connections.
+        var editors: [ConnectionID: String] = [:]
+        /// Editors that have edits and are not connected, with the time at which their connection ended.
+        var away: [String: Int64] = [:]
+        var changed = OneTimeEvent()
+    }
+
+    /// The time in microseconds after which the edits of an editor that has lost its connection may be claimed: that in which it
+    /// connects again.
+    static let absence: Int64 = 5_000_000
+
+    private let clock: MonotonicClock
+    private let state = Mutex(State())
+
+    init(clock: MonotonicClock = .system) { self.clock = clock }
+
+    /// The number of edits that belong to an editor.
+    var count: Int { state.withLock { $0.claims.count } }
+
+    // MARK: Editors
+
+    /// Notes the name of the editor that a connection belongs to.
+    func begin(_ editor: String, _ connection: ConnectionID) {
+        state.withLock { state in
+            state.editors[connection] = editor
+            state.away[editor] = nil
+        }
+    }
+
+    /// Notes that a connection has ended; connections of others have no effect.
+    func connectionEnded(_ connection: ConnectionID) {
+        let changed = state.withLock { state -> OneTimeEvent? in
+            guard let editor = state.editors.removeValue(forKey: connection),
+                !state.editors.values.contains(editor), state.claims.values.contains(where: { $0.editor == editor })
+            else { return nil }
+            state.away[editor] = clock.nowMicroseconds()
+            defer { state.changed = OneTimeEvent() }
+            return state.changed
+        }
+        changed?.signal()
+    }
+
+    // MARK: Edits
+
+    /// Notes the edits of a transaction before it is committed: those that an editor accepts belong to it.
+    func begin(_ changes: PerformChanges, _ connection: ConnectionID) {
+        guard let publisher = changes.onBehalfOf else { return }
+        state.withLock { state in
+            guard let editor = state.editors[connection] else { return }
+            for case .acceptEdit(let edit) in changes.requests {
+                let key = Key(publisher: publisher, id: edit.id)
+                if state.claims[key] == nil { state.claims[key] = Claim(editor: editor, connection: connection) }
+            }
+        }
+    }
+
+    /// Notes the edits of a transaction that was committed: those that it finishes belong to no editor any more.
+    func end(_ changes: PerformChanges) {
+        guard let publisher = changes.onBehalfOf else { return }
+        let finished = changes.requests.compactMap(\.finishedEdit)
+        guard !finished.isEmpty else { return }
+        state.withLock { state in
+            for id in finished { state.claims[Key(publisher: publisher, id: id)] = nil }
+        }
+    }
+
+    /// Gives an editor those of some edits that no other editor has, and returns them.
+    func claim(_ edits: [PendingEdit], for editor: String, _ connection: ConnectionID) -> [PendingEdit] {
+        let now = clock.nowMicroseconds()
+        return state.withLock { state in
+            // The connection may have ended meanwhile; then nobody would give them back.
+            guard state.editors[connection] == editor else { return [] }
+            let free = edits.filter { edit in
+                guard let claim = state.claims[edit.key] else { return true }
+                if claim.editor == editor { return claim.connection != connection }
+                return state.away[claim.editor].map { now - $0 >= Self.absence } ?? false
+            }
+            for edit in free { state.claims[edit.key] = Claim(editor: editor, connection: connection) }
+            let owners = Set(state.claims.values.lazy.map(\.editor))
+            state.away = state.away.filter { owners.contains($0.key) }
+            return free
+        }
+    }
+
+    // MARK: Waiting
+
+    /// An event that an editor has gone, after this call.
+    var nextChange: OneTimeEvent { state.withLock { $0.changed } }
+
+    /// The time in microseconds until edits of an editor that has gone may be claimed; nil if none has gone.
+    var timeUntilFree: Int64? {
+        let now = clock.nowMicroseconds()
+        return state.withLock { state in
+            state.away.values.map { max(0, $0 + Self.absence - now) }.filter { $0 > 0 }.min()
+        }
+    }
+}
+
+extension PendingEdit {
+    fileprivate var key: EditClaims.Key { EditClaims.Key(publisher: publisher, id: accepted.id) }
+}
+
+extension ChangeRequest {
+    /// The published edit that the request finishes.
+    fileprivate var finishedEdit: String? {
+        switch self {
+        case .failEdit(let failed): failed.id
+        case .editAsset(let edit): edit.publishedEdit
+        case .revertAsset(let revert): revert.publishedEdit
+        default: nil
+        }
+    }
+}

@@ -1,0 +1,104 @@
+import Basics
+import Contracts
+import JSONValue
+import PhotoModel
+import TestSupport
+import Testing
+
+@testable import Catalog
+@testable import Messaging
+
+/// The rules by which several editors share the accepted edits.
+@Suite(.timeLimit(.minutes(1)))
+struct EditClaimsTests {
+    private let clock = ManualClock()
+    private let claims: EditClaims
+    private let first = ConnectionID(routing: [1], serial: 1)
+    private let second = ConnectionID(routing: [2], serial: 2)
+
+    init() {
+        claims = EditClaims(clock: clock.clock)
+        claims.begin("one", first)
+        claims.begin("two", second)
+    }
+
+    private let asset: ObjectID = {
+        var random = SeededRandom(seed: 5)
+        return ObjectID(.asset, milliseconds: 5, using: &random)
+    }()
+
+    private func accept(_ id: String) -> ChangeRequest.AcceptEdit {
+        ChangeRequest.AcceptEdit(id: id, asset: asset, digest: "d", content: [:])
+    }
+
+    private func pending(_ ids: [String]) -> [PendingEdit] {
+        ids.map { PendingEdit(publisher: "key:ann", sequence: 1, accepted: accept($0)) }
+    }
+
+    private func accepting(_ id: String) -> PerformChanges {
+        PerformChanges(requests: [.acceptEdit(accept(id))], client: "published", onBehalfOf: "key:ann")
+    }
+
+    private func claim(_ ids: [String], _ editor: String, _ connection: ConnectionID) -> [String] {
+        claims.claim(pending(ids), for: editor, connection).map(\.accepted.id)
+    }
+
+    @Test func `an edit belongs to the editor that accepted it, and others are given to who asks first`() {
+        claims.begin(accepting("a"), first)
+        #expect(claim(["a", "b"], "two", second) == ["b"])
+        #expect(claim(["a", "b", "c"], "one", first) == ["c"], "its own it has already")
+        #expect(claims.count == 3)
+    }
+
+    @Test func `a finished edit belongs to none`() {
+        claims.begin(accepting("a"), first)
+        claims.begin(accepting("b"), first)
+        let failed = ChangeRequest.FailEdit(id: "a", asset: asset, digest: "d", errorName: "x", errorMessage: "y")
+        claims.end(PerformChanges(requests: [.failEdit(failed)], client: "published", onBehalfOf: "key:bob"))
+        #expect(claims.count == 2, "of another publisher")
+        claims.end(PerformChanges(requests: [.failEdit(failed)], client: "published", onBehalfOf: "key:ann"))
+        var revert = ChangeRequest.RevertAsset(id: asset)
+        revert.publishedEdit = "b"
+        claims.end(PerformChanges(requests: [.revertAsset(revert)], client: "published", onBehalfOf: "key:ann"))
+        #expect(claims.count == 0)
+    }
+
+    @Test func `the edits of an editor that has gone are given away after some time, and to itself at once`() {
+        claims.begin(accepting("a"), first)
+        claims.begin(accepting("b"), first)
+        let change = claims.nextChange
+        claims.connectionEnded(first)
+        #expect(change.hasHappened && claims.timeUntilFree == EditClaims.absence)
+        #expect(claim(["a", "b"], "two", second) == [])
+        clock.advance(milliseconds: EditClaims.absence / 1000 - 1)
+        #expect(claim(["a", "b"], "two", second) == [] && claims.timeUntilFree == 1000)
+        clock.advance(milliseconds: 1)
+        #expect(claim(["a"], "two", second) == ["a"] && claims.timeUntilFree == nil)
+        let again = ConnectionID(routing: [1], serial: 3)
+        claims.begin("one", again)
+        #expect(claim(["a", "b"], "one", again) == ["b"], "one is another editor's now")
+        #expect(claim(["a", "b"], "two", second) == [])
+    }
+
+    @Test func `an editor that is back in time keeps its edits`() {
+        claims.begin(accepting("a"), first)
+        claims.connectionEnded(first)
+        let again = ConnectionID(routing: [1], serial: 3)
+        claims.begin("one", again)
+        clock.advance(milliseconds: EditClaims.absence)
+        #expect(claim(["a"], "two", second) == [])
+        #expect(claim(["a"], "one", again) == ["a"], "a new process does not know it")
+        #expect(claim(["a"], "one", again) == [])
+    }
+
+    @Test func `connections that are no editor's have and get no edits`() {
+        let other = ConnectionID(routing: [9], serial: 9)
+        claims.begin(accepting("a"), other)
+        #expect(claims.count == 0)
+        #expect(claim(["a"], "nine", other) == [], "its connection has ended meanwhile")
+        let change = claims.nextChange
+        claims.connectionEnded(other)
+        claims.connectionEnded(second)
+        #expect(!change.hasHappened, "nobody has to look: they had no edits")
+    }
+}

@@ -1,5 +1,6 @@
 import ArgumentParser
 import Hosting
+import Messaging
 
 @main
 struct ChangeBrokerCommand: AsyncParsableCommand {
@@ -17,6 +18,14 @@ struct ChangeBrokerCommand: AsyncParsableCommand {
     @OptionGroup var listening: ListenOptions
     @OptionGroup var service: ServiceOptions
     @OptionGroup var traffic: TrafficOptions
+
+    @Option(
+        help: ArgumentHelp(
+            "Address of another change-broker to follow, in place of the catalog's records. (SAFELIGHT_UPSTREAM)",
+            valueName: "address"
+        )
+    )
+    var upstream: String?
 
     @Option(help: "Records kept in memory for replays; older ones come from the catalog.")
     var ringRecords = 100_000
@@ -69,6 +78,15 @@ struct ChangeBrokerCommand: AsyncParsableCommand {
             requests: endpoints[.broker],
             feed: endpoints[.feed]
         )
+        if let text = upstream ?? Environment["SAFELIGHT_UPSTREAM"] {
+            do throws(MessagingError) { configuration.upstream = try EndpointAddress(text) } catch {
+                throw HostingError.badSetting(
+                    source: upstream == nil ? "SAFELIGHT_UPSTREAM" : "--upstream",
+                    reason: "\(error)"
+                )
+            }
+        }
+        configuration.remoteSecurity = endpoints.security
         configuration.catalogSecurity = endpoints.security(of: .catalog)
         configuration.localSecurity = endpoints.localSecurity
         configuration.traffic = try traffic.resolve()

@@ -10,6 +10,10 @@ struct ChangeBrokerConfiguration: Sendable {
     var requests: EndpointAddress
     /// The endpoint that publishes live messages.
     var feed: EndpointAddress
+    /// The request endpoint of another change-broker that is followed in place of the catalog's records; nil for none.
+    var upstream: EndpointAddress?
+    /// The security of connections to other machines.
+    var remoteSecurity = SocketSecurity.none
     /// The security of the connection to the catalog.
     var catalogSecurity = SocketSecurity.none
     /// The security of the request and feed endpoints.
@@ -63,6 +67,10 @@ struct ChangeBrokerConfiguration: Sendable {
         self.feed = feed
     }
 
+    func security(ofUpstream address: EndpointAddress) -> SocketSecurity {
+        address.transport == .tcp ? remoteSecurity : .none
+    }
+
     /// The settings for `--check`.
     var settings: ServiceSettings {
         ServiceSettings(
@@ -106,6 +114,11 @@ struct ChangeBrokerConfiguration: Sendable {
             Set([catalog, requests, feed]).count == 3,
             "--feed",
             "catalog, change-broker and feed need three different addresses"
+        )
+        try HostingError.require(
+            upstream.map { ![catalog, requests, feed].contains($0) } ?? true,
+            "--upstream",
+            "must be the address of another change-broker"
         )
     }
 }

@@ -21,7 +21,7 @@ struct ChangeBrokerService: RunnableService {
     let addresses: [String]
     private let servers: RequestServers
     private let threads: [PollThread]
-    private let follower: CatalogFollower
+    private let follower: RecordFollower
     private let availability: AvailabilityFollower
     private let jobs: UploadJobFollower
     let logger: Logger
@@ -47,11 +47,11 @@ struct ChangeBrokerService: RunnableService {
         limits.reconnectIntervalMax = configuration.catalogPause
         limits.topics = configuration.maxTopics
         limits.topicsPerSubscriber = configuration.maxTopicsPerConnection
-        let catalog = try ServiceClient(
-            address: configuration.catalog,
+        let source = try ServiceClient(
+            address: configuration.upstream ?? configuration.catalog,
             thread: catalogThread,
             limits: limits,
-            security: configuration.catalogSecurity,
+            security: configuration.upstream.map(configuration.security(ofUpstream:)) ?? configuration.catalogSecurity,
             logger: logger
         )
         let historyCatalog = try ServiceClient(
@@ -137,7 +137,7 @@ struct ChangeBrokerService: RunnableService {
         if publishers.count > 1 {
             metrics.section("publisherTCP") { [remote = publishers[1]] in await remote.metrics() }
         }
-        metrics.section("catalog") { await catalog.connectionMetrics() }
+        metrics.section("catalog") { await source.connectionMetrics() }
         metrics.section("history") { await historyCatalog.connectionMetrics() }
         self.requestsAddress = servers.address
         self.feedAddress = publishers[0].boundAddress
@@ -146,7 +146,13 @@ struct ChangeBrokerService: RunnableService {
         self.access = access
         self.servers = servers
         self.threads = [thread, feedThread, catalogThread, historyThread]
-        self.follower = CatalogFollower(catalog: catalog, feed: feed, configuration: configuration, logger: logger)
+        self.follower = RecordFollower(
+            source: configuration.upstream == nil ? .catalog(source) : .broker(source),
+            catalog: historyCatalog,
+            feed: feed,
+            configuration: configuration,
+            logger: logger
+        )
         self.availability = AvailabilityFollower(
             catalog: historyCatalog,
             feed: feed,
@@ -165,7 +171,7 @@ struct ChangeBrokerService: RunnableService {
             LoopComponent("head messages") { [feed] in await feed.publishHeads() },
             LoopComponent("leases") { [self] in await expireLeases() },
             LoopComponent("observed fetches") { [carrier] in await carrier.run() },
-            LoopComponent("the catalog's records") { [follower] in await follower.run() },
+            LoopComponent("records") { [follower] in await follower.run() },
             LoopComponent("availability") { [availability] in await availability.run() },
             LoopComponent("jobs") { [jobs] in await jobs.run() },
         ] + servers.parts + [

@@ -142,6 +142,19 @@ actor RecordFeed {
         access?.forget()
     }
 
+    /// Compares the feed with what the catalog has committed some time ago: beyond that, the followed change-broker lags.
+    func noteSource(at token: ChangeToken) {
+        let isLagging = ring.map { $0.library != token.library || $0.head < token.sequence } ?? true
+        if isLagging {
+            dropHistory(Self.lag)
+        } else if problem == Self.lag {
+            problem = nil
+            access?.confirm()
+        }
+    }
+
+    private static let lag = "the change-broker that is followed does not deliver what the catalog has committed"
+
     func note(oldest token: ChangeToken) {
         if token.library == ring?.library { oldest = max(oldest, token.sequence) }
     }
@@ -274,7 +287,7 @@ actor RecordFeed {
     ///
     /// - Parameter token: nil for the beginning of the history
     func page(after token: ChangeToken?, limit: Int, filter: FeedTopicFilter, maxBytes: Int) -> EncodedPage? {
-        guard let ring, token?.library ?? ring.library == ring.library,
+        guard let ring, problem != Self.lag, token?.library ?? ring.library == ring.library,
             let page = ring.page(
                 after: token?.sequence ?? oldest,
                 limit: limit,

@@ -10,11 +10,11 @@ import Testing
 
 /// Live fetches of a real catalog and a real broker, compared with fresh fetches at the same token.
 ///
-/// The short form makes 300 transactions and 60 fetches; `SAFELIGHT_SOAK=50` makes 15,000 and 200.
+/// The short form makes 200 transactions and 60 fetches; `SAFELIGHT_SOAK=50` makes 10,000 and 200, with each broker.
 @Suite(.serialized, .timeLimit(.minutes(TestEnvironment.rounds(3))))
 struct LiveFetchTests {
     private static let fetches = min(200, TestEnvironment.rounds(60))
-    private static let transactions = min(20_000, TestEnvironment.rounds(300))
+    private static let transactions = min(20_000, TestEnvironment.rounds(200))
 
     /// A list kept current only by the messages of its topic.
     private struct LiveList {
@@ -25,16 +25,22 @@ struct LiveFetchTests {
         var repaired = 0
     }
 
-    @Test(.spec("S-63", "S-65", "S-67", "S-69", "P-03", "P-04", "P-05", "P-07", "P-08", "P-17", "P-19", "D6"))
-    func `each live result equals a fresh run of the same fetch, through random transactions`() async throws {
+    @Test(
+        .spec("S-63", "S-65", "S-67", "S-69", "P-03", "P-04", "P-05", "P-07", "P-08", "P-17", "P-19", "D6"),
+        arguments: [false, true]
+    )
+    func `each live result equals a fresh run of the same fetch, through random transactions`(
+        ofChainedBroker isChained: Bool
+    ) async throws {
         var random = SeededRandom(named: "live fetches")
         let services = try SafelightFixture("live")
         try services.generateLibrary(assets: 400, ["--albums", "6", "--seed", "\(random.seed % 1000)"])
         try services.start([.catalog, .changeBroker])
-        let library = try services.library()
+        let chained = isChained ? try ChainedBroker(services) : nil
+        let library = try chained?.library() ?? services.library()
         var work = try await RandomWorkload(library)
         let feed = try Subscriber(
-            address: services.address("feed"),
+            address: chained.map { try EndpointAddress($0.feed) } ?? services.address("feed"),
             thread: try PollThread(name: "test-live"),
             logger: Logger(label: "test", factory: { _ in SwiftLogNoOpLogHandler() })
         )
@@ -101,6 +107,7 @@ struct LiveFetchTests {
         #expect(live?["broken"] == 0)
         await feed.close()
         await library.close()
+        if let chained { #expect(chained.stop() == 0) }
         #expect(services.stop() == [])
     }
 

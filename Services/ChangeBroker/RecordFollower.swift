@@ -6,21 +6,27 @@ import Messaging
 import PhotoClient
 import PhotoModel
 
-/// Follows the catalog's change log and republishes each record; resumes after interruptions.
-struct CatalogFollower: Sendable {
+/// Follows the change log of the catalog, or of another change-broker, and republishes each record; resumes after
+/// interruptions.
+struct RecordFollower: Sendable {
+    let source: RecordSource
     let catalog: ServiceClient
     let feed: RecordFeed
     let configuration: ChangeBrokerConfiguration
     let logger: Logger
 
-    /// Follows the catalog and reconnects until cancelled.
+    /// The time in which another change-broker delivers what the catalog has committed.
+    private static let longestLag = Duration.seconds(2)
+
+    /// Follows and reconnects until cancelled.
     func run() async {
         await withTaskGroup { group in
             group.addTask { await refreshOldest() }
+            if case .broker = source { group.addTask { await watchSource() } }
             while !Task.isCancelled {
                 do throws(RPCError) {
                     try await follow()
-                    await feed.dropHistory("the catalog ended the stream of records")
+                    await feed.dropHistory("the stream of records has ended")
                 } catch {
                     if error.errorCode == .tokenExpired {
                         await restart()
@@ -38,16 +44,14 @@ struct CatalogFollower: Sendable {
     private func follow() async throws(RPCError) {
         // Waits for the connection. The current token is requested first, because it says whether the history is the
         // same.
-        let current = try await catalog.ask(CurrentToken(), deadline: .seconds(10)).result
-        let token = await feed.adopt(current)
-        let stream = catalog.encodedStream(ChangesFollow(token: token), credit: configuration.catalogCredit)
-        for try await event in stream {
-            guard case .notification(let notification) = event, notification.method == ChangesFollow.notification
+        let token = await feed.adopt(try await source.current(deadline: .seconds(10)))
+        for try await event in source.records(after: token, credit: configuration.catalogCredit) {
+            guard case .notification(let notification) = event, notification.method == source.notification
             else { continue }
             do throws(JSONProblem) {
                 try await handle(notification)
             } catch {
-                logger.error("cannot parse a change record of the catalog", metadata: ["why": "\(error)"])
+                logger.error("cannot parse a change record", metadata: ["why": "\(error)"])
                 throw RPCError.unreadableRecord(error)
             }
         }
@@ -95,12 +99,23 @@ struct CatalogFollower: Sendable {
         return ranges
     }
 
-    /// The catalog's history no longer reaches back to the feed's position: restarts at the catalog's head.
+    /// The history no longer reaches back to the feed's position: restarts at its head.
     private func restart() async {
         do throws(RPCError) {
-            await feed.restart(at: try await catalog.ask(CurrentToken(), deadline: .seconds(10)).result)
+            await feed.restart(at: try await source.current(deadline: .seconds(10)))
         } catch {
             await feed.dropHistory(error.message)
+        }
+    }
+
+    /// Compares the feed with the catalog: a change-broker that has lost the catalog keeps its streams open and is silent.
+    private func watchSource() async {
+        for await _ in TaskDelay.ticks(every: .seconds(1)) {
+            guard let token = try? await catalog.ask(CurrentToken(), deadline: .seconds(1)).result.token else {
+                continue
+            }
+            await feed.wait(for: token, atMost: Self.longestLag)
+            await feed.noteSource(at: token)
         }
     }
 

@@ -61,7 +61,53 @@ enum LatencyBenchmarks {
             )
             try await besideNATS(bench, ours, favourites, subscribers, count, frame(bytes: bytes))
         }
+        try await chained(bench, services, favourites)
         await services.stop()
+    }
+
+    /// Measures 2,000 subscribers, half of them at a change-broker that follows the one of the others, at 20 commits a second.
+    private static func chained(
+        _ bench: BenchmarkContext,
+        _ services: ServicesFixture,
+        _ favourites: FavoriteToggler
+    ) async throws {
+        let name = "latency.chained"
+        guard bench.wants(name) else { return }
+        let (subscribers, rate, count) = (1000, 20, bench.amount(200, quick: 20))
+        let feed = try await services.startChainedBroker()
+        let near = try await Subscribers(services.client.endpoints.feed.description, subscribers)
+        let far = try await Subscribers(feed, subscribers)
+        var lost = 0
+        func measure() async throws -> (near: Subscribers.Result, far: Subscribers.Result) {
+            var first: Subscribers.Result?
+            let second = try await far.batch(count) {
+                first = try await near.batch(count) { _ = try await pace(favourites, count, perSecond: rate) }
+            }
+            let both = (first ?? second, second)
+            lost += both.0.lost + both.1.lost
+            return both
+        }
+        try await bench.compare(
+            ["p50", "p99"].map { part in
+                Comparison(
+                    name: "\(name).\(part)",
+                    ours: "\(subscribers) subscribers of a change-broker that follows another one, \(rate) commits/s",
+                    peer: "as many subscribers of that one, at the same time",
+                    unit: "µs",
+                    smallerIsBetter: true
+                )
+            },
+            pairs: min(5, bench.pairs),
+            ours: {
+                let far = try await measure().far
+                return [far.median, far.nearlySlowest]
+            },
+            peer: {
+                let near = try await measure().near
+                return [near.median, near.nearlySlowest]
+            },
+            notes: { ["\(lost) deliveries lost"] }
+        )
     }
 
     /// Measures the same beside NATS without a durable stream, which publishes as many bytes to as many subscribers.
@@ -106,7 +152,11 @@ enum LatencyBenchmarks {
     /// Sends changes at a fixed rate, whether or not earlier ones were answered.
     ///
     /// - Returns: seconds until the last response
-    private static func pace(_ favourites: FavoriteToggler, _ count: Int) async throws -> Double {
+    private static func pace(
+        _ favourites: FavoriteToggler,
+        _ count: Int,
+        perSecond: Int = perSecond
+    ) async throws -> Double {
         try await seconds {
             try await withThrowingTaskGroup(of: Void.self) { group in
                 let clock = ContinuousClock()

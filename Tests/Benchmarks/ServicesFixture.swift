@@ -83,6 +83,25 @@ final class ServicesFixture {
         }
     }
 
+    /// Starts a change-broker that follows that of the services.
+    ///
+    /// - Returns: the address of its feed
+    func startChainedBroker() async throws -> String {
+        let feed = "ipc://\(run)/chained-feed.sock"
+        let program = try RunningProgram(
+            place.program("change-broker"),
+            [
+                "--run", run, "--log", "warning", "--ready-fd", "1", "--feed", feed,
+                "--broker", "ipc://\(run)/chained.sock", "--upstream", client.endpoints.changeBroker.description,
+            ]
+        )
+        running["chained"] = program
+        guard await blocking({ program.waitForOutput("ready") }) else {
+            throw BenchmarkError("the chained change-broker is not ready: \(program.errorText.suffix(500))")
+        }
+        return feed
+    }
+
     /// Returns once the change-broker has published a sequence. A head message would show it only up to a second later.
     func published(_ sequence: Int64) async throws {
         while try await client.changeBroker.ask(FeedHeadRequest()).result.sequence < sequence {

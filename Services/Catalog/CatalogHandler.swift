@@ -105,9 +105,9 @@ struct CatalogHandler: RequestHandler {
         case .fetchKeys(let fetch):
             return try await keys.keys(fetch, context, view: self.view(onBehalfOf: fetch.onBehalfOf, context))
         case .perform(let transaction):
-            edits.claims.begin(transaction, context.connection)
-            let result = try await changes.perform(transaction, context)
-            edits.claims.end(transaction)
+            let result = try await edits.claims.during(transaction, context.connection) {
+                try await changes.perform(transaction, context)
+            }
             return Reply(result)
         case .since(let page):
             let view = try self.view(onBehalfOf: page.onBehalfOf, context) ?? view

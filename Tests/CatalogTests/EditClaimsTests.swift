@@ -39,33 +39,55 @@ struct EditClaimsTests {
         PerformChanges(requests: [.acceptEdit(accept(id))], client: "published", onBehalfOf: "key:ann")
     }
 
+    /// Performs a transaction whose result has `isChanged`; nil if it fails.
+    private func perform(_ changes: PerformChanges, _ connection: ConnectionID, isChanged: Bool? = true) async {
+        _ = try? await claims.during(changes, connection) {
+            guard let isChanged else { throw RPCError.busy("it fails") }
+            return ["isChanged": .bool(isChanged)]
+        }
+    }
+
     private func claim(_ ids: [String], _ editor: String, _ connection: ConnectionID) -> [String] {
         claims.claim(pending(ids), for: editor, connection).map(\.accepted.id)
     }
 
-    @Test func `an edit belongs to the editor that accepted it, and others are given to who asks first`() {
-        claims.begin(accepting("a"), first)
+    @Test func `an edit belongs to the editor that accepted it, and others are given to who asks first`() async {
+        await perform(accepting("a"), first)
         #expect(claim(["a", "b"], "two", second) == ["b"])
         #expect(claim(["a", "b", "c"], "one", first) == ["c"], "its own it has already")
         #expect(claims.count == 3)
     }
 
-    @Test func `a finished edit belongs to none`() {
-        claims.begin(accepting("a"), first)
-        claims.begin(accepting("b"), first)
+    @Test func `an edit that was not accepted belongs to none`() async {
+        await perform(accepting("a"), first, isChanged: nil)
+        await perform(accepting("b"), first, isChanged: false)
+        #expect(claims.count == 0)
+        await perform(accepting("c"), first)
+        await perform(accepting("c"), first, isChanged: false)
+        #expect(claims.count == 1, "sent again, it is still the editor's")
+        await perform(accepting("c"), second, isChanged: nil)
+        #expect(claim(["c"], "two", second) == [])
+    }
+
+    @Test func `a finished edit belongs to none`() async {
+        await perform(accepting("a"), first)
+        await perform(accepting("b"), first)
         let failed = ChangeRequest.FailEdit(id: "a", asset: asset, digest: "d", errorName: "x", errorMessage: "y")
-        claims.end(PerformChanges(requests: [.failEdit(failed)], client: "published", onBehalfOf: "key:bob"))
+        await perform(PerformChanges(requests: [.failEdit(failed)], client: "published", onBehalfOf: "key:bob"), first)
         #expect(claims.count == 2, "of another publisher")
-        claims.end(PerformChanges(requests: [.failEdit(failed)], client: "published", onBehalfOf: "key:ann"))
+        await perform(PerformChanges(requests: [.failEdit(failed)], client: "published", onBehalfOf: "key:ann"), first)
         var revert = ChangeRequest.RevertAsset(id: asset)
         revert.publishedEdit = "b"
-        claims.end(PerformChanges(requests: [.revertAsset(revert)], client: "published", onBehalfOf: "key:ann"))
+        await perform(
+            PerformChanges(requests: [.revertAsset(revert)], client: "published", onBehalfOf: "key:ann"),
+            first
+        )
         #expect(claims.count == 0)
     }
 
-    @Test func `the edits of an editor that has gone are given away after some time, and to itself at once`() {
-        claims.begin(accepting("a"), first)
-        claims.begin(accepting("b"), first)
+    @Test func `the edits of an editor that has gone are given away after some time, and to itself at once`() async {
+        await perform(accepting("a"), first)
+        await perform(accepting("b"), first)
         let change = claims.nextChange
         claims.connectionEnded(first)
         #expect(change.hasHappened && claims.timeUntilFree == EditClaims.absence)
@@ -80,8 +102,8 @@ struct EditClaimsTests {
         #expect(claim(["a", "b"], "two", second) == [])
     }
 
-    @Test func `an editor that is back in time keeps its edits`() {
-        claims.begin(accepting("a"), first)
+    @Test func `an editor that is back in time keeps its edits`() async {
+        await perform(accepting("a"), first)
         claims.connectionEnded(first)
         let again = ConnectionID(routing: [1], serial: 3)
         claims.begin("one", again)
@@ -91,9 +113,9 @@ struct EditClaimsTests {
         #expect(claim(["a"], "one", again) == [])
     }
 
-    @Test func `connections that are no editor's have and get no edits`() {
+    @Test func `connections that are no editor's have and get no edits`() async {
         let other = ConnectionID(routing: [9], serial: 9)
-        claims.begin(accepting("a"), other)
+        await perform(accepting("a"), other)
         #expect(claims.count == 0)
         #expect(claim(["a"], "nine", other) == [], "its connection has ended meanwhile")
         let change = claims.nextChange

@@ -1,5 +1,6 @@
 import Basics
 import Contracts
+import JSONValue
 import Messaging
 import PhotoModel
 import Synchronization
@@ -67,24 +68,49 @@ final class EditClaims: Sendable {
 
     // MARK: Edits
 
-    /// Notes the edits of a transaction before it is committed: those that an editor accepts belong to it.
-    func begin(_ changes: PerformChanges, _ connection: ConnectionID) {
-        guard let publisher = changes.onBehalfOf else { return }
-        state.withLock { state in
-            guard let editor = state.editors[connection] else { return }
-            for case .acceptEdit(let edit) in changes.requests {
-                let key = Key(publisher: publisher, id: edit.id)
-                if state.claims[key] == nil { state.claims[key] = Claim(editor: editor, connection: connection) }
-            }
+    /// Performs a transaction: edits that it accepts belong to the editor that sends it, those that it finishes to none.
+    ///
+    /// - Parameter perform: returns the result, with `isChanged`
+    func during(
+        _ changes: PerformChanges,
+        _ connection: ConnectionID,
+        perform: () async throws -> JSON
+    ) async throws -> JSON {
+        guard let publisher = changes.onBehalfOf else { return try await perform() }
+        // Before the commit, so that nobody else claims them in between.
+        let accepted = begin(changes, publisher, connection)
+        do {
+            let result = try await perform()
+            // An edit that is sent again may be finished already.
+            end(changes, publisher, accepted: result["isChanged"] == true ? [] : accepted)
+            return result
+        } catch {
+            end(changes, publisher, accepted: accepted, isFailed: true)
+            throw error
         }
     }
 
-    /// Notes the edits of a transaction that was committed: those that it finishes belong to no editor any more.
-    func end(_ changes: PerformChanges) {
-        guard let publisher = changes.onBehalfOf else { return }
-        let finished = changes.requests.compactMap(\.finishedEdit)
-        guard !finished.isEmpty else { return }
+    /// Claims the edits that a transaction accepts, and returns those that nobody had.
+    private func begin(_ changes: PerformChanges, _ publisher: String, _ connection: ConnectionID) -> [Key] {
         state.withLock { state in
+            guard let editor = state.editors[connection] else { return [] }
+            var added: [Key] = []
+            for case .acceptEdit(let edit) in changes.requests {
+                let key = Key(publisher: publisher, id: edit.id)
+                guard state.claims[key] == nil else { continue }
+                state.claims[key] = Claim(editor: editor, connection: connection)
+                added.append(key)
+            }
+            return added
+        }
+    }
+
+    /// Ends the claims of edits that a transaction has not accepted, and of those that it has finished.
+    private func end(_ changes: PerformChanges, _ publisher: String, accepted: [Key], isFailed: Bool = false) {
+        let finished = isFailed ? [] : changes.requests.compactMap(\.finishedEdit)
+        guard !(finished.isEmpty && accepted.isEmpty) else { return }
+        state.withLock { state in
+            for key in accepted { state.claims[key] = nil }
             for id in finished { state.claims[Key(publisher: publisher, id: id)] = nil }
         }
     }

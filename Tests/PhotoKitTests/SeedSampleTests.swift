@@ -204,6 +204,31 @@ extension PhotoKitTests {
             }
         }
 
+        @Test(.spec("S-53", "S-54"))
+        func `a caching manager delivers images after the thumbnailer was started again`() async throws {
+            try await LibraryFixture.with("cache-restart") { fixture in
+                let assets = try LibraryFixture.importImages(2)
+                let size = CGSize(width: 100, height: 100)
+                let manager = PHCachingImageManager()
+                for isPrepared in [true, false] {
+                    if isPrepared {
+                        manager.startCachingImages(for: assets, targetSize: size, contentMode: .aspectFit, options: nil)
+                    }
+                    let answers = Recorded<Bool>()
+                    for asset in assets {
+                        manager.requestImage(for: asset, targetSize: size, contentMode: .aspectFit, options: nil) {
+                            image,
+                            info in
+                            if info?[PHImageResultIsFinalKey] as? Bool == true { answers.add(image != nil) }
+                            if info?[PHImageErrorKey] != nil { answers.add(false) }
+                        }
+                    }
+                    for _ in assets { #expect(await answers.next() == true) }
+                    if isPrepared { try fixture.restart(.thumbnailer) }
+                }
+            }
+        }
+
         /// `003`, listing 1: a new asset that is added to an album in the same block.
         @Test(.spec("S-71", "S-73", "S-79", "T-28"))
         func `a new asset is added to an album in one block`() async throws {

@@ -140,7 +140,7 @@ public final class PHCachingImageManager: PHImageManager, @unchecked Sendable {
                 return
             } catch {
                 guard error.errorCode == .handleExpired else { return }
-                state.withLock { if $0.caches[thumbnailer.address] == cache { $0.caches[thumbnailer.address] = nil } }
+                forget(cache)
             }
         }
     }
@@ -153,6 +153,10 @@ public final class PHCachingImageManager: PHImageManager, @unchecked Sendable {
         let opened = try? await connection.ask(request, of: thumbnailer).result.cache
         state.withLock { $0.caches[address] = opened }
         return opened
+    }
+
+    override func forget(_ cache: String) {
+        state.withLock { state in state.caches = state.caches.filter { $0.value != cache } }
     }
 
     override func prepared(_ request: ImageRequest, _ connection: LibraryConnection) async -> ImageRequest {

@@ -166,6 +166,9 @@ public class PHImageManager: @unchecked Sendable {
     /// Prepares a request. The caching manager names its cache in it.
     func prepared(_ request: ImageRequest, _ connection: LibraryConnection) async -> ImageRequest { request }
 
+    /// Forgets a cache that the thumbnailer does not know.
+    func forget(_ cache: String) {}
+
     /// Loads an image.
     ///
     /// - Parameter degraded: called with each degraded image
@@ -176,16 +179,23 @@ public class PHImageManager: @unchecked Sendable {
         _ access: NetworkAccess,
         degraded: @escaping @Sendable (ImageResult<UIImage>) -> Void
     ) async -> ImageResult<UIImage> {
-        let request = await prepared(request, connection)
-        do throws(RPCError) {
-            let answer = try await connection.join(request, access) {
-                $0.size
-            } degraded: { (result: ImageRequest.Result, bytes: Bytes) in
-                degraded(ImageResult(result, bytes, id))
+        var request = await prepared(request, connection)
+        while true {
+            do throws(RPCError) {
+                let answer = try await connection.join(request, access) {
+                    $0.size
+                } degraded: { (result: ImageRequest.Result, bytes: Bytes) in
+                    degraded(ImageResult(result, bytes, id))
+                }
+                return ImageResult(answer.result, answer.bytes, id)
+            } catch {
+                guard error.errorCode == .handleExpired, let cache = request.cache else {
+                    return ImageResult(error, isCancelled: Task.isCancelled, id)
+                }
+                // The thumbnailer was started again, or it is another one: the image does not depend on the cache.
+                forget(cache)
+                request.cache = nil
             }
-            return ImageResult(answer.result, answer.bytes, id)
-        } catch {
-            return ImageResult(error, isCancelled: Task.isCancelled, id)
         }
     }
 }

@@ -95,6 +95,8 @@ extension MethodLimits {
             "send the bytes of larger files with upload.begin, upload.append and upload.finish and name the upload in "
             + "the request, name files on the catalog's machine by path, and split a long list of requests"
     )
+    /// The default JSON size, for requests that may wait for an event.
+    static let waiting = MethodLimits(waitsForEvents: true)
     /// The default JSON size, and attachments.
     static let withAttachments = MethodLimits(
         takesAttachments: true,

@@ -61,7 +61,7 @@ public enum ThumbnailerRequest: ServiceRequest {
             notifications: [.resourceChunk, .resourceProgress]
         ),
         .method(exportVideo, access: .view, notifications: [.resourceProgress]),
-        .method(exportStatus, access: .view),
+        .method(exportStatus, access: .view, limits: .waiting),
         .method(cancelExport, access: .view),
         .method(openCache, access: .view),
         .method(configureCache, access: .view),

@@ -328,7 +328,7 @@ struct RequestServerStateMachineTests {
         let server = Server()
         let quick = try server.open(1, ["credit": 1])
         let slow = try server.open(2, ["credit": 1])
-        server.machine.drain(at: 0)
+        #expect(server.machine.drain(at: 0).isEmpty)
         #expect(Self.error(server.receive(Self.call(3)))?.name == "busy")
         #expect(server.finished(quick))
         #expect(server.machine.expectsWork)

@@ -4,6 +4,8 @@ public struct MethodLimits: Sendable, Equatable {
     public var maxJSONBytes: Int
     /// True if frames may follow the JSON frame.
     public var takesAttachments: Bool
+    /// True if a request may wait for an event: such requests end at once when the service stops, with `data.isStopping`.
+    public var waitsForEvents: Bool
     /// The alternative to a larger message; part of the errors of requests beyond a limit.
     public var advice: String
 
@@ -17,10 +19,12 @@ public struct MethodLimits: Sendable, Equatable {
     public init(
         maxJSONBytes: Int = 1 << 20,
         takesAttachments: Bool = false,
+        waitsForEvents: Bool = false,
         advice: String = "split it into several requests"
     ) {
         self.maxJSONBytes = maxJSONBytes
         self.takesAttachments = takesAttachments
+        self.waitsForEvents = waitsForEvents
         self.advice = advice
     }
 }

@@ -234,7 +234,7 @@ extension RequestServer {
             for ending in state.endings(of: identities, handler.refusal) { carryOut(ending) }
             for answer in state.removeWaiting(of: identities, handler.refusal) { send(answer) }
         case .stop:
-            state.drain(at: clock.nowMicroseconds())
+            for ending in state.drain(at: clock.nowMicroseconds()) { carryOut(ending) }
             for answer in state.stopWaiting() { send(answer) }
         }
     }

@@ -133,9 +133,19 @@ struct RequestServerStateMachine {
     }
 
     /// Stops accepting requests; running ones may finish until the drain timeout.
-    mutating func drain(at now: Int64) {
-        guard stage == .serving || stage == .idle else { return }
+    ///
+    /// - Returns: the endings of requests that only wait for an event
+    mutating func drain(at now: Int64) -> [Ending] {
+        guard stage == .serving || stage == .idle else { return [] }
         stage = .draining(until: now.addingClamped(limits.drainTimeout.microseconds))
+        let methodLimits = methodLimits
+        return end(with: .stopping) { request, _ in
+            methodLimits(request.incoming.method).waitsForEvents ? Self.endedByStop : nil
+        }
+    }
+
+    private static var endedByStop: RPCError {
+        .cancelled("the service is stopping; send the request again").ofStoppingService
     }
 
     /// Allows time for sending what is queued, after the last task has ended; false if the server is closed already.
@@ -280,9 +290,7 @@ struct RequestServerStateMachine {
         }
         if case .draining(let until) = stage, now >= until {
             stage = .draining(until: .max)
-            endings += end(with: .stopping) { _, _ in
-                .cancelled("the service is stopping; send the request again").ofStoppingService
-            }
+            endings += end(with: .stopping) { _, _ in Self.endedByStop }
         }
         return endings
     }

@@ -6,8 +6,8 @@ public import PhotoModel
 public protocol RoutedRequest: Request {
     /// The asset by which the instance is chosen; nil if any will do.
     var routingAsset: ObjectID? { get }
-    /// True if the request may be sent to another instance when its connection was lost: carried out twice, it changes
-    /// nothing more.
+    /// True if the request may be sent to another instance when its connection was lost: the second
+    /// execution has no effect.
     static var isRepeatable: Bool { get }
 }
 

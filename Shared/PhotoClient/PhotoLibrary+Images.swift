@@ -20,13 +20,17 @@ extension PhotoLibrary {
     ) async throws(RPCError) -> (result: ImageRequest.Result, bytes: Bytes) {
         var request = request
         if degraded == nil, request.deliveryMode == .opportunistic { request.isSynchronous = true }
-        var attemptsLeft = thumbnailer.instances.count
+        let instances = thumbnailer.addresses.count
+        let clock = ContinuousClock()
+        let end = deadline.map { clock.now + $0 }
+        var attemptsLeft = instances
         while true {
             do throws(RPCError) {
-                return try await imageOnce(request, deadline, degraded, progress)
+                return try await imageOnce(request, end.map { $0 - clock.now }, degraded, progress)
             } catch {
                 if !error.isUnsent { attemptsLeft -= 1 }
-                guard error.isOfLostInstance, attemptsLeft > 0 else { throw error }
+                let mayGoOn = instances > 1 && attemptsLeft > 0 && end.map { clock.now < $0 } ?? true
+                guard error.isOfLostInstance, mayGoOn else { throw error }
             }
         }
     }

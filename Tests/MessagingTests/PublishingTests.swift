@@ -246,7 +246,7 @@ struct PublishingTests {
             limits.topicsPerSubscriber = 100
             limits.topics = 250
             let (publisher, signals) = try publisher(fixture, kind, limits: limits)
-            // Nobody connects again, so that the counts stay as they are.
+            // No peer reconnects, so that the counts stay as they are.
             let honest = try RawPeer(ZMQ_SUB, publisher.boundAddress, options: [(ZMQ_RECONNECT_IVL, -1)])
             for number in 0..<100 { try await honest.subscribe("honest \(number)") }
             await signals.wait("+honest 99")

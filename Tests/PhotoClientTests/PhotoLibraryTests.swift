@@ -15,6 +15,27 @@ struct PhotoLibraryTests {
         .init(id: .id(assetID(1)), set: AssetPatch(isFavorite: true))
     )
 
+    @Test func `the refusal of a service that is stopping reaches the caller, and is not asked for again`() async throws
+    {
+        try await ClientFixture.with { fixture in
+            let asked = RecordedList<String>()
+            let library = fixture.library
+            try await fixture.serving(fixture.endpoints.thumbnailers[0]) { (request, _) throws(RPCError) in
+                asked.add(request.method)
+                throw RPCError.busy("the service is stopping").ofStoppingService
+            } while: {
+                let error = await #expect(throws: RPCError.self) {
+                    try await library.image(
+                        ImageRequest(asset: assetID(1), targetSize: .size(width: 9, height: 9)),
+                        deadline: .seconds(2)
+                    )
+                }
+                #expect(error?.errorCode == .busy)
+            }
+            #expect(asked.all == ["image.request"])
+        }
+    }
+
     @Test func `a change is sent again with its transaction id if the catalog restarts`() async throws {
         try await ClientFixture.with { fixture in
             let seen = RecordedList<String>()

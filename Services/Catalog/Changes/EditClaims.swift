@@ -77,7 +77,7 @@ final class EditClaims: Sendable {
         perform: () async throws -> JSON
     ) async throws -> JSON {
         guard let publisher = changes.onBehalfOf else { return try await perform() }
-        // Before the commit, so that nobody else claims them in between.
+        // Before the commit, so that no other editor claims them in between.
         let accepted = begin(changes, publisher, connection)
         do {
             let result = try await perform()
@@ -90,7 +90,7 @@ final class EditClaims: Sendable {
         }
     }
 
-    /// Claims the edits that a transaction accepts, and returns those that nobody had.
+    /// Claims the edits that a transaction accepts, and returns those that had no editor.
     private func begin(_ changes: PerformChanges, _ publisher: String, _ connection: ConnectionID) -> [Key] {
         state.withLock { state in
             guard let editor = state.editors[connection] else { return [] }
@@ -119,7 +119,7 @@ final class EditClaims: Sendable {
     func claim(_ edits: [PendingEdit], for editor: String, _ connection: ConnectionID) -> [PendingEdit] {
         let now = clock.nowMicroseconds()
         return state.withLock { state in
-            // The connection may have ended meanwhile; then nobody would give them back.
+            // The connection may have ended meanwhile; then its claims would never end.
             guard state.editors[connection] == editor else { return [] }
             let free = edits.filter { edit in
                 guard let claim = state.claims[edit.key] else { return true }
@@ -127,8 +127,10 @@ final class EditClaims: Sendable {
                 return state.away[claim.editor].map { now - $0 >= Self.absence } ?? false
             }
             for edit in free { state.claims[edit.key] = Claim(editor: editor, connection: connection) }
-            let owners = Set(state.claims.values.lazy.map(\.editor))
-            state.away = state.away.filter { owners.contains($0.key) }
+            if !state.away.isEmpty {
+                let owners = Set(state.claims.values.lazy.map(\.editor))
+                state.away = state.away.filter { owners.contains($0.key) }
+            }
             return free
         }
     }

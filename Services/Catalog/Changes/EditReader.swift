@@ -34,8 +34,8 @@ struct EditReader: Sendable {
             let next = head + 1
             let hasChanged = await TaskDelay.withTimeout(.microseconds(max(0, rest))) { await tail.wait(for: next) }
             guard hasChanged == true else { return first }
-            // A burst of changes is read once.
-            await TaskDelay.debounce(.milliseconds(10))
+            // A burst of changes is read once, and a long list seldom: many waiting requests must not keep the readers busy.
+            await TaskDelay.debounce(.microseconds(max(10_000, 200 * request.ids.count)))
             head = tail.head
             let states = try await states(of: request.ids, publisher)
             if states.edits.map(\.sequence) != first.edits.map(\.sequence) { return states }

@@ -25,6 +25,8 @@ struct SeveralEditorsTests {
         ]
     }
 
+    private var firstEdits: String { "ipc://\(services.folder.file("run"))/edits.sock" }
+
     private func startOther() throws -> RunningProgram {
         let program = try RunningProgram(
             "editor",
@@ -38,7 +40,7 @@ struct SeveralEditorsTests {
     /// Returns clients of the first editor, of the other one, and of both.
     private func clients() throws -> (first: PhotoLibrary, other: PhotoLibrary, both: PhotoLibrary) {
         let addresses = otherAddresses.mapValues { address in
-            [address, "ipc://\(services.folder.file("run"))/edits.sock"].joined(separator: ",")
+            [address, firstEdits].joined(separator: ",")
         }
         func client(_ variables: [String: String]) throws -> PhotoLibrary {
             try NetworkFixture.library(variables: services.environment.merging(variables) { $1 })
@@ -129,6 +131,39 @@ struct SeveralEditorsTests {
         #expect(services.stop() == [])
     }
 
+    @Test func `the Python package publishes to several editors, and goes on when one is killed`() async throws {
+        let program = try startOther()
+        let clients = try clients()
+        let assets = try await images(16, clients.first)
+        let beginning = try await clients.first.currentToken().token
+        let script = """
+            import os, signal, sys, safelight
+            from safelight import editing
+            library = safelight.Library(client="several", wait=60)
+            edits = [(asset, editing.adjustments(exposure=(step + 1) / 10)) for step in range(2) for asset in sys.argv[2:]]
+            for number, status in enumerate(library.publish(edits)):
+                assert status.state == "applied", status
+                if number == 8:
+                    os.kill(int(sys.argv[1]), signal.SIGKILL)
+            print("all applied")
+            """
+        let paths = [TestPaths.package + "/Shared/python", TestEnvironment.text("PYTHONPATH")].compactMap { $0 }
+        let edits = ["SAFELIGHT_EDITS": "\(otherAddresses["SAFELIGHT_EDITS"] ?? ""),\(firstEdits)"]
+        let run = try RunningProgram.run(
+            try Needed.python(),
+            ["-B", "-c", script, "\(program.processIdentifier)"] + assets.map(\.text),
+            environment: services.environment.merging(edits) { $1 }
+                .merging(["PYTHONPATH": paths.joined(separator: ":")]) { $1 },
+            seconds: 90
+        )
+        #expect(run.output == "all applied\n", "\(run.errors)")
+        let applied = try await clients.first.history(after: beginning).flatMap(\.edits).filter { $0.state == .applied }
+        #expect(applied.count == 32 && Set(applied.map(\.id)).count == 32)
+        for library in [clients.first, clients.other, clients.both] { await library.close() }
+        program.killHard()
+        #expect(services.stop() == [])
+    }
+
     @Test(arguments: ["editor", "editor that starts again", "catalog"])
     func `while one is killed all edits are applied once, in order`(victim: String) async throws {
         let program = AwaitableValue(try startOther())
@@ -147,7 +182,7 @@ struct SeveralEditorsTests {
             }
         }
         try await check(assets, 8, since: beginning, clients.first)
-        // Nothing waits for an editor that does not come back.
+        // No edit is left to an editor that does not come back.
         let counts = try await clients.first.catalog.metrics()["library"]
         #expect(counts?["editsAccepted"] == 0, "\(counts ?? .null)")
         for library in [clients.first, clients.other, clients.both] { await library.close() }

@@ -169,15 +169,23 @@ struct SeveralThumbnailersTests {
         #expect(status.status == 0, "\(status.output)\(status.errors)")
         let services = try #require(try JSON(parsing: status.output)["services"]?.objectValue)
         #expect(services.members.map(\.name).sorted() == ["thumbnailer"] + (1...2).map { "thumbnailer \(address($0))" })
+        let doctor = try safelight("doctor").output
+        for host in 0..<3 { #expect(doctor.contains("responds at \(address(host))"), "\(doctor)") }
         let metrics = try safelight("status", "thumbnailer", "--prometheus").output.split(separator: "\n")
         #expect(metrics.count { $0.hasPrefix("safelight_up{") } == 3)
         #expect(Set(metrics).count == metrics.count, "each series stands once")
 
         let script = """
-            import sys, safelight
+            import asyncio, sys, safelight
+            from safelight import aio
             library = safelight.Library(client="several", wait=60)
             for asset in sys.argv[1:]:
                 assert library.thumbnail(asset, (64, 64), resize="fast").is_cache_hit, asset
+            async def thumbnails():
+                async with aio.AsyncLibrary(client="several", wait=60) as library:
+                    for asset in sys.argv[1:]:
+                        assert (await library.thumbnail(asset, (64, 64), resize="fast")).is_cache_hit, asset
+            asyncio.run(thumbnails())
             print("all found")
             """
         let found = try python(script, ids.map(\.text))

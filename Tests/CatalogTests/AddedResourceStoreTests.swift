@@ -32,7 +32,9 @@ struct AddedResourceStoreTests {
         request.addOnly = client
         request.uploadsAgain = client != nil
         let record = try await fixture.store.database.pool.writeWithoutTransaction { [request] database in
-            let done = try BatchStore(database: database, rules: Self.rules).commit([request]) { _ in false }
+            let done = try BatchStore(database: SQLConnection(database), rules: Self.rules).commit([request]) { _ in
+                false
+            }
             return try #require(try done.outcomes.first?.get().record)
         }
         return try ChangeRecord(json: JSON(parsing: record.bytes)).assets.compactMap {
@@ -72,7 +74,7 @@ struct AddedResourceStoreTests {
         _ = try await perform([PreparedChange(.deleteAssets(.init(ids: [mine.id])))], by: nil, fixture)
         #expect(try await digests(mine.id, Self.client, fixture).isEmpty)
         let rows = try await fixture.store.read { reader in
-            try Int.fetchOne(reader.database, sql: "SELECT count(*) FROM added_resource") ?? 0
+            try reader.database.first("SELECT count(*) FROM added_resource") { $0.int(0) }
         }
         #expect(rows == both.dropFirst().flatMap(\.resources).count)
     }

@@ -37,7 +37,9 @@ struct BatchTests {
                     BEGIN SELECT RAISE(ABORT, 'refused'); END
                     """
             )
-            let done = try BatchStore(database: database, rules: Self.rules).commit(requests) { _ in false }
+            let done = try BatchStore(database: SQLConnection(database), rules: Self.rules).commit(requests) { _ in
+                false
+            }
             return (done.outcomes.map { (try? $0.get())?.record?.sequence }, done.head.sequence)
         }
         #expect(sequences == [1, nil, 2, nil] && head == 2)
@@ -81,7 +83,7 @@ struct BatchTests {
         }
         let requests = [folder("one", "1"), rate(ids[0], "2")]
         let head = try await fixture.store.database.pool.writeWithoutTransaction { [rules] database in
-            try BatchStore(database: database, rules: rules).commit(requests) { _ in false }.head
+            try BatchStore(database: SQLConnection(database), rules: rules).commit(requests) { _ in false }.head
         }
         #expect(head.sequence == 3 && table.covers(library: head.library, sequence: 3))
         #expect(table.sequence(of: ids[0].text) == 3 && table.sequence(of: ids[1].text) == 1)

@@ -94,13 +94,13 @@ struct OrderTests {
     /// Returns SQLite's own query plan for each statement of a first page.
     private func plans(of fetch: Fetch, _ fixture: StoreFixture) async throws -> [String] {
         try await fixture.store.read { reader in
-            let database = reader.database
+            let database = reader.database.sqlite
             let seen = Mutex<[String]>([])
             database.trace { event in
                 if case .statement(let statement) = event { seen.withLock { $0.append(statement.expandedSQL) } }
             }
-            _ = try FetchStore(database: database).assetRows(fetch, .init(from: 0, count: 1))
-            _ = try FetchStore(database: database).assetCount(fetch)
+            _ = try FetchStore(database: reader.database).assetRows(fetch, .init(from: 0, count: 1))
+            _ = try FetchStore(database: reader.database).assetCount(fetch)
             database.trace(options: [])
             return try seen.withLock(\.self).filter { $0.hasPrefix("SELECT") }.map { sql in
                 let steps = try Row.fetchAll(database, sql: "EXPLAIN QUERY PLAN " + sql).map { $0["detail"] as String }

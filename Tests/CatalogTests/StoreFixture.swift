@@ -103,14 +103,14 @@ extension LibraryStore {
     func everything() async throws -> Snapshot {
         try await read { reader in
             var snapshot = Snapshot()
-            let rows = try Int64.fetchAll(reader.database, sql: "SELECT row FROM asset")
+            let rows = try reader.database.all("SELECT row FROM asset") { $0.int64(0) }
             for asset in try reader.assets.assets(rows).values { snapshot.assets[asset.id] = asset }
             // No record mentions the smart albums: they exist from the start.
-            for text in try String.fetchAll(reader.database, sql: "SELECT id FROM collection WHERE type <> 2") {
+            for text in try reader.database.all("SELECT id FROM collection WHERE type <> 2", read: { $0.text(0) }) {
                 let id = try #require(ObjectID(text))
                 snapshot.collections[id] = try reader.collections.collection(id)
             }
-            for text in try String.fetchAll(reader.database, sql: "SELECT id FROM list") {
+            for text in try reader.database.all("SELECT id FROM list", read: { $0.text(0) }) {
                 let id = try #require(ObjectID(text))
                 snapshot.lists[id] = try reader.collections.list(id)
             }

@@ -27,7 +27,8 @@ struct UploadJobStoreTests {
             try database.execute(sql: UploadJobStore.versions)
             try database.execute(sql: RemoteObjectStore.repetitions)
             try database.execute(sql: UploadJobStore.addOnlyKeys)
-            try body(UploadJobStore(database: database), RemoteObjectStore(database: database))
+            let connection = SQLConnection(database)
+            try body(UploadJobStore(database: connection), RemoteObjectStore(database: connection))
         }
     }
 

@@ -1,9 +1,8 @@
-import GRDB
 import PhotoModel
 
 /// Reads and writes grants, within one transaction.
 struct GrantStore {
-    let database: Database
+    let database: SQLConnection
 
     static let schema = """
         CREATE TABLE grants (
@@ -32,12 +31,11 @@ struct GrantStore {
         "identity, status, access, scope, consent, purpose, client, public_key, date, decided_by, asset_count"
 
     func all() throws -> [Grant] {
-        try Row.fetchAll(database, sql: "SELECT \(Self.columns) FROM grants").map(Grant.init)
+        try database.all("SELECT \(Self.columns) FROM grants") { try Grant.init($0) }
     }
 
     func grant(_ identity: String) throws -> Grant? {
-        let statement = try database.cachedStatement(sql: "SELECT \(Self.columns) FROM grants WHERE identity = ?")
-        return try Row.fetchOne(statement, arguments: [identity]).map(Grant.init)
+        try database.first("SELECT \(Self.columns) FROM grants WHERE identity = ?", identity) { try Grant.init($0) }
     }
 
     /// - Parameter sequence: that of the transaction
@@ -58,17 +56,25 @@ struct GrantStore {
                 list_version = max(list_version, excluded.list_version),
                 limited_since = max(limited_since, excluded.limited_since)
             """,
-            [
-                grant.identity, grant.status.number, grant.access.number, grant.scope.rawValue, grant.consent.rawValue,
-                grant.purpose, grant.client, grant.key, grant.date, grant.decidedBy, grant.assetCount,
-                isOtherList ? sequence : 0, begins ? sequence : 0,
-            ]
+            grant.identity,
+            grant.status.number,
+            grant.access.number,
+            grant.scope.rawValue,
+            grant.consent.rawValue,
+            grant.purpose,
+            grant.client,
+            grant.key,
+            grant.date,
+            grant.decidedBy,
+            grant.assetCount,
+            isOtherList ? sequence : 0,
+            begins ? sequence : 0
         )
         for id in grant.removed {
-            try database.run("DELETE FROM grant_asset WHERE identity = ? AND asset = ?", [grant.identity, id.text])
+            try database.run("DELETE FROM grant_asset WHERE identity = ? AND asset = ?", grant.identity, id.text)
         }
         for id in grant.added {
-            try database.run("INSERT OR IGNORE INTO grant_asset VALUES (?, ?)", [grant.identity, id.text])
+            try database.run("INSERT OR IGNORE INTO grant_asset VALUES (?, ?)", grant.identity, id.text)
         }
     }
 
@@ -86,28 +92,30 @@ struct GrantStore {
 
     /// Returns what is stored about a list; nil if the grant is not limited.
     func list(of identity: String) throws -> List? {
-        let statement = try database.cachedStatement(
-            sql: "SELECT public_key, list_version, limited_since FROM grants WHERE identity = ? AND status = ?"
-        )
-        return try Row.fetchOne(statement, arguments: [identity, AuthorizationStatus.limited.number])
-            .map { List(key: $0[0], version: $0[1], limitedSince: $0[2]) }
+        try database.first(
+            "SELECT public_key, list_version, limited_since FROM grants WHERE identity = ? AND status = ?",
+            identity,
+            AuthorizationStatus.limited.number
+        ) { List(key: $0[0], version: $0[1], limitedSince: $0[2]) }
     }
 
     func listed(of identity: String) throws -> Set<ObjectID> {
-        let statement = try database.cachedStatement(sql: "SELECT asset FROM grant_asset WHERE identity = ?")
-        return Set(try String.fetchAll(statement, arguments: [identity]).compactMap { ObjectID($0) })
+        Set(
+            try database.all("SELECT asset FROM grant_asset WHERE identity = ?", identity) { $0.text(0) }.compactMap {
+                ObjectID($0)
+            }
+        )
     }
 
     func isListed(_ id: ObjectID, of identity: String) throws -> Bool {
-        let statement = try database.cachedStatement(
-            sql: "SELECT 1 FROM grant_asset WHERE identity = ? AND asset = ?"
-        )
-        return try Int.fetchOne(statement, arguments: [identity, id.text]) != nil
+        try database.first("SELECT 1 FROM grant_asset WHERE identity = ? AND asset = ?", identity, id.text) {
+            $0.int(0)
+        } != nil
     }
 }
 
 extension Grant {
-    fileprivate init(_ row: Row) throws {
+    fileprivate init(_ row: StatementColumns) throws {
         guard let status = AuthorizationStatus(number: row[1]), let access = AccessLevel(number: row[2]),
             let scope = GrantScope(rawValue: row[3]), let consent = ConsentPolicy(rawValue: row[4])
         else { throw DamagedRow("the grant of \(row[0] as String) has unknown values") }

@@ -1,12 +1,5 @@
 import Basics
-import GRDB
 import PhotoModel
-
-#if canImport(FoundationEssentials)
-    import FoundationEssentials
-#else
-    import Foundation
-#endif
 
 /// A client that may add to the library and read nothing of it.
 struct AddOnlyClient: Sendable, Hashable {
@@ -25,7 +18,7 @@ struct AddOnlyClient: Sendable, Hashable {
 /// The history has this too, but only for as long as records are kept, and reading a record takes longer than finding out
 /// that there is none. Here an asset of another client is looked up in the same time as one that does not exist.
 struct AddedResourceStore {
-    let database: Database
+    let database: SQLConnection
 
     static let schema = """
         CREATE TABLE added_resource (
@@ -47,7 +40,10 @@ struct AddedResourceStore {
             guard let digest = [UInt8](hexadecimal: resource.digest) else { continue }
             try database.run(
                 "INSERT OR IGNORE INTO added_resource VALUES (?, ?, ?, ?)",
-                [client.identity, client.key, asset.id.text, Data(digest)]
+                client.identity,
+                client.key,
+                asset.id.text,
+                digest
             )
         }
     }
@@ -55,10 +51,12 @@ struct AddedResourceStore {
     /// Returns the digests of the resources with which a client has added an asset; empty if it has not, or if the asset
     /// was deleted.
     func digests(of asset: ObjectID, addedBy client: AddOnlyClient) throws -> Set<String> {
-        let statement = try database.cachedStatement(
-            sql: "SELECT digest FROM added_resource WHERE identity = ? AND public_key = ? AND asset = ?"
-        )
-        let found = try Data.fetchAll(statement, arguments: [client.identity, client.key, asset.text])
+        let found = try database.all(
+            "SELECT digest FROM added_resource WHERE identity = ? AND public_key = ? AND asset = ?",
+            client.identity,
+            client.key,
+            asset.text
+        ) { $0.bytes(0) }
         return Set(found.map(\.hexadecimal))
     }
 }

@@ -1,4 +1,3 @@
-import GRDB
 import PhotoModel
 
 /// Reads many assets at once, in a given order, within one read of the database.
@@ -6,7 +5,7 @@ import PhotoModel
 /// An asset is a row of `asset` and rows of three other tables. A cursor on each table walks over the same list of row
 /// numbers, and the four meet at each position of the list; nothing is collected on the way.
 struct AssetReader {
-    let database: Database
+    let database: SQLConnection
     /// The members that are wanted; tables that none of them needs are not read.
     var form = AssetTextForm.full
 
@@ -64,7 +63,7 @@ struct AssetReader {
     }
 
     private func cursor(_ sql: String, _ list: String) throws -> StatementCursor {
-        try StatementCursor(try database.cachedStatement(sql: sql), [list])
+        try StatementCursor(sql, list, database)
     }
 
     static func resource(_ row: StatementColumns) throws -> AssetResource {

@@ -1,4 +1,3 @@
-import GRDB
 import PhotoModel
 
 /// A mapping between ``Asset`` values and rows of the table `asset`.

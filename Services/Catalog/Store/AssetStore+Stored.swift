@@ -1,4 +1,3 @@
-import GRDB
 import PhotoModel
 
 /// An asset and the number of its row. A reference, because an asset has many members to copy.

@@ -1,25 +1,17 @@
 import Basics
-import GRDB
 import PhotoModel
 import Storage
 
-#if canImport(FoundationEssentials)
-    import FoundationEssentials
-#else
-    import Foundation
-#endif
-
 /// Reads and writes assets in the database, within one transaction.
 struct AssetStore {
-    let database: Database
+    let database: SQLConnection
 
     // MARK: Reading
 
     func asset(_ id: ObjectID) throws -> Asset? { try stored(id)?.asset }
 
     func rowNumber(of id: ObjectID) throws -> Int64? {
-        let statement = try database.cachedStatement(sql: "SELECT row FROM asset WHERE id = ?")
-        return try Int64.fetchOne(statement, arguments: [id.text])
+        try database.first("SELECT row FROM asset WHERE id = ?", id.text) { $0.int64(0) }
     }
 
     /// Returns whole assets by row number; row numbers that do not exist are left out.
@@ -28,11 +20,6 @@ struct AssetStore {
         assets.reserveCapacity(rows.count)
         try AssetReader(database: database).each(rows) { row, asset in assets[row] = asset }
         return assets
-    }
-
-    private func each(_ sql: String, _ list: StatementArguments, _ visit: (Row) throws -> Void) throws {
-        let rows = try Row.fetchCursor(try database.cachedStatement(sql: sql), arguments: list)
-        while let row = try rows.next() { try visit(row) }
     }
 
     /// Returns the identifiers of rows in the given order; deleted assets are found while the history is kept.
@@ -58,19 +45,18 @@ struct AssetStore {
             list += String(row)
         }
         list += "]"
-        let statement = try database.cachedStatement(
-            sql: """
-                SELECT coalesce(a.id, (SELECT d.id FROM departed d WHERE d.row = e.value))
-                FROM json_each(?) e LEFT JOIN asset a ON a.row = e.value ORDER BY e.key
-                """
-        )
-        let ids = try Optional<String>.fetchCursor(statement, arguments: [list])
         var text = Bytes()
         text.reserveCapacity(rows.count * (ObjectID.length + 10))
-        while let id = try ids.next() {
-            guard let id else { throw DamagedRow("a row has no identifier") }
+        try database.each(
+            """
+            SELECT coalesce(a.id, (SELECT d.id FROM departed d WHERE d.row = e.value))
+            FROM json_each(?) e LEFT JOIN asset a ON a.row = e.value ORDER BY e.key
+            """,
+            list
+        ) { row in
+            guard !row.isNull(0) else { throw DamagedRow("a row has no identifier") }
             text += text.isEmpty ? Self.first : Self.next
-            text += id.utf8
+            text += row.text(0).utf8
             text += Self.end
         }
         return text
@@ -83,50 +69,48 @@ struct AssetStore {
         ids.reserveCapacity(rows.count)
         let list = "[" + rows.map(String.init).joined(separator: ",") + "]"
         for table in ["asset", "departed"] {
-            try each("SELECT row, id FROM \(table) WHERE row IN (SELECT value FROM json_each(?))", [list]) { row in
-                ids[row[0]] = try AssetRowMapping.identifier(row[1])
-            }
+            let sql = "SELECT row, id FROM \(table) WHERE row IN (SELECT value FROM json_each(?))"
+            try database.each(sql, list) { ids[$0.int64(0)] = try AssetRowMapping.identifier($0.text(1)) }
         }
         return ids
     }
 
     /// Returns the row number that a deleted asset had, while the kept history mentions the asset.
     func departedRowNumber(of id: ObjectID) throws -> Int64? {
-        let statement = try database.cachedStatement(sql: "SELECT row FROM departed WHERE id = ?")
-        return try Int64.fetchOne(statement, arguments: [id.text])
+        try database.first("SELECT row FROM departed WHERE id = ?", id.text) { $0.int64(0) }
     }
 
     /// Returns the deleted asset that had a row number, while the kept history mentions the asset.
     func departed(_ row: Int64) throws -> ObjectID? {
-        let statement = try database.cachedStatement(sql: "SELECT id FROM departed WHERE row = ?")
-        return try String.fetchOne(statement, arguments: [row]).map(AssetRowMapping.identifier)
+        try database.first("SELECT id FROM departed WHERE row = ?", row) { $0.text(0) }.map(AssetRowMapping.identifier)
     }
 
     /// Returns the asset whose original has these bytes; if there are several, the one imported first of those that are
     /// not in the trash. The photo of a pair is an original also while its RAW file is the one that is presented.
     func asset(withOriginal digest: String) throws -> ObjectID? {
         guard let bytes = [UInt8](hexadecimal: digest) else { return nil }
-        let statement = try database.cachedStatement(
-            sql: """
-                SELECT a.id FROM resource r JOIN asset a ON a.row = r.asset
-                WHERE r.digest = ?
-                    AND (r.type IN (1, 2, 3) OR r.type = 4 AND r.content_type NOT LIKE '%raw-image')
-                ORDER BY a.trashed_date IS NOT NULL, r.asset LIMIT 1
-                """
-        )
-        return try String.fetchOne(statement, arguments: [Data(bytes)]).map(AssetRowMapping.identifier)
+        return try database.first(
+            """
+            SELECT a.id FROM resource r JOIN asset a ON a.row = r.asset
+            WHERE r.digest = ?
+                AND (r.type IN (1, 2, 3) OR r.type = 4 AND r.content_type NOT LIKE '%raw-image')
+            ORDER BY a.trashed_date IS NOT NULL, r.asset LIMIT 1
+            """,
+            bytes
+        ) { $0.text(0) }.map(AssetRowMapping.identifier)
     }
 
     /// Returns the assets whose photo, video or sound has these bytes, except those in the trash, oldest import first.
     func assets(withPrimaryOriginal digest: String, limit: Int) throws -> [ObjectID] {
         guard let bytes = [UInt8](hexadecimal: digest) else { return [] }
-        let statement = try database.cachedStatement(
-            sql: """
-                SELECT a.id FROM resource r JOIN asset a ON a.row = r.asset
-                WHERE r.digest = ? AND r.type IN (1, 2, 3) AND a.trashed_date IS NULL ORDER BY r.asset LIMIT ?
-                """
-        )
-        return try String.fetchAll(statement, arguments: [Data(bytes), limit]).map(AssetRowMapping.identifier)
+        return try database.all(
+            """
+            SELECT a.id FROM resource r JOIN asset a ON a.row = r.asset
+            WHERE r.digest = ? AND r.type IN (1, 2, 3) AND a.trashed_date IS NULL ORDER BY r.asset LIMIT ?
+            """,
+            bytes,
+            limit
+        ) { $0.text(0) }.map(AssetRowMapping.identifier)
     }
 
     /// Returns the same for several bytes and the list of a limited grant alone, by the hexadecimal text.
@@ -138,20 +122,18 @@ struct AssetStore {
         listedFor identity: String,
         limit: Int
     ) throws -> [String: [ObjectID]] {
-        let wanted = Dictionary(digests.map { (Data([UInt8](hexadecimal: $0) ?? []), $0) }) { first, _ in first }
-        let statement = try database.cachedStatement(
-            sql: """
-                SELECT r.digest, a.id FROM grant_asset g CROSS JOIN asset a ON a.id = g.asset
-                CROSS JOIN resource r ON r.asset = a.row AND r.type IN (1, 2, 3)
-                WHERE g.identity = ? AND a.trashed_date IS NULL ORDER BY a.row
-                """
-        )
+        let wanted = Dictionary(digests.map { ([UInt8](hexadecimal: $0) ?? [], $0) }) { first, _ in first }
         var found: [String: [ObjectID]] = [:]
-        let rows = try Row.fetchCursor(statement, arguments: [identity])
-        while let row = try rows.next() {
-            let bytes: Data? = row[0]
-            guard let bytes, let digest = wanted[bytes], found[digest, default: []].count < limit else { continue }
-            found[digest, default: []].append(try AssetRowMapping.identifier(row[1]))
+        try database.each(
+            """
+            SELECT r.digest, a.id FROM grant_asset g CROSS JOIN asset a ON a.id = g.asset
+            CROSS JOIN resource r ON r.asset = a.row AND r.type IN (1, 2, 3)
+            WHERE g.identity = ? AND a.trashed_date IS NULL ORDER BY a.row
+            """,
+            identity
+        ) { row in
+            guard let digest = wanted[row.bytes(0)], found[digest, default: []].count < limit else { return }
+            found[digest, default: []].append(try AssetRowMapping.identifier(row.text(1)))
         }
         return found
     }
@@ -159,32 +141,35 @@ struct AssetStore {
     /// Returns at most ``ChangeRecord/maxEntities`` assets that are marked as damaged because of these bytes.
     func damaged(by digest: ResourceDigest) throws -> [ObjectID] {
         guard let bytes = [UInt8](hexadecimal: digest.text) else { return [] }
-        let texts = try String.fetchAll(
-            database,
-            sql: """
-                SELECT DISTINCT a.id FROM resource r JOIN asset a ON a.row = r.asset
-                WHERE r.digest = ? AND r.damage IS NOT NULL ORDER BY a.id LIMIT ?
-                """,
-            arguments: [Data(bytes), ChangeRecord.maxEntities]
-        )
+        let texts = try database.all(
+            """
+            SELECT DISTINCT a.id FROM resource r JOIN asset a ON a.row = r.asset
+            WHERE r.digest = ? AND r.damage IS NOT NULL ORDER BY a.id LIMIT ?
+            """,
+            bytes,
+            ChangeRecord.maxEntities
+        ) { $0.text(0) }
         return try texts.map(AssetRowMapping.identifier)
     }
 
     /// Returns the assets of a list that are in the trash.
     func trashed(among ids: [ObjectID]) throws -> Set<ObjectID> {
         let list = "[" + ids.map { "\"\($0.text)\"" }.joined(separator: ",") + "]"
-        let statement = try database.cachedStatement(
-            sql: "SELECT id FROM asset WHERE id IN (SELECT value FROM json_each(?)) AND trashed_date IS NOT NULL"
+        return Set(
+            try database.all(
+                "SELECT id FROM asset WHERE id IN (SELECT value FROM json_each(?)) AND trashed_date IS NOT NULL",
+                list
+            ) { $0.text(0) }.map(AssetRowMapping.identifier)
         )
-        return Set(try String.fetchAll(statement, arguments: [list]).map(AssetRowMapping.identifier))
     }
 
     /// Returns the frames of a burst, ordered by identifier.
     func frames(ofBurst identifier: String, limit: Int) throws -> [ObjectID] {
-        let statement = try database.cachedStatement(
-            sql: "SELECT id FROM asset WHERE burst_identifier = ? ORDER BY id LIMIT ?"
-        )
-        return try String.fetchAll(statement, arguments: [identifier, limit]).map(AssetRowMapping.identifier)
+        try database.all(
+            "SELECT id FROM asset WHERE burst_identifier = ? ORDER BY id LIMIT ?",
+            identifier,
+            limit
+        ) { $0.text(0) }.map(AssetRowMapping.identifier)
     }
 
     // MARK: Writing
@@ -209,9 +194,10 @@ struct AssetStore {
             case (let before?, nil):
                 try database.run(
                     "INSERT INTO departed SELECT row, id, ? FROM asset WHERE id = ?",
-                    [sequence, before.id.text]
+                    sequence,
+                    before.id.text
                 )
-                try database.run("DELETE FROM asset WHERE id = ?", [before.id.text])
+                try database.run("DELETE FROM asset WHERE id = ?", before.id.text)
             case (nil, nil): break
             }
         }
@@ -220,8 +206,7 @@ struct AssetStore {
     private func insert(_ asset: Asset) throws {
         var statement = try SQLStatement(AssetRowMapping.insertion, database)
         for column in AssetRowMapping.columns { column.bind(asset, to: &statement) }
-        try statement.run()
-        let row = database.lastInsertedRowID
+        let row = try statement.insert()
         try insertResources(of: asset, row)
         try insertKeywords(of: asset, row)
         for membership in asset.memberships { try insert(membership, of: asset, row) }
@@ -241,21 +226,23 @@ struct AssetStore {
                 column.bind(after, to: &statement)
             }
             statement.bind(row)
-            try statement.run()
-            guard database.changesCount == 1 else { throw DamagedRow("\(after.id) has no row in the database") }
+            guard try statement.runCounting() == 1 else { throw DamagedRow("\(after.id) has no row in the database") }
         }
         guard isRecordedElsewhere(before, after) else { return }
         if before.resources != after.resources {
-            try database.run("DELETE FROM resource WHERE asset = ?", [row])
+            try database.run("DELETE FROM resource WHERE asset = ?", row)
             try insertResources(of: after, row)
         }
         if before.keywords != after.keywords {
-            try database.run("DELETE FROM keyword WHERE asset = ?", [row])
+            try database.run("DELETE FROM keyword WHERE asset = ?", row)
             try insertKeywords(of: after, row)
         } else if !after.keywords.isEmpty, before.isVisible != after.isVisible || areCopiesStale(before, after) {
             try database.run(
                 "UPDATE keyword SET visible = ?, creation_date = ?, added_date = ? WHERE asset = ?",
-                [after.isVisible, after.creationDate, after.addedDate, row]
+                after.isVisible,
+                after.creationDate,
+                after.addedDate,
+                row
             )
         }
         try updateMemberships(before, after, row)
@@ -285,7 +272,10 @@ struct AssetStore {
         if areCopiesStale {
             try database.run(
                 "UPDATE membership SET shown = ?, creation_date = ?, added_date = ? WHERE asset = ?",
-                [after.isShown, after.creationDate, after.addedDate, row]
+                after.isShown,
+                after.creationDate,
+                after.addedDate,
+                row
             )
         }
     }
@@ -301,7 +291,8 @@ struct AssetStore {
                     DELETE FROM membership
                     WHERE collection = (SELECT row FROM collection WHERE id = ?) AND order_key = ?
                     """,
-                    [membership.collection.text, membership.key.text]
+                    membership.collection.text,
+                    membership.key.text
                 )
             }
         }
@@ -313,10 +304,12 @@ struct AssetStore {
             INSERT INTO membership (collection, order_key, asset, shown, creation_date, added_date)
             VALUES ((SELECT row FROM collection WHERE id = ?), ?, ?, ?, ?, ?)
             """,
-            [
-                membership.collection.text, membership.key.text, row, asset.isShown, asset.creationDate,
-                asset.addedDate,
-            ]
+            membership.collection.text,
+            membership.key.text,
+            row,
+            asset.isShown,
+            asset.creationDate,
+            asset.addedDate
         )
     }
 
@@ -351,10 +344,14 @@ struct AssetStore {
                 INSERT INTO keyword (asset, position, text, folded, visible, creation_date, added_date, repeats)
                 VALUES (?, ?, ?, ?, ?, ?, ?, ?)
                 """,
-                [
-                    row, position, keyword, folded, asset.isVisible, asset.creationDate, asset.addedDate,
-                    isNew ? 0 : isRepeated ? 2 : 1,
-                ]
+                row,
+                position,
+                keyword,
+                folded,
+                asset.isVisible,
+                asset.creationDate,
+                asset.addedDate,
+                isNew ? 0 : isRepeated ? 2 : 1
             )
         }
     }

@@ -28,7 +28,7 @@ struct BackupStore: Sendable {
 
     func head() throws -> LibraryHead {
         try queue.read { database in
-            guard let head = try HistoryStore(database: database).head() else {
+            guard let head = try HistoryStore(database: SQLConnection(database)).head() else {
                 throw StorageError.corrupt("the copy of the database has no library row")
             }
             return head
@@ -61,7 +61,7 @@ struct BackupStore: Sendable {
     func isRemote(_ digest: ResourceDigest) throws -> Bool {
         try queue.read { database in
             guard try database.tableExists("remote_object") else { return false }
-            return try RemoteObjectStore(database: database).remoteSize(of: digest) != nil
+            return try RemoteObjectStore(database: SQLConnection(database)).remoteSize(of: digest) != nil
         }
     }
 
@@ -82,7 +82,7 @@ struct BackupStore: Sendable {
     static func startNewHistory(path: String, history: String, gap: Int64) throws -> LibraryHead {
         let file = try DatabaseFile(path: path, migrator: CatalogSchema.migrator)
         let head = try file.pool.write { database in
-            let store = HistoryStore(database: database)
+            let store = HistoryStore(database: SQLConnection(database))
             guard let head = try store.head() else { throw DamagedRow("the database has no library row") }
             try store.startNewHistory(library: history, sequence: head.sequence + gap)
             return LibraryHead(library: history, sequence: head.sequence + gap, oldest: head.sequence + gap)

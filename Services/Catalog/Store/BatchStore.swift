@@ -1,12 +1,11 @@
 import Contracts
-import GRDB
 import JSONValue
 import PhotoModel
 import Storage
 
 /// Commits several requests together; each is applied completely or not at all and has its own sequence.
 struct BatchStore {
-    let database: Database
+    let database: SQLConnection
     let rules: WriteContext
 
     /// The limits, clocks and identifier source that a commit uses besides the database.
@@ -69,7 +68,7 @@ struct BatchStore {
                 var work = Work()
                 do {
                     if inSavepoints {
-                        try inSavepoint { try perform(request, head, &work) }
+                        try database.inSavepoint { try perform(request, head, &work) }
                     } else {
                         try perform(request, head, &work)
                     }
@@ -104,29 +103,12 @@ struct BatchStore {
         var changed: [ObjectID] = []
     }
 
-    /// Runs `work` in a savepoint and rolls it back on an error. The statements are prepared once.
-    private func inSavepoint(_ work: () throws -> Void) throws {
-        func run(_ sql: String) throws { try database.cachedStatement(sql: sql).execute() }
-        try run("SAVEPOINT request")
-        do {
-            try work()
-            try run("RELEASE request")
-        } catch {
-            // SQLite may have rolled back the whole transaction already, for example if the disk is full.
-            if database.isInsideTransaction {
-                try run("ROLLBACK TO request")
-                try run("RELEASE request")
-            }
-            throw error
-        }
-    }
-
     /// Deletes a few of the oldest records and finished edits.
     ///
     /// - Returns: true if there is more to delete
     func trim(_ retention: RetentionPolicy, now: Int64) throws -> Bool {
         var isMore = false
-        try database.inTransaction(.immediate) {
+        try database.inImmediateTransaction {
             let isMoreHistory = try HistoryStore(database: database).trim(
                 before: now - retention.age,
                 bytes: retention.bytes,
@@ -139,7 +121,6 @@ struct BatchStore {
                 count: retention.stepRecords
             )
             isMore = isMoreHistory || isMoreEdits
-            return .commit
         }
         return isMore
     }

@@ -47,7 +47,7 @@ enum CatalogSchema {
         }
         migrator.registerMigration("8 kept adjustments") { database in
             try database.execute(sql: KeptAdjustmentStore.schema)
-            try KeptAdjustmentStore(database: database).backfill()
+            try KeptAdjustmentStore(database: SQLConnection(database)).backfill()
         }
         migrator.registerMigration("9 all smart albums") { database in
             try database.execute(sql: DerivedSchema.indexes)

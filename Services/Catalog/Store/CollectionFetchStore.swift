@@ -1,9 +1,8 @@
-import GRDB
 import PhotoModel
 
 /// Runs fetches of collections and lists as SQL. Its results are those of evaluating ``Fetch`` in memory.
 struct CollectionFetchStore {
-    let database: Database
+    let database: SQLConnection
 
     /// A part of a result, and the size of the whole result after offset and limit.
     struct Page {
@@ -44,7 +43,7 @@ struct CollectionFetchStore {
         _ window: FetchStore.Window,
         _ source: Source,
         _ table: PredicateTable,
-        _ entity: (Row) throws -> PhotoCollection
+        _ entity: (StatementColumns) throws -> PhotoCollection
     ) throws -> Page {
         var source = source
         if let predicate = fetch.predicate {
@@ -54,20 +53,11 @@ struct CollectionFetchStore {
             table == .list ? (CollectionStore.listColumns, "l.id") : (CollectionStore.collectionColumns, "c.id")
         let text = source.text + " WHERE " + .joined(source.conditions + [SQLFragment("1")], " AND ")
         let count = "SELECT count(*) FROM " + text
-        let all = try Int.fetchOne(
-            try database.makeStatement(sql: count.text),
-            arguments: StatementArguments(count.values)
-        )
+        let all = try database.first(count) { $0.int(0) }
         let page =
             "SELECT \(columns) FROM " + text + " ORDER BY "
             + (FetchStore.order(fetch.sort, table, id: id) ?? source.order) + FetchStore.limit(fetch, window)
-        let rows = try Row.fetchCursor(
-            try database.makeStatement(sql: page.text),
-            arguments: StatementArguments(page.values)
-        )
-        var objects: [PhotoCollection] = []
-        while let row = try rows.next() { objects.append(try entity(row)) }
-        return Page(objects: objects, count: fetch.windowed(all ?? 0))
+        return Page(objects: try database.all(page, read: entity), count: fetch.windowed(all ?? 0))
     }
 
     // MARK: Sources
@@ -78,8 +68,8 @@ struct CollectionFetchStore {
             conditions: [],
             order: "c.creation_date, c.id"
         )
-        func require(_ condition: String, _ value: (any DatabaseValueConvertible)?) {
-            if let value { source.conditions.append(SQLFragment(condition, [value.databaseValue])) }
+        func require(_ condition: String, _ value: (some BinaryInteger)?) {
+            if let value { source.conditions.append(SQLFragment(condition, [SQLValue(value)])) }
         }
         switch fetch.kind {
         case .collections(let type, let subtype):
@@ -87,7 +77,7 @@ struct CollectionFetchStore {
             require("c.subtype = ?", subtype?.number)
             if type == .moment { source.order = "c.start_date, c.id" }
         case .collectionIDs(let list):
-            let ids = jsonList(list.ids.map(\.text)).databaseValue
+            let ids = SQLValue(jsonList(list.ids.map(\.text)))
             source.text = SQLFragment("json_each(?) e CROSS JOIN \(CollectionStore.collectionSource)", [ids])
             source.conditions.append(SQLFragment("c.id = e.value"))
             source.order = "e.key"
@@ -97,7 +87,7 @@ struct CollectionFetchStore {
             source.conditions.append(
                 SQLFragment(
                     "c.id IN (SELECT value FROM json_each(?))",
-                    [jsonList(asset.collections.map(\.text)).databaseValue]
+                    [SQLValue(jsonList(asset.collections.map(\.text)))]
                 )
             )
             require("c.type = ?", type?.number)
@@ -118,11 +108,11 @@ struct CollectionFetchStore {
         )
         switch fetch.kind {
         case .lists(let type, let subtype):
-            if let type { source.conditions.append(SQLFragment("l.type = ?", [type.number.databaseValue])) }
-            if let subtype { source.conditions.append(SQLFragment("l.subtype = ?", [subtype.number.databaseValue])) }
+            if let type { source.conditions.append(SQLFragment("l.type = ?", [SQLValue(type.number)])) }
+            if let subtype { source.conditions.append(SQLFragment("l.subtype = ?", [SQLValue(subtype.number)])) }
             if type == .momentList { source.order = "l.start_date, l.id" }
         case .listIDs(let list):
-            let ids = jsonList(list.ids.map(\.text)).databaseValue
+            let ids = SQLValue(jsonList(list.ids.map(\.text)))
             source.text = SQLFragment("json_each(?) e CROSS JOIN \(CollectionStore.listSource)", [ids])
             source.conditions.append(SQLFragment("l.id = e.value"))
             source.order = "e.key"
@@ -135,7 +125,7 @@ struct CollectionFetchStore {
             source.conditions.append(
                 SQLFragment(
                     "l.id IN (SELECT value FROM json_each(?))",
-                    [jsonList(object.lists.map(\.text)).databaseValue]
+                    [SQLValue(jsonList(object.lists.map(\.text)))]
                 )
             )
         default: return nil
@@ -146,16 +136,14 @@ struct CollectionFetchStore {
     /// Returns albums and folders of a folder. They come from two tables and are sorted here.
     private func children(_ fetch: Fetch, of list: ObjectID, _ window: FetchStore.Window) throws -> Page {
         var objects: [PhotoCollection] = []
-        let albums = try database.makeStatement(
-            sql: "SELECT \(CollectionStore.collectionColumns) FROM \(CollectionStore.collectionSource) WHERE p.id = ?"
-        )
-        let rows = try Row.fetchCursor(albums, arguments: [list.text])
-        while let row = try rows.next() { objects.append(.collection(try CollectionStore.collection(row))) }
-        let folders = try database.makeStatement(
-            sql: "SELECT \(CollectionStore.listColumns) FROM \(CollectionStore.listSource) WHERE p.id = ?"
-        )
-        let lists = try Row.fetchCursor(folders, arguments: [list.text])
-        while let row = try lists.next() { objects.append(.list(try CollectionStore.list(row))) }
+        try database.each(
+            "SELECT \(CollectionStore.collectionColumns) FROM \(CollectionStore.collectionSource) WHERE p.id = ?",
+            list.text
+        ) { objects.append(.collection(try CollectionStore.collection($0))) }
+        try database.each(
+            "SELECT \(CollectionStore.listColumns) FROM \(CollectionStore.listSource) WHERE p.id = ?",
+            list.text
+        ) { objects.append(.list(try CollectionStore.list($0))) }
         if let predicate = fetch.predicate { objects.removeAll { !predicate.evaluate($0) } }
         objects.sort { fetch.areInIncreasingOrder($0, $1) }
         return fetch.page(objects, window)

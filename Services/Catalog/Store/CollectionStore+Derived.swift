@@ -1,4 +1,3 @@
-import GRDB
 import PhotoModel
 
 /// Queries that the rules of derived collections and of ordered members need.
@@ -7,14 +6,15 @@ extension CollectionStore {
 
     /// Returns the member that follows an order key in an album, or the first member if the key is nil.
     func member(after key: OrderKey?, in collection: ObjectID) throws -> (id: ObjectID, key: OrderKey)? {
-        let statement = try database.cachedStatement(
-            sql: """
-                SELECT a.id, m.order_key FROM membership m JOIN asset a ON a.row = m.asset
-                WHERE m.collection = (SELECT row FROM collection WHERE id = ?) AND m.order_key > ?
-                ORDER BY m.order_key LIMIT 1
-                """
-        )
-        return try Row.fetchOne(statement, arguments: [collection.text, key?.text ?? ""]).map {
+        try database.first(
+            """
+            SELECT a.id, m.order_key FROM membership m JOIN asset a ON a.row = m.asset
+            WHERE m.collection = (SELECT row FROM collection WHERE id = ?) AND m.order_key > ?
+            ORDER BY m.order_key LIMIT 1
+            """,
+            collection.text,
+            key?.text ?? ""
+        ) {
             (try AssetRowMapping.identifier($0[0]), try AssetRowMapping.orderKey($0[1]))
         }
     }
@@ -22,13 +22,14 @@ extension CollectionStore {
     /// Returns the album or folder that follows an order key in a folder, or the first one if the key is nil.
     func child(after key: OrderKey?, in list: ObjectID) throws -> (id: ObjectID, key: OrderKey)? {
         let children = try ["collection", "list"].compactMap { table -> (id: ObjectID, key: OrderKey)? in
-            let statement = try database.cachedStatement(
-                sql: """
-                    SELECT id, parent_key FROM \(table)
-                    WHERE parent = (SELECT row FROM list WHERE id = ?) AND parent_key > ? ORDER BY parent_key LIMIT 1
-                    """
-            )
-            return try Row.fetchOne(statement, arguments: [list.text, key?.text ?? ""]).map {
+            try database.first(
+                """
+                SELECT id, parent_key FROM \(table)
+                WHERE parent = (SELECT row FROM list WHERE id = ?) AND parent_key > ? ORDER BY parent_key LIMIT 1
+                """,
+                list.text,
+                key?.text ?? ""
+            ) {
                 (try AssetRowMapping.identifier($0[0]), try AssetRowMapping.orderKey($0[1]))
             }
         }
@@ -40,10 +41,11 @@ extension CollectionStore {
     /// Returns the earliest and latest capture date of a moment's assets that are not in `excluded`; nil without any.
     func captureDates(of moment: Moment, excluding excluded: Set<ObjectID>) throws -> ClosedRange<Int64>? {
         let dates = try ["ASC", "DESC"].compactMap { direction -> Int64? in
-            let statement = try database.cachedStatement(
-                sql: "SELECT creation_date, id FROM asset WHERE moment = ? ORDER BY creation_date \(direction)"
+            try first(
+                "SELECT creation_date, id FROM asset WHERE moment = ? ORDER BY creation_date \(direction)",
+                moment.key,
+                excluded
             )
-            return try first(Row.fetchCursor(statement, arguments: [moment.key]), excluded)
         }
         guard dates.count == 2 else { return nil }
         return dates[0]...dates[1]
@@ -55,26 +57,33 @@ extension CollectionStore {
         let column = list.column
         // A moment covers at most one day, so the moment that starts last is close to the one that ends last. Several
         // moments at different locations can share a day.
-        let first = try database.cachedStatement(
-            sql: "SELECT start_date, id FROM collection WHERE \(column) = ? ORDER BY start_date"
-        )
-        guard let start = try self.first(Row.fetchCursor(first, arguments: [list.key]), excluded) else { return nil }
-        let last = try database.cachedStatement(
-            sql: "SELECT end_date, id, start_date FROM collection WHERE \(column) = ? ORDER BY start_date DESC"
-        )
+        let sql = "SELECT start_date, id FROM collection WHERE \(column) = ? ORDER BY start_date"
+        guard let start = try first(sql, list.key, excluded) else { return nil }
         var end = start
-        let rows = try Row.fetchCursor(last, arguments: [list.key])
-        while let row = try rows.next() {
+        var last = try SQLStatement(
+            "SELECT end_date, id, start_date FROM collection WHERE \(column) = ? ORDER BY start_date DESC",
+            database
+        )
+        last.bind(list.key)
+        while try last.step() {
+            let row = last.columns
             // No moment is longer than a day, so moments that start earlier cannot end later.
-            if (row[2] as Int64) + 86_400_000_000 < end { break }
-            if !excluded.contains(try AssetRowMapping.identifier(row[1])) { end = max(end, row[0]) }
+            if row.int64(2) + 86_400_000_000 < end { break }
+            if !excluded.contains(try AssetRowMapping.identifier(row.text(1))) { end = max(end, row.int64(0)) }
         }
         return start...end
     }
 
-    private func first(_ rows: RowCursor, _ excluded: Set<ObjectID>) throws -> Int64? {
-        while let row = try rows.next() {
-            if !excluded.contains(try AssetRowMapping.identifier(row[1])) { return row[0] }
+    /// Returns the date of the first row whose identifier, the second column, is not in `excluded`.
+    private func first(
+        _ sql: String,
+        _ value: some SQLBindable,
+        _ excluded: Set<ObjectID>
+    ) throws -> Int64? {
+        var rows = try SQLStatement(sql, database)
+        value.bind(to: &rows)
+        while try rows.step() {
+            if !excluded.contains(try AssetRowMapping.identifier(rows.columns.text(1))) { return rows.columns.int64(0) }
         }
         return nil
     }
@@ -85,22 +94,24 @@ extension CollectionStore {
     func recentlyAdded(before date: Int64, limit: Int) throws -> [ObjectID] {
         // Hidden and trashed assets are included: one index, read in two ranges.
         try [1, 0].flatMap { visible in
-            let statement = try database.cachedStatement(
-                sql: """
-                    SELECT a.id FROM asset a WHERE \(DerivedSchema.condition(.recentlyAdded)) AND a.visible = \(visible)
-                    AND a.added_date < ? ORDER BY a.added_date, a.id LIMIT ?
-                    """
-            )
-            return try String.fetchAll(statement, arguments: [date, limit]).map(AssetRowMapping.identifier)
+            try database.all(
+                """
+                SELECT a.id FROM asset a WHERE \(DerivedSchema.condition(.recentlyAdded)) AND a.visible = \(visible)
+                AND a.added_date < ? ORDER BY a.added_date, a.id LIMIT ?
+                """,
+                date,
+                limit
+            ) { $0.text(0) }.map(AssetRowMapping.identifier)
         }.prefix(limit).map { $0 }
     }
 
     /// Returns assets that were moved to the trash before a date, oldest first.
     func trashed(before date: Int64, limit: Int) throws -> [ObjectID] {
-        let statement = try database.cachedStatement(
-            sql: "SELECT id FROM asset WHERE trashed_date < ? ORDER BY trashed_date, id LIMIT ?"
-        )
-        return try String.fetchAll(statement, arguments: [date, limit]).map(AssetRowMapping.identifier)
+        try database.all(
+            "SELECT id FROM asset WHERE trashed_date < ? ORDER BY trashed_date, id LIMIT ?",
+            date,
+            limit
+        ) { $0.text(0) }.map(AssetRowMapping.identifier)
     }
 
     // MARK: Smart albums

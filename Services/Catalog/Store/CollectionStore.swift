@@ -1,9 +1,8 @@
-import GRDB
 import PhotoModel
 
 /// Reads and writes albums and folders in the database, within one transaction.
 struct CollectionStore {
-    let database: Database
+    let database: SQLConnection
 
     // MARK: Reading
 
@@ -13,7 +12,7 @@ struct CollectionStore {
         """
     static let collectionSource = "collection c LEFT JOIN list p ON p.row = c.parent"
 
-    static func collection(_ row: Row) throws -> AssetCollection {
+    static func collection(_ row: StatementColumns) throws -> AssetCollection {
         var collection = AssetCollection(id: try AssetRowMapping.identifier(row[1]), revision: Revision(row[2]))
         collection.type = try AssetRowMapping.named(row[3])
         collection.subtype = try AssetRowMapping.named(row[4])
@@ -28,15 +27,14 @@ struct CollectionStore {
     }
 
     func collection(_ id: ObjectID) throws -> AssetCollection? {
-        let statement = try database.cachedStatement(
-            sql: "SELECT \(Self.collectionColumns) FROM \(Self.collectionSource) WHERE c.id = ?"
-        )
-        return try Row.fetchOne(statement, arguments: [id.text]).map(Self.collection)
+        try database.first(
+            "SELECT \(Self.collectionColumns) FROM \(Self.collectionSource) WHERE c.id = ?",
+            id.text
+        ) { try Self.collection($0) }
     }
 
     func rowNumber(of id: ObjectID) throws -> Int64? {
-        let statement = try database.cachedStatement(sql: "SELECT row FROM collection WHERE id = ?")
-        return try Int64.fetchOne(statement, arguments: [id.text])
+        try database.first("SELECT row FROM collection WHERE id = ?", id.text) { $0.int64(0) }
     }
 
     static let listColumns = """
@@ -45,7 +43,7 @@ struct CollectionStore {
         """
     static let listSource = "list l LEFT JOIN list p ON p.row = l.parent"
 
-    static func list(_ row: Row) throws -> CollectionList {
+    static func list(_ row: StatementColumns) throws -> CollectionList {
         var list = CollectionList(id: try AssetRowMapping.identifier(row[1]), revision: Revision(row[2]))
         list.type = try AssetRowMapping.named(row[3])
         list.subtype = try AssetRowMapping.named(row[4])
@@ -55,22 +53,17 @@ struct CollectionStore {
     }
 
     func list(_ id: ObjectID) throws -> CollectionList? {
-        let statement = try database.cachedStatement(
-            sql: "SELECT \(Self.listColumns) FROM \(Self.listSource) WHERE l.id = ?"
-        )
-        return try Row.fetchOne(statement, arguments: [id.text]).map(Self.list)
+        try database.first("SELECT \(Self.listColumns) FROM \(Self.listSource) WHERE l.id = ?", id.text) {
+            try Self.list($0)
+        }
     }
 
     /// Returns the folder of every album and folder that is in one.
     func parents() throws -> [ObjectID: ObjectID] {
         var parents: [ObjectID: ObjectID] = [:]
         for table in ["collection", "list"] {
-            let statement = try database.cachedStatement(
-                sql: "SELECT o.id, p.id FROM \(table) o JOIN list p ON p.row = o.parent"
-            )
-            let rows = try Row.fetchCursor(statement)
-            while let row = try rows.next() {
-                parents[try AssetRowMapping.identifier(row[0])] = try AssetRowMapping.identifier(row[1])
+            try database.each("SELECT o.id, p.id FROM \(table) o JOIN list p ON p.row = o.parent") { row in
+                parents[try AssetRowMapping.identifier(row.text(0))] = try AssetRowMapping.identifier(row.text(1))
             }
         }
         return parents
@@ -78,34 +71,35 @@ struct CollectionStore {
 
     /// Returns at most `limit` members in album order.
     func members(of collection: ObjectID, limit: Int) throws -> [ObjectID] {
-        let statement = try database.cachedStatement(
-            sql: """
-                SELECT a.id FROM membership m JOIN asset a ON a.row = m.asset
-                WHERE m.collection = (SELECT row FROM collection WHERE id = ?) ORDER BY m.order_key LIMIT ?
-                """
-        )
-        return try String.fetchAll(statement, arguments: [collection.text, limit]).map(AssetRowMapping.identifier)
+        try database.all(
+            """
+            SELECT a.id FROM membership m JOIN asset a ON a.row = m.asset
+            WHERE m.collection = (SELECT row FROM collection WHERE id = ?) ORDER BY m.order_key LIMIT ?
+            """,
+            collection.text,
+            limit
+        ) { $0.text(0) }.map(AssetRowMapping.identifier)
     }
 
     func lastMemberKey(of collection: ObjectID) throws -> OrderKey? {
-        let statement = try database.cachedStatement(
-            sql: """
-                SELECT order_key FROM membership WHERE collection = (SELECT row FROM collection WHERE id = ?)
-                ORDER BY order_key DESC LIMIT 1
-                """
-        )
-        return try String.fetchOne(statement, arguments: [collection.text]).map(AssetRowMapping.orderKey)
+        try database.first(
+            """
+            SELECT order_key FROM membership WHERE collection = (SELECT row FROM collection WHERE id = ?)
+            ORDER BY order_key DESC LIMIT 1
+            """,
+            collection.text
+        ) { $0.text(0) }.map(AssetRowMapping.orderKey)
     }
 
     func lastChildKey(of list: ObjectID) throws -> OrderKey? {
         let keys = try ["collection", "list"].compactMap { table in
-            let statement = try database.cachedStatement(
-                sql: """
-                    SELECT parent_key FROM \(table) WHERE parent = (SELECT row FROM list WHERE id = ?)
-                    ORDER BY parent_key DESC LIMIT 1
-                    """
-            )
-            return try String.fetchOne(statement, arguments: [list.text]).map(AssetRowMapping.orderKey)
+            try database.first(
+                """
+                SELECT parent_key FROM \(table) WHERE parent = (SELECT row FROM list WHERE id = ?)
+                ORDER BY parent_key DESC LIMIT 1
+                """,
+                list.text
+            ) { $0.text(0) }.map(AssetRowMapping.orderKey)
         }
         return keys.max()
     }
@@ -118,18 +112,20 @@ struct CollectionStore {
         var dates: [Int64] = []
         for shown in [0, 1] {
             for direction in ["ASC", "DESC"] {
-                let statement = try database.cachedStatement(
-                    sql: """
-                        SELECT m.creation_date, a.id FROM membership m JOIN asset a ON a.row = m.asset
-                        WHERE m.collection = ? AND m.shown = ? AND m.creation_date IS NOT NULL
-                            AND a.trashed_date IS NULL
-                        ORDER BY m.creation_date \(direction)
-                        """
+                var rows = try SQLStatement(
+                    """
+                    SELECT m.creation_date, a.id FROM membership m JOIN asset a ON a.row = m.asset
+                    WHERE m.collection = ? AND m.shown = ? AND m.creation_date IS NOT NULL
+                        AND a.trashed_date IS NULL
+                    ORDER BY m.creation_date \(direction)
+                    """,
+                    database
                 )
-                let rows = try Row.fetchCursor(statement, arguments: [row, shown])
-                while let row = try rows.next() {
-                    if excluded.contains(try AssetRowMapping.identifier(row[1])) { continue }
-                    dates.append(row[0])
+                rows.bind(row)
+                rows.bind(shown)
+                while try rows.step() {
+                    if excluded.contains(try AssetRowMapping.identifier(rows.columns.text(1))) { continue }
+                    dates.append(rows.columns.int64(0))
                     break
                 }
             }
@@ -153,7 +149,7 @@ struct CollectionStore {
         for change in changes {
             guard let before = change.before, before.parentKey != nil else { continue }
             guard before.parent != change.after?.parent || before.parentKey != change.after?.parentKey else { continue }
-            try database.run("UPDATE \(table) SET parent = NULL, parent_key = NULL WHERE id = ?", [before.id.text])
+            try database.run("UPDATE \(table) SET parent = NULL, parent_key = NULL WHERE id = ?", before.id.text)
         }
     }
 
@@ -175,7 +171,7 @@ struct CollectionStore {
             switch (change.before, change.after) {
             case (nil, let after?): try insert(after)
             case (_?, let after?): try update(after)
-            case (let before?, nil): try database.run("DELETE FROM \(table) WHERE id = ?", [before.id.text])
+            case (let before?, nil): try database.run("DELETE FROM \(table) WHERE id = ?", before.id.text)
             case (nil, nil): break
             }
         }
@@ -190,13 +186,23 @@ struct CollectionStore {
                 creation_date, modification_date, start_date, end_date, asset_count, key_asset, moment, cluster, year)
             VALUES (?, ?, ?, ?, ?, ?, (SELECT row FROM list WHERE id = ?), ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
             """,
-            [
-                collection.id.text, collection.revision.sequence, collection.type.number, collection.subtype.number,
-                collection.title, collection.title.map(folded), collection.parent?.text, collection.parentKey?.text,
-                collection.creationDate, collection.modificationDate, collection.startDate, collection.endDate,
-                collection.estimatedAssetCount, collection.keyAsset?.text, moment?.key, moment?.cluster.key,
-                moment?.year.key,
-            ]
+            collection.id.text,
+            collection.revision.sequence,
+            collection.type.number,
+            collection.subtype.number,
+            collection.title,
+            collection.title.map(folded),
+            collection.parent?.text,
+            collection.parentKey?.text,
+            collection.creationDate,
+            collection.modificationDate,
+            collection.startDate,
+            collection.endDate,
+            collection.estimatedAssetCount,
+            collection.keyAsset?.text,
+            moment?.key,
+            moment?.cluster.key,
+            moment?.year.key
         )
     }
 
@@ -208,11 +214,17 @@ struct CollectionStore {
                 end_date = ?, asset_count = ?, key_asset = ?
             WHERE id = ?
             """,
-            [
-                collection.revision.sequence, collection.title, collection.title.map(folded), collection.parent?.text,
-                collection.parentKey?.text, collection.modificationDate, collection.startDate, collection.endDate,
-                collection.estimatedAssetCount, collection.keyAsset?.text, collection.id.text,
-            ]
+            collection.revision.sequence,
+            collection.title,
+            collection.title.map(folded),
+            collection.parent?.text,
+            collection.parentKey?.text,
+            collection.modificationDate,
+            collection.startDate,
+            collection.endDate,
+            collection.estimatedAssetCount,
+            collection.keyAsset?.text,
+            collection.id.text
         )
     }
 
@@ -223,11 +235,19 @@ struct CollectionStore {
                 modification_date, start_date, end_date, child_count)
             VALUES (?, ?, ?, ?, ?, ?, (SELECT row FROM list WHERE id = ?), ?, ?, ?, ?, ?, ?)
             """,
-            [
-                list.id.text, list.revision.sequence, list.type.number, list.subtype.number, list.title,
-                list.title.map(folded), list.parent?.text, list.parentKey?.text, list.creationDate,
-                list.modificationDate, list.startDate, list.endDate, list.childCount,
-            ]
+            list.id.text,
+            list.revision.sequence,
+            list.type.number,
+            list.subtype.number,
+            list.title,
+            list.title.map(folded),
+            list.parent?.text,
+            list.parentKey?.text,
+            list.creationDate,
+            list.modificationDate,
+            list.startDate,
+            list.endDate,
+            list.childCount
         )
     }
 
@@ -238,10 +258,16 @@ struct CollectionStore {
                 parent_key = ?, modification_date = ?, start_date = ?, end_date = ?, child_count = ?
             WHERE id = ?
             """,
-            [
-                list.revision.sequence, list.title, list.title.map(folded), list.parent?.text, list.parentKey?.text,
-                list.modificationDate, list.startDate, list.endDate, list.childCount, list.id.text,
-            ]
+            list.revision.sequence,
+            list.title,
+            list.title.map(folded),
+            list.parent?.text,
+            list.parentKey?.text,
+            list.modificationDate,
+            list.startDate,
+            list.endDate,
+            list.childCount,
+            list.id.text
         )
     }
 }
@@ -263,7 +289,7 @@ extension CollectionList: TreeNode {}
 
 extension TreeNode {
     /// Reads the columns that both tables have at the same positions.
-    fileprivate mutating func readShared(_ row: Row) throws {
+    fileprivate mutating func readShared(_ row: StatementColumns) throws {
         title = row[5]
         parent = try (row[6] as String?).map(AssetRowMapping.identifier)
         parentKey = try (row[7] as String?).map(AssetRowMapping.orderKey)

@@ -79,7 +79,7 @@ struct ConsistencyCheckStore {
                 let sql = "SELECT EXISTS (SELECT 1 FROM resource WHERE digest = ?)"
                 return try Bool.fetchOne(database, sql: sql, arguments: [Data(bytes)]) ?? false
             }
-            return try ReferencedDigestStore(database: database).contains(digest)
+            return try ReferencedDigestStore(database: SQLConnection(database)).contains(digest)
         }
     }
 }

@@ -1,4 +1,3 @@
-import GRDB
 import PhotoModel
 
 /// The differences that the transactions of one commit make to the library's counters.
@@ -85,11 +84,11 @@ struct CounterChanges {
         uniqueKeysWithValues: SmartAlbum.allCases.map { ($0, "smart.\($0.rawValue)") }
     )
 
-    func save(_ database: Database) throws {
+    func save(_ database: SQLConnection) throws {
         for (name, change) in changes where change != 0 { try Self.add(change, to: name, database) }
     }
 
-    static func add(_ change: Int, to name: String, _ database: Database) throws {
+    static func add(_ change: Int, to name: String, _ database: SQLConnection) throws {
         var statement = try SQLStatement(addition, database)
         statement.bind(name)
         statement.bind(max(0, change))
@@ -100,12 +99,11 @@ struct CounterChanges {
     private static let addition =
         "INSERT INTO counter VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = value + ?"
 
-    static func set(_ value: Int64, as name: String, _ database: Database) throws {
-        try database.run("INSERT OR REPLACE INTO counter VALUES (?, ?)", [name, value])
+    static func set(_ value: Int64, as name: String, _ database: SQLConnection) throws {
+        try database.run("INSERT OR REPLACE INTO counter VALUES (?, ?)", name, value)
     }
 
-    static func value(of name: String, _ database: Database) throws -> Int {
-        let statement = try database.cachedStatement(sql: "SELECT value FROM counter WHERE name = ?")
-        return try Int.fetchOne(statement, arguments: [name]) ?? 0
+    static func value(of name: String, _ database: SQLConnection) throws -> Int {
+        try database.first("SELECT value FROM counter WHERE name = ?", name) { $0.int(0) } ?? 0
     }
 }

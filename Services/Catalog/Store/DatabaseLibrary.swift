@@ -1,4 +1,3 @@
-import GRDB
 import PhotoModel
 
 /// The library state that the rules of a transaction read, taken from the database within the write transaction.
@@ -15,7 +14,7 @@ struct DatabaseLibrary: LibraryState {
         var assets: [ObjectID: StoredAsset?] = [:]
     }
 
-    init(_ database: Database) {
+    init(_ database: SQLConnection) {
         assets = AssetStore(database: database)
         collections = CollectionStore(database: database)
         edits = EditStore(database: database)

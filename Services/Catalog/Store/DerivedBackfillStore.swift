@@ -1,11 +1,10 @@
-import GRDB
 import PhotoModel
 
 /// Adds smart albums and moments to a library of an earlier version.
 ///
 /// No change record mentions them, so the library begins a new history afterwards and its clients fetch again.
 struct DerivedBackfillStore {
-    let database: Database
+    let database: SQLConnection
 
     /// Returns true if the library was created by a version without derived collections or with fewer smart albums.
     func isNeeded() throws -> Bool { try !missing().isEmpty }
@@ -28,21 +27,20 @@ struct DerivedBackfillStore {
         var moments: [Moment: (count: Int, first: Int64, last: Int64)] = [:]
         var counts: [String: Int] = [:]
         var last: Int64 = 0
-        let update = try database.cachedStatement(
-            sql: "UPDATE asset SET smart = ?, smart_favorites = ?, moment = ? WHERE row = ?"
-        )
         while true {
-            let rows = try Int64.fetchAll(
-                try database.cachedStatement(sql: "SELECT row FROM asset WHERE row > ? ORDER BY row LIMIT 1000"),
-                arguments: [last]
-            )
+            let rows = try database.all("SELECT row FROM asset WHERE row > ? ORDER BY row LIMIT 1000", last) {
+                $0.int64(0)
+            }
             guard let end = rows.last else { break }
             last = end
             for (row, asset) in try AssetStore(database: database).assets(rows) {
-                update.setUncheckedArguments([
-                    DerivedSchema.smart(asset), DerivedSchema.favorites(asset), asset.moment?.key, row,
-                ])
-                try update.execute()
+                try database.run(
+                    "UPDATE asset SET smart = ?, smart_favorites = ?, moment = ? WHERE row = ?",
+                    DerivedSchema.smart(asset),
+                    DerivedSchema.favorites(asset),
+                    asset.moment?.key,
+                    row
+                )
                 for name in CounterChanges.derivedNames(of: asset) { counts[name, default: 0] += 1 }
                 guard let moment = asset.moment, let date = asset.creationDate else { continue }
                 let old = moments[moment]
@@ -58,18 +56,15 @@ struct DerivedBackfillStore {
         let counted = Set(albums.map(CounterChanges.name))
         var counts: [String: Int] = [:]
         var last: Int64 = 0
-        let update = try database.cachedStatement(sql: "UPDATE asset SET smart = ? WHERE row = ? AND smart <> ?")
         while true {
-            let rows = try Int64.fetchAll(
-                try database.cachedStatement(sql: "SELECT row FROM asset WHERE row > ? ORDER BY row LIMIT 1000"),
-                arguments: [last]
-            )
+            let rows = try database.all("SELECT row FROM asset WHERE row > ? ORDER BY row LIMIT 1000", last) {
+                $0.int64(0)
+            }
             guard let end = rows.last else { break }
             last = end
             for (row, asset) in try AssetStore(database: database).assets(rows) {
                 let mask = DerivedSchema.smart(asset)
-                update.setUncheckedArguments([mask, row, mask])
-                try update.execute()
+                try database.run("UPDATE asset SET smart = ? WHERE row = ? AND smart <> ?", mask, row, mask)
                 for name in CounterChanges.derivedNames(of: asset) where counted.contains(name) {
                     counts[name, default: 0] += 1
                 }

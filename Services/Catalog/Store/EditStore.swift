@@ -1,16 +1,9 @@
-import GRDB
 import JSONValue
 import PhotoModel
 
-#if canImport(FoundationEssentials)
-    import FoundationEssentials
-#else
-    import Foundation
-#endif
-
 /// Reads and writes published edits, within one transaction.
 struct EditStore {
-    let database: Database
+    let database: SQLConnection
 
     private static let columns = """
         publisher, id, asset, state, predecessor, digest, content, error_name, error_message, accepted, sequence, date
@@ -19,10 +12,11 @@ struct EditStore {
     private static let finishedCounter = "edits.finished"
 
     func edit(_ id: String, of publisher: String) throws -> StoredEdit? {
-        let statement = try database.cachedStatement(
-            sql: "SELECT \(Self.columns) FROM published_edit WHERE publisher = ? AND id = ?"
-        )
-        return try Row.fetchOne(statement, arguments: [publisher, id]).map(StoredEdit.init)
+        try database.first(
+            "SELECT \(Self.columns) FROM published_edit WHERE publisher = ? AND id = ?",
+            publisher,
+            id
+        ) { try StoredEdit.init($0) }
     }
 
     /// Returns the number of edits that are accepted and not finished.
@@ -36,17 +30,19 @@ struct EditStore {
     ///
     /// - Returns: the edits, and whether there may be more
     func pending(after sequence: Int64, limit: Int, bytes: Int) throws -> (edits: [StoredEdit], isCut: Bool) {
-        let statement = try database.cachedStatement(
-            sql: """
-                SELECT \(Self.columns) FROM published_edit WHERE state = 'accepted' AND accepted > ?
-                ORDER BY accepted LIMIT ?
-                """
+        var rows = try SQLStatement(
+            """
+            SELECT \(Self.columns) FROM published_edit WHERE state = 'accepted' AND accepted > ?
+            ORDER BY accepted LIMIT ?
+            """,
+            database
         )
+        rows.bind(sequence)
+        rows.bind(limit)
         var edits: [StoredEdit] = []
         var total = 0
-        let rows = try Row.fetchCursor(statement, arguments: [sequence, limit])
-        while let row = try rows.next() {
-            let edit = try StoredEdit(row)
+        while try rows.step() {
+            let edit = try StoredEdit(rows.columns)
             if !edits.isEmpty, total + edit.content.count > bytes { return (edits, true) }
             total += edit.content.count
             edits.append(edit)
@@ -61,10 +57,18 @@ struct EditStore {
             try count(edit, by: 1)
             try database.run(
                 "INSERT OR REPLACE INTO published_edit (\(Self.columns)) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-                [
-                    edit.publisher, edit.id, edit.asset.text, edit.state.rawValue, edit.predecessor, edit.digest,
-                    Data(edit.content), edit.errorName, edit.errorMessage, edit.accepted, edit.sequence, edit.date,
-                ]
+                edit.publisher,
+                edit.id,
+                edit.asset.text,
+                edit.state.rawValue,
+                edit.predecessor,
+                edit.digest,
+                edit.content,
+                edit.errorName,
+                edit.errorMessage,
+                edit.accepted,
+                edit.sequence,
+                edit.date
             )
         }
     }
@@ -74,18 +78,15 @@ struct EditStore {
     /// - Returns: true if there may be more to delete
     func trim(before date: Int64, keep: Int, count: Int) throws -> Bool {
         let excess = min(count, max(0, try finished() - keep))
-        let statement = try database.cachedStatement(
-            sql: """
-                SELECT publisher, id, date FROM published_edit WHERE state <> 'accepted' ORDER BY date LIMIT ?
-                """
-        )
         var forgotten: [(String, String)] = []
-        for row in try Row.fetchAll(statement, arguments: [count])
-        where (row[2] as Int64) < date || forgotten.count < excess {
-            forgotten.append((row[0], row[1]))
+        try database.each(
+            "SELECT publisher, id, date FROM published_edit WHERE state <> 'accepted' ORDER BY date LIMIT ?",
+            count
+        ) { row in
+            if row.int64(2) < date || forgotten.count < excess { forgotten.append((row[0], row[1])) }
         }
         for (publisher, id) in forgotten {
-            try database.run("DELETE FROM published_edit WHERE publisher = ? AND id = ?", [publisher, id])
+            try database.run("DELETE FROM published_edit WHERE publisher = ? AND id = ?", publisher, id)
         }
         if !forgotten.isEmpty { try CounterChanges.add(-forgotten.count, to: Self.finishedCounter, database) }
         return forgotten.count == count
@@ -99,7 +100,7 @@ struct EditStore {
 }
 
 extension StoredEdit {
-    fileprivate init(_ row: Row) throws {
+    fileprivate init(_ row: StatementColumns) throws {
         guard let asset = ObjectID(row[2] as String), let state = PublishedEditState(rawValue: row[3]) else {
             throw DamagedRow("a published edit has the asset \(row[2] as String) and the state \(row[3] as String)")
         }
@@ -110,7 +111,7 @@ extension StoredEdit {
             state: state,
             predecessor: row[4],
             digest: row[5],
-            content: Array(row[6] as Data),
+            content: row[6],
             errorName: row[7],
             errorMessage: row[8],
             accepted: row[9],

@@ -1,10 +1,9 @@
-import GRDB
 import PhotoModel
 
 /// The result keys of a complete fetch, within one read of the database. They equal ``Fetch/resultKey(of:)``, but whole
 /// entities are read only if the sort order needs more than columns.
 struct FetchKeyStore {
-    let database: Database
+    let database: SQLConnection
 
     /// The number of rows whose keys are read by one statement.
     private static let batch = 5000
@@ -29,20 +28,24 @@ struct FetchKeyStore {
         return true
     }
 
-    private func keys(_ sql: String, _ arguments: StatementArguments, _ fetch: Fetch) throws -> [Int64: ResultKey] {
+    /// - Parameter count: the number of columns after the row number and the identifier
+    private func keys(
+        _ sql: String,
+        _ values: [SQLValue],
+        _ fetch: Fetch,
+        columns count: Int = 1
+    ) throws -> [Int64: ResultKey] {
         var keys: [Int64: ResultKey] = [:]
-        let rows = try Row.fetchCursor(try database.makeStatement(sql: sql), arguments: arguments)
-        while let row = try rows.next() {
-            let values = (2..<row.count).map { index -> PredicateValue in
-                let value: DatabaseValue = row[index]
-                return switch value.storage {
-                case .null, .blob: .null
-                case .int64(let number): .integer(number)
-                case .double(let number): .number(number)
-                case .string(let text): .text(text)
+        try database.each(SQLFragment(sql, values)) { row in
+            let values = (0..<count).map { index -> PredicateValue in
+                switch row.value(Int32(index + 2)) {
+                case .null, .bytes: .null
+                case .integer(let number): .integer(number)
+                case .number(let number): .number(number)
+                case .text(let text): .text(text)
                 }
             }
-            keys[row[0]] = fetch.resultKey(values, id: try AssetRowMapping.identifier(row[1]))
+            keys[row.int64(0)] = fetch.resultKey(values, id: try AssetRowMapping.identifier(row.text(1)))
         }
         return keys
     }
@@ -55,18 +58,23 @@ struct FetchKeyStore {
         switch (fetch.orderValues, source) {
         case (.sorted(let sort), _) where sort.allSatisfy({ !$0.key.isText }):
             let columns = sort.map { ", " + PredicateTable.asset.column($0.key) }.joined()
-            return try keys("SELECT a.row, a.id\(columns) FROM asset a WHERE a.row \(among)", [list], fetch)
+            let sql = "SELECT a.row, a.id\(columns) FROM asset a WHERE a.row \(among)"
+            return try keys(sql, [.text(list)], fetch, columns: sort.count)
         case (.date, _):
-            return try keys("SELECT a.row, a.id, a.added_date FROM asset a WHERE a.row \(among)", [list], fetch)
+            return try keys("SELECT a.row, a.id, a.added_date FROM asset a WHERE a.row \(among)", [.text(list)], fetch)
         case (.captureDate, _):
-            return try keys("SELECT a.row, a.id, a.creation_date FROM asset a WHERE a.row \(among)", [list], fetch)
+            return try keys(
+                "SELECT a.row, a.id, a.creation_date FROM asset a WHERE a.row \(among)",
+                [.text(list)],
+                fetch
+            )
         case (.orderKey, .collection(let id)):
             guard let collection = try CollectionStore(database: database).rowNumber(of: id) else { return [:] }
             let sql = """
                 SELECT a.row, a.id, m.order_key FROM membership m JOIN asset a ON a.row = m.asset
                 WHERE m.collection = ? AND m.asset \(among)
                 """
-            return try keys(sql, [collection, list], fetch)
+            return try keys(sql, [.integer(collection), .text(list)], fetch)
         default:
             // A text column may not return its text unchanged, so these keys come from the assets; nothing is sorted by
             // files, keywords or albums.

@@ -1,9 +1,8 @@
-import GRDB
 import PhotoModel
 
 /// Runs asset fetches as SQL, within one read of the database. Its results are those of evaluating ``Fetch`` in memory.
 struct FetchStore {
-    let database: Database
+    let database: SQLConnection
 
     /// A part of a result, counted after the fetch's own offset and limit.
     struct Window {
@@ -25,8 +24,7 @@ struct FetchStore {
             return rows
         }
         guard let piece = try pageQuery(fetch, window, approach) else { return nil }
-        let statement = try database.makeStatement(sql: piece.text)
-        return try Int64.fetchAll(statement, arguments: StatementArguments(piece.values))
+        return try database.all(piece) { $0.int64(0) }
     }
 
     /// Returns the number of assets after offset and limit; nil if the collection does not exist.
@@ -37,8 +35,7 @@ struct FetchStore {
             all = try CounterChanges.value(of: name, database)
         } else {
             let piece = "SELECT count(*) FROM " + query.counted
-            let statement = try database.makeStatement(sql: piece.text)
-            all = try Int.fetchOne(statement, arguments: StatementArguments(piece.values)) ?? 0
+            all = try database.first(piece) { $0.int(0) } ?? 0
         }
         return fetch.windowed(all)
     }
@@ -51,11 +48,8 @@ struct FetchStore {
             "SELECT a.media_type AS kind FROM " + query.source
             + (isWindowed ? query.order + Self.limit(fetch, Window()) : SQLFragment(""))
         let piece = "SELECT kind, count(*) FROM (" + inner + ") GROUP BY kind"
-        let statement = try database.makeStatement(sql: piece.text)
         var counts: [MediaType: Int] = [:]
-        for row in try Row.fetchAll(statement, arguments: StatementArguments(piece.values)) {
-            counts[try AssetRowMapping.named(row[0])] = row[1]
-        }
+        try database.each(piece) { counts[try AssetRowMapping.named($0.int(0))] = $0.int(1) }
         return counts
     }
 
@@ -67,10 +61,10 @@ struct FetchStore {
 
     /// Returns the row numbers of the assets on a list, as JSON.
     private func listedRows(_ granted: GrantedAssets) throws -> String {
-        let statement = try database.cachedStatement(
-            sql: "SELECT row FROM asset WHERE id IN (SELECT value FROM json_each(?)) ORDER BY row"
-        )
-        let rows = try Int64.fetchAll(statement, arguments: [jsonList(granted.ids.map(\.text))])
+        let rows = try database.all(
+            "SELECT row FROM asset WHERE id IN (SELECT value FROM json_each(?)) ORDER BY row",
+            jsonList(granted.ids.map(\.text))
+        ) { $0.int64(0) }
         return "[" + rows.map(String.init).joined(separator: ",") + "]"
     }
 
@@ -115,7 +109,7 @@ struct FetchStore {
         case .ids(let list):
             source = SQLFragment(
                 "json_each(?) e CROSS JOIN asset a ON a.id = e.value",
-                [jsonList(list.ids.map(\.text)).databaseValue]
+                [SQLValue(jsonList(list.ids.map(\.text)))]
             )
             order = "e.key"
         case .collection(let id):
@@ -124,7 +118,7 @@ struct FetchStore {
             if fetch.countsAsShown, fetch.mediaType == nil, predicate == nil {
                 fewerTables = SQLFragment("membership m")
             }
-            conditions.append(SQLFragment("m.collection = ?", [row.databaseValue]))
+            conditions.append(SQLFragment("m.collection = ?", [SQLValue(row)]))
             order = "m.order_key"
             isShown = "m.shown = 1"
         case .smartAlbum(let album):
@@ -142,7 +136,7 @@ struct FetchStore {
             if album == .allHidden { conditions.append(SQLFragment("a.visible = 0")) }
         case .moment(let moment):
             guard try CollectionStore(database: database).rowNumber(of: moment.id) != nil else { return nil }
-            conditions.append(SQLFragment("a.moment = ?", [moment.key.databaseValue]))
+            conditions.append(SQLFragment("a.moment = ?", [SQLValue(moment.key)]))
             order = "a.creation_date, a.id"
         case .below(let list):
             if let scope = fetch.scope {
@@ -174,7 +168,7 @@ struct FetchStore {
                 )
             }
             if fetch.sourceTypes != .all {
-                conditions.append(SQLFragment("(a.source_type & ?) <> 0", [fetch.sourceTypes.rawValue.databaseValue]))
+                conditions.append(SQLFragment("(a.source_type & ?) <> 0", [SQLValue(fetch.sourceTypes.rawValue)]))
             }
         }
         if let type = fetch.mediaType {
@@ -183,7 +177,7 @@ struct FetchStore {
                 conditions.append(SQLFragment(DerivedSchema.condition(.videos)))
             } else {
                 let column = approach == .inOrder ? "+a.media_type" : "a.media_type"
-                conditions.append(SQLFragment("\(column) = ?", [type.number.databaseValue]))
+                conditions.append(SQLFragment("\(column) = ?", [SQLValue(type.number)]))
             }
         }
         if let predicate {
@@ -194,7 +188,7 @@ struct FetchStore {
         if let granted = fetch.granted {
             // Rows are never renumbered, and are found without the index of identifiers.
             let rows = try granted.storeForm { try listedRows(granted) }
-            conditions.append(SQLFragment("a.row IN (SELECT value FROM json_each(?))", [rows.databaseValue]))
+            conditions.append(SQLFragment("a.row IN (SELECT value FROM json_each(?))", [SQLValue(rows)]))
             // The other tables of a fetch do not have the identifier.
             fewerTables = nil
         }
@@ -216,7 +210,7 @@ struct FetchStore {
                 SELECT m.asset FROM json_each(?) e JOIN collection c ON c.id = e.value
                     JOIN membership m ON m.collection = c.row)
             """,
-            [jsonList(collections.map(\.text)).databaseValue]
+            [SQLValue(jsonList(collections.map(\.text)))]
         )
     }
 
@@ -224,7 +218,7 @@ struct FetchStore {
         if let moments = MomentList(list) {
             return SQLFragment(
                 "a.moment IN (SELECT moment FROM collection WHERE \(moments.column) = ?)",
-                [moments.key.databaseValue]
+                [SQLValue(moments.key)]
             )
         }
         return SQLFragment(
@@ -235,7 +229,7 @@ struct FetchStore {
                 SELECT m.asset FROM below b JOIN collection c ON c.parent = b.row
                     JOIN membership m ON m.collection = c.row)
             """,
-            [list.text.databaseValue]
+            [SQLValue(list.text)]
         )
     }
 
@@ -263,7 +257,7 @@ struct FetchStore {
         if overflow { count = 0 }
         return SQLFragment(
             " LIMIT ? OFFSET ?",
-            [count.databaseValue, (overflow ? Int.max : from).databaseValue]
+            [SQLValue(count), SQLValue(overflow ? Int.max : from)]
         )
     }
 }

@@ -1,12 +1,5 @@
-import GRDB
 import JSONValue
 import PhotoModel
-
-#if canImport(FoundationEssentials)
-    import FoundationEssentials
-#else
-    import Foundation
-#endif
 
 /// A committed transaction, as the bytes of its record.
 struct StoredRecord: Sendable, Equatable {
@@ -23,7 +16,7 @@ struct RecordPage: Sendable {
 
 /// Reads and writes the change log and the outcomes, within one transaction.
 struct HistoryStore {
-    let database: Database
+    let database: SQLConnection
 
     // MARK: Head
 
@@ -36,10 +29,7 @@ struct HistoryStore {
 
     /// Creates the library row, the root folder and the smart albums in a new database.
     func begin(library: String, sequence: Int64, date: Int64) throws {
-        try database.execute(
-            sql: "INSERT INTO library VALUES (1, ?, ?, ?, ?)",
-            arguments: [library, date, sequence, sequence]
-        )
+        try database.run("INSERT INTO library VALUES (1, ?, ?, ?, ?)", library, date, sequence, sequence)
         var root = CollectionList(id: .root)
         root.subtype = .rootFolder
         root.creationDate = date
@@ -50,10 +40,7 @@ struct HistoryStore {
 
     /// Begins a new history of the same library: tokens of the old history become invalid.
     func startNewHistory(library: String, sequence: Int64) throws {
-        try database.execute(
-            sql: "UPDATE library SET history = ?, head = ?, oldest = ?",
-            arguments: [library, sequence, sequence]
-        )
+        try database.run("UPDATE library SET history = ?, head = ?, oldest = ?", library, sequence, sequence)
     }
 
     func setHead(_ sequence: Int64) throws {
@@ -87,10 +74,14 @@ struct HistoryStore {
     /// Returns records after a sequence, oldest first, up to `count` records or `bytes` bytes; at least one if there is
     /// any.
     func records(after sequence: Int64, through last: Int64, count: Int, bytes: Int) throws -> RecordPage {
-        let statement = try database.cachedStatement(
-            sql: "SELECT sequence, record FROM change WHERE sequence > ? AND sequence <= ? ORDER BY sequence LIMIT ?"
+        var rows = try SQLStatement(
+            "SELECT sequence, record FROM change WHERE sequence > ? AND sequence <= ? ORDER BY sequence LIMIT ?",
+            database
         )
-        return try page(Row.fetchCursor(statement, arguments: [sequence, last, count]), count: count, bytes: bytes)
+        rows.bind(sequence)
+        rows.bind(last)
+        rows.bind(count)
+        return try page(rows, count: count, bytes: bytes)
     }
 
     /// Returns records like ``records(after:through:count:bytes:)``, but only those that belong to one of some topics.
@@ -101,27 +92,27 @@ struct HistoryStore {
         count: Int,
         bytes: Int
     ) throws -> RecordPage {
-        let list = jsonList(topics)
-        let statement = try database.cachedStatement(
-            sql: """
-                SELECT c.sequence, c.record FROM change c WHERE c.sequence IN (
-                    SELECT t.sequence FROM json_each(?) e JOIN change_topic t ON t.topic = e.value
-                    WHERE t.sequence > ? AND t.sequence <= ?)
-                ORDER BY c.sequence LIMIT ?
-                """
+        var rows = try SQLStatement(
+            """
+            SELECT c.sequence, c.record FROM change c WHERE c.sequence IN (
+                SELECT t.sequence FROM json_each(?) e JOIN change_topic t ON t.topic = e.value
+                WHERE t.sequence > ? AND t.sequence <= ?)
+            ORDER BY c.sequence LIMIT ?
+            """,
+            database
         )
-        return try page(
-            Row.fetchCursor(statement, arguments: [list, sequence, last, count]),
-            count: count,
-            bytes: bytes
-        )
+        rows.bind(jsonList(topics))
+        rows.bind(sequence)
+        rows.bind(last)
+        rows.bind(count)
+        return try page(rows, count: count, bytes: bytes)
     }
 
-    private func page(_ rows: RowCursor, count: Int, bytes: Int) throws -> RecordPage {
+    private func page(_ rows: consuming SQLStatement, count: Int, bytes: Int) throws -> RecordPage {
         var page = RecordPage()
         var total = 0
-        while let row = try rows.next() {
-            let record = StoredRecord(sequence: row[0], bytes: Array(row[1] as Data))
+        while try rows.step() {
+            let record = StoredRecord(sequence: rows.columns.int64(0), bytes: rows.columns.bytes(1))
             if !page.records.isEmpty, total + record.bytes.count > bytes {
                 page.isCut = true
                 return page
@@ -135,13 +126,15 @@ struct HistoryStore {
 
     /// Returns the bytes of the records between two sequences; nil if they exceed `limit`.
     func size(after sequence: Int64, through last: Int64, upTo limit: Int) throws -> Int? {
-        let statement = try database.cachedStatement(
-            sql: "SELECT size FROM change WHERE sequence > ? AND sequence <= ? ORDER BY sequence"
+        var sizes = try SQLStatement(
+            "SELECT size FROM change WHERE sequence > ? AND sequence <= ? ORDER BY sequence",
+            database
         )
+        sizes.bind(sequence)
+        sizes.bind(last)
         var total = 0
-        let sizes = try Int.fetchCursor(statement, arguments: [sequence, last])
-        while let size = try sizes.next() {
-            total += size
+        while try sizes.step() {
+            total += sizes.columns.int(0)
             if total > limit { return nil }
         }
         return total
@@ -149,18 +142,19 @@ struct HistoryStore {
 
     /// Returns the sequence of the first record after another sequence that belongs to a topic; nil if there is none.
     func firstSequence(of topic: String, after sequence: Int64, through last: Int64) throws -> Int64? {
-        let statement = try database.cachedStatement(
-            sql: """
-                SELECT sequence FROM change_topic WHERE topic = ? AND sequence > ? AND sequence <= ?
-                ORDER BY sequence LIMIT 1
-                """
-        )
-        return try Int64.fetchOne(statement, arguments: [topic, sequence, last])
+        try database.first(
+            """
+            SELECT sequence FROM change_topic WHERE topic = ? AND sequence > ? AND sequence <= ?
+            ORDER BY sequence LIMIT 1
+            """,
+            topic,
+            sequence,
+            last
+        ) { $0.int64(0) }
     }
 
     func record(_ sequence: Int64) throws -> [UInt8]? {
-        let statement = try database.cachedStatement(sql: "SELECT record FROM change WHERE sequence = ?")
-        return try Data.fetchOne(statement, arguments: [sequence]).map { Array($0) }
+        try database.first("SELECT record FROM change WHERE sequence = ?", sequence) { $0.bytes(0) }
     }
 
     // MARK: Outcomes
@@ -200,47 +194,45 @@ struct HistoryStore {
     ///
     /// - Returns: true if there may be more to delete
     func trim(before date: Int64, bytes limit: Int, records: Int, recordBytes: Int) throws -> Bool {
-        try run(
+        try database.run(
             """
             DELETE FROM outcome WHERE (identity, client, "transaction") IN (
                 SELECT identity, client, "transaction" FROM outcome WHERE date < ? ORDER BY date LIMIT ?)
             """,
-            [date, records]
+            date,
+            records
         )
         var excess = try bytes() - limit
-        let statement = try database.cachedStatement(
-            sql: "SELECT sequence, date, size, record FROM change ORDER BY sequence LIMIT ?"
+        var rows = try SQLStatement(
+            "SELECT sequence, date, size, record FROM change ORDER BY sequence LIMIT ?",
+            database
         )
+        rows.bind(records)
         var last: Int64?
         var removed = 0
         var count = 0
         var topics: [(String, Int64)] = []
-        let rows = try Row.fetchCursor(statement, arguments: [records])
-        while let row = try rows.next() {
-            let size: Int = row[2]
-            guard (row[1] as Int64) < date || excess > 0, removed == 0 || removed + size <= recordBytes else { break }
-            let sequence: Int64 = row[0]
-            let record = try ChangeRecord(json: JSON(parsing: Array(row[3] as Data)))
+        while try rows.step() {
+            let row = rows.columns
+            let size = row.int(2)
+            guard row.int64(1) < date || excess > 0, removed == 0 || removed + size <= recordBytes else { break }
+            let sequence = row.int64(0)
+            let record = try ChangeRecord(json: JSON(parsing: row.bytes(3)))
             topics += record.topics.map { ($0, sequence) }
             (last, removed, count, excess) = (sequence, removed + size, count + 1, excess - size)
         }
+        rows.reset()
         guard let last else { return false }
         for (topic, sequence) in topics {
-            try run("DELETE FROM change_topic WHERE topic = ? AND sequence = ?", [topic, sequence])
+            try database.run("DELETE FROM change_topic WHERE topic = ? AND sequence = ?", topic, sequence)
         }
-        try run("DELETE FROM change WHERE sequence <= ?", [last])
-        try run("DELETE FROM departed WHERE sequence <= ?", [last])
+        try database.run("DELETE FROM change WHERE sequence <= ?", last)
+        try database.run("DELETE FROM departed WHERE sequence <= ?", last)
         try KeptAdjustmentStore(database: database).trim(through: last)
         // Records of an earlier history have sequences below `oldest` already.
-        try run("UPDATE library SET oldest = max(oldest, ?)", [last])
+        try database.run("UPDATE library SET oldest = max(oldest, ?)", last)
         try CounterChanges.add(-removed, to: Self.bytesCounter, database)
         return true
-    }
-
-    private func run(_ sql: String, _ arguments: StatementArguments) throws {
-        let statement = try database.cachedStatement(sql: sql)
-        statement.setUncheckedArguments(arguments)
-        try statement.execute()
     }
 }
 

@@ -1,12 +1,10 @@
-import Foundation
-import GRDB
 import PhotoModel
 
 /// Reads and writes the digests of image data: equal for files that differ in their metadata only.
 ///
 /// A digest is a fact of the stored file, so it is neither part of an asset's record nor of the history.
 struct ImageDigestStore {
-    let database: Database
+    let database: SQLConnection
 
     static let schema = """
         CREATE TABLE image_digest (
@@ -21,30 +19,33 @@ struct ImageDigestStore {
         for digest in digests {
             try database.run(
                 "INSERT OR REPLACE INTO image_digest SELECT row, ? FROM asset WHERE id = ?",
-                [Data(digest.bytes), digest.asset.text]
+                digest.bytes,
+                digest.asset.text
             )
         }
     }
 
     /// Returns the assets with the same image data, except those in the trash, oldest import first.
     func assets(with digest: [UInt8], limit: Int) throws -> [ObjectID] {
-        let statement = try database.cachedStatement(
-            sql: """
-                SELECT a.id FROM image_digest i JOIN asset a ON a.row = i.asset
-                WHERE i.digest = ? AND a.trashed_date IS NULL ORDER BY i.asset LIMIT ?
-                """
-        )
-        return try String.fetchAll(statement, arguments: [Data(digest), limit]).map(AssetRowMapping.identifier)
+        try database.all(
+            """
+            SELECT a.id FROM image_digest i JOIN asset a ON a.row = i.asset
+            WHERE i.digest = ? AND a.trashed_date IS NULL ORDER BY i.asset LIMIT ?
+            """,
+            digest,
+            limit
+        ) { $0.text(0) }.map(AssetRowMapping.identifier)
     }
 
     /// Returns digests that several assets have, in ascending order, also of assets in the trash.
     ///
     /// - Parameter start: the digests are greater than this one; nil for the first ones
     func repeated(after start: [UInt8]?, limit: Int) throws -> [[UInt8]] {
-        let statement = try database.cachedStatement(
-            sql: "SELECT digest FROM image_digest WHERE digest > ? GROUP BY digest HAVING count(*) > 1 LIMIT ?"
-        )
-        return try Data.fetchAll(statement, arguments: [Data(start ?? []), limit]).map { [UInt8]($0) }
+        try database.all(
+            "SELECT digest FROM image_digest WHERE digest > ? GROUP BY digest HAVING count(*) > 1 LIMIT ?",
+            start ?? [],
+            limit
+        ) { $0.bytes(0) }.map { [UInt8]($0) }
     }
 }
 

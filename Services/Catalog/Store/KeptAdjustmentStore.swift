@@ -1,20 +1,13 @@
 import Basics
-import GRDB
 import JSONValue
 import PhotoModel
-
-#if canImport(FoundationEssentials)
-    import FoundationEssentials
-#else
-    import Foundation
-#endif
 
 /// The adjustment data of earlier edits that the history still mentions, and the images of other programs' edits, so that
 /// an edit can be undone step by step.
 ///
 /// No asset refers to these bytes any more; without this table they would be garbage-collected.
 struct KeptAdjustmentStore {
-    let database: Database
+    let database: SQLConnection
 
     static let schema = """
         CREATE TABLE kept_adjustment (
@@ -39,26 +32,20 @@ struct KeptAdjustmentStore {
     private func keep(_ digests: [String], _ sequence: Int64) throws {
         for digest in digests {
             guard let bytes = [UInt8](hexadecimal: digest) else { continue }
-            let statement = try database.cachedStatement(sql: "INSERT OR IGNORE INTO kept_adjustment VALUES (?, ?)")
-            try statement.execute(arguments: [sequence, Data(bytes)])
+            try database.run("INSERT OR IGNORE INTO kept_adjustment VALUES (?, ?)", sequence, bytes)
         }
     }
 
     /// Deletes entries that only the history up to a sequence needed.
     func trim(through sequence: Int64) throws {
-        let statement = try database.cachedStatement(sql: "DELETE FROM kept_adjustment WHERE sequence <= ?")
-        try statement.execute(arguments: [sequence])
+        try database.run("DELETE FROM kept_adjustment WHERE sequence <= ?", sequence)
     }
 
     /// Keeps the adjustment data of all records in the log.
     func backfill() throws {
-        let rows = try Row.fetchCursor(
-            database,
-            sql: "SELECT record FROM change WHERE instr(record, ?) > 0",
-            arguments: [Data("\"adjustmentData\"".utf8)]
-        )
-        while let row = try rows.next() {
-            let record = try ChangeRecord(json: JSON(parsing: Array(row[0] as Data)))
+        try database.each("SELECT record FROM change WHERE instr(record, ?) > 0", Array("\"adjustmentData\"".utf8)) {
+            row in
+            let record = try ChangeRecord(json: JSON(parsing: row.bytes(0)))
             for change in record.assets {
                 guard let before = change.before, let after = change.after else { continue }
                 // The images of edits before this table have been collected.

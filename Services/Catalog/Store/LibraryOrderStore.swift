@@ -1,4 +1,3 @@
-import GRDB
 import PhotoModel
 
 /// Reads pages of the library ordered by one key, by concatenating runs that an index already has in order.
@@ -6,7 +5,7 @@ import PhotoModel
 /// Ties are broken by ascending identifier in both directions, so an index cannot simply be read backward, and with a
 /// key of few values SQLite would sort most of the library. Such a key is read value by value.
 struct LibraryOrderStore {
-    let database: Database
+    let database: SQLConnection
 
     /// Returns the rows of a page.
     ///
@@ -25,9 +24,8 @@ struct LibraryOrderStore {
         while rows.count < end, let run = try runs.next() {
             let query =
                 "SELECT a.row FROM asset a \(run.hint) WHERE " + conditions + " AND " + run.condition
-                + SQLFragment(" ORDER BY \(run.order) LIMIT ?", [(end - rows.count).databaseValue])
-            let statement = try database.makeStatement(sql: query.text)
-            rows += try Int64.fetchAll(statement, arguments: StatementArguments(query.values))
+                + SQLFragment(" ORDER BY \(run.order) LIMIT ?", [SQLValue(end - rows.count)])
+            rows += try database.all(query) { $0[0] }
         }
         return Array(rows.dropFirst(from))
     }
@@ -40,16 +38,16 @@ struct LibraryOrderStore {
 
     /// The runs that make up the library, in order.
     private struct Runs {
-        private let database: Database
+        private let database: SQLConnection
         private let ascending: Bool
         private let column: String
         /// The index that is read value by value; nil if all runs are known.
         private var index: String?
-        private var value: DatabaseValue?
+        private var value: SQLValue?
         /// Runs that are known from the start, last to first.
         private var left: [Run] = []
 
-        init?(_ sort: SortDescriptor, _ fetch: Fetch, _ database: Database) {
+        init?(_ sort: SortDescriptor, _ fetch: Fetch, _ database: SQLConnection) {
             self.database = database
             ascending = sort.ascending
             column = PredicateTable.asset.column(sort.key)
@@ -88,7 +86,7 @@ struct LibraryOrderStore {
             if let index, let pinned = fetch.pinnedValue(of: sort.key) {
                 left = [
                     Run(
-                        condition: SQLFragment("\(column) = ?", [pinned.databaseValue]),
+                        condition: SQLFragment("\(column) = ?", [SQLValue(pinned)]),
                         hint: "INDEXED BY \(index)"
                     )
                 ]
@@ -109,8 +107,7 @@ struct LibraryOrderStore {
             let query =
                 "SELECT \(column) FROM asset a INDEXED BY \(index) WHERE a.visible = 1" + further
                 + " ORDER BY \(column) \(ascending ? "ASC" : "DESC") LIMIT 1"
-            let statement = try database.makeStatement(sql: query.text)
-            value = try DatabaseValue.fetchOne(statement, arguments: StatementArguments(query.values))
+            value = try database.first(query) { $0[0] }
             return value.map { Run(condition: SQLFragment("\(column) = ?", [$0]), hint: "INDEXED BY \(index)") }
         }
     }

@@ -1,4 +1,3 @@
-import GRDB
 import Glibc
 import JSONValue
 import PhotoModel
@@ -7,7 +6,7 @@ import Storage
 /// A read of one snapshot of the database.
 struct LibraryReader {
     /// The connection; only the types in Store and their tests use it.
-    let database: Database
+    let database: SQLConnection
 
     var fetches: FetchStore { FetchStore(database: database) }
     var collectionFetches: CollectionFetchStore { CollectionFetchStore(database: database) }

@@ -66,7 +66,13 @@ final class LibraryStore: Sendable {
         let remembered = try remembering.load()
         let origin = try remembering.origin()
         let (head, reason) = try file.pool.write { database in
-            try Self.begin(HistoryStore(database: database), remembered, origin, newHistory: newHistory, now: now)
+            try Self.begin(
+                HistoryStore(database: SQLConnection(database)),
+                remembered,
+                origin,
+                newHistory: newHistory,
+                now: now
+            )
         }
         if let reason {
             logger.warning(
@@ -132,7 +138,7 @@ final class LibraryStore: Sendable {
 
     /// Reads from one snapshot of the database.
     func read<Value: Sendable>(_ value: @escaping @Sendable (LibraryReader) throws -> Value) async throws -> Value {
-        try await database.read { try value(LibraryReader(database: $0)) }
+        try await database.read { try value(LibraryReader(database: SQLConnection($0))) }
     }
 
     /// Writes a complete transaction without applying the rules; published edits are left out.
@@ -170,9 +176,10 @@ final class LibraryStore: Sendable {
         try await write { try change(UploadJobStore(database: $0)) }
     }
 
-    private func write<Value: Sendable>(_ updates: @escaping @Sendable (Database) throws -> Value) async throws -> Value
-    {
-        try await writes.run { try await database.write(updates) }
+    private func write<Value: Sendable>(
+        _ updates: @escaping @Sendable (SQLConnection) throws -> Value
+    ) async throws -> Value {
+        try await writes.run { try await database.write { try updates(SQLConnection($0)) } }
     }
 
     /// Returns the time last used for retention, in microseconds since 1970; if there is none yet, the date of the
@@ -184,7 +191,7 @@ final class LibraryStore: Sendable {
             let sql = """
                 SELECT coalesce((SELECT date FROM change ORDER BY sequence DESC LIMIT 1), (SELECT created FROM library))
                 """
-            return try Int64.fetchOne(reader.database, sql: sql) ?? 0
+            return try reader.database.first(sql) { $0.int64(0) } ?? 0
         }
     }
 
@@ -210,7 +217,7 @@ final class LibraryStore: Sendable {
     /// Calls `work` with the writing connection, on this thread, after the writes that wait for it. It blocks.
     func withWriter(_ work: (Batches) -> Void) {
         database.pool.writeWithoutTransaction { database in
-            work { BatchStore(database: database, rules: $0) }
+            work { BatchStore(database: SQLConnection(database), rules: $0) }
         }
     }
 

@@ -1,4 +1,3 @@
-import GRDB
 import JSONValue
 import PhotoModel
 
@@ -6,7 +5,7 @@ import PhotoModel
 ///
 /// The row of an asset stays small, and a change that does not concern the metadata does not rewrite them.
 struct MetadataStore {
-    let database: Database
+    let database: SQLConnection
 
     /// The counter with the last row whose file was imported before this table existed.
     private static let rereadEnd = "reread.end"
@@ -61,15 +60,12 @@ struct MetadataStore {
 
     // MARK: Reading
 
-    private static let selection = "SELECT asset, " + columns.map(\.name).joined(separator: ", ") + " FROM metadata "
+    private static let selectionByRow =
+        "SELECT asset, " + columns.map(\.name).joined(separator: ", ") + " FROM metadata WHERE asset = ?"
 
     /// Returns the metadata of a row; nil if it has none.
     func metadata(of row: Int64) throws -> AssetMetadata? {
-        let cursor = try StatementCursor(
-            try database.cachedStatement(sql: Self.selection + "WHERE asset = ?"),
-            [row]
-        )
-        return try cursor.next() ? try Self.metadata(cursor.columns) : nil
+        try database.first(Self.selectionByRow, row, read: Self.metadata)
     }
 
     private static func metadata(_ row: StatementColumns) throws -> AssetMetadata {
@@ -106,16 +102,29 @@ struct MetadataStore {
 
     /// Replaces the metadata of an asset; nil removes them.
     func save(_ metadata: AssetMetadata?, of row: Int64) throws {
-        guard let metadata else { return try database.run("DELETE FROM metadata WHERE asset = ?", [row]) }
+        guard let metadata else { return try database.run("DELETE FROM metadata WHERE asset = ?", row) }
         try database.run(
             Self.insertion,
-            [
-                row, metadata.aperture, metadata.exposureTime, metadata.iso, metadata.focalLength,
-                metadata.focalLengthIn35mm, metadata.flash?.number, metadata.imageDirection, metadata.title,
-                metadata.headline, metadata.copyright, metadata.creator, metadata.credit, metadata.city,
-                metadata.state, metadata.country, metadata.label, metadata.software,
-                Self.text(metadata.hierarchicalKeywords.map(JSON.string)), Self.text(metadata.persons.map(\.json)),
-            ]
+            row,
+            metadata.aperture,
+            metadata.exposureTime,
+            metadata.iso,
+            metadata.focalLength,
+            metadata.focalLengthIn35mm,
+            metadata.flash?.number,
+            metadata.imageDirection,
+            metadata.title,
+            metadata.headline,
+            metadata.copyright,
+            metadata.creator,
+            metadata.credit,
+            metadata.city,
+            metadata.state,
+            metadata.country,
+            metadata.label,
+            metadata.software,
+            Self.text(metadata.hierarchicalKeywords.map(JSON.string)),
+            Self.text(metadata.persons.map(\.json))
         )
     }
 
@@ -126,15 +135,14 @@ struct MetadataStore {
     /// Returns how many assets were imported before this table existed, and how many of them are at or before a row.
     func unread(after row: Int64) throws -> (done: Int, total: Int) {
         let end = try CounterChanges.value(of: Self.rereadEnd, database)
-        let sql = "SELECT count(*), coalesce(sum(row <= ?), 0) FROM asset WHERE row <= ?"
-        guard let counts = try Row.fetchOne(database, sql: sql, arguments: [row, end]) else { return (0, 0) }
-        return (counts[1], counts[0])
+        let sql = "SELECT count(*), count(*) FILTER (WHERE row <= ?) FROM asset WHERE row <= ?"
+        return try database.first(sql, row, end) { (done: $0[1], total: $0[0]) } ?? (0, 0)
     }
 
     /// Returns the next of those assets after a row, in the order of rows.
     func rows(after row: Int64, count: Int) throws -> [Int64] {
         let end = try CounterChanges.value(of: Self.rereadEnd, database)
         let sql = "SELECT row FROM asset WHERE row > ? AND row <= ? ORDER BY row LIMIT ?"
-        return try Int64.fetchAll(database, sql: sql, arguments: [row, end, count])
+        return try database.all(sql, row, end, count) { $0.int64(0) }
     }
 }

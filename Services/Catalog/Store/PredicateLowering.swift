@@ -1,4 +1,3 @@
-import GRDB
 import PhotoModel
 
 /// Translates a predicate to SQL on one table, with the same result as ``Predicate/evaluate(_:)`` for each row.
@@ -47,7 +46,7 @@ struct PredicateLowering {
         case .bits(let key, let mask, let isEqual, let value):
             return SQLFragment(
                 "((\(table.column(key)) & ?) \(isEqual ? "=" : "<>") ?)",
-                [mask.databaseValue, value.databaseValue]
+                [SQLValue(mask), SQLValue(value)]
             )
         case .any(.keywords, _) where isRowByRow && node.keywordSearch != nil:
             guard let search = node.keywordSearch else { return SQLFragment("0") }
@@ -91,7 +90,7 @@ struct PredicateLowering {
         case .equals: return "(\(column) IS " + pattern + ")"
         case .contains: return "(\(column) IS NOT NULL AND instr(\(column), " + pattern + ") > 0)"
         case .beginsWith:
-            let length = match.pattern.unicodeScalars.count.databaseValue
+            let length = SQLValue(match.pattern.unicodeScalars.count)
             return "(\(column) IS NOT NULL AND \(column) >= " + pattern
                 + SQLFragment(" AND substr(\(column), 1, ?) = ", [length]) + pattern + ")"
         case .endsWith, .like: return function(match, column)
@@ -103,7 +102,7 @@ struct PredicateLowering {
         guard !match.pattern.utf8.contains(0) else { return SQLFragment("0") }
         let test = SQLFragment(
             "safelight_match(\(column), ?, ?, ",
-            [match.kind.rawValue.databaseValue, match.folding.letters.databaseValue]
+            [SQLValue(match.kind.rawValue), SQLValue(match.folding.letters)]
         )
         return "(" + test + .bound(match.pattern) + "))"
     }
@@ -112,7 +111,7 @@ struct PredicateLowering {
         "(" + inside(circle.boundingBox)
             + SQLFragment(
                 " AND safelight_distance(a.latitude, a.longitude, ?, ?) <= ?)",
-                [circle.latitude.databaseValue, circle.longitude.databaseValue, circle.radius.databaseValue]
+                [SQLValue(circle.latitude), SQLValue(circle.longitude), SQLValue(circle.radius)]
             )
     }
 
@@ -120,7 +119,7 @@ struct PredicateLowering {
         let joint = box.crossesAntimeridian ? "OR" : "AND"
         return SQLFragment(
             "(a.latitude IS NOT NULL AND a.latitude BETWEEN ? AND ? AND (a.longitude >= ? \(joint) a.longitude <= ?))",
-            [box.south, box.north, box.west, box.east].map(\.databaseValue)
+            [box.south, box.north, box.west, box.east].map { SQLValue($0) }
         )
     }
 }

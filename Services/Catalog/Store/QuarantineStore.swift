@@ -1,39 +1,36 @@
 import Basics
 import Contracts
-import GRDB
 import PhotoModel
-
-#if canImport(FoundationEssentials)
-    import FoundationEssentials
-#else
-    import Foundation
-#endif
 
 /// Counts the worker crashes and hangs that stored bytes caused, within one transaction. Not part of the history: no
 /// change record mentions it.
 struct QuarantineStore {
-    let database: Database
+    let database: SQLConnection
 
     /// Counts a failure and deletes the oldest entries beyond `most`.
     ///
     /// - Returns: the entry after the change
     func add(_ fault: ReportWorkerFault, date: Int64, most: Int) throws -> QuarantinedResource {
-        let failures = try Int.fetchOne(
-            database,
-            sql: """
-                INSERT INTO quarantine (digest, name, reason, service, failures, date) VALUES (?, ?, ?, ?, ?, ?)
-                ON CONFLICT (digest) DO UPDATE SET name = excluded.name, reason = excluded.reason,
-                    service = excluded.service, failures = failures + excluded.failures, date = excluded.date
-                RETURNING failures
-                """,
-            arguments: [fault.digest, fault.name, fault.reason, fault.service, fault.failures, date]
-        )
-        try database.execute(
-            sql: """
-                DELETE FROM quarantine WHERE digest IN (
-                    SELECT digest FROM quarantine ORDER BY date DESC, digest LIMIT -1 OFFSET ?)
-                """,
-            arguments: [most]
+        let failures = try database.first(
+            """
+            INSERT INTO quarantine (digest, name, reason, service, failures, date) VALUES (?, ?, ?, ?, ?, ?)
+            ON CONFLICT (digest) DO UPDATE SET name = excluded.name, reason = excluded.reason,
+                service = excluded.service, failures = failures + excluded.failures, date = excluded.date
+            RETURNING failures
+            """,
+            fault.digest,
+            fault.name,
+            fault.reason,
+            fault.service,
+            fault.failures,
+            date
+        ) { $0.int(0) }
+        try database.run(
+            """
+            DELETE FROM quarantine WHERE digest IN (
+                SELECT digest FROM quarantine ORDER BY date DESC, digest LIMIT -1 OFFSET ?)
+            """,
+            most
         )
         return QuarantinedResource(
             digest: fault.digest,
@@ -47,15 +44,13 @@ struct QuarantineStore {
 
     /// Returns every entry with at least so many failures, the latest first.
     func entries(atLeast failures: Int) throws -> [QuarantinedResource] {
-        let rows = try Row.fetchAll(
-            database,
-            sql: """
-                SELECT digest, name, reason, service, failures, date FROM quarantine WHERE failures >= ?
-                ORDER BY date DESC, digest
-                """,
-            arguments: [failures]
-        )
-        return rows.map {
+        try database.all(
+            """
+            SELECT digest, name, reason, service, failures, date FROM quarantine WHERE failures >= ?
+            ORDER BY date DESC, digest
+            """,
+            failures
+        ) {
             QuarantinedResource(
                 digest: $0[0],
                 name: $0[1],
@@ -70,23 +65,23 @@ struct QuarantineStore {
     /// Deletes one entry, or all if the digest is nil.
     func remove(_ digest: String?) throws {
         if let digest {
-            try database.execute(sql: "DELETE FROM quarantine WHERE digest = ?", arguments: [digest])
+            try database.run("DELETE FROM quarantine WHERE digest = ?", digest)
         } else {
-            try database.execute(sql: "DELETE FROM quarantine")
+            try database.run("DELETE FROM quarantine")
         }
     }
 
     /// Returns at most ``QuarantinedResource/mostAssets`` assets that have the bytes.
     func assets(with digest: String) throws -> [ObjectID] {
         guard let bytes = [UInt8](hexadecimal: digest) else { return [] }
-        let texts = try String.fetchAll(
-            database,
-            sql: """
-                SELECT DISTINCT asset.id FROM resource JOIN asset ON asset.row = resource.asset
-                WHERE resource.digest = ? LIMIT ?
-                """,
-            arguments: [Data(bytes), QuarantinedResource.mostAssets]
-        )
+        let texts = try database.all(
+            """
+            SELECT DISTINCT asset.id FROM resource JOIN asset ON asset.row = resource.asset
+            WHERE resource.digest = ? LIMIT ?
+            """,
+            bytes,
+            QuarantinedResource.mostAssets
+        ) { $0.text(0) }
         return texts.compactMap { ObjectID($0) }
     }
 }

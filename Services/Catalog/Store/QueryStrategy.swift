@@ -1,4 +1,3 @@
-import GRDB
 import PhotoModel
 
 /// A way to search the library for a page.
@@ -10,7 +9,7 @@ enum QueryStrategy {
     case inOrder
 
     /// Chooses the cheaper approach by the library's counters.
-    init(_ fetch: Fetch, _ window: FetchStore.Window, _ database: Database) throws {
+    init(_ fetch: Fetch, _ window: FetchStore.Window, _ database: SQLConnection) throws {
         self = .narrow
         guard fetch.countsAsVisible, let count = window.count, let name = fetch.counter, !fetch.isOfVideosByDuration,
             !fetch.hasUsualOrder || (fetch.isOfOneMedium && fetch.sort.first?.key != .creationDate)

@@ -1,17 +1,10 @@
 import Basics
-import GRDB
 import Storage
-
-#if canImport(FoundationEssentials)
-    import FoundationEssentials
-#else
-    import Foundation
-#endif
 
 /// Reads and writes the states of uploads to the object store, within one transaction. Not part of the history: no change
 /// record mentions them.
 struct RemoteObjectStore {
-    let database: Database
+    let database: SQLConnection
 
     /// The jobs that wait for the bytes.
     var jobs: UploadJobStore { UploadJobStore(database: database) }
@@ -58,39 +51,35 @@ struct RemoteObjectStore {
     /// Begins to register uploads for a store, also those of all present resources. If it is another store than before,
     /// all bytes have to be confirmed again.
     func begin(_ location: String) throws {
-        let known = try String.fetchOne(database, sql: "SELECT location FROM remote_store")
-        let hasTrigger = try Bool.fetchOne(
-            database,
-            sql: "SELECT EXISTS (SELECT 1 FROM sqlite_master WHERE type = 'trigger' AND name = 'remote_object_new')"
-        )
-        try database.execute(sql: "UPDATE remote_object SET state = 1 WHERE state = 2")
+        let known = try database.first("SELECT location FROM remote_store") { $0.text(0) }
+        let hasTrigger = try database.first(
+            "SELECT EXISTS (SELECT 1 FROM sqlite_master WHERE type = 'trigger' AND name = 'remote_object_new')"
+        ) { $0.flag(0) }
+        try database.run("UPDATE remote_object SET state = 1 WHERE state = 2")
         if known != location {
-            try database.execute(sql: "UPDATE remote_object SET state = 1, attempts = 0 WHERE state <> 5")
-            try database.execute(
-                sql: "INSERT OR REPLACE INTO remote_store (only, location) VALUES (1, ?)",
-                arguments: [location]
-            )
+            try database.run("UPDATE remote_object SET state = 1, attempts = 0 WHERE state <> 5")
+            try database.run("INSERT OR REPLACE INTO remote_store (only, location) VALUES (1, ?)", location)
         }
         guard hasTrigger != true else { return }
-        try database.execute(sql: Self.trigger)
-        try database.execute(
-            sql: """
-                INSERT OR IGNORE INTO remote_object (digest, size, state, attempts, kept, date)
-                SELECT DISTINCT digest, 0, 1, 0, 0, 0 FROM resource
-                """
+        try database.run(Self.trigger)
+        try database.run(
+            """
+            INSERT OR IGNORE INTO remote_object (digest, size, state, attempts, kept, date)
+            SELECT DISTINCT digest, 0, 1, 0, 0, 0 FROM resource
+            """
         )
     }
 
     /// Ends the registration of uploads; the states of earlier ones stay.
-    func end() throws { try database.execute(sql: "DROP TRIGGER IF EXISTS remote_object_new") }
+    func end() throws { try database.run("DROP TRIGGER IF EXISTS remote_object_new") }
 
     /// Returns bytes that are registered for upload, in the order of their digests after one.
     func registered(after last: ResourceDigest?, limit: Int) throws -> [ResourceDigest] {
-        try Data.fetchAll(
-            database,
-            sql: "SELECT digest FROM remote_object WHERE state = 1 AND digest > ? ORDER BY digest LIMIT ?",
-            arguments: [last?.data ?? Data(), limit]
-        ).compactMap { ResourceDigest($0.hexadecimal) }
+        try database.all(
+            "SELECT digest FROM remote_object WHERE state = 1 AND digest > ? ORDER BY digest LIMIT ?",
+            last?.bytes ?? [],
+            limit
+        ) { $0.bytes(0) }.compactMap { ResourceDigest($0.hexadecimal) }
     }
 
     /// Registers bytes that were registered before for another upload, in which they are sent like new ones.
@@ -101,24 +90,29 @@ struct RemoteObjectStore {
         for digest in digests {
             try database.run(
                 "UPDATE remote_object SET state = 1, attempts = 0, again = 1 WHERE digest = ? AND state IN (3, 4, 5)",
-                [digest.data]
+                digest.bytes
             )
         }
     }
 
     /// Returns those of some bytes that are to be sent although the store may have them.
     func repeated(_ digests: [ResourceDigest]) throws -> Set<ResourceDigest> {
-        let statement = try database.cachedStatement(
-            sql: "SELECT EXISTS (SELECT 1 FROM remote_object WHERE digest = ? AND again = 1)"
+        Set(
+            try digests.filter {
+                try database.first(
+                    "SELECT EXISTS (SELECT 1 FROM remote_object WHERE digest = ? AND again = 1)",
+                    $0.bytes
+                ) { $0.flag(0) } == true
+            }
         )
-        return Set(try digests.filter { try Bool.fetchOne(statement, arguments: [$0.data]) == true })
     }
 
     func setState(_ state: State, of digests: [ResourceDigest]) throws {
         for digest in digests {
-            try database.execute(
-                sql: "UPDATE remote_object SET state = ?, problem = NULL, message = NULL WHERE digest = ?",
-                arguments: [state.rawValue, digest.data]
+            try database.run(
+                "UPDATE remote_object SET state = ?, problem = NULL, message = NULL WHERE digest = ?",
+                state.rawValue,
+                digest.bytes
             )
         }
     }
@@ -127,24 +121,30 @@ struct RemoteObjectStore {
     ///
     /// - Parameter size: the size of the whole file
     func confirm(_ digest: ResourceDigest, size: Int64, date: Int64) throws {
-        try database.execute(
-            sql: """
-                UPDATE remote_object SET state = 4, size = ?, date = ?, problem = NULL, message = NULL, again = 0
-                WHERE digest = ? AND state <> 6
-                """,
-            arguments: [size, date, digest.data]
+        try database.run(
+            """
+            UPDATE remote_object SET state = 4, size = ?, date = ?, problem = NULL, message = NULL, again = 0
+            WHERE digest = ? AND state <> 6
+            """,
+            size,
+            date,
+            digest.bytes
         )
     }
 
     /// Records a failed upload; after `most` attempts it waits for a retry.
     func fail(_ digest: ResourceDigest, problem: String, message: String, date: Int64, most: Int) throws {
-        try database.execute(
-            sql: """
-                UPDATE remote_object SET attempts = attempts + 1, problem = ?, message = ?, date = ?,
-                    state = CASE WHEN attempts + 1 >= ? THEN 3 ELSE 1 END
-                WHERE digest = ? AND state <> 6
-                """,
-            arguments: [problem, message, date, most, digest.data]
+        try database.run(
+            """
+            UPDATE remote_object SET attempts = attempts + 1, problem = ?, message = ?, date = ?,
+                state = CASE WHEN attempts + 1 >= ? THEN 3 ELSE 1 END
+            WHERE digest = ? AND state <> 6
+            """,
+            problem,
+            message,
+            date,
+            most,
+            digest.bytes
         )
     }
 
@@ -152,40 +152,39 @@ struct RemoteObjectStore {
     ///
     /// - Returns: their number
     func retryFailed() throws -> Int {
-        try database.execute(sql: "UPDATE remote_object SET state = 1, attempts = 0 WHERE state = 3")
-        return database.changesCount
+        try database.runCounting("UPDATE remote_object SET state = 1, attempts = 0 WHERE state = 3")
     }
 
     /// Returns the size of bytes that the store has; nil if it does not have them.
     func remoteSize(of digest: ResourceDigest) throws -> Int64? {
-        let statement = try database.cachedStatement(
-            sql: "SELECT size FROM remote_object WHERE digest = ? AND state = 4"
-        )
-        return try Int64.fetchOne(statement, arguments: [digest.data])
+        try database.first("SELECT size FROM remote_object WHERE digest = ? AND state = 4", digest.bytes) {
+            $0.int64(0)
+        }
     }
 
     /// Returns whether local bytes may be given up: the store has them, nobody keeps them here, and they are not the data
     /// of an edit, which is small and often read.
     func isReleasable(_ digest: ResourceDigest) throws -> Bool {
-        let statement = try database.cachedStatement(
-            sql: """
-                SELECT EXISTS (SELECT 1 FROM remote_object WHERE digest = ?1 AND state = 4 AND kept = 0)
-                    AND NOT EXISTS (SELECT 1 FROM resource WHERE digest = ?1 AND type = 7)
-                    AND NOT EXISTS (SELECT 1 FROM kept_adjustment WHERE digest = ?1)
-                """
-        )
-        return try Bool.fetchOne(statement, arguments: [digest.data]) ?? false
+        try database.first(
+            """
+            SELECT EXISTS (SELECT 1 FROM remote_object WHERE digest = ?1 AND state = 4 AND kept = 0)
+                AND NOT EXISTS (SELECT 1 FROM resource WHERE digest = ?1 AND type = 7)
+                AND NOT EXISTS (SELECT 1 FROM kept_adjustment WHERE digest = ?1)
+            """,
+            digest.bytes
+        ) { $0.flag(0) } ?? false
     }
 
     /// Sets whether local bytes are kept here.
     func keep(_ isKept: Bool, _ digests: [ResourceDigest]) throws {
         for digest in digests {
-            try database.execute(
-                sql: """
-                    INSERT INTO remote_object (digest, size, state, attempts, kept, date) VALUES (?, 0, 1, 0, ?, 0)
-                    ON CONFLICT (digest) DO UPDATE SET kept = excluded.kept
-                    """,
-                arguments: [digest.data, isKept]
+            try database.run(
+                """
+                INSERT INTO remote_object (digest, size, state, attempts, kept, date) VALUES (?, 0, 1, 0, ?, 0)
+                ON CONFLICT (digest) DO UPDATE SET kept = excluded.kept
+                """,
+                digest.bytes,
+                isKept
             )
         }
     }
@@ -203,33 +202,29 @@ struct RemoteObjectStore {
 
     /// Returns bytes that nothing refers to.
     func unreferenced(limit: Int) throws -> [ResourceDigest] {
-        try Data.fetchAll(
-            database,
-            sql: "SELECT digest FROM remote_object WHERE \(Self.unreferenced) LIMIT ?",
-            arguments: [limit]
-        ).compactMap { ResourceDigest($0.hexadecimal) }
+        try database.all("SELECT digest FROM remote_object WHERE \(Self.unreferenced) LIMIT ?", limit) { $0.bytes(0) }
+            .compactMap { ResourceDigest($0.hexadecimal) }
     }
 
     /// Marks bytes for deletion at the store unless something refers to them.
     ///
     /// - Returns: whether they are to be deleted
     func beginDeleting(_ digest: ResourceDigest) throws -> Bool {
-        try database.execute(
-            sql: "UPDATE remote_object SET state = 6 WHERE digest = ? AND \(Self.unreferenced)",
-            arguments: [digest.data]
-        )
-        return database.changesCount > 0
+        try database.runCounting(
+            "UPDATE remote_object SET state = 6 WHERE digest = ? AND \(Self.unreferenced)",
+            digest.bytes
+        ) > 0
     }
 
     /// Forgets bytes that were deleted at the store. If something refers to them again, they are uploaded again.
     func endDeleting(_ digest: ResourceDigest) throws {
-        try database.execute(
-            sql: "DELETE FROM remote_object WHERE state = 6 AND digest = ? AND \(Self.unreferenced)",
-            arguments: [digest.data]
+        try database.run(
+            "DELETE FROM remote_object WHERE state = 6 AND digest = ? AND \(Self.unreferenced)",
+            digest.bytes
         )
-        try database.execute(
-            sql: "UPDATE remote_object SET state = 1, attempts = 0 WHERE state = 6 AND digest = ?",
-            arguments: [digest.data]
+        try database.run(
+            "UPDATE remote_object SET state = 1, attempts = 0 WHERE state = 6 AND digest = ?",
+            digest.bytes
         )
     }
 
@@ -247,14 +242,10 @@ struct RemoteObjectStore {
 
     func counts() throws -> Counts {
         var counts = Counts()
-        let rows = try Row.fetchCursor(
-            database,
-            sql: "SELECT state, count(*), sum(size), sum(kept) FROM remote_object GROUP BY state"
-        )
-        while let row = try rows.next() {
-            let (number, size, kept): (Int, Int64, Int) = (row[1], row[2], row[3])
+        try database.each("SELECT state, count(*), sum(size), sum(kept) FROM remote_object GROUP BY state") { row in
+            let (number, size, kept) = (row.int(1), row.int64(2), row.int(3))
             counts.kept += kept
-            switch State(rawValue: row[0]) {
+            switch State(rawValue: row.int(0)) {
             case .succeeded: (counts.remote, counts.remoteBytes) = (number, size)
             case .registered, .pending: counts.waiting += number
             case .failed: counts.failed += number
@@ -267,26 +258,23 @@ struct RemoteObjectStore {
 
     /// Returns the problem of the latest failed upload.
     func latestFailure() throws -> (problem: String, message: String, date: Int64)? {
-        try Row.fetchOne(
-            database,
-            sql: "SELECT problem, message, date FROM remote_object WHERE state = 3 ORDER BY date DESC LIMIT 1"
-        ).map { ($0[0] ?? "", $0[1] ?? "", $0[2]) }
+        try database.first(
+            "SELECT problem, message, date FROM remote_object WHERE state = 3 ORDER BY date DESC LIMIT 1"
+        ) { ($0[0] ?? "", $0[1] ?? "", $0[2]) }
     }
 
     /// Returns bytes that the store has, with their sizes, in the order of their digests after one.
     func remote(after last: ResourceDigest?, limit: Int) throws -> [(digest: ResourceDigest, size: Int64)] {
-        try Row.fetchAll(
-            database,
-            sql: "SELECT digest, size FROM remote_object WHERE state = 4 AND digest > ? ORDER BY digest LIMIT ?",
-            arguments: [last?.data ?? Data(), limit]
-        ).compactMap { row in
-            let data: Data = row[0]
-            return ResourceDigest(data.hexadecimal).map { ($0, row[1]) }
-        }
+        try database.all(
+            "SELECT digest, size FROM remote_object WHERE state = 4 AND digest > ? ORDER BY digest LIMIT ?",
+            last?.bytes ?? [],
+            limit
+        ) { (ResourceDigest($0.hexadecimal(0)), $0.int64(1)) }
+        .compactMap { digest, size in digest.map { ($0, size) } }
     }
 }
 
 extension ResourceDigest {
     /// The 32 bytes, as the database has them.
-    var data: Data { Data([UInt8](hexadecimal: text) ?? []) }
+    var bytes: [UInt8] { [UInt8](hexadecimal: text) ?? [] }
 }

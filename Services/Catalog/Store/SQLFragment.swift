@@ -1,18 +1,11 @@
-import GRDB
 import PhotoModel
-
-#if canImport(FoundationEssentials)
-    import FoundationEssentials
-#else
-    import Foundation
-#endif
 
 /// A fragment of SQL with its bound values; values never become SQL text.
 struct SQLFragment {
     var text: String
-    var values: [DatabaseValue]
+    var values: [SQLValue]
 
-    init(_ text: String, _ values: [DatabaseValue] = []) {
+    init(_ text: String, _ values: [SQLValue] = []) {
         self.text = text
         self.values = values
     }
@@ -24,15 +17,15 @@ struct SQLFragment {
     /// Returns a text as a bound value. SQLite's text binding ends at a zero byte, so a text with one is bound as
     /// bytes.
     static func bound(_ text: String) -> SQLFragment {
-        guard text.utf8.contains(0) else { return SQLFragment("?", [text.databaseValue]) }
-        return SQLFragment("CAST(? AS TEXT)", [Data(text.utf8).databaseValue])
+        guard text.utf8.contains(0) else { return SQLFragment("?", [.text(text)]) }
+        return SQLFragment("CAST(? AS TEXT)", [.bytes(Array(text.utf8))])
     }
 
     static func bound(_ value: PredicateValue) -> SQLFragment {
         switch value {
         case .null: SQLFragment("NULL")
-        case .integer(let number): SQLFragment("?", [number.databaseValue])
-        case .number(let number): SQLFragment("?", [number.databaseValue])
+        case .integer(let number): SQLFragment("?", [.integer(number)])
+        case .number(let number): SQLFragment("?", [.number(number)])
         case .text(let text): bound(text)
         }
     }

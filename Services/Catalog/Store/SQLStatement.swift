@@ -12,10 +12,18 @@ struct SQLStatement: ~Copyable {
     private var placeholder: Int32 = 0
 
     /// Prepares a statement, or takes the prepared one of the connection.
-    init(_ sql: String, _ database: Database) throws {
+    init(_ sql: String, _ connection: SQLConnection) throws {
+        database = connection.sqlite
         statement = try database.cachedStatement(sql: sql)
-        self.database = database
         pointer = statement.sqliteStatement
+    }
+
+    /// Prepares a composed statement for one use and binds its values.
+    init(_ fragment: SQLFragment, _ connection: SQLConnection) throws {
+        database = connection.sqlite
+        statement = try database.makeStatement(sql: fragment.text)
+        pointer = statement.sqliteStatement
+        for value in fragment.values { value.bind(to: &self) }
     }
 
     deinit { sqlite3_reset(pointer) }
@@ -104,6 +112,18 @@ struct SQLStatement: ~Copyable {
         while try step() {}
     }
 
+    /// Runs a statement and returns the number of rows that it changed.
+    mutating func runCounting() throws -> Int {
+        try run()
+        return Int(sqlite3_changes(sqlite3_db_handle(pointer)))
+    }
+
+    /// Runs an insertion into a table with row numbers, and returns that of the new row.
+    mutating func insert() throws -> Int64 {
+        try run()
+        return sqlite3_last_insert_rowid(sqlite3_db_handle(pointer))
+    }
+
     /// Prepares the statement for the next values after its rows were read.
     mutating func reset() {
         sqlite3_reset(pointer)
@@ -120,5 +140,5 @@ struct SQLStatement: ~Copyable {
     }
 
     /// The columns of the current row.
-    var columns: StatementColumns { StatementColumns(statement) }
+    var columns: StatementColumns { StatementColumns(pointer) }
 }

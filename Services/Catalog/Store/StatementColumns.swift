@@ -1,5 +1,4 @@
 import Basics
-import GRDB
 import GRDBSQLite
 
 /// The columns of a statement's current row, by index from 0, read straight from SQLite: a page reads fifty columns of
@@ -9,8 +8,8 @@ import GRDBSQLite
 struct StatementColumns {
     private let statement: OpaquePointer
 
-    /// - Parameter statement: executed by the caller's cursor, which stands on a row whenever a column is read
-    init(_ statement: Statement) { self.statement = statement.sqliteStatement }
+    /// - Parameter statement: the caller's, which has a current row whenever a column is read
+    init(_ statement: OpaquePointer) { self.statement = statement }
 
     func isNull(_ index: Int32) -> Bool { sqlite3_column_type(statement, index) == SQLITE_NULL }
 
@@ -41,27 +40,43 @@ struct StatementColumns {
         return Array(UnsafeRawBufferPointer(start: start, count: Int(sqlite3_column_bytes(statement, index))))
     }
 
+    /// 0 for NULL.
+    func double(_ index: Int32) -> Double { sqlite3_column_double(statement, index) }
+
     func optionalInt64(_ index: Int32) -> Int64? { isNull(index) ? nil : int64(index) }
 
     func optionalInt(_ index: Int32) -> Int? { isNull(index) ? nil : int(index) }
 
     func optionalDouble(_ index: Int32) -> Double? {
-        isNull(index) ? nil : sqlite3_column_double(statement, index)
+        isNull(index) ? nil : double(index)
     }
 
     func optionalText(_ index: Int32) -> String? { isNull(index) ? nil : text(index) }
+
+    /// A value of any type.
+    func value(_ index: Int32) -> SQLValue {
+        switch sqlite3_column_type(statement, index) {
+        case SQLITE_INTEGER: .integer(int64(index))
+        case SQLITE_FLOAT: .number(double(index))
+        case SQLITE_TEXT: .text(text(index))
+        case SQLITE_BLOB: .bytes(bytes(index))
+        default: .null
+        }
+    }
 }
 
 /// A statement that is being executed, and the columns of its current row.
-struct StatementCursor {
-    let columns: StatementColumns
-    private let rows: RowCursor
+final class StatementCursor {
+    private var statement: SQLStatement
 
-    init(_ statement: Statement, _ arguments: StatementArguments) throws {
-        rows = try Row.fetchCursor(statement, arguments: arguments)
-        columns = StatementColumns(statement)
+    /// - Parameter value: of the only placeholder
+    init(_ sql: String, _ value: some SQLBindable, _ database: SQLConnection) throws {
+        statement = try SQLStatement(sql, database)
+        value.bind(to: &statement)
     }
 
+    var columns: StatementColumns { statement.columns }
+
     /// Moves to the next row; false at the end.
-    func next() throws -> Bool { try rows.next() != nil }
+    func next() throws -> Bool { try statement.step() }
 }

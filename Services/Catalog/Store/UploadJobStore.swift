@@ -1,12 +1,10 @@
 import Basics
-import Foundation
-import GRDB
 import PhotoModel
 import Storage
 
 /// Reads and writes the jobs that clients have created (T-34), within one transaction. Not part of the history.
 struct UploadJobStore {
-    let database: Database
+    let database: SQLConnection
 
     // Kinds and states have PhotoKit's numbers. An upload ends with the state of its bytes, in the same transaction.
     static let schema = """
@@ -67,7 +65,7 @@ struct UploadJobStore {
         fileprivate var condition: String {
             addOnlyKey.map { _ in "identity = ? AND add_only_key = ?" } ?? "identity = ?"
         }
-        fileprivate var arguments: [any DatabaseValueConvertible] { [identity] + (addOnlyKey.map { [$0] } ?? []) }
+        fileprivate var arguments: [SQLValue] { [.text(identity)] + (addOnlyKey.map { [.text($0)] } ?? []) }
     }
 
     /// The bytes that a job is about.
@@ -82,30 +80,29 @@ struct UploadJobStore {
     private static let columns =
         "id, asset, resource_type, digest, kind, state, retried, date, identity, problem, message"
 
-    func count() throws -> Int { try Int.fetchOne(database, sql: "SELECT count(*) FROM upload_job") ?? 0 }
+    func count() throws -> Int { try database.first("SELECT count(*) FROM upload_job") { $0.int(0) } ?? 0 }
 
     /// Returns the number of further jobs that an identity can create.
     func capacity(of identity: String) throws -> Int {
         let sql = "SELECT count(*) FROM upload_job WHERE identity = ?"
-        let own = try Int.fetchOne(database, sql: sql, arguments: [identity]) ?? 0
+        let own = try database.first(sql, identity) { $0.int(0) } ?? 0
         return max(0, min(UploadJob.limit - own, UploadJob.totalLimit - (try count())))
     }
 
     /// Returns the numbers of jobs that wait and whose transfers run.
     func openCounts() throws -> (waiting: Int, running: Int) {
         let sql = "SELECT count(*) FILTER (WHERE state = 1), count(*) FILTER (WHERE state = 2) FROM upload_job"
-        guard let row = try Row.fetchOne(database, sql: sql) else { return (0, 0) }
-        return (row[0], row[1])
+        return try database.first(sql) { (waiting: $0[0], running: $0[1]) } ?? (0, 0)
     }
 
     /// Returns the version of the newest state.
-    func version() throws -> Int64 { try Int64.fetchOne(database, sql: "SELECT version FROM upload_job_clock") ?? 0 }
+    func version() throws -> Int64 { try database.first("SELECT version FROM upload_job_clock") { $0.int64(0) } ?? 0 }
 
     /// Returns the version of the newest state of some jobs, 0 if there are none; with nil that of all.
     func version(of filter: Filter?) throws -> Int64 {
         guard let filter else { return try version() }
         let sql = "SELECT max(version) FROM upload_job WHERE \(filter.condition)"
-        return try Int64.fetchOne(database, sql: sql, arguments: StatementArguments(filter.arguments)) ?? 0
+        return try database.first(SQLFragment(sql, filter.arguments)) { $0.int64(0) } ?? 0
     }
 
     /// Creates a job for each subject.
@@ -122,19 +119,23 @@ struct UploadJobStore {
         guard subjects.count <= (try capacity(of: identity)) else { return nil }
         return try subjects.map { subject in
             let state = try kind == .upload ? register(subject.digest) : subject.isDone ? .succeeded : .registered
-            try database.execute(
-                sql: """
-                    INSERT INTO upload_job
-                        (asset, resource_type, digest, kind, state, retried, date, identity, add_only_key)
-                    VALUES (?, ?, ?, ?, ?, 0, ?, ?, ?)
-                    """,
-                arguments: [
-                    subject.asset.text, subject.resourceType.number, subject.digest.data, kind.number, state.number,
-                    date, identity, addOnlyKey,
-                ]
+            var statement = try SQLStatement(
+                """
+                INSERT INTO upload_job (asset, resource_type, digest, kind, state, retried, date, identity, add_only_key)
+                VALUES (?, ?, ?, ?, ?, 0, ?, ?, ?)
+                """,
+                database
             )
+            statement.bind(subject.asset.text)
+            statement.bind(subject.resourceType.number)
+            statement.bind(subject.digest.bytes)
+            statement.bind(kind.number)
+            statement.bind(state.number)
+            statement.bind(date)
+            statement.bind(identity)
+            statement.bind(addOnlyKey)
             return UploadJob(
-                id: database.lastInsertedRowID,
+                id: try statement.insert(),
                 asset: subject.asset,
                 resourceType: subject.resourceType,
                 digest: subject.digest.text,
@@ -150,12 +151,12 @@ struct UploadJobStore {
     ///
     /// - Returns: the state of a job for it, which has succeeded if the store has the bytes
     private func register(_ digest: ResourceDigest) throws -> UploadJob.State {
-        try database.execute(
-            sql: """
-                INSERT INTO remote_object (digest, size, state, attempts, kept, date) VALUES (?, 0, 1, 0, 0, 0)
-                ON CONFLICT (digest) DO UPDATE SET state = 1, attempts = 0 WHERE state IN (3, 5)
-                """,
-            arguments: [digest.data]
+        try database.run(
+            """
+            INSERT INTO remote_object (digest, size, state, attempts, kept, date) VALUES (?, 0, 1, 0, 0, 0)
+            ON CONFLICT (digest) DO UPDATE SET state = 1, attempts = 0 WHERE state IN (3, 5)
+            """,
+            digest.bytes
         )
         return try RemoteObjectStore(database: database).remoteSize(of: digest) == nil ? .registered : .succeeded
     }
@@ -166,34 +167,34 @@ struct UploadJobStore {
     ///   - filter: only jobs of this client; nil for all
     ///   - after: only jobs with higher numbers
     func all(of filter: Filter? = nil, after: Int64 = 0) throws -> [UploadJob] {
-        try rows(filter, "id > ? ORDER BY id", [after]).compactMap(Self.job)
+        try rows(filter, "id > ? ORDER BY id", [.integer(after)]).compactMap(\.job)
     }
 
     /// Returns jobs whose state has changed, the oldest change first, and the version of the last one.
     func changed(after version: Int64, limit: Int, of filter: Filter? = nil) throws -> (
         jobs: [UploadJob], version: Int64
     )? {
-        let rows = try rows(filter, "version > ? ORDER BY version LIMIT ?", [version, limit])
+        let rows = try rows(filter, "version > ? ORDER BY version LIMIT ?", [.integer(version), SQLValue(limit)])
         guard let last = rows.last else { return nil }
-        return (rows.compactMap(Self.job), last["version"])
+        return (rows.compactMap(\.job), last.version)
     }
 
     /// Returns the jobs whose transfer runs, at most as many as a page has.
     func pending(of filter: Filter? = nil) throws -> [UploadJob] {
-        try rows(filter, "state = 2 ORDER BY id LIMIT ?", [UploadJob.limit]).compactMap(Self.job)
+        try rows(filter, "state = 2 ORDER BY id LIMIT ?", [SQLValue(UploadJob.limit)]).compactMap(\.job)
     }
 
     private func rows(
         _ filter: Filter?,
         _ condition: String,
-        _ arguments: [any DatabaseValueConvertible]
-    ) throws -> [Row] {
+        _ values: [SQLValue]
+    ) throws -> [(job: UploadJob?, version: Int64)] {
         let client = filter.map { "\($0.condition) AND " } ?? ""
-        return try Row.fetchAll(
-            database,
-            sql: "SELECT \(Self.columns), version FROM upload_job WHERE \(client)\(condition)",
-            arguments: StatementArguments((filter?.arguments ?? []) + arguments)
+        let query = SQLFragment(
+            "SELECT \(Self.columns), version FROM upload_job WHERE \(client)\(condition)",
+            (filter?.arguments ?? []) + values
         )
+        return try database.all(query) { (Self.job($0), $0.int64(11)) }
     }
 
     // MARK: Uploads
@@ -201,9 +202,12 @@ struct UploadJobStore {
     /// Notes that the uploads of some bytes run, or with false that they do not run any more.
     func setUploading(_ isUploading: Bool, _ digests: [ResourceDigest], date: Int64) throws {
         for digest in digests {
-            try database.execute(
-                sql: "UPDATE upload_job SET state = ?, date = ? WHERE digest = ? AND kind = 0 AND state = ?",
-                arguments: [isUploading ? 2 : 1, date, digest.data, isUploading ? 1 : 2]
+            try database.run(
+                "UPDATE upload_job SET state = ?, date = ? WHERE digest = ? AND kind = 0 AND state = ?",
+                isUploading ? 2 : 1,
+                date,
+                digest.bytes,
+                isUploading ? 1 : 2
             )
         }
     }
@@ -211,11 +215,10 @@ struct UploadJobStore {
     /// Returns whether there are jobs for some bytes that have not ended.
     func areAwaited(_ digests: [ResourceDigest]) throws -> Bool {
         try digests.contains { digest in
-            try Bool.fetchOne(
-                database,
-                sql: "SELECT EXISTS (SELECT 1 FROM upload_job WHERE digest = ? AND kind = 0 AND state < 3)",
-                arguments: [digest.data]
-            ) == true
+            try database.first(
+                "SELECT EXISTS (SELECT 1 FROM upload_job WHERE digest = ? AND kind = 0 AND state < 3)",
+                digest.bytes
+            ) { $0.flag(0) } == true
         }
     }
 
@@ -223,22 +226,21 @@ struct UploadJobStore {
     func update(_ jobs: [UploadJob], _ action: UploadJob.Action, date: Int64) throws {
         for job in jobs {
             switch action {
-            case .acknowledge: try database.execute(sql: "DELETE FROM upload_job WHERE id = ?", arguments: [job.id])
+            case .acknowledge: try database.run("DELETE FROM upload_job WHERE id = ?", job.id)
             case .cancel:
-                try database.execute(
-                    sql: "UPDATE upload_job SET state = 5, date = ? WHERE id = ?",
-                    arguments: [date, job.id]
-                )
+                try database.run("UPDATE upload_job SET state = 5, date = ? WHERE id = ?", date, job.id)
             case .retry:
                 // Its bytes may have been uploaded since it failed.
                 let digest = job.kind == .upload ? ResourceDigest(job.digest) : nil
                 let state = try digest.map { try register($0) } ?? .registered
-                try database.execute(
-                    sql: """
-                        UPDATE upload_job SET state = ?, retried = 1, date = ?, problem = NULL, message = NULL
-                        WHERE id = ?
-                        """,
-                    arguments: [state.number, date, job.id]
+                try database.run(
+                    """
+                    UPDATE upload_job SET state = ?, retried = 1, date = ?, problem = NULL, message = NULL
+                    WHERE id = ?
+                    """,
+                    state.number,
+                    date,
+                    job.id
                 )
             }
         }
@@ -247,30 +249,30 @@ struct UploadJobStore {
     // MARK: Downloads
 
     /// Registers transfers again that were running when the catalog ended.
-    func begin() throws { try database.execute(sql: "UPDATE upload_job SET state = 1 WHERE state = 2") }
+    func begin() throws { try database.run("UPDATE upload_job SET state = 1 WHERE state = 2") }
 
     /// Returns the oldest download that is registered, and notes that it runs.
     func nextDownload(date: Int64) throws -> UploadJob? {
         let sql = "SELECT \(Self.columns) FROM upload_job WHERE state = 1 AND kind = 1 ORDER BY id LIMIT 1"
-        guard let job = try Row.fetchOne(database, sql: sql).flatMap(Self.job) else { return nil }
-        try database.execute(
-            sql: "UPDATE upload_job SET state = 2, date = ? WHERE id = ?",
-            arguments: [date, job.id]
-        )
+        guard let job = try database.first(sql, read: Self.job).flatMap({ $0 }) else { return nil }
+        try database.run("UPDATE upload_job SET state = 2, date = ? WHERE id = ?", date, job.id)
         return job
     }
 
     /// Notes the outcome of a download that was not cancelled meanwhile.
     func end(_ id: Int64, _ state: UploadJob.State, problem: String? = nil, message: String? = nil, date: Int64) throws
     {
-        try database.execute(
-            sql: "UPDATE upload_job SET state = ?, problem = ?, message = ?, date = ? WHERE id = ? AND state = 2",
-            arguments: [state.number, problem, message, date, id]
+        try database.run(
+            "UPDATE upload_job SET state = ?, problem = ?, message = ?, date = ? WHERE id = ? AND state = 2",
+            state.number,
+            problem,
+            message,
+            date,
+            id
         )
     }
 
-    private static func job(_ row: Row) -> UploadJob? {
-        let digest: Data = row[3]
+    private static func job(_ row: StatementColumns) -> UploadJob? {
         guard let asset = ObjectID(row[1] as String), let type = ResourceType(number: row[2]),
             let kind = UploadJob.Kind(number: row[4]), let state = UploadJob.State(number: row[5])
         else { return nil }
@@ -278,7 +280,7 @@ struct UploadJobStore {
             id: row[0],
             asset: asset,
             resourceType: type,
-            digest: digest.hexadecimal,
+            digest: row.hexadecimal(3),
             kind: kind,
             state: state,
             isRetried: row[6],

@@ -1,0 +1,105 @@
+/// A value of a column, of one of the types that tables have.
+enum SQLValue: Sendable, Equatable {
+    case null
+    case integer(Int64)
+    case number(Double)
+    case text(String)
+    case bytes([UInt8])
+}
+
+/// A type whose values can be bound to a placeholder.
+protocol SQLBindable {
+    /// Binds the value to the next placeholder.
+    func bind(to statement: inout SQLStatement)
+}
+
+extension SQLValue {
+    init(_ value: some BinaryInteger) { self = .integer(Int64(value)) }
+    init(_ number: Double) { self = .number(number) }
+    init(_ text: String) { self = .text(text) }
+}
+
+extension Int64: SQLBindable {
+    func bind(to statement: inout SQLStatement) { statement.bind(self) }
+}
+
+extension Int: SQLBindable {
+    func bind(to statement: inout SQLStatement) { statement.bind(self) }
+}
+
+extension Bool: SQLBindable {
+    func bind(to statement: inout SQLStatement) { statement.bind(self) }
+}
+
+extension Double: SQLBindable {
+    func bind(to statement: inout SQLStatement) { statement.bind(self) }
+}
+
+extension String: SQLBindable {
+    func bind(to statement: inout SQLStatement) { statement.bind(self) }
+}
+
+extension [UInt8]: SQLBindable {
+    func bind(to statement: inout SQLStatement) { statement.bind(self) }
+}
+
+extension Optional: SQLBindable where Wrapped: SQLBindable {
+    func bind(to statement: inout SQLStatement) {
+        if let self { self.bind(to: &statement) } else { statement.bindNull() }
+    }
+}
+
+extension SQLValue: SQLBindable {
+    func bind(to statement: inout SQLStatement) {
+        switch self {
+        case .null: statement.bindNull()
+        case .integer(let number): statement.bind(number)
+        case .number(let number): statement.bind(number)
+        case .text(let text): statement.bind(text)
+        case .bytes(let bytes): statement.bind(bytes)
+        }
+    }
+}
+
+/// A type that columns are read as.
+protocol SQLReadable {
+    /// Reads a column of the current row.
+    init(_ row: StatementColumns, _ index: Int32)
+}
+
+extension Int64: SQLReadable {
+    init(_ row: StatementColumns, _ index: Int32) { self = row.int64(index) }
+}
+
+extension Int: SQLReadable {
+    init(_ row: StatementColumns, _ index: Int32) { self = row.int(index) }
+}
+
+extension Bool: SQLReadable {
+    init(_ row: StatementColumns, _ index: Int32) { self = row.flag(index) }
+}
+
+extension Double: SQLReadable {
+    init(_ row: StatementColumns, _ index: Int32) { self = row.double(index) }
+}
+
+extension String: SQLReadable {
+    init(_ row: StatementColumns, _ index: Int32) { self = row.text(index) }
+}
+
+extension [UInt8]: SQLReadable {
+    init(_ row: StatementColumns, _ index: Int32) { self = row.bytes(index) }
+}
+
+extension Optional: SQLReadable where Wrapped: SQLReadable {
+    init(_ row: StatementColumns, _ index: Int32) { self = row.isNull(index) ? nil : Wrapped(row, index) }
+}
+
+extension SQLValue: SQLReadable {
+    init(_ row: StatementColumns, _ index: Int32) { self = row.value(index) }
+}
+
+extension StatementColumns {
+    /// A column as the type that the caller expects; a NULL is nil, or 0 or empty if the type is not optional.
+    subscript<Value: SQLReadable>(_ index: Int32) -> Value { Value(self, index) }
+}

@@ -42,9 +42,9 @@ public struct ChangeRecord: Sendable, Hashable, JSONTabled {
     /// The feed topic of the changes of an object.
     public static func topic(of id: ObjectID) -> String {
         switch id.kind {
-        case .asset: "asset.\(id)"
-        case .assetCollection: "collection.\(id)"
-        case .collectionList: "list.\(id)"
+        case .asset: "asset." + id.text
+        case .assetCollection: "collection." + id.text
+        case .collectionList: "list." + id.text
         }
     }
 

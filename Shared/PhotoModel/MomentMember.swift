@@ -29,7 +29,7 @@ extension MomentMember {
         var bytes: [UInt8] = []
         bytes.reserveCapacity(members.count * length)
         for (id, member) in members {
-            bytes += id.text.utf8
+            id.withUTF8 { bytes.append(contentsOf: $0) }
             for number in [member.moment.key, member.creationDate, member.addedDate] {
                 withUnsafeBytes(of: number.bigEndian) { bytes += $0 }
             }

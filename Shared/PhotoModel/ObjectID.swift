@@ -6,12 +6,21 @@ public enum ObjectKind: String, Sendable, CaseIterable {
     case assetCollection
     case collectionList
 
-    /// The first letter of identifiers of this kind.
-    var letter: Character {
+    /// The first letter of identifiers of this kind, in ASCII.
+    var letter: UInt8 {
         switch self {
-        case .asset: "a"
-        case .assetCollection: "c"
-        case .collectionList: "l"
+        case .asset: UInt8(ascii: "a")
+        case .assetCollection: UInt8(ascii: "c")
+        case .collectionList: UInt8(ascii: "l")
+        }
+    }
+
+    fileprivate init?(letter: UInt8) {
+        switch letter {
+        case UInt8(ascii: "a"): self = .asset
+        case UInt8(ascii: "c"): self = .assetCollection
+        case UInt8(ascii: "l"): self = .collectionList
+        default: return nil
         }
     }
 }
@@ -20,36 +29,25 @@ public enum ObjectKind: String, Sendable, CaseIterable {
 ///
 /// A letter for the kind and 26 digits of Crockford's base 32 that encode 48 bits of time and 80 random bits.
 /// Identifiers sort by creation time, which keeps indexes compact, and are never generated twice. Opaque to clients.
+///
+/// A value of fixed size: a change copies, compares and hashes identifiers many times, and needs their text only where
+/// they are stored or sent.
 public struct ObjectID: Sendable, Hashable, Comparable, CustomStringConvertible {
-    /// The text of the identifier, ``length`` ASCII characters.
-    public let text: String
+    /// The digits as a number of 130 bits, of which the topmost two are zero in generated identifiers.
+    private let high: UInt64
+    private let low: UInt64
+    private let top: UInt8
+    /// The letter of the kind: comparing enumerations with texts as raw values would compare the texts.
+    private let letter: UInt8
 
-    /// The length of every identifier in bytes.
+    /// The length of the text of every identifier, in bytes.
     public static let length = 27
 
-    private static let alphabet = Array("0123456789abcdefghjkmnpqrstvwxyz".utf8)
-
-    /// Parses an identifier; `nil` if the text cannot be one.
-    public init?(_ text: String) {
-        var text = text
-        guard text.withUTF8(Self.isIdentifier) else { return nil }
-        self.text = text
-    }
-
-    /// Returns true if bytes are the text of an identifier.
-    private static func isIdentifier(_ bytes: UnsafeBufferPointer<UInt8>) -> Bool {
-        guard bytes.count == length else { return false }
-        switch bytes[0] {
-        case UInt8(ascii: "a"), UInt8(ascii: "c"), UInt8(ascii: "l"): break
-        default: return false
-        }
-        return bytes.dropFirst().allSatisfy { byte in
-            switch byte {
-            case UInt8(ascii: "i"), UInt8(ascii: "l"), UInt8(ascii: "o"), UInt8(ascii: "u"): false
-            case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "a")...UInt8(ascii: "z"): true
-            default: false
-            }
-        }
+    private init(_ kind: ObjectKind, top: UInt8 = 0, high: UInt64, low: UInt64) {
+        self.letter = kind.letter
+        self.top = top
+        self.high = high
+        self.low = low
     }
 
     /// Generates an identifier.
@@ -72,81 +70,117 @@ public struct ObjectID: Sendable, Hashable, Comparable, CustomStringConvertible 
 
     /// The object that a derived identifier encodes; nil for other identifiers.
     var derived: (rule: DerivedRule, key: UInt64)? {
-        var (high, low): (UInt64, UInt64) = (0, 0)
-        for byte in text.utf8.dropFirst() {
-            guard let digit = Self.digitValues[byte], high >> 16 == 0 else { return nil }
-            high = high << 5 | low >> 59
-            low = low << 5 | digit
+        guard top == 0, high >> 16 == 0, let rule = DerivedRule(rawValue: UInt16(truncatingIfNeeded: high)) else {
+            return nil
         }
-        guard high >> 16 == 0, let rule = DerivedRule(rawValue: UInt16(truncatingIfNeeded: high)) else { return nil }
         return (rule, low)
     }
 
     /// The time at which it was generated, in milliseconds since 1970; 0 for a derived identifier.
-    public var milliseconds: Int64 {
-        // The first ten digits: two bits that are zero, and 48 of time.
-        text.utf8.dropFirst().prefix(10).reduce(0) { $0 << 5 | Int64(Self.digitValues[$1] ?? 0) }
-    }
+    public var milliseconds: Int64 { Int64(high >> 16) }
 
-    private static let digitValues: [UInt8: UInt64] = Dictionary(
-        uniqueKeysWithValues: alphabet.enumerated().map { ($1, UInt64($0)) }
-    )
+    public var kind: ObjectKind { ObjectKind(letter: letter) ?? .collectionList }
 
-    private init(_ kind: ObjectKind, high: UInt64, low: UInt64) {
-        var (high, low) = (high, low)
-        var digits = [UInt8](repeating: 0, count: 26)
-        for position in digits.indices.reversed() {
-            digits[position] = Self.alphabet[Int(low & 31)]
-            low = low >> 5 | high << 59
-            high >>= 5
-        }
-        self.text = String(kind.letter) + String(decoding: digits, as: UTF8.self)
-    }
-
-    public var kind: ObjectKind {
-        switch text.utf8.first {
-        case UInt8(ascii: "a"): .asset
-        case UInt8(ascii: "c"): .assetCollection
-        default: .collectionList
-        }
-    }
-
-    public var description: String { text }
+    /// The root folder (T-12).
+    public static let root = ObjectID(.collectionList, high: 0, low: 0)
+    /// No entity: the value in a table before its fields are decoded.
+    public static let none = ObjectID(.asset, high: 0, low: 0)
 
     /// Compares the bytes of the text. The last tie-break of every order.
     public static func < (left: ObjectID, right: ObjectID) -> Bool {
-        left.text.utf8.lexicographicallyPrecedes(right.text.utf8)
+        // The digits are in ascending order in ASCII too.
+        (left.letter, left.top, left.high, left.low) < (right.letter, right.top, right.high, right.low)
+    }
+
+    public func hash(into hasher: inout Hasher) {
+        // Two objects of different kinds hardly ever have the same number.
+        hasher.combine(high)
+        hasher.combine(low)
+    }
+
+    // MARK: Text
+
+    private static let digits = Array("0123456789abcdefghjkmnpqrstvwxyz".utf8)
+    /// The value of each byte that is a digit; 255 for others.
+    private static let values: [UInt8] = (0...UInt8.max).map { byte in
+        digits.firstIndex(of: byte).map { UInt8($0) } ?? .max
+    }
+
+    /// Parses an identifier; `nil` if the text cannot be one.
+    public init?(_ text: String) {
+        var text = text
+        guard let id = text.withUTF8({ ObjectID(utf8: UnsafeRawBufferPointer($0)) }) else { return nil }
+        self = id
+    }
+
+    /// Parses the bytes of a text; `nil` if they cannot be an identifier.
+    public init?(utf8 bytes: UnsafeRawBufferPointer) {
+        guard bytes.count == Self.length, let kind = ObjectKind(letter: bytes[0]) else { return nil }
+        var (top, high, low): (UInt64, UInt64, UInt64) = (0, 0, 0)
+        let isNumber = Self.values.withUnsafeBufferPointer { values in
+            for position in 1..<Self.length {
+                let digit = values[Int(bytes[position])]
+                guard digit != .max else { return false }
+                top = top << 5 | high >> 59
+                high = high << 5 | low >> 59
+                low = low << 5 | UInt64(digit)
+            }
+            return true
+        }
+        guard isNumber else { return nil }
+        self.init(kind, top: UInt8(truncatingIfNeeded: top), high: high, low: low)
+    }
+
+    /// The text of the identifier, ``length`` ASCII characters.
+    public var text: String { withUTF8 { String(decoding: $0, as: UTF8.self) } }
+
+    public var description: String { text }
+
+    /// Calls a closure with the bytes of the text, which are valid until it returns.
+    public func withUTF8<Result>(_ body: (UnsafeBufferPointer<UInt8>) throws -> Result) rethrows -> Result {
+        try withUnsafeTemporaryAllocation(of: UInt8.self, capacity: Self.length) { bytes in
+            bytes[0] = letter
+            Self.digits.withUnsafeBufferPointer { digits in
+                var (top, high, low) = (UInt64(top), high, low)
+                for position in (1..<Self.length).reversed() {
+                    bytes[position] = digits[Int(low & 31)]
+                    low = low >> 5 | high << 59
+                    high = high >> 5 | top << 59
+                    top >>= 5
+                }
+            }
+            return try body(UnsafeBufferPointer(bytes))
+        }
     }
 
     /// Returns the texts of identifiers one after the other, for long lists.
     public static func bytes(of ids: some Collection<ObjectID>) -> [UInt8] {
         var bytes: [UInt8] = []
         bytes.reserveCapacity(ids.count * length)
-        for id in ids { bytes += id.text.utf8 }
+        for id in ids { id.withUTF8 { bytes.append(contentsOf: $0) } }
         return bytes
     }
 
     /// Returns the identifiers of ``bytes(of:)``; nil if the bytes are others.
     public static func list(in bytes: [UInt8]) -> [ObjectID]? {
         guard bytes.count.isMultiple(of: length) else { return nil }
-        return bytes.withUnsafeBufferPointer { bytes in
+        return bytes.withUnsafeBytes { bytes in
             var ids: [ObjectID] = []
             ids.reserveCapacity(bytes.count / length)
             for start in stride(from: 0, to: bytes.count, by: length) {
-                let text = UnsafeBufferPointer(rebasing: bytes[start..<start + length])
-                guard isIdentifier(text) else { return nil }
-                ids.append(ObjectID(unchecked: String(decoding: text, as: UTF8.self)))
+                guard let id = ObjectID(utf8: UnsafeRawBufferPointer(rebasing: bytes[start..<start + length])) else {
+                    return nil
+                }
+                ids.append(id)
             }
             return ids
         }
     }
+}
 
-    /// The root folder (T-12).
-    public static let root = ObjectID(unchecked: "l00000000000000000000000000")
-    /// No entity: the value in a table before its fields are decoded.
-    public static let none = ObjectID(unchecked: "a00000000000000000000000000")
-
-    private init(unchecked text: String) { self.text = text }
+extension JSONWriter {
+    /// Writes the text of an identifier.
+    public mutating func write(_ id: ObjectID) { id.withUTF8 { write(text: $0) } }
 }
 
 /// The kind of a derived object. The raw value is part of identifiers.
@@ -164,7 +198,7 @@ extension JSONType where Value == ObjectID {
     public static func id(_ kinds: ObjectKind...) -> JSONType {
         let allowed = kinds.isEmpty ? ObjectKind.allCases : kinds
         let words = allowed.map(\.rawValue).joined(separator: " or ")
-        let letters = String(allowed.map(\.letter))
+        let letters = String(decoding: allowed.map(\.letter), as: UTF8.self)
         return JSONType(
             schema: ["type": "string", "pattern": .string("^[\(letters)][0-9a-hjkmnp-tv-z]{26}$")],
             decode: { (json: JSON) throws(JSONProblem) in

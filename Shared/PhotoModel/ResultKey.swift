@@ -14,7 +14,7 @@ public struct ResultKey: Sendable, Hashable, Comparable {
 
     /// Returns the identifier at the end of a key.
     public static func id(in bytes: some BidirectionalCollection<UInt8>) -> ObjectID? {
-        ObjectID(String(decoding: bytes.suffix(ObjectID.length), as: UTF8.self))
+        Array(bytes.suffix(ObjectID.length)).withUnsafeBytes { ObjectID(utf8: $0) }
     }
 
     public static func < (left: ResultKey, right: ResultKey) -> Bool {
@@ -82,7 +82,7 @@ extension Fetch {
         for (index, value) in values.enumerated() {
             Self.append(value, descending: sort.indices.contains(index) && !sort[index].ascending, to: &bytes)
         }
-        bytes.append(contentsOf: id.text.utf8)
+        id.withUTF8 { bytes.append(contentsOf: $0) }
         return ResultKey(bytes: bytes)
     }
 

@@ -31,6 +31,20 @@ struct ObjectIDTests {
         }
     }
 
+    @Test func `every text of a letter and digits is kept, and texts and identifiers have the same order`() throws {
+        var random = SeededRandom(named: "texts of identifiers")
+        let digits = Array("0123456789abcdefghjkmnpqrstvwxyz")
+        var texts = ["a" + String(repeating: "z", count: 26), "c" + String(repeating: "8", count: 26)]
+        for _ in 0..<TestEnvironment.rounds(2000) {
+            texts.append(random.pick(["a", "c", "l"]) + String((0..<26).map { _ in random.pick(digits) }))
+        }
+        let ids = try texts.map { try #require(ObjectID($0)) }
+        #expect(ids.map(\.text) == texts)
+        #expect(Set(ids).count == texts.count)
+        #expect(ids.sorted().map(\.text) == texts.sorted { $0.utf8.lexicographicallyPrecedes($1.utf8) })
+        #expect(ObjectID.list(in: ObjectID.bytes(of: ids)) == ids)
+    }
+
     @Test func `identifiers are unique`() {
         var random = SeededRandom(named: "unique identifiers")
         let ids = Set((0..<20_000).map { _ in ObjectID(.asset, milliseconds: 1, using: &random) })

@@ -41,13 +41,14 @@ public struct AssetPage: ResultPage {
     ///   - form: the form of the objects besides the assets
     ///   - assets: the text of the assets, separated by commas, which take the place of ``assets``
     public func encoded(_ form: ObjectForm, assets: [UInt8]) -> [[UInt8]] {
-        var (head, tail) = (JSONWriter(), JSONWriter())
+        var head = JSONWriter()
+        var tail = JSONWriter()
         var isBefore = true
         for (name, value) in form.applied(to: json).objectValue?.members ?? [] {
             if name == "assets" {
                 isBefore = false
             } else if isBefore {
-                head.append(head.output.isEmpty ? "{" : ",")
+                head.append(head.count == 0 ? "{" : ",")
                 head.writeMember(name, value)
             } else {
                 tail.append(",")

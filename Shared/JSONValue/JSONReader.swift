@@ -142,6 +142,8 @@ private struct JSONReader {
             offset += 1
             return .object(object)
         }
+        // Most objects are small: one allocation in place of three that grow.
+        object.reserveCapacity(4)
         while true {
             skipSpace()
             guard try next() == UInt8(ascii: "\"") else { throw failure(.unexpectedByte) }
@@ -191,6 +193,12 @@ private struct JSONReader {
             }
             try digits()
         }
+        // Eighteen digits cannot overflow.
+        if isWhole, offset - first <= 18 {
+            var whole: Int64 = 0
+            for index in first..<offset { whole = whole * 10 + Int64(bytes[index] - UInt8(ascii: "0")) }
+            return .int(first > start ? -whole : whole)
+        }
         let text = String(decoding: bytes[start..<offset], as: UTF8.self)
         if isWhole, let whole = Int64(text) { return .int(whole) }
         guard let number = Double(text), number.isFinite else { throw failure(.badNumber) }
@@ -214,8 +222,9 @@ private struct JSONReader {
         }
         let raw = bytes[start..<offset]
         offset += 1
-        if !needsUnescaping {
-            guard let text = String(validating: raw, as: UTF8.self) else { throw failure(.badString) }
+        guard needsUnescaping else {
+            let content = UnsafeBufferPointer(rebasing: raw)
+            guard let text = String(validating: content, as: UTF8.self) else { throw failure(.badString) }
             return text
         }
         return try unescaped(raw)

@@ -38,18 +38,53 @@ extension JSON {
 ///
 /// The functions for parts write what they are given and check no grammar. Tests compare the text of every type that
 /// is written this way with that of its ``JSONTable``.
-public struct JSONWriter: Sendable {
-    /// The text written so far.
-    public private(set) var output: [UInt8] = []
+///
+/// The buffer is memory of its own, which only one writer has: an array would check for each part that nobody else
+/// refers to it.
+public struct JSONWriter: ~Copyable {
+    private var start: UnsafeMutablePointer<UInt8>
+    /// The bytes written so far.
+    public private(set) var count = 0
+    private var capacity: Int
     private var isPretty = false
     private var depth = 0
 
     /// - Parameter capacity: the expected bytes of the text
-    public init(capacity: Int = 256) { output.reserveCapacity(capacity) }
+    public init(capacity: Int = 256) {
+        self.capacity = max(64, capacity)
+        start = .allocate(capacity: self.capacity)
+    }
 
     fileprivate init(isPretty: Bool) {
         self.init()
         self.isPretty = isPretty
+    }
+
+    deinit { start.deallocate() }
+
+    /// The text written so far, a copy.
+    public var output: [UInt8] { Array(UnsafeBufferPointer(start: start, count: count)) }
+
+    /// Makes room for bytes, and returns the position at which they are to be written; they count as written.
+    private mutating func advance(_ bytes: Int) -> UnsafeMutablePointer<UInt8> {
+        if capacity - count < bytes { grow(bytes) }
+        defer { count += bytes }
+        return start + count
+    }
+
+    private mutating func grow(_ bytes: Int) {
+        capacity = max(count + bytes, capacity * 2)
+        let larger = UnsafeMutablePointer<UInt8>.allocate(capacity: capacity)
+        larger.moveInitialize(from: start, count: count)
+        start.deallocate()
+        start = larger
+    }
+
+    private mutating func append(byte: UInt8) { advance(1).pointee = byte }
+
+    private mutating func append(bytes: UnsafeBufferPointer<UInt8>) {
+        guard let source = bytes.baseAddress else { return }
+        advance(bytes.count).initialize(from: source, count: bytes.count)
     }
 
     // MARK: Values
@@ -98,7 +133,7 @@ public struct JSONWriter: Sendable {
                 position -= 1
                 digits[position] = UInt8(ascii: "-")
             }
-            output.append(contentsOf: UnsafeBufferPointer(rebasing: digits[position...]))
+            append(bytes: UnsafeBufferPointer(rebasing: digits[position...]))
         }
     }
 
@@ -109,7 +144,8 @@ public struct JSONWriter: Sendable {
             write(Int64(number))
             append(".0")
         } else {
-            output.append(contentsOf: number.description.utf8)
+            var text = number.description
+            text.withUTF8 { append(bytes: $0) }
         }
     }
 
@@ -120,23 +156,38 @@ public struct JSONWriter: Sendable {
 
     /// Writes a string, from its UTF-8 bytes.
     public mutating func write(text: UnsafeBufferPointer<UInt8>) {
-        output.append(UInt8(ascii: "\""))
-        if Self.isPlain(text) { output.append(contentsOf: text) } else { escape(text) }
-        output.append(UInt8(ascii: "\""))
+        guard Self.isPlain(text) else {
+            append(byte: UInt8(ascii: "\""))
+            escape(text)
+            return append(byte: UInt8(ascii: "\""))
+        }
+        let place = advance(text.count + 2)
+        place[0] = UInt8(ascii: "\"")
+        if let source = text.baseAddress { (place + 1).initialize(from: source, count: text.count) }
+        place[text.count + 1] = UInt8(ascii: "\"")
     }
 
     // MARK: Parts
 
     /// Appends a part of the text as it is, such as `,"name":`.
     public mutating func append(_ part: StaticString) {
-        output.append(contentsOf: UnsafeBufferPointer(start: part.utf8Start, count: part.utf8CodeUnitCount))
+        append(bytes: UnsafeBufferPointer(start: part.utf8Start, count: part.utf8CodeUnitCount))
     }
 
     /// Appends the text of a value, or a part of it, that is already encoded.
-    public mutating func append(encoded value: [UInt8]) { output.append(contentsOf: value) }
+    public mutating func append(encoded value: [UInt8]) { value.withUnsafeBufferPointer { append(bytes: $0) } }
 
     /// Appends the text of a value, or a part of it, that is already encoded.
-    public mutating func append(encoded value: ArraySlice<UInt8>) { output.append(contentsOf: value) }
+    public mutating func append(encoded value: ArraySlice<UInt8>) {
+        value.withUnsafeBufferPointer { append(bytes: $0) }
+    }
+
+    /// Appends a part of the text written so far once more.
+    public mutating func append(again part: Range<Int>) {
+        precondition(part.upperBound <= count, "a part of the text that is not written yet")
+        let place = advance(part.count)
+        place.initialize(from: start + part.lowerBound, count: part.count)
+    }
 
     /// Writes a member, without the comma before it.
     public mutating func writeMember(_ name: String, _ value: JSON) {
@@ -150,20 +201,20 @@ public struct JSONWriter: Sendable {
     public mutating func writeObject<Failure>(
         _ members: (inout JSONWriter) throws(Failure) -> Void
     ) throws(Failure) {
-        let start = output.count
+        let first = count
         try members(&self)
-        if output.count == start { output.append(UInt8(ascii: "{")) } else { output[start] = UInt8(ascii: "{") }
-        output.append(UInt8(ascii: "}"))
+        if count == first { append(byte: UInt8(ascii: "{")) } else { start[first] = UInt8(ascii: "{") }
+        append(byte: UInt8(ascii: "}"))
     }
 
     /// Writes a list with a closure for each element.
     public mutating func writeList<Element>(_ elements: [Element], _ write: (inout JSONWriter, Element) -> Void) {
-        output.append(UInt8(ascii: "["))
+        append(byte: UInt8(ascii: "["))
         for index in elements.indices {
-            if index > 0 { output.append(UInt8(ascii: ",")) }
+            if index > 0 { append(byte: UInt8(ascii: ",")) }
             write(&self, elements[index])
         }
-        output.append(UInt8(ascii: "]"))
+        append(byte: UInt8(ascii: "]"))
     }
 
     // MARK: Layout
@@ -186,8 +237,8 @@ public struct JSONWriter: Sendable {
 
     private mutating func newLine() {
         guard isPretty else { return }
-        output.append(0x0A)
-        output.append(contentsOf: repeatElement(0x20, count: depth * 2))
+        append(byte: 0x0A)
+        for _ in 0..<depth * 2 { append(byte: 0x20) }
     }
 
     // MARK: Strings
@@ -220,16 +271,16 @@ public struct JSONWriter: Sendable {
         for byte in text {
             switch byte {
             case UInt8(ascii: "\""), UInt8(ascii: "\\"):
-                output.append(UInt8(ascii: "\\"))
-                output.append(byte)
+                append(byte: UInt8(ascii: "\\"))
+                append(byte: byte)
             case 0x0A: append("\\n")
             case 0x0D: append("\\r")
             case 0x09: append("\\t")
             case 0..<0x20:
                 append(byte < 0x10 ? "\\u000" : "\\u001")
                 let digit = byte & 0xF
-                output.append(digit < 10 ? UInt8(ascii: "0") + digit : UInt8(ascii: "a") + digit - 10)
-            default: output.append(byte)
+                append(byte: digit < 10 ? UInt8(ascii: "0") + digit : UInt8(ascii: "a") + digit - 10)
+            default: append(byte: byte)
             }
         }
     }

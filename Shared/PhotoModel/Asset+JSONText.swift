@@ -12,8 +12,8 @@ extension Asset {
         }
     }
 
-    private func writeFacts(to writer: inout JSONWriter, _ form: AssetTextForm) {
-        if form.has(.id) { writer.member(",\"id\":", id.text) }
+    fileprivate func writeFacts(to writer: inout JSONWriter, _ form: AssetTextForm) {
+        if form.has(.id) { writer.member(",\"id\":", id) }
         if form.has(.revision) { writer.member(",\"revision\":", revision) }
         if form.has(.contentRevision) { writer.member(",\"contentRevision\":", contentRevision) }
         if form.has(.mediaType) { writer.member(",\"mediaType\":", mediaType.rawValue) }
@@ -50,7 +50,20 @@ extension Asset {
         if form.has(.isHidden) { writer.member(",\"isHidden\":", isHidden) }
     }
 
-    private func writeTexts(to writer: inout JSONWriter, _ form: AssetTextForm) {
+    /// Returns true if ``writeTexts(to:_:)`` writes the same as for another state of the asset.
+    fileprivate func hasSameTexts(as other: Asset) -> Bool {
+        burstIdentifier == other.burstIdentifier && representsBurst == other.representsBurst
+            && burstSelectionTypes.rawValue == other.burstSelectionTypes.rawValue && sharpness == other.sharpness
+            && rating == other.rating && caption == other.caption && keywords == other.keywords
+            && originalFilename == other.originalFilename && cameraMake == other.cameraMake
+            && cameraModel == other.cameraModel && lensModel == other.lensModel
+            && storedMetadata == other.storedMetadata
+            && adjustmentFormatIdentifier == other.adjustmentFormatIdentifier
+            && adjustmentFormatVersion == other.adjustmentFormatVersion && adjustmentDate == other.adjustmentDate
+            && resources == other.resources && memberships == other.memberships
+    }
+
+    fileprivate func writeTexts(to writer: inout JSONWriter, _ form: AssetTextForm) {
         if form.has(.burstIdentifier), let burstIdentifier { writer.member(",\"burstIdentifier\":", burstIdentifier) }
         if form.has(.representsBurst), representsBurst { writer.member(",\"representsBurst\":", true) }
         if form.has(.burstSelectionTypes), burstSelectionTypes != [] {
@@ -96,6 +109,37 @@ extension Asset {
     }
 }
 
+extension EntityChange where Entity == Asset {
+    /// Writes the change as JSON. Most changes concern neither texts nor resources, which are half of an asset and are
+    /// then copied from the state before.
+    func write(to writer: inout JSONWriter) {
+        writer.append("{\"before\":")
+        var texts: Range<Int>?
+        if let before {
+            writer.writeObject { writer in
+                before.writeFacts(to: &writer, .full)
+                let start = writer.count
+                before.writeTexts(to: &writer, .full)
+                texts = start..<writer.count
+            }
+        } else {
+            writer.append("null")
+        }
+        writer.append(",\"after\":")
+        if let before, let after, let texts, after.hasSameTexts(as: before) {
+            writer.writeObject { writer in
+                after.writeFacts(to: &writer, .full)
+                writer.append(again: texts)
+            }
+        } else if let after {
+            after.write(to: &writer)
+        } else {
+            writer.append("null")
+        }
+        writer.append("}")
+    }
+}
+
 extension AssetResource {
     /// Writes the resource as JSON.
     public func write(to writer: inout JSONWriter) {
@@ -119,7 +163,7 @@ extension Membership {
     /// Writes the membership as JSON.
     public func write(to writer: inout JSONWriter) {
         writer.writeObject { writer in
-            writer.member(",\"collection\":", collection.text)
+            writer.member(",\"collection\":", collection)
             writer.member(",\"key\":", key.text)
         }
     }
@@ -169,6 +213,11 @@ extension JSONWriter {
     fileprivate mutating func member(_ name: StaticString, _ value: String) {
         append(name)
         write(value)
+    }
+
+    fileprivate mutating func member(_ name: StaticString, _ id: ObjectID) {
+        append(name)
+        write(id)
     }
 
     fileprivate mutating func member(_ name: StaticString, _ value: Int) {

@@ -21,7 +21,10 @@ extension ChangeRecord {
             writer.write(date)
             writer.append(",\"origin\":")
             origin.write(to: &writer)
-            write(assets, ",\"assets\":", to: &writer) { $1.write(to: &$0) }
+            if !assets.isEmpty {
+                writer.append(",\"assets\":")
+                writer.writeList(assets) { $1.write(to: &$0) }
+            }
             write(collections, ",\"collections\":", to: &writer) { $0.write($1.json) }
             write(lists, ",\"lists\":", to: &writer) { $0.write($1.json) }
             if !edits.isEmpty {

@@ -4,6 +4,25 @@ import Testing
 
 @Suite(.timeLimit(.minutes(TestEnvironment.rounds(1))))
 struct JSONWriterTests {
+    @Test func `parts are written one after the other, into a buffer that grows`() {
+        var writer = JSONWriter(capacity: 0)
+        let text = String(repeating: "é\"", count: 200)
+        writer.writeObject { writer in
+            writer.append(",\"a\":")
+            let start = writer.count
+            writer.writeList([text, "", "b"]) { $0.write($1) }
+            let list = start..<writer.count
+            writer.append(",\"b\":")
+            writer.append(again: list)
+            writer.append(",\"c\":")
+            writer.write(Int64.min)
+        }
+        let list: JSON = [.string(text), "", "b"]
+        let expected: JSON = ["a": list, "b": list, "c": .int(.min)]
+        #expect(writer.output == expected.bytes)
+        #expect(writer.count == expected.bytes.count)
+    }
+
     @Test(
         arguments: [
             (.null, "null"), (.int(.min), "-9223372036854775808"), (.double(1), "1.0"), (.double(-0.0), "0.0"),

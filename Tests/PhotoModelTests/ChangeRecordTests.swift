@@ -79,6 +79,28 @@ struct ChangeRecordTests {
         }
     }
 
+    @Test func `the text of an asset of which few members changed is that of the table`() throws {
+        var random = SeededRandom(named: "record texts of small changes")
+        for number in 0..<TestEnvironment.rounds(600) {
+            let before = RandomEntities.asset(number, using: &random)
+            let other = try #require(RandomEntities.asset(number, using: &random).json.objectValue)
+            var members = try #require(before.json.objectValue)
+            for _ in 0..<Int.random(in: 1...2, using: &random) {
+                let name = random.pick(Asset.table.fields).name
+                members[name] = other[name]
+            }
+            var record = ChangeRecord(
+                sequence: 1,
+                library: "0123456789abcdef0123456789abcdef",
+                date: 0,
+                origin: ChangeOrigin(identity: "uid:1000")
+            )
+            guard let after = try? Asset(json: .object(members)) else { continue }
+            record.assets = [EntityChange(before: before, after: after)]
+            #expect(record.bytes == record.json.bytes)
+        }
+    }
+
     @Test func `members of a newer format are ignored, missing or wrong members are named`() throws {
         let newer = Self.minimalText.dropLast() + #","someday":[1]}"#
         #expect(try ChangeRecord(json: JSON(parsing: String(newer))).bytes == Array(Self.minimalText.utf8))

@@ -94,7 +94,12 @@ public enum SmartAlbum: Int, Sendable, CaseIterable, Hashable {
 
     /// Returns the bits of all smart albums to which an asset belongs.
     public static func mask(of asset: Asset) -> Int {
-        let mask = every.reduce(0) { $1 != .generic && $1.contains(asset) ? $0 | $1.bit : $0 }
+        var mask = 0
+        // Computed several times for each change of an asset. Hardly any has a subtype.
+        if !asset.mediaSubtypes.isEmpty {
+            for album in ofSubtypes where album.contains(asset) { mask |= album.bit }
+        }
+        for album in others where album.contains(asset) { mask |= album.bit }
         return mask & specialBits == 0 ? mask | generic.bit : mask
     }
 
@@ -108,6 +113,8 @@ public enum SmartAlbum: Int, Sendable, CaseIterable, Hashable {
     private static let special = every.filter {
         ![.generic, .userLibrary, .recentlyAdded, .favorites, .allHidden, .unableToUpload].contains($0)
     }
+    private static let ofSubtypes = every.filter { $0.mediaSubtype != nil }
+    private static let others = every.filter { $0 != .generic && $0.mediaSubtype == nil }
     private static let specialBits = special.reduce(0) { $0 | $1.bit }
 
     private static let frontCamera = TextMatch(.contains, "front camera")
@@ -120,7 +127,9 @@ public enum SmartAlbum: Int, Sendable, CaseIterable, Hashable {
             let pattern: StaticString = "front camera"
             guard bytes.count >= pattern.utf8CodeUnitCount else { return false }
             return (0...bytes.count - pattern.utf8CodeUnitCount).contains { start in
-                (0..<pattern.utf8CodeUnitCount).allSatisfy { offset in
+                // Most positions end here.
+                guard bytes[start] | 0x20 == pattern.utf8Start[0] else { return false }
+                return (0..<pattern.utf8CodeUnitCount).allSatisfy { offset in
                     let byte = bytes[start + offset]
                     let lowered = (0x41...0x5A).contains(byte) ? byte | 0x20 : byte
                     return lowered == pattern.utf8Start[offset]

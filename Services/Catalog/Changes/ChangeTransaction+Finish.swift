@@ -66,11 +66,13 @@ extension ChangeTransaction {
             after.contentModificationDate = now
         }
         guard after != before else { return nil }
-        var withoutAlbums = after
-        withoutAlbums.memberships = before.memberships
-        withoutAlbums.isRecentlyAdded = before.isRecentlyAdded
-        withoutAlbums.copyFileFacts(of: before)
-        if withoutAlbums != before { after.modificationDate = now }
+        if after.hasSameUndatedFacts(as: before) {
+            after.modificationDate = now
+        } else {
+            var withoutThem = after
+            withoutThem.copyUndatedFacts(of: before)
+            if withoutThem != before { after.modificationDate = now }
+        }
         after.revision = Revision(sequence)
         return EntityChange(before: before, after: after)
     }
@@ -137,11 +139,21 @@ extension ChangeTransaction {
 }
 
 extension Asset {
-    /// Copies the properties that no client can set: they change only if the file is read again.
-    fileprivate mutating func copyFileFacts(of other: Asset) {
+    /// Copies the properties whose change is no modification of the asset: its albums, whether it is recently added, and
+    /// what is read from the file.
+    fileprivate mutating func copyUndatedFacts(of other: Asset) {
+        memberships = other.memberships
+        isRecentlyAdded = other.isRecentlyAdded
         metadata = other.metadata
         (cameraMake, cameraModel, lensModel) = (other.cameraMake, other.cameraModel, other.lensModel)
         hasOnlyModificationDate = other.hasOnlyModificationDate
         isCreationOffsetDerived = other.isCreationOffsetDerived
+    }
+
+    fileprivate func hasSameUndatedFacts(as other: Asset) -> Bool {
+        memberships == other.memberships && isRecentlyAdded == other.isRecentlyAdded && metadata == other.metadata
+            && cameraMake == other.cameraMake && cameraModel == other.cameraModel && lensModel == other.lensModel
+            && hasOnlyModificationDate == other.hasOnlyModificationDate
+            && isCreationOffsetDerived == other.isCreationOffsetDerived
     }
 }

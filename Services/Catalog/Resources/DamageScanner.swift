@@ -172,7 +172,30 @@ struct DamageScanner: Service {
         let stored = try await store.read { reader in
             try reader.history.records(after: position, through: newest, count: Self.page, bytes: 1 << 20)
         }
-        return (stored.records.map(\.bytes), stored.records.last?.sequence ?? newest)
+        let records = try stored.records.map(\.bytes).filter(Self.insertsAssets)
+        return (records, stored.records.last?.sequence ?? newest)
+    }
+
+    /// Returns true if a record creates assets, without decoding it: most records only change some.
+    private static func insertsAssets(_ record: [UInt8]) throws(JSONError) -> Bool {
+        try JSONCursor.reading(record) { (cursor: inout JSONCursor) throws(JSONError) in
+            try cursor.enterObject()
+            while let name = try cursor.nextMember() {
+                guard name == "assets" else {
+                    try cursor.skip()
+                    continue
+                }
+                try cursor.enterArray()
+                while try cursor.nextElement() {
+                    try cursor.enterObject()
+                    guard try cursor.nextMember() == "before", try cursor.peek() != UInt8(ascii: "n") else {
+                        return true
+                    }
+                    try cursor.leave()
+                }
+            }
+            return false
+        }
     }
 
     private struct Picture {

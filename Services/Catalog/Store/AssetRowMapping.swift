@@ -60,6 +60,13 @@ enum AssetRowMapping {
     /// The select list: the row number, then every column in the order of ``columns``.
     static let selection = "a.row, " + columns.map { "a.\($0.name)" }.joined(separator: ", ")
 
+    /// Returns the columns in which two states of an asset may differ, as bits by their positions in ``columns``.
+    static func differences(_ before: Asset, _ after: Asset) -> UInt64 {
+        var bits: UInt64 = 0
+        for index in columns.indices where columns[index].differs(before, after) { bits |= 1 << UInt64(index) }
+        return bits
+    }
+
     /// Returns the statement that sets some columns, as bits by their positions in ``columns``, of the row with a
     /// number.
     static func update(of bits: UInt64) -> String {

@@ -186,11 +186,15 @@ struct AssetStore {
         _ counters: inout CounterChanges
     ) throws {
         try deleteMemberships(changes)
+        var columns = ColumnUpdate(database)
         for change in changes {
             counters.count(change)
             switch (change.before, change.after) {
             case (nil, let after?): try insert(after)
-            case (let before?, let after?): try update(before, after, rows[after.id] ?? rowNumber(of: after.id))
+            case (let before?, let after?):
+                guard let row = try rows[after.id] ?? rowNumber(of: after.id) else { throw missing(after) }
+                try columns.update(before, after, row)
+                try updateOtherTables(before, after, row)
             case (let before?, nil):
                 try database.run(
                     "INSERT INTO departed SELECT row, id, ? FROM asset WHERE id = ?",
@@ -213,21 +217,9 @@ struct AssetStore {
         if let metadata = asset.metadata { try MetadataStore(database: database).save(metadata, of: row) }
     }
 
-    /// Sets only the columns that differ, since SQLite writes an index only if one of its columns is set.
-    private func update(_ before: Asset, _ after: Asset, _ row: Int64?) throws {
-        guard let row else { throw DamagedRow("\(after.id) has no row in the database") }
-        var bits: UInt64 = 0
-        for (index, column) in AssetRowMapping.columns.enumerated() where column.differs(before, after) {
-            bits |= 1 << UInt64(index)
-        }
-        if bits != 0 {
-            var statement = try SQLStatement(AssetRowMapping.update(of: bits), database)
-            for (index, column) in AssetRowMapping.columns.enumerated() where bits & (1 << UInt64(index)) != 0 {
-                column.bind(after, to: &statement)
-            }
-            statement.bind(row)
-            guard try statement.runCounting() == 1 else { throw DamagedRow("\(after.id) has no row in the database") }
-        }
+    private func missing(_ asset: Asset) -> DamagedRow { DamagedRow("\(asset.id) has no row in the database") }
+
+    private func updateOtherTables(_ before: Asset, _ after: Asset, _ row: Int64) throws {
         guard isRecordedElsewhere(before, after) else { return }
         if before.resources != after.resources {
             try database.run("DELETE FROM resource WHERE asset = ?", row)

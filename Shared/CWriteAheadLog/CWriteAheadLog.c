@@ -180,6 +180,18 @@ static void register_vfs(void) {
     registered = sqlite3_vfs_register(&gathering, 1);
 }
 
+static int note_size(void *context, sqlite3 *database, const char *name, int pages) {
+    safelight_log_size *size = context;
+    size->pages = pages;
+    // Like SQLite's own hook: the commit is valid whether or not its log can be written into the database now.
+    if (pages >= size->most_pages) sqlite3_wal_checkpoint_v2(database, name, SQLITE_CHECKPOINT_PASSIVE, NULL, NULL);
+    return SQLITE_OK;
+}
+
+void safelight_note_log_size(void *database, safelight_log_size *size) {
+    sqlite3_wal_hook(database, note_size, size);
+}
+
 int safelight_gather_log_writes(void) {
     pthread_once(&once, register_vfs);
     return registered;

@@ -17,7 +17,8 @@ public final class DatabaseFile: Sendable {
         public var busySeconds = 5.0
         /// The memory for cached pages in bytes: one half for the writer, the other for all readers together.
         public var pageCacheBytes = 64 << 20
-        /// The size of the write-ahead log, in pages, from which the writer checkpoints after a commit.
+        /// The size of the write-ahead log, in pages, from which ``checkpointIfDue()`` checkpoints. A commit itself does
+        /// so at four times the size.
         public var checkpointPages = 4_000
         /// The time limit of `PRAGMA quick_check` at start, in seconds; 0 skips the check.
         public var checkSeconds = 0.0
@@ -34,6 +35,8 @@ public final class DatabaseFile: Sendable {
     public let path: String
     /// The result of the check at start.
     public let check: DatabaseCheck
+    private let log: LogSize
+    private let checkpointPages: Int
 
     /// Opens or creates a database and migrates it to the newest schema.
     ///
@@ -50,7 +53,10 @@ public final class DatabaseFile: Sendable {
         do {
             try Self.requireKnownVersion(path, migrator)
             let place = FilePlace()
-            pool = try DatabasePool(path: path, configuration: Self.configuration(options, place))
+            let log = LogSize(most: options.checkpointPages * 4)
+            self.log = log
+            checkpointPages = options.checkpointPages
+            pool = try DatabasePool(path: path, configuration: Self.configuration(options, place, log))
             try pool.writeWithoutTransaction { database in
                 // Set after opening, because opening a pool in WAL mode sets NORMAL.
                 try database.execute(sql: "PRAGMA synchronous = FULL")
@@ -102,6 +108,27 @@ public final class DatabaseFile: Sendable {
         }
     }
 
+    /// The size of the log, which the connection that writes notes with each commit; read on the thread of that
+    /// connection only. The configuration of the connections keeps it.
+    // Unchecked: the pointer itself never changes.
+    private final class LogSize: @unchecked Sendable {
+        private let size: UnsafeMutablePointer<safelight_log_size>
+
+        init(most: Int) {
+            size = .allocate(capacity: 1)
+            size.initialize(to: safelight_log_size(pages: 0, most_pages: Int32(clamping: most)))
+        }
+
+        deinit { size.deallocate() }
+
+        var pages: Int { Int(size.pointee.pages) }
+
+        func follow(_ database: Database) {
+            guard let connection = database.sqliteConnection else { return }
+            safelight_note_log_size(UnsafeMutableRawPointer(connection), size)
+        }
+    }
+
     /// Writes in one transaction, `BEGIN IMMEDIATE`; it is durable when this returns.
     ///
     /// - Throws: ``StorageError`` for errors of the disk and of SQLite; every other error of `updates` unchanged.
@@ -131,6 +158,21 @@ public final class DatabaseFile: Sendable {
         return StorageError(database: error, path: path)
     }
 
+    /// Writes the write-ahead log into the database if it is large; called between commits, so that none of them waits
+    /// for it. It blocks.
+    ///
+    /// - Throws: ``StorageError`` if that fails; the log is still valid then
+    public func checkpointIfDue() throws(StorageError) {
+        do {
+            try pool.writeWithoutTransaction { database in
+                guard log.pages >= checkpointPages else { return }
+                try database.checkpoint(.passive)
+            }
+        } catch {
+            throw StorageError(database: error, path: path)
+        }
+    }
+
     /// Checkpoints the write-ahead log and closes all connections.
     public func close() throws(StorageError) {
         do {
@@ -144,7 +186,7 @@ public final class DatabaseFile: Sendable {
 
     // MARK: Opening
 
-    private static func configuration(_ options: Options, _ place: FilePlace) -> Configuration {
+    private static func configuration(_ options: Options, _ place: FilePlace, _ log: LogSize) -> Configuration {
         var configuration = Configuration()
         configuration.label = "database"
         configuration.maximumReaderCount = max(1, options.readers)
@@ -164,7 +206,7 @@ public final class DatabaseFile: Sendable {
                 let reader = options.pageCacheBytes / 2 / max(1, options.readers)
                 try database.execute(sql: "PRAGMA cache_size = -\(reader >> 10)")
             } else {
-                try database.execute(sql: "PRAGMA wal_autocheckpoint = \(options.checkpointPages)")
+                log.follow(database)
                 try database.execute(sql: "PRAGMA cache_size = -\(options.pageCacheBytes >> 11)")
                 // Truncates a log that one large import has enlarged.
                 try database.execute(sql: "PRAGMA journal_size_limit = 67108864")

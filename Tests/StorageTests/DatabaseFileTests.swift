@@ -1,3 +1,4 @@
+import Foundation
 import GRDB
 import Glibc
 import Testing
@@ -30,7 +31,7 @@ struct DatabaseFileTests {
                 try String.fetchOne(database, sql: "PRAGMA \($0)") ?? ""
             }
         }
-        #expect(try await file.pool.writeWithoutTransaction(pragmas) == ["wal", "2", "4000", "1", "0", "0"])
+        #expect(try await file.pool.writeWithoutTransaction(pragmas) == ["wal", "2", "0", "1", "0", "0"])
         let reader = try await file.pool.unsafeRead(pragmas)
         #expect(reader[0] == "wal")
         #expect(Array(reader[2...]) == ["0", "1", "0", "0"])
@@ -40,6 +41,37 @@ struct DatabaseFileTests {
         #expect(throws: (any Error).self) {
             try file.pool.unsafeRead { try $0.checkpoint(.truncate) }
         }
+        try file.close()
+    }
+
+    @Test func `the log is written into the database between commits, and by a commit only if it is very large`() throws
+    {
+        var options = DatabaseFile.Options()
+        options.checkpointPages = 20
+        let file = try DatabaseFile(path: path, migrator: migrator(), options: options)
+        let empty = try #require(try size())
+        func size() throws -> Int? {
+            try FileManager.default.attributesOfItem(atPath: path)[.size] as? Int
+        }
+        func write(pages: Int) throws {
+            try file.pool.write { database in
+                let text = String(repeating: "x", count: pages * 4096)
+                try database.execute(sql: "INSERT INTO note (text) VALUES (?)", arguments: [text])
+            }
+        }
+        try write(pages: 40)
+        #expect(try size() == empty)
+        try file.checkpointIfDue()
+        let checkpointed = try #require(try size())
+        #expect(checkpointed >= empty + 40 * 4096)
+
+        // The log begins anew, and is small.
+        try write(pages: 1)
+        try file.checkpointIfDue()
+        #expect(try size() == checkpointed)
+
+        try write(pages: 100)
+        #expect(try size() ?? 0 >= checkpointed + 100 * 4096)
         try file.close()
     }
 

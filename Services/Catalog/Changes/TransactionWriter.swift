@@ -126,6 +126,7 @@ final class TransactionWriter: Sendable {
         // Queued after the tasks that continue now: their replies do not wait for the next commit, nor for the disk.
         queue.async { [self] in
             syncHead(at: start)
+            checkpointIfDue()
             if !stopsWhenIdle() { schedule() }
         }
     }
@@ -213,6 +214,15 @@ final class TransactionWriter: Sendable {
             logger.error("cannot sync the head file", metadata: ["error": "\(error)"])
         }
         state.withLock { $0.headSyncDue = now.addingReportingOverflow(Self.headSyncInterval).partialValue }
+    }
+
+    /// Makes room in the database's log between two commits, after the replies of the first.
+    private func checkpointIfDue() {
+        do throws(StorageError) {
+            try store.checkpointIfDue()
+        } catch {
+            logger.error("cannot write the log into the database", metadata: ["error": "\(error)"])
+        }
     }
 
     /// The minimum time between two syncs, in microseconds.

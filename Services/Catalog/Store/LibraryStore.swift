@@ -221,6 +221,9 @@ final class LibraryStore: Sendable {
         }
     }
 
+    /// Makes room in the write-ahead log if that is due. It blocks.
+    func checkpointIfDue() throws(StorageError) { try database.checkpointIfDue() }
+
     /// The path of the database file.
     var path: String { database.path }
 

@@ -14,4 +14,19 @@
 /// Returns 0, or an error code of SQLite.
 int safelight_gather_log_writes(void);
 
+/// The size of a connection's log, and the size from which a commit writes it into the database itself.
+typedef struct safelight_log_size {
+    /// The pages of the log after the last commit.
+    int pages;
+    /// The pages from which a commit checkpoints before it returns.
+    int most_pages;
+} safelight_log_size;
+
+/// Has the commits of a connection note the size of the log, in place of SQLite's automatic checkpoints: the caller
+/// checkpoints between commits, when nobody waits.
+///
+/// - database: of type sqlite3
+/// - size: must stay valid as long as the connection is open
+void safelight_note_log_size(void *database, safelight_log_size *size);
+
 #endif

@@ -83,6 +83,7 @@ extension ChangeRequest {
 
     /// The request as a JSON object with its `type`.
     public var json: JSON {
+        if case .updateAsset(let update) = self, let usual = update.usualJSON { return usual }
         let body: JSONObject =
             switch self {
             case .createAsset(let body): CreateAsset.table.encode(body)
@@ -105,7 +106,29 @@ extension ChangeRequest {
     }
 }
 
+extension AssetPatch {
+    /// True if it sets nothing but a favourite, a hidden asset and a rating, as the usual change does.
+    public var isUsual: Bool { self == AssetPatch(isFavorite: isFavorite, isHidden: isHidden, rating: rating) }
+}
+
 extension ChangeRequest.UpdateAsset {
+    /// The JSON of a request that only marks or rates an asset, without asking for each member that it could have; nil
+    /// for others.
+    fileprivate var usualJSON: JSON? {
+        guard case .id(let id) = id, ifRevision == nil, addKeywords.isEmpty, removeKeywords.isEmpty, set.isUsual else {
+            return nil
+        }
+        var patch: [(name: String, value: JSON)] = []
+        if let isFavorite = set.isFavorite { patch.append(("isFavorite", .bool(isFavorite))) }
+        if let isHidden = set.isHidden { patch.append(("isHidden", .bool(isHidden))) }
+        if let rating = set.rating { patch.append(("rating", JSON(rating))) }
+        return .object(
+            JSONObject(distinct: [
+                ("type", "asset.update"), ("id", .string(id.text)), ("set", .object(JSONObject(distinct: patch))),
+            ])
+        )
+    }
+
     /// Reads an `asset.update` that marks or rates an asset, the usual change, without looking up each member that it
     /// could have; nil if it has other members or a value is wrong, which the table then names.
     fileprivate init?(usual object: JSONObject) {

@@ -57,8 +57,12 @@ struct ChangeServiceTests {
                 }
             }
         }
+        // A new member belongs into the digest too.
+        let members = ["requests", "client", "transaction", "onBehalfOf", "requestDigest", "recall"]
+        #expect(PerformChanges.table.fields.map(\.name) == members)
         for changes in [
             PerformChanges(requests: requests), PerformChanges(requests: [], client: "a\"b", transaction: "t"),
+            PerformChanges(requests: requests, client: "c"), PerformChanges(requests: requests, transaction: "t"),
             PerformChanges(requests: requests, client: "c", transaction: "t", onBehalfOf: "uid:1"),
         ] {
             #expect(

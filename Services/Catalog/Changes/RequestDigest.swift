@@ -23,9 +23,23 @@ enum RequestDigest {
 
     /// Returns the canonical JSON of the parameters.
     static func canonical(_ changes: PerformChanges) -> [UInt8] {
+        var writer = JSONWriter(capacity: 256 + changes.requests.count * 96)
+        if changes.onBehalfOf == nil, changes.requestDigest == nil, !changes.recall {
+            writer.writeObject { writer in
+                if !changes.client.isEmpty {
+                    writer.append(",\"client\":")
+                    writer.write(changes.client)
+                }
+                writer.append(",\"requests\":")
+                writer.writeList(changes.requests) { write($1, to: &$0) }
+                guard let transaction = changes.transaction else { return }
+                writer.append(",\"transaction\":")
+                writer.write(transaction)
+            }
+            return writer.output
+        }
         var rest = changes
         rest.requests = []
-        var writer = JSONWriter(capacity: 256 + changes.requests.count * 96)
         writer.writeObject { writer in
             for (name, value) in rest.json.canonical.objectValue?.members ?? [] {
                 writer.append(",")
@@ -43,10 +57,10 @@ enum RequestDigest {
 
     private static func write(_ request: ChangeRequest, to writer: inout JSONWriter) {
         guard case .updateAsset(let update) = request, case .id(let id) = update.id, update.addKeywords.isEmpty,
-            update.removeKeywords.isEmpty, update.set.isSimple
+            update.removeKeywords.isEmpty, update.set.isUsual
         else { return writer.write(request.json.canonical) }
         writer.append("{\"id\":")
-        writer.write(id.text)
+        writer.write(id)
         if let revision = update.ifRevision {
             writer.append(",\"ifRevision\":")
             writer.write(revision.description)
@@ -68,9 +82,4 @@ enum RequestDigest {
         }
         writer.append(",\"type\":\"asset.update\"}")
     }
-}
-
-extension AssetPatch {
-    /// True if it sets nothing but a favourite, a hidden asset and a rating.
-    fileprivate var isSimple: Bool { self == AssetPatch(isFavorite: isFavorite, isHidden: isHidden, rating: rating) }
 }

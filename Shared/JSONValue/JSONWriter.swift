@@ -46,6 +46,8 @@ public struct JSONWriter: ~Copyable {
     /// The bytes written so far.
     public private(set) var count = 0
     private var capacity: Int
+    /// False while the buffer is that of an array to be returned.
+    private var ownsBuffer = true
     private var isPretty = false
     private var depth = 0
 
@@ -55,12 +57,31 @@ public struct JSONWriter: ~Copyable {
         start = .allocate(capacity: self.capacity)
     }
 
+    private init(into buffer: UnsafeMutableBufferPointer<UInt8>, at start: UnsafeMutablePointer<UInt8>) {
+        capacity = buffer.count
+        self.start = start
+        ownsBuffer = false
+    }
+
+    /// Returns the text that a closure writes. If it needs no more than the capacity, it is written straight into the
+    /// array.
+    public static func bytes(capacity: Int, _ write: (inout JSONWriter) -> Void) -> [UInt8] {
+        var larger: [UInt8]?
+        let bytes = [UInt8](unsafeUninitializedCapacity: max(64, capacity)) { buffer, count in
+            guard let start = buffer.baseAddress else { return }
+            var writer = JSONWriter(into: buffer, at: start)
+            write(&writer)
+            if writer.ownsBuffer { larger = writer.output } else { count = writer.count }
+        }
+        return larger ?? bytes
+    }
+
     fileprivate init(isPretty: Bool) {
         self.init()
         self.isPretty = isPretty
     }
 
-    deinit { start.deallocate() }
+    deinit { if ownsBuffer { start.deallocate() } }
 
     /// The text written so far, a copy.
     public var output: [UInt8] { Array(UnsafeBufferPointer(start: start, count: count)) }
@@ -76,7 +97,8 @@ public struct JSONWriter: ~Copyable {
         capacity = max(count + bytes, capacity * 2)
         let larger = UnsafeMutablePointer<UInt8>.allocate(capacity: capacity)
         larger.moveInitialize(from: start, count: count)
-        start.deallocate()
+        if ownsBuffer { start.deallocate() }
+        ownsBuffer = true
         start = larger
     }
 

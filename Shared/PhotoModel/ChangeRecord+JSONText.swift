@@ -6,9 +6,8 @@ extension ChangeRecord {
     /// The canonical JSON of the record.
     public var bytes: [UInt8] {
         // An asset with one file takes about a kibibyte.
-        var writer = JSONWriter(capacity: 512 + assets.count * 2304 + (collections.count + lists.count) * 1024)
-        write(to: &writer)
-        return writer.output
+        let capacity = 512 + assets.count * 2304 + (collections.count + lists.count) * 1024
+        return JSONWriter.bytes(capacity: capacity) { write(to: &$0) }
     }
 
     private func write(to writer: inout JSONWriter) {

@@ -4,6 +4,14 @@ import Testing
 
 @Suite(.timeLimit(.minutes(TestEnvironment.rounds(1))))
 struct JSONWriterTests {
+    @Test(arguments: [0, 63, 64, 65, 1000])
+    func `a text is written into an array, whatever its length`(count: Int) {
+        let text = JSON.string(String(repeating: "x", count: count))
+        for capacity in [0, 64, 66, 67, 2000] {
+            #expect(JSONWriter.bytes(capacity: capacity) { $0.write(text) } == text.bytes)
+        }
+    }
+
     @Test func `parts are written one after the other, into a buffer that grows`() {
         var writer = JSONWriter(capacity: 0)
         let text = String(repeating: "é\"", count: 200)

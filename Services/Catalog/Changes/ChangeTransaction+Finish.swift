@@ -34,15 +34,19 @@ extension ChangeTransaction {
     }
 
     /// Returns the entities that differ from before, with new revisions and all derived values: counts and dates of
-    /// albums, moments.
+    /// albums, moments. The transaction is over then.
     mutating func finish() throws -> TransactionResult {
         for burst in bursts.sorted() { try settleBurst(burst) }
         var result = TransactionResult()
         result.edits = edits
         result.imageDigests = imageDigests
         result.editRows = editRows.values.sorted { $0.id < $1.id }
-        for (id, before, current) in assets.changes {
-            if let change = finished(id, before, current) { result.assets.append(change) }
+        // The states are moved, not copied: an asset has many members, and there may be a thousand.
+        var touched = takeAssets()
+        result.assets.reserveCapacity(touched.count)
+        for index in touched.indices {
+            let (before, current) = (touched[index].before.take(), touched[index].current.take())
+            if let change = finished(touched[index].id, before, current) { result.assets.append(change) }
         }
         let haveOtherMembers = try updateAlbums(result.assets)
         try updateMoments(result.assets)
@@ -58,7 +62,11 @@ extension ChangeTransaction {
 
     /// Completes the change of an asset; nil if it did not change. Joining an album, no longer being recently added, and
     /// what is only read from the file make a new revision but do not change the modification date.
-    private func finished(_ id: ObjectID, _ before: Asset?, _ current: Asset?) -> EntityChange<Asset>? {
+    private func finished(
+        _ id: ObjectID,
+        _ before: consuming Asset?,
+        _ current: consuming Asset?
+    ) -> EntityChange<Asset>? {
         guard var after = current else { return before.map { EntityChange(before: $0, after: nil) } }
         guard let before else { return EntityChange(before: nil, after: after) }
         if contentChanged.contains(id) {

@@ -229,6 +229,9 @@ struct ChangeTransaction<State: LibraryState> {
         if isDuplicate { duplicates.append(ref) }
     }
 
+    /// Removes the touched assets and returns their states.
+    mutating func takeAssets() -> [Touched<Asset>.Change] { assets.take() }
+
     mutating func set(_ edit: StoredEdit) {
         editRows[edit.id] = edit
         edits.append(edit.published)

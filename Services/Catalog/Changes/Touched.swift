@@ -13,6 +13,12 @@ struct Touched<Entity> {
     /// The entities in the order in which they were first touched.
     var order: [ObjectID] { changes.map(\.id) }
 
+    /// Removes all entities and returns their states.
+    mutating func take() -> [Change] {
+        defer { self = Touched() }
+        return changes
+    }
+
     /// Returns the current state of an entity; `nil` if it is untouched, `.some(nil)` if it was deleted.
     func state(of id: ObjectID) -> Entity?? {
         guard let position = positions[id] else { return nil }

@@ -47,9 +47,22 @@ extension AssetStore {
             }
             assets.append(StoredAsset(row: row, asset: asset))
         }
-        let rows = "[" + assets.map { String($0.row) }.joined(separator: ",") + "]"
-        try addParts(.ofMany, bind: { $0.bind(rows) }) { row, add in
+        let add: (Int64, (inout Asset) -> Void) -> Void = { row, add in
             if let position = positions[row] { add(&assets[position].asset) }
+        }
+        let rows = assets.map(\.row).sorted()
+        guard let first = rows.first, let last = rows.last else { return [] }
+        if last - first < 2 * Int64(rows.count) {
+            // Assets that were imported together have neighbouring rows: reading a few others is cheaper than looking
+            // each of them up.
+            let bind: (inout SQLStatement) -> Void = {
+                $0.bind(first)
+                $0.bind(last)
+            }
+            try addParts(.ofRange, bind: bind, to: add)
+        } else {
+            let list = "[" + rows.map(String.init).joined(separator: ",") + "]"
+            try addParts(.ofMany, bind: { $0.bind(list) }, to: add)
         }
         return assets
     }
@@ -72,6 +85,7 @@ extension AssetStore {
         let memberships: String
 
         static let ofOne = PartStatements("= ?")
+        static let ofRange = PartStatements("BETWEEN ? AND ?")
         static let ofMany = PartStatements("IN (SELECT value FROM json_each(?))")
 
         init(_ among: String) {

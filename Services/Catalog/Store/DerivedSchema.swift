@@ -55,7 +55,9 @@ enum DerivedSchema {
     static func smart(_ asset: Asset) -> Int { SmartAlbum.mask(of: asset) & ~SmartAlbum.favorites.bit }
 
     /// The value of the column `smart_favorites` of an asset.
-    static func favorites(_ asset: Asset) -> Int { SmartAlbum.mask(of: asset) & SmartAlbum.favorites.bit }
+    static func favorites(_ asset: Asset) -> Int {
+        SmartAlbum.favorites.contains(asset) ? SmartAlbum.favorites.bit : 0
+    }
 
     /// Returns the clause that makes SQLite use an index of a smart album: the index that has the order of the fetch or
     /// else, since the result has to be sorted anyway, the one by added date.

@@ -52,6 +52,100 @@ struct MetadataExtractor: Sendable {
         }
     }
 
+    // MARK: Groups
+
+    static let groupMethod = "group"
+    /// The maximum number of files that one job reads: that of the descriptors of a job.
+    static let maxGroupFiles = 16
+    /// The time limit of a job that reads a group, in seconds. If it ends, the remaining time of the request is used for
+    /// reading the files one by one.
+    private static let groupSeconds = 3
+
+    /// A stored file of a group.
+    struct File: Sendable {
+        let digest: ResourceDigest
+        let name: String
+        let isBurstFrame: Bool
+    }
+
+    /// The error of a file of a group.
+    struct GroupFailure: Error {
+        let index: Int
+        let cause: any Error
+    }
+
+    /// Returns the metadata of at most ``maxGroupFiles`` stored files in their order, like
+    /// ``facts(of:name:type:isBurstFrame:)``.
+    ///
+    /// One job reads all of them. If its worker crashes or hangs, each file is read by a job of its own, which shows the
+    /// file that is the cause.
+    func facts(of files: [File]) async throws(GroupFailure) -> [ExtractedMetadata] {
+        guard files.count > 1 else { return try await factsOneByOne(files) }
+        var open: [ResourceFile] = []
+        for (index, file) in files.enumerated() {
+            do {
+                try check(file.digest, file.name)
+                open.append(try resources.open(file.digest))
+            } catch {
+                throw GroupFailure(index: index, cause: error)
+            }
+        }
+        let params = files.map { file -> JSON in file.isBurstFrame ? ["isBurstFrame": true] : [:] }
+        let job = WorkerJob(
+            method: Self.groupMethod,
+            params: ["files": .array(params)],
+            files: open.map(\.descriptor)
+        )
+        let results: [JSON]
+        do throws(WorkerFailure) {
+            results = try await work.runOnce(job, wallSeconds: Self.groupSeconds).result["files"]?.arrayValue ?? []
+        } catch .cancelled {
+            throw GroupFailure(index: 0, cause: ResourceError.notRead(.cancelled, file: files[0].name))
+        } catch {
+            return try await factsOneByOne(files)
+        }
+        withExtendedLifetime(open) {}
+        guard results.count == files.count else { return try await factsOneByOne(files) }
+        var facts: [ExtractedMetadata] = []
+        for (index, result) in results.enumerated() {
+            if let json = result["facts"], let file = try? PhotoMetadata(json: json) {
+                facts.append(ExtractedMetadata(file))
+                continue
+            }
+            let failure = WorkerFailure.refused(
+                name: result["error"]?["name"]?.stringValue ?? "internal_error",
+                message: result["error"]?["message"]?.stringValue ?? "the worker's result could not be parsed"
+            )
+            throw GroupFailure(index: index, cause: ResourceError.notRead(failure, file: files[index].name))
+        }
+        return facts
+    }
+
+    private func factsOneByOne(_ files: [File]) async throws(GroupFailure) -> [ExtractedMetadata] {
+        var all: [ExtractedMetadata] = []
+        for (index, file) in files.enumerated() {
+            do {
+                all.append(try await facts(of: file.digest, name: file.name, isBurstFrame: file.isBurstFrame))
+            } catch {
+                throw GroupFailure(index: index, cause: error)
+            }
+        }
+        return all
+    }
+
+    /// Handles a job with several files in the worker process. An error of a file is its result.
+    private static func handleGroup(_ job: WorkerJob) -> WorkerResult {
+        let params = job.params["files"]?.arrayValue ?? []
+        let results = zip(job.files, params).map { file, params -> JSON in
+            do throws(WorkerJobError) {
+                return ["facts": try handle(WorkerJob(method: method, params: params, files: [file])).result]
+            } catch {
+                return ["error": ["name": .string(error.name), "message": .string(error.message)]]
+            }
+        }
+        return WorkerResult(result: ["files": .array(results)])
+    }
+
     private func check(_ digest: ResourceDigest, _ name: String) throws {
         guard let entry = quarantine.entry(digest.text) else { return }
         throw ResourceError.quarantined(entry, file: name)
@@ -61,6 +155,7 @@ struct MetadataExtractor: Sendable {
     static func handle(_ job: WorkerJob) throws(WorkerJobError) -> WorkerResult {
         if job.method == sidecarMethod { return try handleSidecar(job) }
         if job.method == damageMethod { return try handleDamage(job) }
+        if job.method == groupMethod { return handleGroup(job) }
         guard job.method == method else {
             throw WorkerJobError(name: "invalid_request", message: "this worker has no method \(job.method)")
         }

@@ -22,7 +22,7 @@ struct ResourceIngestor: Sendable {
     /// The largest file, in bytes.
     let maxBytes: Int64
     let logger: Logger
-    /// The number of requests of one transaction that are prepared concurrently.
+    /// The number of requests, or groups of them, of one transaction that are prepared concurrently.
     let width = 4
 
     /// Prepares all requests. An error names the index of its request.
@@ -39,26 +39,38 @@ struct ResourceIngestor: Sendable {
         var prepared = requests.map { PreparedChange($0) }
         guard requests.contains(where: \.hasBytes) else { return prepared }
         let latest = ContinuousClock.now + ImportThrottle.longestDelay
-        try await withThrowingTaskGroup(of: (Int, PreparedChange).self) { group in
-            var next = requests.startIndex
+        let groups = Self.divide(requests)
+        try await withThrowingTaskGroup(of: [(Int, PreparedChange)].self) { group in
+            var next = groups.startIndex
             var running = 0
             while true {
-                while running < width, next < requests.endIndex {
-                    let index = next
+                while running < width, next < groups.endIndex {
+                    let indices = groups[next]
                     next += 1
-                    guard requests[index].hasBytes else { continue }
                     running += 1
                     group.addTask {
                         await throttle?.wait(until: latest)
-                        do {
-                            return (index, try await prepare(requests[index], context, taken, alwaysReads))
-                        } catch {
-                            throw CatalogErrorMapping.rpcError(error).about(request: index)
+                        guard indices.count == 1 else {
+                            return try await prepare(
+                                group: indices,
+                                of: requests,
+                                context,
+                                taken,
+                                alwaysReads: alwaysReads
+                            )
                         }
+                        let change = try await prepare(
+                            alone: indices[0],
+                            of: requests,
+                            context,
+                            taken,
+                            alwaysReads: alwaysReads
+                        )
+                        return [(indices[0], change)]
                     }
                 }
-                guard let (index, change) = try await group.next() else { break }
-                prepared[index] = change
+                guard let changes = try await group.next() else { break }
+                for (index, change) in changes { prepared[index] = change }
                 running -= 1
             }
         }
@@ -67,6 +79,21 @@ struct ResourceIngestor: Sendable {
 
     /// Makes everything durable that was stored for a transaction, together with what others store at the same time.
     func makeDurable(_ taken: TakenResources) async throws { try await syncs.makeDurable(taken.staged()) }
+
+    /// Prepares one request. An error names its index.
+    func prepare(
+        alone index: Int,
+        of requests: [ChangeRequest],
+        _ context: RequestContext,
+        _ taken: TakenResources,
+        alwaysReads: Bool
+    ) async throws -> PreparedChange {
+        do {
+            return try await prepare(requests[index], context, taken, alwaysReads)
+        } catch {
+            throw CatalogErrorMapping.rpcError(error).about(request: index)
+        }
+    }
 
     private func prepare(
         _ request: ChangeRequest,
@@ -141,7 +168,7 @@ struct ResourceIngestor: Sendable {
         }
     }
 
-    private func check(_ resources: [NewResource]) throws {
+    func check(_ resources: [NewResource]) throws {
         try ResourceRules.check(resources.map(\.type))
         guard resources.allSatisfy({ !$0.isMoved || ($0.path != nil && !$0.isReferenced) }) else {
             throw ResourceError.moveWithoutCopy
@@ -203,7 +230,6 @@ struct ResourceIngestor: Sendable {
     ) async throws -> PreparedResource {
         let (resources, source) = (resources, BlockingIOExecutor.Source.connection(context.connection))
         let staged: StagedResource
-        var path: String?
         var identity: FileIdentity?
         guard !resource.isReferenced || resource.path != nil else {
             throw ResourceError.referenceWithoutPath
@@ -219,12 +245,11 @@ struct ResourceIngestor: Sendable {
         case .upload(let upload):
             staged = StagedResource(durable: try await uploads.finished(upload, owner: context.identity))
         case .path(let named):
-            path = named
             let isReferenced = resource.isReferenced
             if isReferenced { try roots.requireConfigured() }
             let file = try roots.open(named, for: context.identity)
             if resource.isMoved { identity = try roots.requireMovable(file, named, for: context.identity) }
-            name = name ?? ExtractedMetadata.text(named.split(separator: "/").last.map(String.init), 1024)
+            name = name ?? Self.name(ofPath: named)
             let check = { @Sendable [self] (beginning: [UInt8]) in
                 try self.check(beginning[...], file.size, resource, named)
             }
@@ -260,6 +285,22 @@ struct ResourceIngestor: Sendable {
         case nil:
             throw ResourceError.noSource
         }
+        return prepared(resource, staged, name: name, identity: identity, taken)
+    }
+
+    /// Returns the file name in a path, as it is stored.
+    static func name(ofPath path: String) -> String? {
+        ExtractedMetadata.text(path.split(separator: "/").last.map(String.init), 1024)
+    }
+
+    /// Records staged bytes of a resource.
+    func prepared(
+        _ resource: NewResource,
+        _ staged: StagedResource,
+        name: String?,
+        identity: FileIdentity? = nil,
+        _ taken: TakenResources
+    ) -> PreparedResource {
         taken.add(staged, upload: resource.upload)
         if !staged.stored.wasPresent { throttle?.arrived(staged.stored.size) }
         return PreparedResource(
@@ -268,13 +309,13 @@ struct ResourceIngestor: Sendable {
             size: staged.stored.size,
             wasPresent: staged.stored.wasPresent,
             originalFilename: name,
-            path: path,
+            path: resource.path,
             identity: identity
         )
     }
 
     /// Checks the size and the first bytes, to refuse early a file that would be refused after copying.
-    private func check(
+    func check(
         _ beginning: ArraySlice<UInt8>,
         _ size: Int64,
         _ resource: NewResource,
@@ -311,7 +352,7 @@ struct ResourceIngestor: Sendable {
         return PreparedResource(type: .adjustmentData, digest: staged.stored.digest.text, size: staged.stored.size)
     }
 
-    private func attachment(_ number: Int, _ context: RequestContext) throws -> Bytes {
+    func attachment(_ number: Int, _ context: RequestContext) throws -> Bytes {
         guard context.attachments.indices.contains(number) else {
             throw ResourceError.noAttachment(number, count: context.attachments.count)
         }

@@ -30,12 +30,12 @@ struct FileOutcome: Sendable {
     }
 }
 
-/// Imports items concurrently, each in a transaction of its own.
+/// Imports items concurrently: small files in groups with one transaction each, other items in transactions of their own.
 ///
 /// There is no state between runs: the catalog recognizes bytes that the library already has.
 struct ImportRun: Sendable {
     let library: PhotoLibrary
-    /// The number of items that are imported at the same time.
+    /// The number of files that are imported at the same time.
     let width: Int
     /// True if files are referenced where they are instead of being copied.
     let isReferenced: Bool
@@ -77,29 +77,101 @@ struct ImportRun: Sendable {
         stop: StopRequest,
         report: (_ index: Int, _ outcome: FileOutcome) throws -> Void
     ) async throws {
-        try await withThrowingTaskGroup(of: (Int, [FileOutcome]).self) { group in
+        var groups = ImportGroups(maxFiles: isReferenced ? 1 : width / Self.groupsInProgress)
+        try await withThrowingTaskGroup(of: (first: Int, outcomes: [[FileOutcome]]).self) { group in
             var number = 0
+            var running = 0
             func start() {
-                guard !stop.isRequested, let item = next() else { return }
-                let index = number
-                number += 1
-                group.addTask { (index, try await self.importItem(item, name: "\(index)")) }
+                while running < width, !stop.isRequested {
+                    let items = groups.next(next)
+                    guard !items.isEmpty else { return }
+                    let first = number
+                    number += items.count
+                    running += items.count
+                    group.addTask { (first, try await self.importGroup(items, first: first)) }
+                }
             }
-            for _ in 0..<width { start() }
-            while let (index, outcomes) = try await group.next() {
-                for outcome in outcomes { try report(index, outcome) }
+            start()
+            while let (first, outcomes) = try await group.next() {
+                running -= outcomes.count
+                for (index, files) in outcomes.enumerated() {
+                    for outcome in files { try report(first + index, outcome) }
+                }
                 start()
             }
         }
+    }
+
+    /// The number of groups of small files that are imported at the same time, so that the catalog works on one while it
+    /// waits for the disk for another.
+    private static let groupsInProgress = 4
+
+    /// Imports items and returns the outcomes of each. Those of several items are imported in one transaction; if it is
+    /// refused because of a file, each is imported alone.
+    private func importGroup(_ items: [ImportItem], first: Int) async throws -> [[FileOutcome]] {
+        if items.count > 1, let outcomes = try await importTogether(items, "\(name)-\(first)-\(items.count)") {
+            return outcomes.map { [$0] }
+        }
+        var outcomes: [[FileOutcome]] = []
+        for (index, item) in items.enumerated() {
+            outcomes.append(try await importItem(item, name: "\(first + index)"))
+        }
+        return outcomes
+    }
+
+    /// Imports single files in one transaction; returns nil if they have to be imported one by one.
+    private func importTogether(_ items: [ImportItem], _ transaction: String) async throws -> [FileOutcome]? {
+        guard access.byPath else { return nil }
+        var requests: [ChangeRequest] = []
+        for (index, item) in items.enumerated() {
+            guard let resources = resourcesByPath(item) else { return nil }
+            requests.append(.createAsset(.init(ref: "\(index)", resources: resources)))
+        }
+        let result: PerformChanges.Result
+        do throws(RPCError) {
+            result = try await library.perform(requests, transaction: transaction, deadline: Self.deadline)
+        } catch {
+            let isOfPaths = error.errorCode == .accessDenied || error.errorCode == .accessRestricted
+            guard error.concernsFile || isOfPaths else { throw error }
+            return nil
+        }
+        return try items.enumerated().map { index, item in
+            let ref = "\(index)"
+            guard let id = result.id(ref) else { throw Self.noIdentifier }
+            guard result.duplicates.contains(ref) else {
+                let same = result.sameImage.first { $0.ref == ref }
+                return FileOutcome(
+                    item.main,
+                    .imported(id, sequence: result.sequence, same: same?.assets.first)
+                )
+            }
+            return FileOutcome(
+                item.main,
+                .duplicate(
+                    id,
+                    isHealed: try Self.isHealed(item.main, result),
+                    isRestored: result.restored.contains(id)
+                )
+            )
+        }
+    }
+
+    private static let noIdentifier = ErrorCode.internalError.error(
+        "the catalog returned no identifier for the new asset"
+    )
+
+    /// Returns whether a file is one of those that replaced damaged ones: the result names their digests.
+    private static func isHealed(_ path: FilePath, _ result: PerformChanges.Result) throws(RPCError) -> Bool {
+        guard !result.healed.isEmpty else { return false }
+        let bytes = try InputBytes(path).read(limit: Int(ImportGroups.maxFileBytes))
+        return result.healed.contains(SHA256.hash(data: bytes).hexadecimal)
     }
 
     /// Imports an item. If its files do not belong together after all, imports each as an asset of its own.
     private func importItem(_ item: ImportItem, name: String) async throws -> [FileOutcome] {
         do throws(RPCError) {
             let result = try await create(item, "\(self.name)-\(name)")
-            guard let id = result.id("file") else {
-                throw ErrorCode.internalError.error("the catalog returned no identifier for the new asset")
-            }
+            guard let id = result.id("file") else { throw Self.noIdentifier }
             let isKnown = result.duplicates.contains("file")
             let outcome: ImportFileOutcome =
                 isKnown

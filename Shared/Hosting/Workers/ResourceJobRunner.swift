@@ -51,6 +51,17 @@ public struct ResourceJobRunner: Sendable {
     }
 }
 
+extension ResourceJobRunner {
+    /// Runs a job that opens the bytes of several resources, once. Its failure is attributed to none of them: the caller
+    /// runs a job for each.
+    ///
+    /// - Parameter wallSeconds: the time limit of the job
+    /// - Throws: ``WorkerFailure``, as ``WorkerPool/run(_:priority:wallSeconds:)``
+    public func runOnce(_ job: WorkerJob, wallSeconds: Int) async throws(WorkerFailure) -> WorkerResult {
+        try await pool.run(job, wallSeconds: wallSeconds)
+    }
+}
+
 extension WorkerFailure {
     /// True if the worker ended in the middle of the job, by itself or by a signal.
     fileprivate var isEnd: Bool {

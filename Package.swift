@@ -354,8 +354,6 @@ func targetDependency(_ name: String) -> Target.Dependency {
 
 /// The modules of C whose loops over pixels are optimized in debug builds too.
 let optimizedModules: Set = ["CPixels", "CVideo"]
-/// Libraries of the system that a module of C calls, several of one package.
-let linkedLibraries = ["CVideo": ["avformat", "avcodec", "avfilter", "swscale", "avutil"]]
 /// The tables of data that modules of C embed.
 let tables = ["CTimeZones": "TimeZones.bin", "CPlaceNames": "PlaceNames.bin"]
 
@@ -370,8 +368,7 @@ func target(_ module: Module) -> Target {
             dependencies: dependencies,
             path: module.path,
             exclude: tables[module.name].map { ["LICENSE", $0, "make-table.py"] } ?? [],
-            cSettings: optimizedModules.contains(module.name) ? optimizedDebugSettings : [],
-            linkerSettings: (linkedLibraries[module.name] ?? []).map { .linkedLibrary($0) }
+            cSettings: optimizedModules.contains(module.name) ? optimizedDebugSettings : []
         )
     case .system(let pkgConfig, let apt):
         return .systemLibrary(name: module.name, path: module.path, pkgConfig: pkgConfig, providers: [.apt([apt])])

@@ -1,7 +1,6 @@
 #include "VideoFile.h"
 
 #include <errno.h>
-#include <libavutil/display.h>
 #include <libavutil/dovi_meta.h>
 #include <libavutil/mastering_display_metadata.h>
 #include <math.h>
@@ -264,6 +263,7 @@ static AVFormatContext *context_for(safelight_video *video) {
 safelight_video *safelight_video_open(int descriptor, int64_t offset, int64_t size, const char *demuxer,
                                       const safelight_video_limits *limits, int is_thorough,
                                       safelight_video_status *status) {
+    if (!safelight_video_load()) return fail(NULL, status, SAFELIGHT_VIDEO_NO_LIBRARY);
     av_log_set_level(AV_LOG_QUIET);
     safelight_video *video = calloc(1, sizeof *video);
     if (!video) return fail(NULL, status, SAFELIGHT_VIDEO_NO_MEMORY);
@@ -307,6 +307,7 @@ const char *safelight_video_decoders(void) { return decoders; }
 
 const char *safelight_video_versions(void) {
     static char text[160];
+    if (!safelight_video_load()) return "not installed";
     unsigned f = avformat_version(), c = avcodec_version(), s = swscale_version(), u = avutil_version();
     snprintf(text, sizeof text, "%u.%u.%u (libavcodec %u.%u.%u, libswscale %u.%u.%u, libavutil %u.%u.%u)",
              f >> 16, f >> 8 & 255, f & 255, c >> 16, c >> 8 & 255, c & 255, s >> 16, s >> 8 & 255, s & 255, u >> 16,

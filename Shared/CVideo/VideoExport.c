@@ -1,10 +1,6 @@
 /* Making a new film of an open one: its tracks are copied, or decoded, filtered and encoded. */
 #include "VideoFile.h"
 
-#include <libavfilter/avfilter.h>
-#include <libavfilter/buffersink.h>
-#include <libavfilter/buffersrc.h>
-#include <libavutil/channel_layout.h>
 #include <libavutil/opt.h>
 #include <math.h>
 #include <stdlib.h>

@@ -2,11 +2,7 @@
 #define SAFELIGHT_VIDEO_FILE_H
 /* An open video, for the sources of this module. */
 #include "CVideo.h"
-
-#include <libavcodec/avcodec.h>
-#include <libavformat/avformat.h>
-#include <libavutil/pixdesc.h>
-#include <libswscale/swscale.h>
+#include "VideoLibraries.h"
 
 #define SAFELIGHT_VIDEO_BUFFER (64 << 10)
 /* In microseconds: 35 years. Later times could not be computed with. */

@@ -14,6 +14,8 @@ public enum VideoError: Error, Sendable, Hashable, CustomStringConvertible {
     /// More packets, bytes or time than the limits allow.
     case tooMuchWork
     case outOfMemory
+    /// FFmpeg's libraries cannot be loaded.
+    case librariesMissing
     /// The encoder is missing, or refuses the video.
     case notEncoded
     /// The receiver of an exported file asked to stop.
@@ -26,7 +28,7 @@ public enum VideoError: Error, Sendable, Hashable, CustomStringConvertible {
         case .unsupportedFormat, .unsupportedCodec, .notEncoded: "unsupported_format"
         case .unreadable, .noVideo, .noFrame: "invalid_resource"
         case .tooLarge, .tooMuchWork, .outputTooLarge: "limit_exceeded"
-        case .outOfMemory: "internal_error"
+        case .outOfMemory, .librariesMissing: "internal_error"
         case .stopped: "user_cancelled"
         }
     }
@@ -43,6 +45,8 @@ public enum VideoError: Error, Sendable, Hashable, CustomStringConvertible {
         case .noFrame: "no frame of the video can be decoded; copy the file again from its source"
         case .tooLarge(let limit): "the frames of the video exceed the limit of \(limit) pixels; give a smaller one"
         case .tooMuchWork: "the video takes more time to read than a request may; request an earlier frame"
+        case .librariesMissing:
+            "FFmpeg's libraries cannot be loaded; install those that the program was built with (libavformat, libavfilter)"
         case .outOfMemory: "there is not enough memory to decode the video"
         case .notEncoded: "the video cannot be encoded; request another preset"
         case .stopped: "the export was stopped"

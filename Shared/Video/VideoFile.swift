@@ -88,6 +88,7 @@ public struct VideoFile: ~Copyable {
         case SAFELIGHT_VIDEO_NO_MEMORY: .outOfMemory
         case SAFELIGHT_VIDEO_NO_ENCODER: .notEncoded
         case SAFELIGHT_VIDEO_STOPPED: .stopped
+        case SAFELIGHT_VIDEO_NO_LIBRARY: .librariesMissing
         default: .unreadable
         }
     }

@@ -24,6 +24,8 @@ typedef enum {
     SAFELIGHT_VIDEO_NO_ENCODER,
     /* The receiver of an exported film asked to stop. */
     SAFELIGHT_VIDEO_STOPPED,
+    /* FFmpeg's libraries cannot be loaded. */
+    SAFELIGHT_VIDEO_NO_LIBRARY,
 } safelight_video_status;
 
 typedef struct {
@@ -151,6 +153,9 @@ safelight_video_status safelight_video_export(safelight_video *video, const safe
    2 P3 with D65. white: the sample of the largest value. peak: cd/m2. */
 void safelight_video_to_srgb(const uint16_t *source, uint8_t *target, size_t pixels, int transfer, int primaries,
                              double white, double peak);
+
+/* Loads FFmpeg's libraries, unless they are loaded; returns 0 if they cannot be. safelight_video_open does it. */
+int safelight_video_load(void);
 
 /* Returns the versions as text, that of libavformat first: "59.27.100 (libavcodec 59.37.100, ...)". */
 const char *safelight_video_versions(void);

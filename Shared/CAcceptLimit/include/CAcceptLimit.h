@@ -19,7 +19,6 @@ typedef struct safelight_accept_figures {
     int local;
     int64_t refused_tcp;    // connections closed as soon as they were accepted
     int64_t refused_local;
-    int is_in_force;        // 0 if libzmq's calls are not resolved to this accept4
 } safelight_accept_figures;
 
 /// Sets the bounds; before this call connections are not limited.
@@ -30,5 +29,8 @@ void safelight_limit_accepts(int most_tcp);
 
 /// Returns the bounds, the number of open connections and the refusals; examines every descriptor.
 safelight_accept_figures safelight_accept_limit_figures(void);
+
+/// Returns 0 if libzmq's calls are not resolved to this accept4.
+int safelight_accept_limit_is_in_force(void);
 
 #endif

@@ -46,5 +46,5 @@ public struct TrafficLimits: Sendable, Equatable {
     }
 
     /// True if the limit of ``begin()`` is in force.
-    static var isInForce: Bool { safelight_accept_limit_figures().is_in_force != 0 }
+    static var isInForce: Bool { safelight_accept_limit_is_in_force() != 0 }
 }

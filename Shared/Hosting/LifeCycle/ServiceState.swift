@@ -1,6 +1,8 @@
+import Basics
 public import Contracts
 public import JSONValue
 public import Messaging
+import Synchronization
 
 /// The results of a service's `rpc.discover`, `health` and `metrics`.
 public struct ServiceState: Sendable {
@@ -14,6 +16,7 @@ public struct ServiceState: Sendable {
     private let condition: @Sendable () async -> Condition
     /// The condition without waiting; nil if it has to be asked for elsewhere.
     private let conditionNow: (@Sendable () -> Condition)?
+    private let healthyReply = HealthyReply()
 
     /// - Parameters:
     ///   - methods: descriptions of the service's methods
@@ -56,7 +59,9 @@ public struct ServiceState: Sendable {
         guard request.method == Health.method, request.params.objectValue?.isEmpty == true,
             let conditionNow
         else { return nil }
-        return Reply(health(conditionNow()).json)
+        let condition = conditionNow()
+        guard condition.problems.isEmpty else { return Reply(health(condition).json) }
+        return Reply(encoded: healthyReply.bytes(at: condition.sequence) { health(condition).json.bytes })
     }
 
     private func health(_ condition: Condition) -> Health.Result {
@@ -71,6 +76,20 @@ public struct ServiceState: Sendable {
 
     /// Returns all counters and gauges.
     public func counts() async -> JSON { .object(await metrics.json()) }
+}
+
+/// The encoded health of a service without problems. It changes only with the sequence.
+private final class HealthyReply: Sendable {
+    private let cached = Mutex<(sequence: Int64, bytes: Bytes)?>(nil)
+
+    func bytes(at sequence: Int64, _ encode: () -> Bytes) -> Bytes {
+        cached.withLock { cached in
+            if let cached, cached.sequence == sequence { return cached.bytes }
+            let bytes = encode()
+            cached = (sequence, bytes)
+            return bytes
+        }
+    }
 }
 
 extension ServiceState {

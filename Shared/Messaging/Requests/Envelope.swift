@@ -37,6 +37,10 @@ enum Envelope: Sendable {
 
     /// Parses the JSON frame of a request.
     init(parsing frame: Bytes, limits: MessagingLimits) {
+        if let request = PlainRequestReader.request(in: frame, limits: limits) {
+            self = .request(request)
+            return
+        }
         let json: JSON
         do throws(JSONError) {
             json = try JSON(parsing: frame, limits: limits.json)

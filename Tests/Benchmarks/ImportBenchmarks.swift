@@ -1,10 +1,168 @@
 import Foundation
+import Glibc
 import TestSupport
 
-/// Import of files from end to end, against plain tools that each do a part of it.
+/// Import of files from end to end, against plain tools that each do a part of it. `--large` imports 100,000 small files
+/// and 2,000 photos.
 enum ImportBenchmarks {
     static func run(_ bench: BenchmarkContext) async throws {
-        guard bench.wants("import") else { return }
+        guard bench.wants(group: "import") else { return }
+        try await tools(bench)
+        try await smallFiles(bench)
+        try await photos(bench)
+    }
+
+    /// Imports files with the command into a new library, in the order of the folder.
+    private static func time(_ bench: BenchmarkContext, _ source: String, _ name: String) async throws -> Double {
+        let services = try ServicesFixture(bench.place, name)
+        try await services.start("catalog")
+        let time = try await seconds {
+            try await runProgram(bench.place.program("safelight"), ["import", source, "--json", "--run", services.run])
+        }
+        await services.stop()
+        // The next run needs the space.
+        try FileManager.default.removeItem(atPath: services.library)
+        return time
+    }
+
+    /// Measures the import of many small files, which costs what everything but the bytes costs.
+    private static func smallFiles(_ bench: BenchmarkContext) async throws {
+        guard bench.wants("import.small") else { return }
+        let count = bench.amount(bench.isLarge ? 100_000 : 5_000, quick: 100)
+        bench.log("making \(count) files")
+        let source = try bench.place.folder("import-small")
+        for index in 0..<count {
+            if index.isMultiple(of: 1000) { _ = try bench.place.folder("import-small/\(index / 1000)") }
+            let jpeg = TestImages.jpeg(
+                date: "2024:06:01 12:30:\(10 + index % 50)",
+                offset: "+02:00",
+                seed: UInt64(index)
+            )
+            try Data(jpeg).write(to: URL(fileURLWithPath: "\(source)/\(index / 1000)/\(index).jpg"))
+        }
+        var number = 0
+        try await bench.compare(
+            [
+                Comparison(
+                    name: "import.small",
+                    ours: "safelight import, \(count) new JPEGs of 160x120, durable, metadata read",
+                    peer: "cp -r and sync of its folder",
+                    unit: "files/s",
+                    aim: .figure(3000)
+                )
+            ],
+            pairs: bench.isLarge ? 1 : nil,
+            warmUps: bench.isLarge ? 0 : 1,
+            ours: {
+                number += 1
+                return [Double(count) / (try await time(bench, source, "import-small-\(number)"))]
+            },
+            peer: {
+                number += 1
+                let target = bench.place.scratch.file("import-small-copy-\(number)")
+                let time = try await seconds {
+                    try await runProgram("/bin/sh", ["-c", "cp -r \"$0\" \"$1\" && sync -f \"$1\"", source, target])
+                }
+                try FileManager.default.removeItem(atPath: target)
+                return [Double(count) / time]
+            }
+        )
+        try FileManager.default.removeItem(atPath: source)
+    }
+
+    /// Measures the import of copies of real photos with other bytes at their ends.
+    private static func photos(_ bench: BenchmarkContext) async throws {
+        guard bench.wants("import.warm", "import.cold", "import.exiftool") else { return }
+        guard let folder = bench.place.photos else {
+            return bench.gap("import.warm", "there is no folder ../shared/photos; set another with --photos")
+        }
+        let real = (FileManager.default.subpaths(atPath: folder) ?? []).sorted().filter { path in
+            ["jpg", "jpeg"].contains((path as NSString).pathExtension.lowercased()) && !path.contains("corrupted")
+        }
+        guard !real.isEmpty else { return bench.gap("import.warm", "the folder has no JPEGs") }
+        let count = bench.amount(bench.isLarge ? 2_000 : 500, quick: 20)
+        let source = try bench.place.folder("import-photos")
+        var paths: [String] = []
+        for index in 0..<count {
+            var bytes = try Data(contentsOf: URL(fileURLWithPath: "\(folder)/\(real[index % real.count])"))
+            bytes += withUnsafeBytes(of: UInt32(index).bigEndian) { Array($0) }
+            paths.append("\(source)/\(index).jpg")
+            try bytes.write(to: URL(fileURLWithPath: paths[index]))
+        }
+        try await runProgram("/bin/sync", ["-f", source])
+        var number = 0
+        for (name, isCold) in [("warm", false), ("cold", true)] {
+            func prepare() throws {
+                for path in paths { try setCached(path, !isCold) }
+            }
+            try await bench.compare(
+                [
+                    Comparison(
+                        name: "import.\(name)",
+                        ours: "safelight import, \(count) photos, \(name) cache",
+                        peer: "sha256sum of the same files, \(name) cache",
+                        unit: "s",
+                        smallerIsBetter: true,
+                        aim: .ratio(1.5)
+                    )
+                ],
+                ours: {
+                    number += 1
+                    try prepare()
+                    return [try await time(bench, source, "import-photos-\(number)")]
+                },
+                peer: {
+                    try prepare()
+                    return [
+                        try await seconds {
+                            try await runProgram("/bin/sh", ["-c", "sha256sum \"$0\"/* >/dev/null", source])
+                        }
+                    ]
+                }
+            )
+        }
+        guard let exiftool = TestPaths.program("exiftool") else {
+            return bench.gap("import.exiftool", "exiftool is not installed (Debian: libimage-exiftool-perl)")
+        }
+        try await bench.compare(
+            [
+                Comparison(
+                    name: "import.exiftool",
+                    ours: "safelight import, \(count) photos",
+                    peer: "exiftool -fast of the same files, which stores nothing",
+                    unit: "files/s",
+                    aim: .ratio(5)
+                )
+            ],
+            ours: {
+                number += 1
+                return [Double(count) / (try await time(bench, source, "import-photos-\(number)"))]
+            },
+            peer: {
+                let time = try await seconds {
+                    try await runProgram(
+                        "/bin/sh",
+                        ["-c", "\"$1\" -fast -q -json -n \"$0\" >/dev/null; true", source, exiftool]
+                    )
+                }
+                return [Double(count) / time]
+            }
+        )
+    }
+
+    /// Reads a file into the system's cache, or drops it from there.
+    private static func setCached(_ path: String, _ isCached: Bool) throws {
+        if isCached { return _ = try Data(contentsOf: URL(fileURLWithPath: path)) }
+        let file = open(path, O_RDONLY | O_CLOEXEC)
+        guard file >= 0 else { throw BenchmarkError("\(path) cannot be opened") }
+        defer { close(file) }
+        guard posix_fadvise(file, 0, 0, POSIX_FADV_DONTNEED) == 0 else {
+            throw BenchmarkError("\(path) cannot be dropped from the cache")
+        }
+    }
+
+    private static func tools(_ bench: BenchmarkContext) async throws {
+        guard bench.wants("import.tools") else { return }
         let count = bench.amount(200, quick: 20)
         let source = try bench.place.folder("import-source")
         for index in 0..<count {
@@ -21,13 +179,13 @@ enum ImportBenchmarks {
             try Data(jpeg).write(to: URL(fileURLWithPath: "\(source)/\(index).jpg"))
         }
         guard let exiftool = TestPaths.program("exiftool") else {
-            return bench.gap("import", "exiftool is not installed (Debian: libimage-exiftool-perl)")
+            return bench.gap("import.tools", "exiftool is not installed (Debian: libimage-exiftool-perl)")
         }
         var number = 0
         try await bench.compare(
             [
                 Comparison(
-                    name: "import",
+                    name: "import.tools",
                     ours: "safelight import, \(count) new JPEGs of 320x240, durable, metadata read",
                     peer: "cp, fsync of each, sha256sum, exiftool -fast: one process each",
                     unit: "files/s",
@@ -36,16 +194,7 @@ enum ImportBenchmarks {
             ],
             ours: {
                 number += 1
-                let services = try ServicesFixture(bench.place, "import-\(number)")
-                try await services.start("catalog")
-                let time = try await seconds {
-                    try await runProgram(
-                        bench.place.program("safelight"),
-                        ["import", source, "--json", "--run", services.run]
-                    )
-                }
-                await services.stop()
-                return [Double(count) / time]
+                return [Double(count) / (try await time(bench, source, "import-\(number)"))]
             },
             peer: {
                 number += 1

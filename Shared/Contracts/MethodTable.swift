@@ -51,7 +51,7 @@ public struct MethodTable<Requests: Sendable>: Sendable {
             _ make: @escaping @Sendable (R) -> Requests,
             access: MethodAccess,
             attachments: String = "",
-            notifications: [NotificationDescription] = [],
+            notifications: @escaping @autoclosure @Sendable () -> [NotificationDescription] = [],
             limits: MethodLimits = .usual
         ) -> Row {
             Row(
@@ -59,7 +59,7 @@ public struct MethodTable<Requests: Sendable>: Sendable {
                     R.self,
                     access: access,
                     attachments: attachments,
-                    notifications: notifications
+                    notifications: notifications()
                 ),
                 limits: limits
             ) { params throws(RPCError) in

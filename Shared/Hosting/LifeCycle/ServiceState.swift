@@ -9,8 +9,9 @@ public struct ServiceState: Sendable {
     /// The reasons why the service is unhealthy, empty if it is healthy, and the newest sequence it has seen.
     public typealias Condition = (problems: [String], sequence: Int64)
 
-    /// The OpenRPC document.
-    public let document: JSON
+    /// The OpenRPC document; made when it is first requested.
+    public var document: JSON { documentation.document }
+    private let documentation: Documentation
     private let name: ServiceName
     private let metrics: Metrics
     private let condition: @Sendable () async -> Condition
@@ -32,7 +33,7 @@ public struct ServiceState: Sendable {
         self.metrics = metrics
         self.condition = condition
         conditionNow = nil
-        document = openRPCDocument(service: name.rawValue, version: ServiceVersion.current, methods: methods)
+        documentation = Documentation(name, methods)
     }
 
     /// Makes the state of a service whose condition is known without waiting.
@@ -48,7 +49,7 @@ public struct ServiceState: Sendable {
         self.metrics = metrics
         self.condition = conditionNow
         self.conditionNow = conditionNow
-        document = openRPCDocument(service: name.rawValue, version: ServiceVersion.current, methods: methods)
+        documentation = Documentation(name, methods)
     }
 
     /// Returns the health of the service: it is healthy if it has no problems.
@@ -76,6 +77,31 @@ public struct ServiceState: Sendable {
 
     /// Returns all counters and gauges.
     public func counts() async -> JSON { .object(await metrics.json()) }
+}
+
+/// The OpenRPC document of a service.
+private final class Documentation: Sendable {
+    private let name: ServiceName
+    private let methods: [MethodDescription]
+    private let made = Mutex<JSON?>(nil)
+
+    init(_ name: ServiceName, _ methods: [MethodDescription]) {
+        self.name = name
+        self.methods = methods
+    }
+
+    var document: JSON {
+        made.withLock { made in
+            if let made { return made }
+            let document = openRPCDocument(
+                service: name.rawValue,
+                version: ServiceVersion.current,
+                methods: methods
+            )
+            made = document
+            return document
+        }
+    }
 }
 
 /// The encoded health of a service without problems. It changes only with the sequence.

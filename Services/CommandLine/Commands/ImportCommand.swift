@@ -40,7 +40,7 @@ struct ImportCommand: LibraryCommand {
     )
     var album: String?
 
-    @Option(help: "Number of files imported at the same time, 1 to 256.")
+    @Option(help: "Number of files imported at the same time, 1 to 256; four small files count as one.")
     var parallel = 64
 
     @Flag(help: "Reference the files where they are instead of copying them.")

@@ -35,7 +35,7 @@ struct FileOutcome: Sendable {
 /// There is no state between runs: the catalog recognizes bytes that the library already has.
 struct ImportRun: Sendable {
     let library: PhotoLibrary
-    /// The number of files that are imported at the same time.
+    /// The number of files that are imported at the same time; small ones count for less.
     let width: Int
     /// True if files are referenced where they are instead of being copied.
     let isReferenced: Bool
@@ -77,7 +77,7 @@ struct ImportRun: Sendable {
         stop: StopRequest,
         report: (_ index: Int, _ outcome: FileOutcome) throws -> Void
     ) async throws {
-        var groups = ImportGroups(maxFiles: isReferenced ? 1 : width / Self.groupsInProgress)
+        var groups = ImportGroups(maxFiles: isReferenced ? 1 : width / Self.smallFilesPerFile)
         try await withThrowingTaskGroup(of: (first: Int, outcomes: [[FileOutcome]]).self) { group in
             var number = 0
             var running = 0
@@ -87,13 +87,13 @@ struct ImportRun: Sendable {
                     guard !items.isEmpty else { return }
                     let first = number
                     number += items.count
-                    running += items.count
+                    running += Self.weight(items.count)
                     group.addTask { (first, try await self.importGroup(items, first: first)) }
                 }
             }
             start()
             while let (first, outcomes) = try await group.next() {
-                running -= outcomes.count
+                running -= Self.weight(outcomes.count)
                 for (index, files) in outcomes.enumerated() {
                     for outcome in files { try report(first + index, outcome) }
                 }
@@ -102,9 +102,12 @@ struct ImportRun: Sendable {
         }
     }
 
-    /// The number of groups of small files that are imported at the same time, so that the catalog works on one while it
-    /// waits for the disk for another.
-    private static let groupsInProgress = 4
+    /// The number of small files that count as one of the files in progress. Those in progress are synced together, so with
+    /// more of them the catalog waits for the disk less often.
+    private static let smallFilesPerFile = 4
+
+    /// Returns what a group counts for of the files in progress.
+    private static func weight(_ files: Int) -> Int { max(1, files / smallFilesPerFile) }
 
     /// Imports items and returns the outcomes of each. Those of several items are imported in one transaction; if it is
     /// refused because of a file, each is imported alone.

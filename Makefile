@@ -30,12 +30,12 @@ SUDO := $(if $(filter 0,$(shell id -u)),,sudo)
 ONLY := $(if $(FILTER),--filter '$(FILTER)')
 # What the build needs, as in compose/Dockerfile; what the programs need besides; what the demo and the tests need.
 BUILD_PACKAGES := libzmq3-dev libmagickwand-dev libgexiv2-dev libsqlite3-dev libheif-dev libavif-dev libraw-dev libjpeg-dev \
-	libjxl-dev libraqm-dev libsixel-dev zlib1g-dev libssl-dev libcurl4-openssl-dev \
+	libjxl-dev libraqm-dev libsixel-dev zlib1g-dev libssl-dev libcurl4-openssl-dev libpq-dev \
 	libavformat-dev libavcodec-dev libavfilter-dev libavutil-dev libswscale-dev pkg-config
 FONT_PACKAGES := fonts-dejavu-core fonts-droid-fallback
 DEMO_PACKAGES := ffmpeg
 TEST_PACKAGES := python3 python3-pip libimage-exiftool-perl libvips-tools libjxl-tools imagemagick ffmpeg sqlite3 \
-	faketime gcc libc6-dev make
+	faketime gcc libc6-dev make postgresql
 PYTHON_REQUIREMENTS := pyzmq==27.1.0 pillow==11.3.0 jsonschema==4.26.0 mypy==1.19.1 setuptools==80.9.0 pyyaml==6.0.3 \
 	moto[s3]==5.2.5 flask==3.1.3 flask-cors==6.0.5
 # What the long tests need besides: the servers of an object store, OpenStack Swift.

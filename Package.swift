@@ -76,6 +76,7 @@ let modules: [Module] = [
     Module(layer: 0, name: "CZlib", kind: .system(pkgConfig: nil, apt: "zlib1g-dev")),
     Module(layer: 0, name: "CCrypto", kind: .system(pkgConfig: "libcrypto", apt: "libssl-dev")),
     Module(layer: 0, name: "CCurl", kind: .system(pkgConfig: "libcurl", apt: "libcurl4-openssl-dev")),
+    Module(layer: 0, name: "CPQ", kind: .system(pkgConfig: "libpq", apt: "libpq-dev")),
     Module(layer: 0, name: "CLinux", kind: .system(pkgConfig: nil, apt: "libc6-dev")),
     Module(layer: 0, name: "CMetadata", kind: .c, dependencies: ["CGExiv2"]),
     Module(layer: 0, name: "CTimeZones", kind: .c),
@@ -117,6 +118,7 @@ let modules: [Module] = [
     Module(layer: 2, name: "Video", dependencies: ["CVideo", "ImageFormats"]),
     Module(layer: 2, name: "ObjectStorage", dependencies: ["Basics", "CCurl"]),
     Module(layer: 2, name: "Storage", dependencies: ["GRDB", "Basics", "Logging", "CProcess", "CWriteAheadLog"]),
+    Module(layer: 2, name: "PostgreSQL", dependencies: ["CPQ"]),
 
     // Layer 3, protocol: every request, response, feed message and error, defined once
     Module(layer: 3, name: "Contracts", dependencies: ["Basics", "PhotoModel", "Messaging", "JSONValue"]),
@@ -147,7 +149,8 @@ let modules: [Module] = [
         name: "Catalog",
         kind: .program(name: "catalog", isLinked: true),
         dependencies: serviceModules + [
-            "Storage", "ObjectStorage", "Metadata", "Video", "ImageFormats", "GRDB", "GRDBSQLite", "DequeModule",
+            "Storage", "PostgreSQL", "ObjectStorage", "Metadata", "Video", "ImageFormats", "GRDB", "GRDBSQLite",
+            "DequeModule",
         ]
     ),
     Module(
@@ -184,7 +187,7 @@ let modules: [Module] = [
         name: "TestSupport",
         kind: .support,
         dependencies: protocolModules + [
-            "Basics", "PhotoClient", "SamplePhotos", "Logging",
+            "Basics", "PhotoClient", "PostgreSQL", "SamplePhotos", "Logging",
         ]
     ),
 
@@ -218,6 +221,7 @@ let modules: [Module] = [
         dependencies: ["ObjectStorage", "Basics", "TestSupport"]
     ),
     Module(layer: 6, name: "StorageTests", kind: .tests, dependencies: ["Storage", "TestSupport", "GRDB"]),
+    Module(layer: 6, name: "PostgreSQLTests", kind: .tests, dependencies: ["PostgreSQL", "TestSupport"]),
     Module(layer: 6, name: "ContractsTests", kind: .tests, dependencies: protocolModules + ["TestSupport"]),
     Module(
         layer: 6,
@@ -239,7 +243,7 @@ let modules: [Module] = [
         name: "CatalogTests",
         kind: .tests,
         dependencies: protocolModules + [
-            "Basics", "ImageFormats", "Catalog", "Hosting", "ObjectStorage", "Storage", "GRDB", "Logging",
+            "Basics", "ImageFormats", "Catalog", "Hosting", "ObjectStorage", "PostgreSQL", "Storage", "GRDB", "Logging",
             "ServiceLifecycle", "SamplePhotos",
             "PhotoClient", "TestSupport",
         ]

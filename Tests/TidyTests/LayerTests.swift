@@ -30,6 +30,7 @@ struct LayerTests {
         "CTimeZones": ["Metadata"],
         "CCrypto": ["Basics"],
         "CCurl": ["ObjectStorage"],
+        "CPQ": ["PostgreSQL"],
         "CProcess": ["Hosting", "Storage"],
         "CAcceptLimit": ["Hosting"],
         "CWriteAheadLog": ["Storage"],

@@ -1,0 +1,4 @@
+#ifndef SAFELIGHT_CPQ_H
+#define SAFELIGHT_CPQ_H
+#include <libpq-fe.h>
+#endif

@@ -1,0 +1,138 @@
+import PostgreSQL
+import TestSupport
+import Testing
+
+/// The connection and its statements, against a real server.
+@Suite(.timeLimit(.minutes(2)))
+struct PostgreSQLConnectionTests {
+    private func connect(_ schema: String = #function) throws -> PostgreSQLConnection {
+        let name = "c" + schema.filter { $0.isASCII && ($0.isLowercase || $0.isNumber) }.suffix(50)
+        return try PostgreSQLConnection(try PostgreSQLServer.shared().address(schema: name))
+    }
+
+    @Test func `every type of value comes back as it was sent`() throws {
+        let connection = try connect()
+        try connection.execute(
+            script: """
+                CREATE TABLE sample (a bigint, b double precision, c text COLLATE "C", d bytea, e integer, f boolean)
+                """
+        )
+        let insertion = try connection.prepare("INSERT INTO sample VALUES ($1, $2, $3, $4, $5, $6)")
+        let rows: [[PostgreSQLValue]] = [
+            [.integer(.min), .number(-0.1), .text("Grüße \u{1F4F7}"), .bytes([0, 255, 1]), .integer(-7), .integer(1)],
+            [.integer(.max), .integer(3), .text(""), .bytes([]), .integer(7), .integer(0)],
+            Array(repeating: .null, count: 6),
+        ]
+        for row in rows {
+            for value in row { try insertion.bind(value) }
+            #expect(try connection.execute(insertion).changedRows == 1)
+        }
+        let found = try connection.execute("SELECT a, b, c, d, e, f FROM sample ORDER BY a DESC NULLS LAST")
+        #expect(found.count == 3 && found.columnCount == 6)
+        let values = (0..<3).map { row in (0..<6).map { found.value(row, $0) } }
+        #expect(values[1] == rows[0])
+        #expect(values[0] == [.integer(.max), .number(3), .text(""), .bytes([]), .integer(7), .integer(0)])
+        #expect(values[2] == rows[2])
+    }
+
+    @Test func `a value of a wrong type and one too many are refused here`() throws {
+        let connection = try connect()
+        let statement = try connection.prepare("SELECT $1::integer")
+        #expect(throws: PostgreSQLError.self) { try statement.bind(.integer(1 << 40)) }
+        statement.reset()
+        try statement.bind(.integer(5))
+        #expect(throws: PostgreSQLError.self) { try statement.bind(.integer(6)) }
+        #expect(try connection.execute(statement).int64(0, 0) == 5)
+    }
+
+    @Test func `an error of a statement has its state and leaves the connection usable`() throws {
+        let connection = try connect()
+        try connection.execute(script: "CREATE TABLE sample (a bigint PRIMARY KEY)")
+        _ = try connection.execute("INSERT INTO sample VALUES ($1)", [.integer(1)])
+        let error = #expect(throws: PostgreSQLError.self) {
+            try connection.execute("INSERT INTO sample VALUES ($1)", [.integer(1)])
+        }
+        #expect(error?.sqlState == "23505" && error?.kind == .constraint)
+        #expect(try connection.execute("SELECT count(*) FROM sample").int64(0, 0) == 1)
+    }
+
+    @Test func `queued statements are carried out before the next one, and their first error is reported by it`() throws
+    {
+        let connection = try connect()
+        try connection.execute(script: "CREATE TABLE sample (a bigint PRIMARY KEY)")
+        let insertion = try connection.prepare("INSERT INTO sample VALUES ($1)")
+        let count = try connection.prepare("SELECT count(*) FROM sample")
+        for number in 0..<1000 {
+            try insertion.bind(.integer(Int64(number)))
+            try connection.queue(insertion)
+        }
+        #expect(try connection.execute(count).int64(0, 0) == 1000)
+        for number in [2000, 5, 2001] {
+            try insertion.bind(.integer(Int64(number)))
+            try connection.queue(insertion)
+        }
+        let error = #expect(throws: PostgreSQLError.self) { try connection.execute(count) }
+        #expect(error?.sqlState == "23505")
+        // One pipeline is one transaction unless there is another one.
+        #expect(try connection.execute(count).int64(0, 0) == 1000)
+        #expect(!connection.isInTransaction)
+    }
+
+    @Test func `a failed transaction is noticed`() throws {
+        let connection = try connect()
+        let begin = try connection.prepare("BEGIN")
+        try connection.queue(begin)
+        #expect(connection.isInTransaction)
+        #expect(throws: PostgreSQLError.self) { try connection.execute("SELECT 1 FROM missing") }
+        #expect(connection.isInTransaction && connection.hasFailedTransaction)
+        #expect(try connection.execute("COMMIT").command == "ROLLBACK")
+        #expect(!connection.isInTransaction)
+    }
+
+    @Test func `rows are copied in bulk, and an error of the source leaves none`() throws {
+        struct SourceError: Error {}
+        let connection = try connect()
+        try connection.execute(script: "CREATE TABLE sample (a bigint, b text, c bytea, d double precision)")
+        var next = 0
+        let copied = try connection.copyIn("COPY sample FROM STDIN (FORMAT binary)") {
+            next += 1
+            return next > 5000 ? nil : [.integer(Int64(next)), .text("row \(next)"), .bytes([7]), .null]
+        }
+        #expect(copied == 5000)
+        let sum = try connection.execute("SELECT count(*), max(b), sum(a)::bigint, count(d) FROM sample")
+        #expect(sum.int64(0, 0) == 5000 && sum.int64(0, 2) == 5000 * 5001 / 2 && sum.int64(0, 3) == 0)
+        #expect(throws: SourceError.self) {
+            try connection.copyIn("COPY sample FROM STDIN (FORMAT binary)") { throw SourceError() }
+        }
+        #expect(try connection.execute("SELECT count(*) FROM sample").int64(0, 0) == 5000)
+    }
+
+    @Test func `a notification wakes a waiting connection`() throws {
+        let (one, other) = (try connect(), try connect())
+        try one.execute(script: "LISTEN records")
+        #expect(try one.notifications(waiting: 0).isEmpty)
+        _ = try other.execute("SELECT pg_notify('records', '17')")
+        #expect(try one.notifications(waiting: 10_000).map { [$0.channel, $0.payload] } == [["records", "17"]])
+    }
+
+    @Test func `the end of the server is an error of the connection`() throws {
+        let server = try PostgreSQLServer()
+        let connection = try PostgreSQLConnection(server.address)
+        try server.restart()
+        let error = #expect(throws: PostgreSQLError.self) { try connection.execute("SELECT 1") }
+        #expect(error?.kind == .disconnected && !connection.isConnected)
+        #expect(try PostgreSQLConnection(server.address).execute("SELECT 1").int64(0, 0) == 1)
+        server.stop()
+        #expect(throws: PostgreSQLError.self) { try PostgreSQLConnection(server.address) }
+    }
+
+    @Test func `prepared statements are limited`() throws {
+        var limits = PostgreSQLConnection.Limits()
+        limits.preparedStatements = 10
+        let connection = try PostgreSQLConnection(try PostgreSQLServer.shared().address, limits: limits)
+        for number in 0..<25 {
+            #expect(try connection.execute(try connection.prepare("SELECT \(number)")).int64(0, 0) == number)
+        }
+        #expect(try connection.execute("SELECT count(*) FROM pg_prepared_statements").int64(0, 0) <= 10)
+    }
+}

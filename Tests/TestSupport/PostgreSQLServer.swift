@@ -1,0 +1,128 @@
+import Foundation
+import PostgreSQL
+import Synchronization
+
+/// A real PostgreSQL server of Debian's package in a temporary folder, reachable by a Unix socket only.
+///
+/// The server does not run as root: then it runs as the package's user. It ends with the process that has started it.
+public final class PostgreSQLServer: Sendable {
+    /// The folder of the server's files and of its socket.
+    public let folder: TemporaryFolder
+    private let program: Mutex<RunningProgram>
+
+    /// Creates a cluster and starts its server.
+    public init() throws {
+        folder = try TemporaryFolder("pg")
+        let initialize = try Self.tool("initdb")
+        if let owner = Self.owner { chown(folder.path, owner.uid, owner.gid) }
+        let made = try RunningProgram.run(
+            "/usr/bin/env",
+            Self.prefix + [
+                initialize, "--no-sync", "--auth=trust", "--username=safelight", "--encoding=UTF8", "--locale=C.UTF-8",
+                "--pgdata=" + folder.file("data"),
+            ]
+        )
+        guard made.status == 0 else { throw FixtureError(description: "initdb failed: \(made.errors)\(made.output)") }
+        program = Mutex(try Self.start(folder))
+    }
+
+    /// The one server that all tests of this process share; each library has a schema of its own.
+    public static func shared() throws -> PostgreSQLServer {
+        try running.withLock { server in
+            if let server { return server }
+            let new = try PostgreSQLServer()
+            server = new
+            return new
+        }
+    }
+
+    private static let running = Mutex<PostgreSQLServer?>(nil)
+
+    private static func tool(_ name: String) throws -> String {
+        let versions = (13...20).reversed().map { "/usr/lib/postgresql/\($0)/bin/\(name)" }
+        let path = versions.first { FileManager.default.isExecutableFile(atPath: $0) } ?? TestPaths.program(name)
+        return try Needed.found(path, "PostgreSQL's \(name)")
+    }
+
+    /// The user of the server; nil for that of the tests.
+    private static var owner: (uid: uid_t, gid: gid_t)? {
+        guard getuid() == 0 else { return nil }
+        guard let entry = getpwnam("postgres") ?? getpwnam("nobody") else { return nil }
+        return (entry.pointee.pw_uid, entry.pointee.pw_gid)
+    }
+
+    private static var prefix: [String] {
+        owner.map { ["setpriv", "--reuid=\($0.uid)", "--regid=\($0.gid)", "--clear-groups"] } ?? []
+    }
+
+    /// Ends the server when the process with the first argument is gone; the other arguments are the server's.
+    private static let supervisor = """
+        parent=$1; shift
+        "$@" &
+        server=$!
+        trap 'kill -QUIT $server; wait $server; exit 0' TERM
+        while kill -0 "$parent" 2>/dev/null && kill -0 $server 2>/dev/null; do sleep 0.2; done
+        kill -QUIT $server 2>/dev/null; wait $server
+        kill -0 "$parent" 2>/dev/null || rm -rf "$(dirname "$PGDATA")"
+        """
+
+    private static func start(_ folder: TemporaryFolder) throws -> RunningProgram {
+        let settings = [
+            "listen_addresses=", "unix_socket_directories=" + folder.path, "fsync=off", "max_connections=400",
+            "shared_buffers=64MB", "log_min_messages=warning",
+        ]
+        let program = try RunningProgram(
+            "/bin/sh",
+            ["-c", supervisor, "sh", "\(getpid())", "/usr/bin/env"] + prefix
+                + [try tool("postgres"), "-D", folder.file("data")] + settings.flatMap { ["-c", $0] },
+            environment: ["PGDATA": folder.file("data")]
+        )
+        guard program.wait(until: { _ in canConnect(folder) }) else {
+            throw FixtureError(description: "no PostgreSQL server: \(program.errorText)")
+        }
+        return program
+    }
+
+    private static func canConnect(_ folder: TemporaryFolder) -> Bool {
+        (try? PostgreSQLConnection(address(folder, "postgres"))) != nil
+    }
+
+    private static func address(_ folder: TemporaryFolder, _ database: String) -> String {
+        "postgresql://safelight@/\(database)?host=\(folder.path)"
+    }
+
+    /// The address of the database that all servers have.
+    public var address: String { Self.address(folder, "postgres") }
+
+    /// Returns the address of a schema, which is created if it does not exist.
+    public func address(schema name: String) throws -> String {
+        let connection = try PostgreSQLConnection(address)
+        try connection.execute(script: "CREATE SCHEMA IF NOT EXISTS \(name)")
+        return address + "&options=-csearch_path%3D\(name)"
+    }
+
+    /// Returns the address of the schema that belongs to a library's folder.
+    public func address(library folder: String) throws -> String {
+        try address(schema: "library_" + Data(folder.utf8).map { String($0, radix: 36) }.joined().suffix(48))
+    }
+
+    /// Kills the server with SIGKILL and starts it again with the same files.
+    public func restart() throws {
+        try program.withLock { program in
+            let file = try String(contentsOfFile: folder.file("data/postmaster.pid"), encoding: .utf8)
+            if let number = file.split(separator: "\n").first.flatMap({ Int32($0) }) { kill(number, SIGKILL) }
+            program.wait(seconds: 20)
+            program = try Self.start(folder)
+        }
+    }
+
+    /// Stops the server.
+    public func stop() {
+        program.withLock { program in
+            program.signal(SIGTERM)
+            program.wait(seconds: 20)
+        }
+    }
+
+    deinit { stop() }
+}

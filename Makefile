@@ -139,10 +139,15 @@ test: setup lint ## Check the format, build without warnings and run all tests (
 	done=$$(date +%s); \
 	echo "make test: passed in $$((done - $(STARTED))) s, of which $$((done - started)) s in the tests"
 
+# The system tests that `soak` runs with the library in PostgreSQL too.
+POSTGRESQL_SUITES := (MetadataPath|ImagePath|ReadYourWrites|Fault|Kill|Editing|Publishing|LiveFetch)
+
 soak: setup ## Run the long tests: repeated kills, two minutes of fuzzing, hostile clients, an hour of mixed load
 	$(call install-packages,$(SOAK_PACKAGES))
 	$(SWIFT) build --build-tests
 	SAFELIGHT_SOAK=10 $(SWIFT) test --skip-build --filter '^(PhotoModel|JSONValue|ChangeBroker|Catalog)Tests\.'
+	SAFELIGHT_STORE=postgresql $(SWIFT) test --skip-build --filter '^CatalogTests\.'
+	SAFELIGHT_STORE=postgresql $(SWIFT) test --skip-build --no-parallel --filter '^SystemTests\.$(POSTGRESQL_SUITES)Tests'
 	SAFELIGHT_SOAK=10 $(SWIFT) test --skip-build --filter '^ThumbnailerTests\..*HostileVideoTests'
 	SAFELIGHT_SOAK=2 $(SWIFT) test --skip-build --no-parallel --filter '^PhotoKitTests\.'
 	SAFELIGHT_SOAK=10 $(SWIFT) test --skip-build --no-parallel --filter '^ImagingTests\.(EnginePictureTests|EngineFormatTests)'

@@ -10,6 +10,8 @@ import Storage
 struct CatalogConfiguration: Sendable {
     /// The path of the library's folder, with database, head file, lock and resources.
     var library: String
+    /// The address of the library's database on PostgreSQL; nil for a file in the folder.
+    var server: String?
     /// The libraries that were opened before, by path; nil: none is remembered.
     var knownLibraries: KnownLibraries?
     var address: EndpointAddress
@@ -68,6 +70,9 @@ struct CatalogConfiguration: Sendable {
     /// Microseconds between deletions of old records if few are due.
     var trimInterval: Int64 = 60_000_000
 
+    /// The file without which a library that was opened before is not there.
+    var libraryFile: String { library + (server == nil ? "/library.sqlite" : "/head") }
+
     init(library: String, address: EndpointAddress) {
         self.library = library
         self.address = address
@@ -83,6 +88,7 @@ struct CatalogConfiguration: Sendable {
             "collectAfterSeconds": JSON(collectAfterSeconds), "readers": JSON(readers),
             "checkSeconds": .double(checkSeconds), "rereadRate": JSON(rereadRate),
             "uploadLeaseSeconds": .int(uploads.lease / 1_000_000), "uploadsPerIdentity": JSON(uploads.perIdentity),
+            "store": .string(server.map(PostgreSQLLibrary.withoutPassword) ?? "sqlite"),
             "uploadBytes": .int(uploads.bytes), "uploadBytesPerIdentity": .int(uploads.bytesPerIdentity),
         ]
         return ServiceSettings(

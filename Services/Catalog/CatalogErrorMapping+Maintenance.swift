@@ -43,6 +43,7 @@ extension CatalogErrorMapping {
         case .inUse(let message): ErrorCode.busy.error(message)
         case .resourceChanged, .notFound:
             ErrorCode.resourceChanged.error("a resource of the library is damaged: \(error.message)")
+        case .invalid(let message): ErrorCode.invalidOptions.error(message)
         default: ErrorCode.internalError.error("the backup failed: \(error.message)")
         }
     }

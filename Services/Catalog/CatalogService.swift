@@ -48,7 +48,7 @@ struct CatalogService: RunnableService {
     ) async throws {
         try configuration.validate()
         let folder = configuration.library
-        try configuration.knownLibraries?.requireLibrary(at: folder, database: folder + "/library.sqlite")
+        try configuration.knownLibraries?.requireLibrary(at: folder, database: configuration.libraryFile)
         try LibraryFolder.make(folder)
         lock = try LibraryLock(folder)
         let workers = Self.workers(configuration.workers, configuration, logger)
@@ -303,6 +303,7 @@ struct CatalogService: RunnableService {
         options.checkSeconds = min(configuration.checkSeconds, Self.checkSecondsAtStart)
         return try LibraryStore(
             folder: configuration.library,
+            server: configuration.server,
             options: options,
             now: environment.now(),
             newHistory: environment.makeName(),
@@ -406,6 +407,7 @@ struct CatalogService: RunnableService {
 
     /// Checks the whole database, if there is one; the service may be running.
     static func checkDatabase(_ configuration: CatalogConfiguration) throws(StorageError) {
+        guard configuration.server == nil else { return }
         let path = configuration.library + "/library.sqlite"
         guard access(path, F_OK) == 0 else { return }
         try DatabaseCheck.full(path: path)
@@ -436,15 +438,4 @@ struct CatalogService: RunnableService {
             lastChanges: lastChanges
         )
     }
-}
-
-/// The library's lock, held until every other component has stopped.
-private final class LibraryLock: Sendable {
-    private let file: Mutex<LockFile?>
-
-    init(_ folder: String) throws {
-        file = Mutex(try LibraryFolder.lock(folder))
-    }
-
-    func release() { file.withLock { $0 = nil } }
 }

@@ -11,6 +11,7 @@ struct ServeCommand: AsyncParsableCommand {
     @OptionGroup var endpoints: EndpointOptions
     @OptionGroup var listening: ListenOptions
     @OptionGroup var libraryOptions: LibraryOptions
+    @OptionGroup var store: StoreOptions
     @OptionGroup var newLibrary: NewLibraryOptions
     @OptionGroup var service: ServiceOptions
     @OptionGroup var worker: WorkerOptions
@@ -106,6 +107,7 @@ struct ServeCommand: AsyncParsableCommand {
             library: try libraryOptions.resolve(environment: environment),
             address: try endpoints.resolve(environment: environment)[.catalog]
         )
+        settings.server = try store.resolve(environment: environment)
         settings.localSecurity = try endpoints.resolve(environment: environment).localSecurity
         settings.traffic = try traffic.resolve(environment: environment)
         try set(&settings.workers, workers, "SAFELIGHT_CATALOG_WORKERS")

@@ -1,5 +1,4 @@
 import Contracts
-import GRDB
 import JSONValue
 import PhotoModel
 import Storage
@@ -31,8 +30,8 @@ struct AddedResourceStoreTests {
         )
         request.addOnly = client
         request.uploadsAgain = client != nil
-        let record = try await fixture.store.database.pool.writeWithoutTransaction { [request] database in
-            let done = try BatchStore(database: SQLConnection(database), rules: Self.rules).commit([request]) { _ in
+        let record = try await fixture.store.onWriter { [request] database in
+            let done = try BatchStore(database: database, rules: Self.rules).commit([request]) { _ in
                 false
             }
             return try #require(try done.outcomes.first?.get().record)

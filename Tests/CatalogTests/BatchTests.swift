@@ -1,5 +1,4 @@
 import Contracts
-import GRDB
 import PhotoModel
 import Storage
 import TestSupport
@@ -24,20 +23,32 @@ struct BatchTests {
         )
     }
 
+    /// Returns the statement that makes the database refuse a folder with the title `two`.
+    private static func refusal(_ dialect: SQLDialect) -> String {
+        switch dialect {
+        case .sqlite:
+            """
+            CREATE TEMP TRIGGER refuse BEFORE INSERT ON list WHEN new.title = 'two'
+            BEGIN SELECT RAISE(ABORT, 'refused'); END
+            """
+        case .postgresql:
+            """
+            CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE 'refused'; END $$;
+            CREATE TRIGGER refuse BEFORE INSERT ON list FOR EACH ROW WHEN (new.title = 'two')
+                EXECUTE FUNCTION refuse()
+            """
+        }
+    }
+
     @Test
     func `a request that fails while writing leaves nothing, and the other requests are not affected`()
         async throws
     {
         let fixture = try StoreFixture()
         let requests = [folder("one", "1"), folder("two", "2"), folder("three", "3"), folder("one more", "1")]
-        let (sequences, head) = try await fixture.store.database.pool.writeWithoutTransaction { database in
-            try database.execute(
-                sql: """
-                    CREATE TEMP TRIGGER refuse BEFORE INSERT ON list WHEN new.title = 'two'
-                    BEGIN SELECT RAISE(ABORT, 'refused'); END
-                    """
-            )
-            let done = try BatchStore(database: SQLConnection(database), rules: Self.rules).commit(requests) { _ in
+        let (sequences, head) = try await fixture.store.onWriter { database in
+            try database.run(once: Self.refusal(database.dialect))
+            let done = try BatchStore(database: database, rules: Self.rules).commit(requests) { _ in
                 false
             }
             return (done.outcomes.map { (try? $0.get())?.record?.sequence }, done.head.sequence)
@@ -82,8 +93,8 @@ struct BatchTests {
             return request
         }
         let requests = [folder("one", "1"), rate(ids[0], "2")]
-        let head = try await fixture.store.database.pool.writeWithoutTransaction { [rules] database in
-            try BatchStore(database: SQLConnection(database), rules: rules).commit(requests) { _ in false }.head
+        let head = try await fixture.store.onWriter { [rules] database in
+            try BatchStore(database: database, rules: rules).commit(requests) { _ in false }.head
         }
         #expect(head.sequence == 3 && table.covers(library: head.library, sequence: 3))
         #expect(table.sequence(of: ids[0].text) == 3 && table.sequence(of: ids[1].text) == 1)

@@ -29,6 +29,7 @@ final class CatalogFixture: Sendable {
             library: folder.file("library"),
             address: try EndpointAddress("ipc://\(folder.file("catalog.sock"))")
         )
+        configuration.server = try TestStore.address(library: configuration.library)
         configuration.workers = 1
         configuration.workerExecutable = TestPaths.executables + "/catalog"
         change(&configuration)

@@ -1,7 +1,6 @@
 import Basics
 import Contracts
 import Dispatch
-import GRDB
 import JSONValue
 import Messaging
 import PhotoModel
@@ -128,7 +127,7 @@ struct ChangeServiceTests {
             try await catalog.perform([.trashAssets(.init(ids: [id]))])
             // Holds the writer, so that the deletion and the duplicate wait in its queue, in this order.
             let (writer, gate) = (catalog.service.writer, DispatchSemaphore(value: 0))
-            catalog.service.store.database.pool.asyncWriteWithoutTransaction { _ in gate.wait() }
+            await catalog.service.store.holdWriter(until: gate)
             defer { gate.signal() }
             async let deletion = catalog.perform([.deleteAssets(.init(ids: [id]))])
             while writer.queueDepth < 1 { await TaskDelay.pollInterval(.milliseconds(5)) }
@@ -149,7 +148,7 @@ struct ChangeServiceTests {
     {
         try await CatalogFixture.with(folder) { catalog in
             let (writer, gate) = (catalog.service.writer, DispatchSemaphore(value: 0))
-            catalog.service.store.database.pool.asyncWriteWithoutTransaction { _ in gate.wait() }
+            await catalog.service.store.holdWriter(until: gate)
             defer { gate.signal() }
             let before = writer.metrics
             var sizes = Array(repeating: 200, count: 6)

@@ -12,7 +12,12 @@ struct LibraryBuilderTests {
     init() throws { folder = try TemporaryFolder("builder") }
 
     private func build(_ folder: String) async throws -> LibraryBuilder {
-        try await LibraryBuilder(folder: folder, now: 1, newHistory: String(repeating: "a", count: 32))
+        try await LibraryBuilder(
+            folder: folder,
+            server: TestStore.address(library: folder),
+            now: 1,
+            newHistory: String(repeating: "a", count: 32)
+        )
     }
 
     @Test func `appended records are the history and the entities of the library`() async throws {

@@ -126,7 +126,7 @@ struct MetadataTests {
         }
     }
 
-    @Test(.spec("T-47"))
+    @Test(.onlySQLite, .spec("T-47"))
     func `motion photos of an earlier version get their film, and clients hear of it`() async throws {
         let film = TestVideos.video(brand: "mp42", duration: 2000)
         let photo = TestMotionPhotos.jpeg(.container, film: film)
@@ -155,7 +155,7 @@ struct MetadataTests {
         }
     }
 
-    @Test(.spec("S-33", "T-45"))
+    @Test(.onlySQLite, .spec("S-33", "T-45"))
     func `photos of an earlier version are marked that have a gain map, and no others`() async throws {
         let metadata = try #require(
             GainMapMetadata(channels: [.init(maximum: 2)], baseHeadroom: 0, alternateHeadroom: 2)
@@ -185,7 +185,7 @@ struct MetadataTests {
         }
     }
 
-    @Test func `files of an earlier version are read again, and what clients set stays`() async throws {
+    @Test(.onlySQLite) func `files of an earlier version are read again, and what clients set stays`() async throws {
         var made: [ObjectID] = []
         var before: [Asset] = []
         try await CatalogFixture.with(folder) { catalog in
@@ -243,7 +243,9 @@ struct MetadataTests {
         return records
     }
 
-    @Test func `reading again continues after a kill, keeps its rate, and touches each asset once`() async throws {
+    @Test(.onlySQLite) func `reading again continues after a kill, keeps its rate, and touches each asset once`()
+        async throws
+    {
         let count = MetadataRereader.batch * 3
         // The first start pauses for 25 seconds after each batch, so that it is seen and killed in its first pause.
         let services = try SafelightFixture("reread", environment: ["SAFELIGHT_REREAD_RATE": "1"])

@@ -94,7 +94,7 @@ struct OrderTests {
     /// Returns SQLite's own query plan for each statement of a first page.
     private func plans(of fetch: Fetch, _ fixture: StoreFixture) async throws -> [String] {
         try await fixture.store.read { reader in
-            let database = reader.database.sqlite
+            let database = try #require(reader.database.sqlite)
             let seen = Mutex<[String]>([])
             database.trace { event in
                 if case .statement(let statement) = event { seen.withLock { $0.append(statement.expandedSQL) } }
@@ -109,7 +109,7 @@ struct OrderTests {
         }
     }
 
-    @Test(.spec("S-21"))
+    @Test(.onlySQLite, .spec("S-21"))
     func `no first page in a documented order scans the whole library or sorts it`() async throws {
         var library = RandomLibrary(seed: 11)
         let fixture = try StoreFixture()
@@ -130,7 +130,7 @@ struct OrderTests {
         }
     }
 
-    @Test(.spec("S-21"), arguments: ["mediaType", "pixelWidth", "pixelHeight", "duration"])
+    @Test(.onlySQLite, .spec("S-21"), arguments: ["mediaType", "pixelWidth", "pixelHeight", "duration"])
     func `favorites in another order are found without reading the rows of other assets`(key: String) async throws {
         var library = RandomLibrary(seed: 12)
         let fixture = try StoreFixture()
@@ -149,7 +149,7 @@ struct OrderTests {
         }
     }
 
-    @Test(.spec("S-21"))
+    @Test(.onlySQLite, .spec("S-21"))
     func `bursts sorted by identifier are found without scanning their other frames`() async throws {
         var library = RandomLibrary(seed: 13)
         let fixture = try StoreFixture()

@@ -170,7 +170,7 @@ struct PublishedEditTests {
         }
         let rows = (0..<30).map { row($0, [.accepted, .applied, .failed][$0 % 3], date: Int64($0)) }
         try await fixture.store.database.write { database in
-            let store = EditStore(database: SQLConnection(database))
+            let store = EditStore(database: database)
             try store.save(rows)
             #expect(try store.pending() == 10)
             #expect(try store.finished() == 20)

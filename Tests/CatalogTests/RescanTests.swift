@@ -150,7 +150,9 @@ struct RescanTests {
         }
     }
 
-    @Test func `only the catalog's own user may back up, and not into the library or over other files`() async throws {
+    @Test(.onlySQLite) func `only the catalog's own user may back up, and not into the library or over other files`()
+        async throws
+    {
         try await with { catalog in
             _ = try await catalog.importImages([image(1)])
             let library = folder.file("library")

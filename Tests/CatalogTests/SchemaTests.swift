@@ -9,7 +9,7 @@ import Testing
 @testable import Catalog
 
 /// Tests that libraries of earlier versions can be opened.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(1)), .onlySQLite)
 struct SchemaTests {
     private func open(_ folder: TemporaryFolder) throws -> LibraryStore {
         try LibraryStore(

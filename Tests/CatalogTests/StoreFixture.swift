@@ -1,5 +1,4 @@
 import Foundation
-import GRDB
 import JSONValue
 import Logging
 import PhotoModel
@@ -20,8 +19,10 @@ final class StoreFixture: Sendable {
         self.folder = folder
         var random = SystemRandomNumberGenerator()
         let name = (0..<32).map { _ in String(Int.random(in: 0..<10, using: &random)) }.joined()
+        let place = path ?? folder?.path ?? ""
         store = try LibraryStore(
-            folder: path ?? folder?.path ?? "",
+            folder: place,
+            server: try TestStore.address(library: place),
             now: 1_700_000_000_000_000,
             newHistory: name,
             logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
@@ -51,7 +52,8 @@ final class StoreFixture: Sendable {
 func generateLibrary(at path: String, assets: Int, _ options: [String]) throws {
     let made = try RunningProgram.run(
         "Benchmarks",
-        ["generate", "--library", path, "--assets", "\(assets)"] + options
+        ["generate", "--library", path, "--assets", "\(assets)"] + options,
+        environment: try TestStore.environment(library: path)
     )
     try #require(made.status == 0, "\(made.errors)")
 }
@@ -94,8 +96,27 @@ struct Snapshot: Equatable, Sendable {
 extension LibraryStore {
     /// Limits the number of pages of the database, as if the disk were full.
     func limitPages(to count: Int) async throws {
-        try await database.pool.writeWithoutTransaction { database in
-            try database.execute(sql: "PRAGMA max_page_count = \(count)")
+        try await onWriter { try $0.run("PRAGMA max_page_count = \(count)") }
+    }
+
+    /// Runs work with the writing connection, outside of a transaction.
+    func onWriter<Value: Sendable>(_ work: @escaping @Sendable (SQLConnection) throws -> Value) async throws -> Value {
+        try await withCheckedThrowingContinuation { continuation in
+            DispatchQueue(label: "test").async { [self] in
+                database.withWriter { connection in continuation.resume(with: Result { try work(connection) }) }
+            }
+        }
+    }
+
+    /// Has the writing connection wait for a signal; returns when it does.
+    func holdWriter(until gate: DispatchSemaphore) async {
+        await withCheckedContinuation { continuation in
+            DispatchQueue(label: "test").async { [self] in
+                database.withWriter { _ in
+                    continuation.resume()
+                    gate.wait()
+                }
+            }
         }
     }
 

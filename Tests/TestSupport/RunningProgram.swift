@@ -25,7 +25,9 @@ public final class RunningProgram: Sendable {
         let path = name.contains("/") ? name : TestPaths.executables + "/" + name
         // Not the user's own: tests would fill it with their folders.
         let state = ["SAFELIGHT_STATE": FileManager.default.temporaryDirectory.path + "/safelight-tests-state"]
-        let variables = state.merging(ProcessInfo.processInfo.environment) { $1 }.merging(environment) { $1 }
+        // The name of the database is for the tests; programs get its address.
+        let inherited = ProcessInfo.processInfo.environment.filter { $0.key != "SAFELIGHT_STORE" }
+        let variables = state.merging(inherited) { $1 }.merging(environment) { $1 }
         // One at a time, so that no program inherits the pipes of another.
         let (output, errors, words, number) = try Self.starting.withLock { _ in
             let (output, errors, words) = (try Self.pipe(), try Self.pipe(), try input.map { _ in try Self.pipe() })

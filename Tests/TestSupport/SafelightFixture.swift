@@ -48,6 +48,7 @@ public final class SafelightFixture: Sendable {
             "XDG_CONFIG_HOME": folder.file("config"),
             "PATH": self.executables + ":" + (ProcessInfo.processInfo.environment["PATH"] ?? "/usr/bin:/bin"),
         ]
+        environment.merge(try TestStore.environment(library: folder.file("library"))) { $1 }
         environment.merge(extra) { $1 }
         self.environment = environment
     }
@@ -57,7 +58,11 @@ public final class SafelightFixture: Sendable {
     /// - Parameter options: further options of `Benchmarks generate`
     public func generateLibrary(assets: Int, _ options: [String] = []) throws {
         let arguments = ["generate", "--assets", "\(assets)", "--library", folder.file("library")]
-        let made = try RunningProgram.run("Benchmarks", arguments + options)
+        let made = try RunningProgram.run(
+            "Benchmarks",
+            arguments + options,
+            environment: try TestStore.environment(library: folder.file("library"))
+        )
         guard made.status == 0 else { throw FixtureError(description: "no library was generated: \(made.errors)") }
     }
 

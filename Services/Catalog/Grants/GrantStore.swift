@@ -53,8 +53,8 @@ struct GrantStore {
                 scope = excluded.scope, consent = excluded.consent, purpose = excluded.purpose,
                 client = excluded.client, public_key = excluded.public_key, date = excluded.date,
                 decided_by = excluded.decided_by, asset_count = excluded.asset_count,
-                list_version = max(list_version, excluded.list_version),
-                limited_since = max(limited_since, excluded.limited_since)
+                list_version = max(grants.list_version, excluded.list_version),
+                limited_since = max(grants.limited_since, excluded.limited_since)
             """,
             grant.identity,
             grant.status.number,

@@ -66,7 +66,7 @@ final class BackupService: Sendable {
         guard path.hasPrefix("/"), !path.utf8.contains(0), !path.split(separator: "/").contains("..") else {
             throw MaintenanceError.targetNotAbsolute
         }
-        let library = store.path.split(separator: "/").dropLast()
+        let library = store.folder.split(separator: "/")
         guard !path.split(separator: "/").starts(with: library) else {
             throw MaintenanceError.targetInLibrary
         }

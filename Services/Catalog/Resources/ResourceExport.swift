@@ -58,7 +58,7 @@ struct ResourceExport: Sendable {
         guard path.hasPrefix("/"), !path.hasSuffix("/"), !path.utf8.contains(0), !parts.contains("..") else {
             throw ResourceError.exportPathNotAbsolute
         }
-        guard !parts.starts(with: store.path.split(separator: "/").dropLast()) else {
+        guard !parts.starts(with: store.folder.split(separator: "/")) else {
             throw ResourceError.exportInLibrary
         }
     }

@@ -9,31 +9,47 @@ struct AssetReader {
     /// The members that are wanted; tables that none of them needs are not read.
     var form = AssetTextForm.full
 
-    private static let (assetRows, resourceRows, keywordRows, membershipRows) = (
-        """
-        SELECT \(AssetRowMapping.selection), e.key FROM json_each(?) e CROSS JOIN asset a ON a.row = e.value
-        """,
-        """
-        SELECT e.key, r.type, r.digest, r.size, r.content_type, r.original_filename, r.pixel_width, r.pixel_height,
-            r.damage, r.duration, r.file_offset
-        FROM json_each(?) e CROSS JOIN resource r ON r.asset = e.value
-        """,
-        "SELECT e.key, k.text FROM json_each(?) e CROSS JOIN keyword k ON k.asset = e.value",
-        """
-        SELECT e.key, c.id, m.order_key
-        FROM json_each(?) e CROSS JOIN membership m INDEXED BY membership_asset ON m.asset = e.value
-            CROSS JOIN collection c ON c.row = m.collection
-        """
-    )
+    /// The statement of each table.
+    private struct Statements {
+        let assets: String
+        let resources: String
+        let keywords: String
+        let memberships: String
+
+        init(_ dialect: SQLDialect) {
+            assets =
+                """
+                SELECT \(AssetRowMapping.selection), e.key FROM json_each(?) e CROSS JOIN asset a ON a.row = e.atom
+                """ + dialect.listOrder()
+            resources =
+                """
+                SELECT e.key, r.type, r.digest, r.size, r.content_type, r.original_filename, r.pixel_width,
+                    r.pixel_height, r.damage, r.duration, r.file_offset
+                FROM json_each(?) e CROSS JOIN resource r ON r.asset = e.atom
+                """ + dialect.listOrder(then: "r.position")
+            keywords =
+                "SELECT e.key, k.text FROM json_each(?) e CROSS JOIN keyword k ON k.asset = e.atom"
+                + dialect.listOrder(then: "k.position")
+            memberships =
+                """
+                SELECT e.key, c.id, m.order_key
+                FROM json_each(?) e CROSS JOIN membership m INDEXED BY membership_asset ON m.asset = e.atom
+                    CROSS JOIN collection c ON c.row = m.collection
+                """ + dialect.listOrder(then: "m.collection")
+        }
+    }
+
+    private static let statements = PerDialect(Statements.init)
     private static let keyColumn = Int32(AssetRowMapping.columns.count + 1)
 
     /// Calls a closure with each asset in the order of the row numbers; those that do not exist are left out.
     func each(_ rows: some Collection<Int64>, _ visit: (Int64, Asset) throws -> Void) throws {
         let list = Self.list(rows)
-        let assets = try cursor(Self.assetRows, list)
-        var resources = try form.hasResources ? Parts(cursor(Self.resourceRows, list)) : nil
-        var keywords = try form.hasKeywords ? Parts(cursor(Self.keywordRows, list)) : nil
-        var memberships = try form.hasMemberships ? Parts(cursor(Self.membershipRows, list)) : nil
+        let statements = Self.statements[database.dialect]
+        let assets = try cursor(statements.assets, list)
+        var resources = try form.hasResources ? Parts(cursor(statements.resources, list)) : nil
+        var keywords = try form.hasKeywords ? Parts(cursor(statements.keywords, list)) : nil
+        var memberships = try form.hasMemberships ? Parts(cursor(statements.memberships, list)) : nil
         while try assets.next() {
             var asset = try AssetRowMapping.asset(assets.columns)
             let position = assets.columns.int64(Self.keyColumn)

@@ -137,8 +137,8 @@ enum AssetRowMapping {
         /// The table `metadata` has a row of the asset.
         static let hasMetadata = Marks(rawValue: 4)
 
-        /// Returns the condition that an asset `a` has a mark.
-        var condition: String { "((a.marks & \(rawValue)) <> 0)" }
+        /// Returns the expression that is 1 if an asset `a` has a mark, else 0.
+        var condition: String { "CAST(((a.marks & \(rawValue)) <> 0) AS integer)" }
     }
 
     static func marks(_ row: StatementColumns) -> Marks { Marks(rawValue: row.int(45)) }

@@ -86,7 +86,7 @@ extension AssetStore {
 
         static let ofOne = PartStatements("= ?")
         static let ofRange = PartStatements("BETWEEN ? AND ?")
-        static let ofMany = PartStatements("IN (SELECT value FROM json_each(?))")
+        static let ofMany = PartStatements("IN (SELECT atom FROM json_each(?))")
 
         init(_ among: String) {
             resources = """

@@ -49,8 +49,8 @@ struct AssetStore {
         text.reserveCapacity(rows.count * (ObjectID.length + 10))
         try database.each(
             """
-            SELECT coalesce(a.id, (SELECT d.id FROM departed d WHERE d.row = e.value))
-            FROM json_each(?) e LEFT JOIN asset a ON a.row = e.value ORDER BY e.key
+            SELECT coalesce(a.id, (SELECT d.id FROM departed d WHERE d.row = e.atom))
+            FROM json_each(?) e LEFT JOIN asset a ON a.row = e.atom ORDER BY e.key
             """,
             list
         ) { row in
@@ -69,7 +69,7 @@ struct AssetStore {
         ids.reserveCapacity(rows.count)
         let list = "[" + rows.map(String.init).joined(separator: ",") + "]"
         for table in ["asset", "departed"] {
-            let sql = "SELECT row, id FROM \(table) WHERE row IN (SELECT value FROM json_each(?))"
+            let sql = "SELECT row, id FROM \(table) WHERE row IN (SELECT atom FROM json_each(?))"
             try database.each(sql, list) { ids[$0.int64(0)] = try AssetRowMapping.identifier($0.text(1)) }
         }
         return ids

@@ -73,7 +73,7 @@ struct BatchStore {
                         try perform(request, head, &work)
                     }
                 } catch  where !isOfTheDisk(error) {
-                    guard inSavepoints || !work.isWriting else { throw PartialWriteError() }
+                    guard inSavepoints || !(work.isWriting || database.mustRollBack) else { throw PartialWriteError() }
                     // Nothing of the request was written, so its sequence number is used by the next one.
                     outcomes.append(.failure(error))
                     continue

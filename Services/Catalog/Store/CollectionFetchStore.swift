@@ -46,17 +46,27 @@ struct CollectionFetchStore {
         _ entity: (StatementColumns) throws -> PhotoCollection
     ) throws -> Page {
         var source = source
+        var filter: Predicate?
         if let predicate = fetch.predicate {
-            source.conditions.append(PredicateLowering(table: table).lower(predicate.root))
+            var lowering = PredicateLowering(table: table)
+            lowering.dialect = database.dialect
+            if database.dialect == .postgresql, predicate.root.needsFunctions(table) { filter = predicate }
+            source.conditions.append(
+                lowering.lower(filter == nil ? predicate.root : predicate.root.candidates(table))
+            )
         }
         let (columns, id) =
             table == .list ? (CollectionStore.listColumns, "l.id") : (CollectionStore.collectionColumns, "c.id")
-        let text = source.text + " WHERE " + .joined(source.conditions + [SQLFragment("1")], " AND ")
+        let text = source.text + " WHERE " + .joined(source.conditions + [SQLFragment("TRUE")], " AND ")
         let count = "SELECT count(*) FROM " + text
         let all = try database.first(count) { $0.int(0) }
         let page =
             "SELECT \(columns) FROM " + text + " ORDER BY "
-            + (FetchStore.order(fetch.sort, table, id: id) ?? source.order) + FetchStore.limit(fetch, window)
+            + (FetchStore.order(fetch.sort, table, id: id, dialect: database.dialect) ?? source.order)
+            + (filter == nil ? FetchStore.limit(fetch, window) : SQLFragment(""))
+        if let filter {
+            return fetch.page(try database.all(page, read: entity).filter { filter.evaluate($0) }, window)
+        }
         return Page(objects: try database.all(page, read: entity), count: fetch.windowed(all ?? 0))
     }
 
@@ -78,8 +88,8 @@ struct CollectionFetchStore {
             if type == .moment { source.order = "c.start_date, c.id" }
         case .collectionIDs(let list):
             let ids = SQLValue(jsonList(list.ids.map(\.text)))
-            source.text = SQLFragment("json_each(?) e CROSS JOIN \(CollectionStore.collectionSource)", [ids])
-            source.conditions.append(SQLFragment("c.id = e.value"))
+            let tables = CollectionStore.collectionSource(on: "c.id = e.value")
+            source.text = SQLFragment("json_each(?) e CROSS JOIN \(tables)", [ids])
             source.order = "e.key"
         case .collectionsContaining(let id, let type):
             let assets = AssetStore(database: database)
@@ -113,8 +123,8 @@ struct CollectionFetchStore {
             if type == .momentList { source.order = "l.start_date, l.id" }
         case .listIDs(let list):
             let ids = SQLValue(jsonList(list.ids.map(\.text)))
-            source.text = SQLFragment("json_each(?) e CROSS JOIN \(CollectionStore.listSource)", [ids])
-            source.conditions.append(SQLFragment("l.id = e.value"))
+            let tables = CollectionStore.listSource(on: "l.id = e.value")
+            source.text = SQLFragment("json_each(?) e CROSS JOIN \(tables)", [ids])
             source.order = "e.key"
         case .listsContaining(let member):
             let store = CollectionStore(database: database)

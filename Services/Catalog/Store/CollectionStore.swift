@@ -12,6 +12,11 @@ struct CollectionStore {
         """
     static let collectionSource = "collection c LEFT JOIN list p ON p.row = c.parent"
 
+    /// Returns the same tables as the right side of a join.
+    static func collectionSource(on condition: String) -> String {
+        "collection c ON \(condition) LEFT JOIN list p ON p.row = c.parent"
+    }
+
     static func collection(_ row: StatementColumns) throws -> AssetCollection {
         var collection = AssetCollection(id: try AssetRowMapping.identifier(row[1]), revision: Revision(row[2]))
         collection.type = try AssetRowMapping.named(row[3])
@@ -42,6 +47,11 @@ struct CollectionStore {
         l.start_date, l.end_date, l.child_count
         """
     static let listSource = "list l LEFT JOIN list p ON p.row = l.parent"
+
+    /// Returns the same tables as the right side of a join.
+    static func listSource(on condition: String) -> String {
+        "list l ON \(condition) LEFT JOIN list p ON p.row = l.parent"
+    }
 
     static func list(_ row: StatementColumns) throws -> CollectionList {
         var list = CollectionList(id: try AssetRowMapping.identifier(row[1]), revision: Revision(row[2]))

@@ -97,10 +97,14 @@ struct CounterChanges {
     }
 
     private static let addition =
-        "INSERT INTO counter VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = value + ?"
+        "INSERT INTO counter VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = counter.value + ?"
 
     static func set(_ value: Int64, as name: String, _ database: SQLConnection) throws {
-        try database.run("INSERT OR REPLACE INTO counter VALUES (?, ?)", name, value)
+        try database.run(
+            "INSERT INTO counter VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value",
+            name,
+            value
+        )
     }
 
     static func value(of name: String, _ database: SQLConnection) throws -> Int {

@@ -56,7 +56,13 @@ struct EditStore {
             try count(before, by: -1)
             try count(edit, by: 1)
             try database.run(
-                "INSERT OR REPLACE INTO published_edit (\(Self.columns)) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                """
+                INSERT INTO published_edit (\(Self.columns)) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+                ON CONFLICT (publisher, id) DO UPDATE SET asset = excluded.asset, state = excluded.state,
+                    predecessor = excluded.predecessor, digest = excluded.digest, content = excluded.content,
+                    error_name = excluded.error_name, error_message = excluded.error_message,
+                    accepted = excluded.accepted, sequence = excluded.sequence, date = excluded.date
+                """,
                 edit.publisher,
                 edit.id,
                 edit.asset.text,

@@ -54,7 +54,7 @@ struct FetchKeyStore {
 
     private func keys(of rows: [Int64], _ fetch: Fetch, _ source: FetchKind.AssetSource) throws -> [Int64: ResultKey] {
         let list = "[" + rows.map(String.init).joined(separator: ",") + "]"
-        let among = "IN (SELECT value FROM json_each(?))"
+        let among = "IN (SELECT atom FROM json_each(?))"
         switch (fetch.orderValues, source) {
         case (.sorted(let sort), _) where sort.allSatisfy({ !$0.key.isText }):
             let columns = sort.map { ", " + PredicateTable.asset.column($0.key) }.joined()

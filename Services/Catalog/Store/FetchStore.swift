@@ -17,6 +17,7 @@ struct FetchStore {
     ///
     /// - Returns: nil if the collection that the fetch refers to does not exist
     func assetRows(_ fetch: Fetch, _ window: Window) throws -> [Int64]? {
+        if let predicate = filter(of: fetch) { return try filteredRows(fetch, predicate)?.page(fetch, window) }
         let approach = try QueryStrategy(fetch, window, database)
         if approach == .inOrder, let query = try assetQuery(fetch, approach),
             let rows = try LibraryOrderStore(database: database).rows(fetch, window, query.conditions)
@@ -29,6 +30,9 @@ struct FetchStore {
 
     /// Returns the number of assets after offset and limit; nil if the collection does not exist.
     func assetCount(_ fetch: Fetch) throws -> Int? {
+        if let predicate = filter(of: fetch) {
+            return try filteredRows(fetch, predicate).map { fetch.windowed($0.count) }
+        }
         guard let query = try assetQuery(fetch, .narrow) else { return nil }
         let all: Int
         if let name = fetch.counter {
@@ -42,12 +46,13 @@ struct FetchStore {
 
     /// Returns the number of assets of each media type after offset and limit; nil if the collection does not exist.
     func mediaCounts(_ fetch: Fetch) throws -> [MediaType: Int]? {
+        if let predicate = filter(of: fetch) { return try filteredMediaCounts(fetch, predicate) }
         guard let query = try assetQuery(fetch, .narrow) else { return nil }
         let isWindowed = fetch.limit > 0 || fetch.offset > 0
         let inner =
             "SELECT a.media_type AS kind FROM " + query.source
             + (isWindowed ? query.order + Self.limit(fetch, Window()) : SQLFragment(""))
-        let piece = "SELECT kind, count(*) FROM (" + inner + ") GROUP BY kind"
+        let piece = "SELECT kind, count(*) FROM (" + inner + ") found GROUP BY kind"
         var counts: [MediaType: Int] = [:]
         try database.each(piece) { counts[try AssetRowMapping.named($0.int(0))] = $0.int(1) }
         return counts
@@ -183,12 +188,15 @@ struct FetchStore {
         if let predicate {
             var lowering = PredicateLowering(table: .asset, isRowByRow: approach == .inOrder || leading != nil)
             lowering.isInOrder = approach == .inOrder
-            conditions.append(lowering.lower(predicate))
+            lowering.dialect = database.dialect
+            conditions.append(
+                lowering.lower(database.dialect == .postgresql ? predicate.candidates(.asset) : predicate)
+            )
         }
         if let granted = fetch.granted {
             // Rows are never renumbered, and are found without the index of identifiers.
             let rows = try granted.storeForm { try listedRows(granted) }
-            conditions.append(SQLFragment("a.row IN (SELECT value FROM json_each(?))", [SQLValue(rows)]))
+            conditions.append(SQLFragment("a.row IN (SELECT atom FROM json_each(?))", [SQLValue(rows)]))
             // The other tables of a fetch do not have the identifier.
             fewerTables = nil
         }
@@ -196,7 +204,10 @@ struct FetchStore {
         return Query(
             tables: source,
             conditions: .joined(conditions, " AND "),
-            order: SQLFragment(" ORDER BY " + (Self.order(fetch.sort, .asset, id: "a.id", dates: dates) ?? order)),
+            order: SQLFragment(
+                " ORDER BY "
+                    + (Self.order(fetch.sort, .asset, id: "a.id", dates: dates, dialect: database.dialect) ?? order)
+            ),
             fewerTables: fewerTables
         )
     }
@@ -238,14 +249,15 @@ struct FetchStore {
         _ sort: [SortDescriptor],
         _ table: PredicateTable,
         id: String,
-        dates: String? = nil
+        dates: String? = nil,
+        dialect: SQLDialect
     ) -> String? {
         guard !sort.isEmpty else { return nil }
         let keys = sort.map { descriptor in
             var column = table.column(descriptor.key)
             if let dates, descriptor.key.isUsualOrder { column = dates + column.dropFirst() }
             return "\(column) \(descriptor.ascending ? "ASC" : "DESC")"
-                + (descriptor.key.isOptional && descriptor.ascending ? " NULLS LAST" : "")
+                + (descriptor.key.isOptional ? dialect.missingLast(ascending: descriptor.ascending) : "")
         }
         return (keys + [id]).joined(separator: ", ")
     }

@@ -18,7 +18,10 @@ struct ImageDigestStore {
     func save(_ digests: [ImageDigest]) throws {
         for digest in digests {
             try database.run(
-                "INSERT OR REPLACE INTO image_digest SELECT row, ? FROM asset WHERE id = ?",
+                """
+                INSERT INTO image_digest SELECT row, ? FROM asset WHERE id = ?
+                ON CONFLICT (asset) DO UPDATE SET digest = excluded.digest
+                """,
                 digest.bytes,
                 digest.asset.text
             )

@@ -15,14 +15,16 @@ package struct LibraryBuilder: Sendable {
     ///
     /// - Parameters:
     ///   - folder: created if it does not exist
+    ///   - server: the address of the database on PostgreSQL; nil for a file in the folder
     ///   - now: microseconds since 1970, the date of the library
     ///   - newHistory: 32 hexadecimal digits that were never used before
     /// - Throws: an error if the folder contains a library or cannot be used
-    package init(folder: String, now: Int64, newHistory: String) async throws {
+    package init(folder: String, server: String? = nil, now: Int64, newHistory: String) async throws {
         try LibraryFolder.make(folder)
         lock = try LibraryFolder.lock(folder)
         store = try LibraryStore(
             folder: folder,
+            server: server,
             now: now,
             newHistory: newHistory,
             logger: Logger(label: "builder") { _ in SwiftLogNoOpLogHandler() }

@@ -1,5 +1,4 @@
 import GRDB
-import Glibc
 import JSONValue
 import Logging
 import PhotoModel
@@ -11,8 +10,12 @@ final class LibraryStore: Sendable {
     typealias Options = DatabaseFile.Options
 
     /// The database; only the types in Store and their tests use it.
-    let database: DatabaseFile
+    let database: any LibraryDatabase
     let headFile: HeadFile
+    /// The folder of the library.
+    let folder: String
+    /// The file that belongs to the library and is always there: the database, or else the head file.
+    let path: String
     /// The history of the library since this start.
     let history: String
     /// The newest sequence at this start.
@@ -41,38 +44,53 @@ final class LibraryStore: Sendable {
     /// numbers used before, so that no revision is assigned twice.
     ///
     /// - Parameters:
+    ///   - server: the address of the database on PostgreSQL; nil for a file in the folder
     ///   - now: microseconds since 1970, the date of a new library
     ///   - newHistory: 32 hexadecimal digits that were never used before
     init(
         folder: String,
+        server: String? = nil,
         options: Options = Options(),
         now: Int64,
         newHistory: String,
         logger: Logger
     ) throws {
-        var options = options
         let remoteResources = RemoteResources()
-        options.prepare = { database in
-            database.add(function: FetchFunctions.isLocal { remoteResources.value })
-            database.add(function: FetchFunctions.match)
-            database.add(function: FetchFunctions.distance)
-        }
-        let file = try DatabaseFile(
-            path: "\(folder)/library.sqlite",
-            migrator: CatalogSchema.migrator,
-            options: options
-        )
-        let remembering = try HeadFile(path: "\(folder)/head", database: file.path)
-        let remembered = try remembering.load()
-        let origin = try remembering.origin()
-        let (head, reason) = try file.pool.write { database in
-            try Self.begin(
-                HistoryStore(database: SQLConnection(database)),
-                remembered,
-                origin,
-                newHistory: newHistory,
-                now: now
+        let head: LibraryHead
+        let reason: NewHistory?
+        let remembered: HeadFile.Head?
+        if let server {
+            let library = try PostgreSQLLibrary(server, readers: options.readers) { digest in
+                remoteResources.value?.isLocal(digest) ?? true
+            }
+            let headFile = try HeadFile(path: "\(folder)/head")
+            remembered = try headFile.load()
+            (head, reason) = try library.open { [remembered] in
+                try Self.beginOnServer(HistoryStore(database: $0), remembered, newHistory: newHistory, now: now)
+            }
+            try headFile.store(library: head.library, sequence: head.sequence)
+            (database, self.headFile, path) = (library, headFile, headFile.path)
+        } else {
+            var options = options
+            options.prepare = { database in
+                database.add(function: FetchFunctions.isLocal { remoteResources.value })
+                database.add(function: FetchFunctions.match)
+                database.add(function: FetchFunctions.distance)
+            }
+            let file = try DatabaseFile(
+                path: "\(folder)/library.sqlite",
+                migrator: CatalogSchema.migrator,
+                options: options
             )
+            let remembering = try HeadFile(path: "\(folder)/head", database: file.path)
+            remembered = try remembering.load()
+            let origin = try remembering.origin()
+            (head, reason) = try file.pool.write { [remembered] database in
+                let store = HistoryStore(database: SQLConnection(database))
+                return try Self.begin(store, remembered, origin, newHistory: newHistory, now: now)
+            }
+            let headFile = try remembering.renew(library: head.library, sequence: head.sequence)
+            (database, self.headFile, path) = (SQLiteLibrary(file: file), headFile, file.path)
         }
         if let reason {
             logger.warning(
@@ -83,12 +101,30 @@ final class LibraryStore: Sendable {
                 ]
             )
         }
-        let headFile = try remembering.renew(library: head.library, sequence: head.sequence)
         self.remoteResources = remoteResources
-        self.database = file
-        self.headFile = headFile
+        self.folder = folder
         self.history = head.library
         self.startSequence = head.sequence
+    }
+
+    /// Begins the library on a server, or a new history if the server has lost commits that were acknowledged, for
+    /// example because a backup was restored. Another catalog may have gone on, so a head file that is behind means
+    /// nothing.
+    private static func beginOnServer(
+        _ store: HistoryStore,
+        _ remembered: HeadFile.Head?,
+        newHistory: String,
+        now: Int64
+    ) throws -> (head: LibraryHead, reason: NewHistory?) {
+        guard let head = try store.head() else {
+            return try begin(store, remembered, .unknown, newHistory: newHistory, now: now)
+        }
+        guard let remembered, remembered.library == head.library, remembered.sequence > head.sequence else {
+            return (head, nil)
+        }
+        try store.startNewHistory(library: newHistory, sequence: remembered.sequence)
+        let sequence = remembered.sequence
+        return (LibraryHead(library: newHistory, sequence: sequence, oldest: sequence), .olderDatabase)
     }
 
     /// The reason why a library begins a new history.
@@ -138,7 +174,7 @@ final class LibraryStore: Sendable {
 
     /// Reads from one snapshot of the database.
     func read<Value: Sendable>(_ value: @escaping @Sendable (LibraryReader) throws -> Value) async throws -> Value {
-        try await database.read { try value(LibraryReader(database: SQLConnection($0))) }
+        try await database.read { try value(LibraryReader(database: $0)) }
     }
 
     /// Writes a complete transaction without applying the rules; published edits are left out.
@@ -179,7 +215,7 @@ final class LibraryStore: Sendable {
     private func write<Value: Sendable>(
         _ updates: @escaping @Sendable (SQLConnection) throws -> Value
     ) async throws -> Value {
-        try await writes.run { try await database.write { try updates(SQLConnection($0)) } }
+        try await writes.run { try await database.write(updates) }
     }
 
     /// Returns the time last used for retention, in microseconds since 1970; if there is none yet, the date of the
@@ -216,28 +252,22 @@ final class LibraryStore: Sendable {
 
     /// Calls `work` with the writing connection, on this thread, after the writes that wait for it. It blocks.
     func withWriter(_ work: (Batches) -> Void) {
-        database.pool.writeWithoutTransaction { database in
-            work { BatchStore(database: SQLConnection(database), rules: $0) }
+        database.withWriter { connection in
+            work { BatchStore(database: connection, rules: $0) }
         }
     }
 
     /// Makes room in the write-ahead log if that is due. It blocks.
     func checkpointIfDue() throws(StorageError) { try database.checkpointIfDue() }
 
-    /// The path of the database file.
-    var path: String { database.path }
-
     /// True if the check at the start ran out of time.
-    var isCheckUnfinished: Bool { database.check == .unfinished }
+    var isCheckUnfinished: Bool { database.isCheckUnfinished }
 
     /// The size of the write-ahead log in bytes; 0 if there is none.
-    var walBytes: Int64 {
-        var status = stat()
-        return stat(path + "-wal", &status) == 0 ? Int64(status.st_size) : 0
-    }
+    var walBytes: Int64 { database.walBytes }
 
     /// Returns the failure of the database or its disk that an error reports; nil for any other error.
-    func storageError(_ error: any Error) -> StorageError? { database.mapped(error) as? StorageError }
+    func storageError(_ error: any Error) -> StorageError? { database.storageError(error) }
 
     /// Copies the database, as it is at one sequence, to a new file.
     func copy(to path: String) throws(StorageError) { try database.copy(to: path) }

@@ -52,7 +52,7 @@ struct MetadataStore {
 
     /// Returns the condition that one text of a list of the asset `a` passes a test.
     static func any(_ key: PredicateKey, _ test: (_ column: String) -> SQLFragment) -> SQLFragment {
-        guard let name = columns.first(where: { $0.key == key })?.name else { return SQLFragment("0") }
+        guard let name = columns.first(where: { $0.key == key })?.name else { return SQLFragment("FALSE") }
         let text = key == .persons ? "json_extract(e.value, '$.name')" : "e.value"
         return "(EXISTS (SELECT 1 FROM metadata x, json_each(x.\(name)) e WHERE x.asset = a.row AND " + test(text)
             + "))"
@@ -98,7 +98,9 @@ struct MetadataStore {
     // MARK: Writing
 
     private static let insertion =
-        "INSERT OR REPLACE INTO metadata VALUES (?\(String(repeating: ", ?", count: columns.count)))"
+        "INSERT INTO metadata VALUES (?\(String(repeating: ", ?", count: columns.count))) "
+        + "ON CONFLICT (asset) DO UPDATE SET "
+        + columns.map { "\($0.name) = excluded.\($0.name)" }.joined(separator: ", ")
 
     /// Replaces the metadata of an asset; nil removes them.
     func save(_ metadata: AssetMetadata?, of row: Int64) throws {

@@ -8,6 +8,7 @@ struct PredicateLowering {
     var isRowByRow = false
     /// True if that index is of visible assets, whose rows need not be read.
     var isInOrder = false
+    var dialect = SQLDialect.sqlite
 
     func lower(_ node: PredicateNode) -> SQLFragment { lower(node, isNegated: false) }
 
@@ -24,10 +25,13 @@ struct PredicateLowering {
             return SQLFragment("(" + condition + ")")
         }
         switch node {
-        case .constant(let truth): return SQLFragment(truth ? "1" : "0")
+        case .constant(let truth): return SQLFragment(truth ? "TRUE" : "FALSE")
         case .comparison(let key, let relation, let value):
             let column = table.column(key)
             switch relation {
+            case .equal where dialect == .postgresql && value != .null:
+                // PostgreSQL uses an index for this test only.
+                return known("\(column) = " + .bound(value), column, key, isNegated)
             case .equal: return "(\(isRowByRow ? "+" : "")\(column) IS " + .bound(value) + ")"
             case .notEqual: return "(\(column) IS NOT " + .bound(value) + ")"
             default:
@@ -49,7 +53,7 @@ struct PredicateLowering {
                 [SQLValue(mask), SQLValue(value)]
             )
         case .any(.keywords, _) where isRowByRow && node.keywordSearch != nil:
-            guard let search = node.keywordSearch else { return SQLFragment("0") }
+            guard let search = node.keywordSearch else { return SQLFragment("FALSE") }
             return "(EXISTS (SELECT 1 FROM keyword k WHERE k.asset = a.row AND +k.\(search.column) = "
                 + .bound(search.word) + "))"
         case .any(.keywords, .isIn(let words)):
@@ -87,6 +91,8 @@ struct PredicateLowering {
     private func text(_ match: TextMatch, in column: String) -> SQLFragment {
         let pattern = SQLFragment.bound(match.pattern)
         switch match.kind {
+        case .equals where dialect == .postgresql:
+            return "(\(column) IS NOT NULL AND \(column) = " + pattern + ")"
         case .equals: return "(\(column) IS " + pattern + ")"
         case .contains: return "(\(column) IS NOT NULL AND instr(\(column), " + pattern + ") > 0)"
         case .beginsWith:
@@ -99,7 +105,7 @@ struct PredicateLowering {
 
     private func function(_ match: TextMatch, _ column: String) -> SQLFragment {
         // No stored text contains a zero byte.
-        guard !match.pattern.utf8.contains(0) else { return SQLFragment("0") }
+        guard !match.pattern.utf8.contains(0) else { return SQLFragment("FALSE") }
         let test = SQLFragment(
             "safelight_match(\(column), ?, ?, ",
             [SQLValue(match.kind.rawValue), SQLValue(match.folding.letters)]

@@ -59,14 +59,14 @@ enum PredicateTable {
         case .cameraMake: "a.camera_make"
         case .cameraModel: "a.camera_model"
         case .lensModel: "a.lens_model"
-        case .hasAdjustments: "(a.adjustment_format_identifier IS NOT NULL)"
+        case .hasAdjustments: "CAST((a.adjustment_format_identifier IS NOT NULL) AS integer)"
         case .adjustmentFormatIdentifier: "a.adjustment_format_identifier"
         case .latitude: "a.latitude"
         case .longitude: "a.longitude"
         case .hasOnlyModificationDate: AssetRowMapping.Marks.hasOnlyModificationDate.condition
         case .isCreationOffsetDerived: AssetRowMapping.Marks.isCreationOffsetDerived.condition
         case .isLocal:
-            "(NOT EXISTS (SELECT 1 FROM resource r WHERE r.asset = a.row AND safelight_is_local(r.digest) = 0))"
+            "CAST((NOT EXISTS (SELECT 1 FROM resource r WHERE r.asset = a.row AND safelight_is_local(r.digest) = 0)) AS integer)"
         case .keywords, .startDate, .endDate, .estimatedAssetCount: "NULL"
         case .aperture, .exposureTime, .iso, .focalLength, .focalLengthIn35mm, .flash, .imageDirection, .title,
             .headline, .copyright, .creator, .credit, .city, .state, .country, .label, .software,

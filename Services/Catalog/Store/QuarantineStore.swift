@@ -15,7 +15,7 @@ struct QuarantineStore {
             """
             INSERT INTO quarantine (digest, name, reason, service, failures, date) VALUES (?, ?, ?, ?, ?, ?)
             ON CONFLICT (digest) DO UPDATE SET name = excluded.name, reason = excluded.reason,
-                service = excluded.service, failures = failures + excluded.failures, date = excluded.date
+                service = excluded.service, failures = quarantine.failures + excluded.failures, date = excluded.date
             RETURNING failures
             """,
             fault.digest,
@@ -28,7 +28,7 @@ struct QuarantineStore {
         try database.run(
             """
             DELETE FROM quarantine WHERE digest IN (
-                SELECT digest FROM quarantine ORDER BY date DESC, digest LIMIT -1 OFFSET ?)
+                SELECT digest FROM quarantine ORDER BY date DESC, digest LIMIT 9223372036854775807 OFFSET ?)
             """,
             most
         )

@@ -11,7 +11,8 @@ enum QueryStrategy {
     /// Chooses the cheaper approach by the library's counters.
     init(_ fetch: Fetch, _ window: FetchStore.Window, _ database: SQLConnection) throws {
         self = .narrow
-        guard fetch.countsAsVisible, let count = window.count, let name = fetch.counter, !fetch.isOfVideosByDuration,
+        guard database.dialect == .sqlite, fetch.countsAsVisible, let count = window.count, let name = fetch.counter,
+            !fetch.isOfVideosByDuration,
             !fetch.hasUsualOrder || (fetch.isOfOneMedium && fetch.sort.first?.key != .creationDate)
         else { return }
         let (end, isFar) = (fetch.offset + min(window.from, .max / 2)).addingReportingOverflow(count)

@@ -40,28 +40,26 @@ struct RemoteObjectStore {
         case deleting
     }
 
-    /// Every new row of `resource` registers its bytes for upload, within its own transaction.
-    private static let trigger = """
-        CREATE TRIGGER IF NOT EXISTS remote_object_new AFTER INSERT ON resource BEGIN
-            INSERT OR IGNORE INTO remote_object (digest, size, state, attempts, kept, date)
-                VALUES (NEW.digest, 0, 1, 0, 0, 0);
-        END
-        """
-
     /// Begins to register uploads for a store, also those of all present resources. If it is another store than before,
     /// all bytes have to be confirmed again.
     func begin(_ location: String) throws {
         let known = try database.first("SELECT location FROM remote_store") { $0.text(0) }
-        let hasTrigger = try database.first(
-            "SELECT EXISTS (SELECT 1 FROM sqlite_master WHERE type = 'trigger' AND name = 'remote_object_new')"
-        ) { $0.flag(0) }
+        // Every new row of `resource` registers its bytes for upload, within its own transaction.
+        let trigger = database.dialect.uploadTrigger
+        let hasTrigger = try database.first(trigger.exists) { $0.flag(0) }
         try database.run("UPDATE remote_object SET state = 1 WHERE state = 2")
         if known != location {
             try database.run("UPDATE remote_object SET state = 1, attempts = 0 WHERE state <> 5")
-            try database.run("INSERT OR REPLACE INTO remote_store (only, location) VALUES (1, ?)", location)
+            try database.run(
+                """
+                INSERT INTO remote_store ("only", location) VALUES (1, ?)
+                ON CONFLICT ("only") DO UPDATE SET location = excluded.location
+                """,
+                location
+            )
         }
         guard hasTrigger != true else { return }
-        try database.run(Self.trigger)
+        try database.run(once: trigger.create)
         try database.run(
             """
             INSERT OR IGNORE INTO remote_object (digest, size, state, attempts, kept, date)
@@ -71,7 +69,7 @@ struct RemoteObjectStore {
     }
 
     /// Ends the registration of uploads; the states of earlier ones stay.
-    func end() throws { try database.run("DROP TRIGGER IF EXISTS remote_object_new") }
+    func end() throws { try database.run(once: database.dialect.dropUploadTrigger) }
 
     /// Returns bytes that are registered for upload, in the order of their digests after one.
     func registered(after last: ResourceDigest?, limit: Int) throws -> [ResourceDigest] {
@@ -242,7 +240,9 @@ struct RemoteObjectStore {
 
     func counts() throws -> Counts {
         var counts = Counts()
-        try database.each("SELECT state, count(*), sum(size), sum(kept) FROM remote_object GROUP BY state") { row in
+        try database.each(
+            "SELECT state, count(*), CAST(sum(size) AS bigint), CAST(sum(kept) AS bigint) FROM remote_object GROUP BY state"
+        ) { row in
             let (number, size, kept) = (row.int(1), row.int64(2), row.int(3))
             counts.kept += kept
             switch State(rawValue: row.int(0)) {

@@ -1,11 +1,33 @@
 import GRDB
+import PostgreSQL
 
 /// A connection to the library's database, within one access of it; what stores speak to.
+///
+/// Statements are written for SQLite; ``PostgreSQLDialect`` translates them.
 struct SQLConnection {
-    /// The connection of SQLite, for the few files that are about SQLite itself.
-    let sqlite: Database
+    enum Engine {
+        case sqlite(Database)
+        case postgresql(PostgreSQLSession)
+    }
 
-    init(_ sqlite: Database) { self.sqlite = sqlite }
+    let engine: Engine
+
+    init(_ sqlite: Database) { engine = .sqlite(sqlite) }
+    init(_ session: PostgreSQLSession) { engine = .postgresql(session) }
+
+    var dialect: SQLDialect {
+        if case .sqlite = engine { .sqlite } else { .postgresql }
+    }
+
+    /// Returns true if the bytes of a digest are on this machine; SQLite has a function for it in its statements.
+    func isLocal(_ digest: String) -> Bool {
+        if case .postgresql(let session) = engine { session.isLocal(digest) } else { true }
+    }
+
+    /// The connection of SQLite; nil with another database.
+    var sqlite: Database? {
+        if case .sqlite(let database) = engine { database } else { nil }
+    }
 
     // MARK: Writing
 
@@ -23,8 +45,13 @@ struct SQLConnection {
         return try statement.runCounting()
     }
 
-    /// Runs several statements without values, which are not kept.
-    func run(script: String) throws { try sqlite.execute(sql: script) }
+    /// Runs a statement that is only used once and has no values.
+    func run(once sql: String) throws {
+        switch engine {
+        case .sqlite(let database): try database.execute(sql: sql)
+        case .postgresql(let session): try session.connected().execute(script: sql)
+        }
+    }
 
     // MARK: Reading
 
@@ -91,13 +118,22 @@ struct SQLConnection {
     ///
     /// The statements are prepared once. The library has no observers of transactions, which would not be told.
     func inImmediateTransaction(_ work: () throws -> Void) throws {
-        try run("BEGIN IMMEDIATE")
+        switch engine {
+        case .sqlite: try run("BEGIN IMMEDIATE")
+        case .postgresql(let session): try session.begin()
+        }
         do {
             try work()
-            try run("COMMIT")
+            switch engine {
+            case .sqlite: try run("COMMIT")
+            case .postgresql(let session): try session.commit()
+            }
         } catch {
+            switch engine {
             // SQLite may have rolled back already, for example if the disk is full.
-            if sqlite.isInsideTransaction { try? run("ROLLBACK") }
+            case .sqlite(let database): if database.isInsideTransaction { try? run("ROLLBACK") }
+            case .postgresql(let session): session.rollBack()
+            }
             throw error
         }
     }
@@ -108,13 +144,36 @@ struct SQLConnection {
         do {
             try work()
             try run("RELEASE request")
+            try flush()
         } catch {
-            // SQLite may have rolled back the whole transaction already, for example if the disk is full.
-            if sqlite.isInsideTransaction {
+            if isInsideTransaction {
                 try run("ROLLBACK TO request")
                 try run("RELEASE request")
+                try flush()
             }
             throw error
+        }
+    }
+
+    /// Waits until the database has carried out all statements of the transaction so far.
+    private func flush() throws {
+        if case .postgresql(let session) = engine { try session.connected().flush() }
+    }
+
+    /// True within a transaction. SQLite may have rolled it back, for example because the disk is full.
+    private var isInsideTransaction: Bool {
+        switch engine {
+        case .sqlite(let database): database.isInsideTransaction
+        case .postgresql(let session): session.isInTransaction
+        }
+    }
+
+    /// True if an error of the database has ended the transaction, so that it cannot go on without the statement that
+    /// failed.
+    var mustRollBack: Bool {
+        switch engine {
+        case .sqlite: false
+        case .postgresql(let session): session.hasFailedTransaction
         }
     }
 }

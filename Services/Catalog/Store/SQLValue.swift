@@ -1,3 +1,5 @@
+import PostgreSQL
+
 /// A value of a column, of one of the types that tables have.
 enum SQLValue: Sendable, Equatable {
     case null
@@ -17,6 +19,17 @@ extension SQLValue {
     init(_ value: some BinaryInteger) { self = .integer(Int64(value)) }
     init(_ number: Double) { self = .number(number) }
     init(_ text: String) { self = .text(text) }
+
+    init(_ value: PostgreSQLValue) {
+        self =
+            switch value {
+            case .null: .null
+            case .integer(let number): .integer(number)
+            case .number(let number): .number(number)
+            case .text(let text): .text(text)
+            case .bytes(let bytes): .bytes(bytes)
+            }
+    }
 }
 
 extension Int64: SQLBindable {

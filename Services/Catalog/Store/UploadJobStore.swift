@@ -154,7 +154,7 @@ struct UploadJobStore {
         try database.run(
             """
             INSERT INTO remote_object (digest, size, state, attempts, kept, date) VALUES (?, 0, 1, 0, 0, 0)
-            ON CONFLICT (digest) DO UPDATE SET state = 1, attempts = 0 WHERE state IN (3, 5)
+            ON CONFLICT (digest) DO UPDATE SET state = 1, attempts = 0 WHERE remote_object.state IN (3, 5)
             """,
             digest.bytes
         )

@@ -48,6 +48,7 @@ struct GenerateCommand: AsyncParsableCommand {
         var random = SeededRandom(seed: seed ^ 0x5AFE_1167)
         let builder = try await LibraryBuilder(
             folder: library,
+            server: ProcessInfo.processInfo.environment["SAFELIGHT_STORE"],
             now: 1_262_304_000_000_000,
             newHistory: random.nextHexadecimal()
         )

@@ -1,0 +1,64 @@
+import PhotoModel
+
+/// Conditions that the database cannot test: it finds candidates, and they are tested here.
+extension FetchStore {
+    /// Returns the condition of a fetch that is tested here; nil if the database tests it.
+    func filter(of fetch: Fetch) -> Predicate? {
+        guard database.dialect == .postgresql, case .assets = fetch.kind, let predicate = fetch.predicate else {
+            return nil
+        }
+        return predicate.root.needsFunctions(.asset) ? predicate : nil
+    }
+
+    /// The number of candidates that are read together.
+    private static let batch = 1000
+
+    /// Calls a closure with each asset of the result, without its offset and limit.
+    ///
+    /// - Returns: false if the collection that the fetch refers to does not exist
+    private func eachFiltered(
+        _ fetch: Fetch,
+        _ predicate: Predicate,
+        _ visit: (Int64, Asset) -> Void
+    ) throws -> Bool {
+        guard let query = try pageQuery(fetch.window(offset: 0, limit: 0), .init()) else { return false }
+        let candidates = try database.all(query) { $0.int64(0) }
+        let reader = AssetReader(database: database)
+        let looksAtFiles = fetch.dependsOnLocalFiles
+        for start in stride(from: 0, to: candidates.count, by: Self.batch) {
+            try Task.checkCancellation()
+            try reader.each(candidates[start..<min(start + Self.batch, candidates.count)]) { row, asset in
+                var asset = asset
+                if looksAtFiles {
+                    for index in asset.resources.indices where !database.isLocal(asset.resources[index].digest) {
+                        asset.resources[index].isLocallyAvailable = false
+                    }
+                }
+                if predicate.evaluate(asset) { visit(row, asset) }
+            }
+        }
+        return true
+    }
+
+    func filteredRows(_ fetch: Fetch, _ predicate: Predicate) throws -> [Int64]? {
+        var rows: [Int64] = []
+        return try eachFiltered(fetch, predicate) { row, _ in rows.append(row) } ? rows : nil
+    }
+
+    func filteredMediaCounts(_ fetch: Fetch, _ predicate: Predicate) throws -> [MediaType: Int]? {
+        var types: [MediaType] = []
+        guard try eachFiltered(fetch, predicate, { types.append($1.mediaType) }) else { return nil }
+        return types.dropFirst(fetch.offset).prefix(fetch.limit > 0 ? fetch.limit : .max)
+            .reduce(into: [:]) { $0[$1, default: 0] += 1 }
+    }
+}
+
+extension [Int64] {
+    /// Returns a page of a complete result to which offset and limit have not been applied yet.
+    func page(_ fetch: Fetch, _ window: FetchStore.Window) -> [Int64] {
+        let count = fetch.windowed(count)
+        let from = Swift.min(window.from, count)
+        let end = from + Swift.min(window.count ?? count, count - from)
+        return Array(dropFirst(fetch.offset).dropFirst(from).prefix(end - from))
+    }
+}

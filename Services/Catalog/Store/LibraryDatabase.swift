@@ -1,0 +1,63 @@
+import GRDB
+import Glibc
+import Storage
+
+/// The database of a library: a file of SQLite, or a schema of PostgreSQL.
+protocol LibraryDatabase: Sendable {
+    /// Writes in one transaction; it is durable when this returns.
+    func write<Value: Sendable>(_ updates: @escaping @Sendable (SQLConnection) throws -> Value) async throws -> Value
+
+    /// Reads from one snapshot.
+    func read<Value: Sendable>(_ value: @escaping @Sendable (SQLConnection) throws -> Value) async throws -> Value
+
+    /// Calls `work` with the writing connection, outside of a transaction, on the caller's thread or while it waits.
+    func withWriter(_ work: (SQLConnection) -> Void)
+
+    /// Returns the failure of the database or its disk that an error reports; nil for any other error.
+    func storageError(_ error: any Error) -> StorageError?
+
+    /// Makes room in the log of SQLite if that is due. It blocks.
+    func checkpointIfDue() throws(StorageError)
+
+    /// Copies the database, as it is at one sequence, to a new file of SQLite.
+    func copy(to path: String) throws(StorageError)
+
+    func close() throws
+
+    /// The size in bytes of what is written but not yet in the database's files; 0 if unknown.
+    var walBytes: Int64 { get }
+    /// True if the check at the start ran out of time.
+    var isCheckUnfinished: Bool { get }
+}
+
+/// A database of SQLite.
+struct SQLiteLibrary: LibraryDatabase {
+    let file: DatabaseFile
+
+    func write<Value: Sendable>(_ updates: @escaping @Sendable (SQLConnection) throws -> Value) async throws -> Value {
+        try await file.write { try updates(SQLConnection($0)) }
+    }
+
+    func read<Value: Sendable>(_ value: @escaping @Sendable (SQLConnection) throws -> Value) async throws -> Value {
+        try await file.read { try value(SQLConnection($0)) }
+    }
+
+    func withWriter(_ work: (SQLConnection) -> Void) {
+        file.pool.writeWithoutTransaction { work(SQLConnection($0)) }
+    }
+
+    func storageError(_ error: any Error) -> StorageError? { file.mapped(error) as? StorageError }
+
+    func checkpointIfDue() throws(StorageError) { try file.checkpointIfDue() }
+
+    func copy(to path: String) throws(StorageError) { try file.copy(to: path) }
+
+    func close() throws { try file.close() }
+
+    var walBytes: Int64 {
+        var status = stat()
+        return stat(file.path + "-wal", &status) == 0 ? Int64(status.st_size) : 0
+    }
+
+    var isCheckUnfinished: Bool { file.check == .unfinished }
+}

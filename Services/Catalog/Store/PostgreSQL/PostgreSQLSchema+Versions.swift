@@ -1,0 +1,30 @@
+import PostgreSQL
+import Storage
+
+extension PostgreSQLSchema {
+    /// Creates the tables, or brings them to the newest version.
+    ///
+    /// - Throws: ``StorageError/newerVersion(_:)`` if a newer program has written them
+    static func prepare(_ database: SQLConnection) throws {
+        try database.inImmediateTransaction {
+            // Of two catalogs that start at once, one waits for the other.
+            try database.each(
+                "SELECT pg_advisory_xact_lock(hashtextextended('safelight schema ' || current_schema(), 0))"
+            ) {
+                _ in
+            }
+            let exists = try database.first("SELECT to_regclass('safelight_schema') IS NOT NULL") { $0.flag(0) }
+            guard exists == true else { return try database.run(once: newest) }
+            let known = try database.first("SELECT version FROM safelight_schema") { $0.int64(0) } ?? 0
+            guard known <= version else {
+                throw StorageError.newerVersion(
+                    "the tables have the version \(known), and this program knows \(version): run a newer one"
+                )
+            }
+            for migration in migrations where migration.version > known {
+                try database.run(once: migration.sql)
+                try database.run("UPDATE safelight_schema SET version = ?", migration.version)
+            }
+        }
+    }
+}

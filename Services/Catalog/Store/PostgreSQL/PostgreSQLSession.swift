@@ -1,0 +1,163 @@
+import PostgreSQL
+
+/// A connection to PostgreSQL for the stores, with their statements in its dialect. It connects when a transaction begins.
+final class PostgreSQLSession {
+    private let address: String
+    private var connection: PostgreSQLConnection?
+    private var translations: [String: String] = [:]
+    /// Returns true if the bytes of a digest are on this machine.
+    let isLocal: @Sendable (_ digest: String) -> Bool
+    /// Returns the statement that fails in a transaction of a catalog that must not write; nil for a reader.
+    private let fence: (@Sendable () throws(PostgreSQLError) -> String)?
+    /// The most statements whose translations are kept.
+    private static let translationLimit = 1024
+
+    init(
+        _ address: String,
+        isLocal: @escaping @Sendable (String) -> Bool = { _ in true },
+        fence: (@Sendable () throws(PostgreSQLError) -> String)? = nil
+    ) {
+        self.address = address
+        self.isLocal = isLocal
+        self.fence = fence
+    }
+
+    /// Returns the connection; a lost one cannot go on, because its transaction is lost too.
+    func connected() throws(PostgreSQLError) -> PostgreSQLConnection {
+        guard let connection, connection.isConnected else {
+            throw PostgreSQLError(.disconnected, "the connection to the server is lost")
+        }
+        return connection
+    }
+
+    var isConnected: Bool { connection?.isConnected == true }
+    var isInTransaction: Bool { isConnected && connection?.isInTransaction == true }
+    /// True if a statement of the present transaction has failed.
+    var hasFailedTransaction: Bool { connection?.hasFailedTransaction != false }
+
+    /// Returns the prepared form of a statement that is written for SQLite.
+    func prepare(_ sql: String) throws(PostgreSQLError) -> PreparedStatement {
+        if let known = translations[sql] { return try connected().prepare(known) }
+        if translations.count >= Self.translationLimit { translations = [:] }
+        let translated = PostgreSQLDialect.translate(sql)
+        translations[sql] = translated
+        return try connected().prepare(translated)
+    }
+
+    /// Begins a transaction that writes, or one that reads from one snapshot.
+    func begin(reading: Bool = false) throws(PostgreSQLError) {
+        if !isConnected { connection = try PostgreSQLConnection(address) }
+        try queue(reading ? "BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY" : "BEGIN")
+    }
+
+    private func queue(_ sql: String) throws(PostgreSQLError) { try connected().queue(try prepare(sql)) }
+
+    /// Commits the transaction. The server ends a transaction in which a statement has failed by rolling it back.
+    func commit() throws(PostgreSQLError) {
+        if let fence { try queue(try fence()) }
+        let result = try connected().execute(try prepare("COMMIT"))
+        guard result.command == "COMMIT" else {
+            throw PostgreSQLError(.statement, sqlState: "25P02", "the transaction had failed and was rolled back")
+        }
+    }
+
+    /// Rolls the transaction back, if the connection still works.
+    func rollBack() {
+        guard isConnected else { return }
+        try? connection?.flush()
+        if isInTransaction { _ = try? connection?.execute("ROLLBACK") }
+    }
+
+    /// Ends the connection.
+    func close() { connection = nil }
+}
+
+/// One use of a statement on PostgreSQL: its values and its rows.
+final class PostgreSQLExecution {
+    private let session: PostgreSQLSession
+    private let source: Source
+    private var values: [PostgreSQLValue] = []
+    private var result: PostgreSQLResult?
+    private var row = -1
+
+    private enum Source {
+        case prepared(String)
+        /// A composed statement, which is not kept.
+        case once(String)
+    }
+
+    init(_ sql: String, _ session: PostgreSQLSession) {
+        self.session = session
+        source = .prepared(sql)
+    }
+
+    init(once sql: String, _ session: PostgreSQLSession) {
+        self.session = session
+        source = .once(PostgreSQLDialect.translate(sql))
+    }
+
+    func bind(_ value: PostgreSQLValue) { values.append(value) }
+
+    private func prepared(_ sql: String) throws(PostgreSQLError) -> PreparedStatement {
+        let statement = try session.prepare(sql)
+        for value in values { try statement.bind(value) }
+        values.removeAll(keepingCapacity: true)
+        return statement
+    }
+
+    private func execute() throws(PostgreSQLError) -> PostgreSQLResult {
+        switch source {
+        case .prepared(let sql): return try session.connected().execute(try prepared(sql))
+        case .once(let sql):
+            defer { values.removeAll(keepingCapacity: true) }
+            return try session.connected().execute(sql, values)
+        }
+    }
+
+    /// Steps to the next row; returns false after the last one.
+    func step() throws(PostgreSQLError) -> Bool {
+        if result == nil { result = try execute() }
+        row += 1
+        return row < (result?.count ?? 0)
+    }
+
+    /// Runs a statement without rows. An error may be reported by a later statement.
+    func run() throws(PostgreSQLError) {
+        guard case .prepared(let sql) = source else {
+            _ = try execute()
+            return
+        }
+        try session.connected().queue(try prepared(sql))
+    }
+
+    func runCounting() throws(PostgreSQLError) -> Int { try execute().changedRows }
+
+    /// Runs an insertion into a table with an identity column, and returns the new row's number.
+    func insert() throws(PostgreSQLError) -> Int64 {
+        try run()
+        return try session.connected().execute(try session.prepare("SELECT lastval()")).int64(0, 0)
+    }
+
+    func reset() {
+        (result, row) = (nil, -1)
+        values.removeAll(keepingCapacity: true)
+    }
+
+    // MARK: Columns of the current row
+
+    private func read<Value>(_ missing: Value, _ body: (PostgreSQLResult) -> Value) -> Value {
+        guard let result, row < result.count else { return missing }
+        return body(result)
+    }
+
+    func isNull(_ column: Int32) -> Bool { read(true) { $0.isNull(row, Int(column)) } }
+    func int64(_ column: Int32) -> Int64 { read(0) { $0.int64(row, Int(column)) } }
+    func double(_ column: Int32) -> Double { read(0) { $0.double(row, Int(column)) } }
+    func text(_ column: Int32) -> String { read("") { $0.text(row, Int(column)) } }
+    func bytes(_ column: Int32) -> [UInt8] { read([]) { $0.bytes(row, Int(column)) } }
+    func value(_ column: Int32) -> PostgreSQLValue { read(.null) { $0.value(row, Int(column)) } }
+
+    func withBytes<Value>(_ column: Int32, _ missing: Value, _ body: (UnsafeRawBufferPointer) -> Value) -> Value {
+        read(missing) { $0.withBytes(row, Int(column), body) }
+    }
+}

@@ -33,6 +33,8 @@ enum CatalogError: RefusedRequest, Equatable {
     case notAService(String, request: String)
     /// A request that only the user who runs the catalog may send came from another client.
     case notOwner(action: String)
+    /// This catalog does not write: another one does.
+    case standby(writer: String)
     /// A transaction failed because of a fault, which is in the log.
     case transactionFailed
     /// A commit failed because of a fault, which is in the log.

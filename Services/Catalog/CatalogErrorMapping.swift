@@ -67,6 +67,12 @@ enum CatalogErrorMapping {
             ErrorCode.accessDenied.error("\(request) is for services only, and \(identity) is not a service")
         case .notOwner(let action):
             ErrorCode.accessDenied.error("only the catalog's own user may \(action), and only over ipc")
+        case .standby(let writer):
+            ErrorCode.libraryReadOnly.error(
+                "this catalog is a standby and does not write; send changes to the writing catalog (\(writer)), or stop "
+                    + "that one and try again",
+                ["standby": true, "writer": .string(writer)]
+            )
         case .transactionFailed: ErrorCode.internalError.error("the transaction failed; see the catalog's log")
         case .commitFailed: ErrorCode.internalError.error("the commit failed; see the catalog's log")
         }

@@ -29,6 +29,7 @@ struct CatalogService: RunnableService {
     let collector: ResourceCollector
     let grants: GrantService
     let availability: LibraryAvailability
+    private let follower: StandbyFollower
     private let originals: Originals
     private let thread: PollThread
     private let lock: LibraryLock
@@ -210,7 +211,7 @@ struct CatalogService: RunnableService {
                 methods: CatalogRequest.methods,
                 metrics: metrics,
                 conditionNow: {
-                    let problems = availability.problems
+                    let problems = availability.problems + [store.database.durabilityProblem].compactMap { $0 }
                     return (problems.isEmpty ? [writer.problem].compactMap { $0 } : problems, tail.head)
                 }
             ),
@@ -255,6 +256,7 @@ struct CatalogService: RunnableService {
             rate: configuration.rereadRate,
             logger: logger
         )
+        follower = StandbyFollower(store, tail, registry, lastChanges, logger)
         self.originals = originals
         self.availability = availability
         self.configuration = configuration
@@ -357,6 +359,7 @@ struct CatalogService: RunnableService {
             json["waitingForRecords"] = JSON(tail.waiting)
             return json
         }
+        metrics.section("store") { store.database.metrics }
         metrics.section("fetches") {
             [
                 "cachedResults": JSON(fetches.cachedResults), "cachedBytes": JSON(fetches.cacheBytes),
@@ -380,17 +383,23 @@ struct CatalogService: RunnableService {
         let (store, thread, tail, writer, lock, grants) = (store, thread, tail, writer, lock, grants)
         let (configuration, logger) = (configuration, logger)
         let (availability, resources, remote) = (availability, resources, originals.remote)
+        let election = store.election.map { _ in [LoopComponent("election") { [follower] in try await follower.run() }]
+        }
         return [
             ClosingComponent("lock") { lock.release() },
             ClosingComponent("database") { try store.close() },
+        ] + (election ?? []) + [
             ClosingComponent("trimming") { writer.stopTrimming() },
             ClosingComponent("poll thread") { await thread.shutdown() },
             LoopComponent("database check") { try await Self.checkDatabase(of: store, configuration, logger) },
             WorkerPoolComponent(workers),
-            examiner,
-            rereader,
-            collector,
-            ScheduledChanges(writer: writer, interval: configuration.clockInterval, logger: logger),
+            WriterComponent(store: store, component: examiner),
+            WriterComponent(store: store, component: rereader),
+            WriterComponent(store: store, component: collector),
+            WriterComponent(
+                store: store,
+                component: ScheduledChanges(writer: writer, interval: configuration.clockInterval, logger: logger)
+            ),
             LoopComponent("grants") { await grants.watch() },
             LoopComponent("availability") {
                 try await availability.run(
@@ -398,7 +407,7 @@ struct CatalogService: RunnableService {
                     probe: { try await store.probe(resources) }
                 )
             },
-        ] + (originals.uploader.map { [$0] } ?? []) + servers.parts + [
+        ] + (originals.uploader.map { [WriterComponent(store: store, component: $0)] } ?? []) + servers.parts + [
             // Streams end before the server waits for its open requests.
             ClosingComponent("streams") { tail.close() },
             ClosingComponent("access") { grants.table.close() },

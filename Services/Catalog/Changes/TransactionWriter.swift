@@ -90,6 +90,7 @@ final class TransactionWriter: Sendable {
 
     /// Performs a transaction, grouped with others that wait; returns after the commit.
     func perform(_ request: WriteRequest) async throws(WriteFailure) -> PerformedWrite {
+        if let refusal = store.election?.refusal { throw .refused(CatalogErrorMapping.rpcError(refusal)) }
         let outcome = await withCheckedContinuation { continuation in
             let (isTaken, isFirst) = state.withLock { state in
                 guard state.queue.count < limits.waiting else { return (false, false) }
@@ -115,7 +116,7 @@ final class TransactionWriter: Sendable {
     private func run() {
         let start = clock.nowMicroseconds()
         // Old records are deleted a few at a time, between commits and while nothing else is to be done.
-        let trims = retention.isDue(start) && !state.withLock { $0.isStopping }
+        let trims = retention.isDue(start) && !state.withLock { $0.isStopping } && store.election?.refusal == nil
         if trims || queueDepth > 0 {
             store.withWriter { batches in
                 if trims { trim(batches) }
@@ -239,6 +240,7 @@ final class TransactionWriter: Sendable {
     }
 
     private func rpcError(forBatch error: any Error) -> RPCError {
+        if let error = error as? CatalogError { return CatalogErrorMapping.rpcError(error) }
         guard let failure = store.storageError(error) else {
             return CatalogErrorMapping.rpcError(CatalogError.commitFailed)
         }

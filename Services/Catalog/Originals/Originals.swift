@@ -22,7 +22,7 @@ struct Originals: Sendable {
         guard let options = configuration.remoteStorage else {
             (remote, downloads, uploader) = (nil, nil, nil)
             opener = ResourceOpener(resources: resources, blockingIO: blockingIO, downloads: nil)
-            try await store.changeRemoteObjects { try $0.end() }
+            if store.election?.refusal == nil { try await store.changeRemoteObjects { try $0.end() } }
             return
         }
         let remote = RemoteStorage(

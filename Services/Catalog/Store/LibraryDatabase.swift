@@ -1,5 +1,6 @@
 import GRDB
 import Glibc
+import JSONValue
 import Storage
 
 /// The database of a library: a file of SQLite, or a schema of PostgreSQL.
@@ -24,6 +25,10 @@ protocol LibraryDatabase: Sendable {
 
     func close() throws
 
+    /// The members of the section `store` of the method `figures`.
+    var metrics: JSONObject { get }
+    /// The reason why an acknowledged change may not be durable; nil if it is.
+    var durabilityProblem: String? { get }
     /// The size in bytes of what is written but not yet in the database's files; 0 if unknown.
     var walBytes: Int64 { get }
     /// True if the check at the start ran out of time.
@@ -58,6 +63,10 @@ struct SQLiteLibrary: LibraryDatabase {
         var status = stat()
         return stat(file.path + "-wal", &status) == 0 ? Int64(status.st_size) : 0
     }
+
+    var metrics: JSONObject { ["engine": "sqlite"] }
+    /// Every connection that writes has `synchronous=FULL`.
+    var durabilityProblem: String? { nil }
 
     var isCheckUnfinished: Bool { file.check == .unfinished }
 }

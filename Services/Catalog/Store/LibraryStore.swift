@@ -65,8 +65,15 @@ final class LibraryStore: Sendable {
             }
             let headFile = try HeadFile(path: "\(folder)/head")
             remembered = try headFile.load()
-            (head, reason) = try library.open { [remembered] in
-                try Self.beginOnServer(HistoryStore(database: $0), remembered, newHistory: newHistory, now: now)
+            (head, reason) = try library.open { [remembered] connection, isWriter in
+                let store = HistoryStore(database: connection)
+                guard !isWriter else {
+                    return try Self.beginOnServer(store, remembered, newHistory: newHistory, now: now)
+                }
+                guard let head = try store.head() else {
+                    throw StorageError.busy("another catalog is just creating the library; start again")
+                }
+                return (head, nil)
             }
             try headFile.store(library: head.library, sequence: head.sequence)
             (database, self.headFile, path) = (library, headFile, headFile.path)
@@ -241,7 +248,8 @@ final class LibraryStore: Sendable {
     /// - Throws: ``StorageError`` if that fails
     func probe(_ resources: ResourceStore) async throws {
         let moment = try await read { Int64(try $0.counter(Self.probeCounter)) }
-        try await remember(moment &+ 1, as: Self.probeCounter)
+        // A standby catalog only reads the database.
+        if election?.refusal == nil { try await remember(moment &+ 1, as: Self.probeCounter) }
         try resources.probe()
     }
 
@@ -259,6 +267,9 @@ final class LibraryStore: Sendable {
 
     /// Makes room in the write-ahead log if that is due. It blocks.
     func checkpointIfDue() throws(StorageError) { try database.checkpointIfDue() }
+
+    /// The election of the writer among several catalogs; nil for a file, whose folder only one catalog can open.
+    var election: WriterElection? { (database as? PostgreSQLLibrary)?.election }
 
     /// True if the check at the start ran out of time.
     var isCheckUnfinished: Bool { database.isCheckUnfinished }

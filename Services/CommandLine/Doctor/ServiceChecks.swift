@@ -19,7 +19,8 @@ struct ServiceChecks {
         var version: Int64?
         /// The member `connections` of the service's metrics.
         var connections: JSON?
-        /// The member `reread` of the catalog's metrics.
+        /// The members `store` and `reread` of the catalog's metrics.
+        var store: JSON?
         var reread: JSON?
         var problem = ""
     }
@@ -47,6 +48,7 @@ struct ServiceChecks {
             }
             findings.append(judge(answer))
         }
+        if let finding = answers.lazy.compactMap(\.store).first.flatMap(Self.store) { findings.append(finding) }
         if let finding = answers.lazy.compactMap(\.reread).first.flatMap(Self.reread) { findings.append(finding) }
         if let finding = await quarantine() { findings.append(finding) }
         if let finding = await storage() { findings.append(finding) }
@@ -74,6 +76,7 @@ struct ServiceChecks {
             answer.version = document["info"]?["x-protocol"]?.intValue
             let metrics = try await client.metrics(deadline: .seconds(5))
             (answer.connections, answer.reread) = (metrics["connections"], metrics["reread"])
+            answer.store = metrics["store"]
         } catch {
             answer.problem = error.message
         }
@@ -127,6 +130,25 @@ struct ServiceChecks {
         } catch {
             return .warning("collector", "the request failed: \(error.message)", "run this as the catalog's own user")
         }
+    }
+
+    /// Returns what acknowledged changes survive on PostgreSQL; nil for a file of SQLite, which syncs every commit.
+    static func store(_ metrics: JSON) -> Finding? {
+        guard metrics["engine"]?.stringValue == "postgresql" else { return nil }
+        let mode = metrics["synchronousCommit"]?.stringValue ?? "?"
+        let standbys = metrics["synchronousStandbys"]?.stringValue ?? ""
+        let server = metrics["server"]?.stringValue ?? ""
+        if mode == "off" || metrics["fsync"]?.boolValue == false {
+            return .problem(
+                "database",
+                "\(server): acknowledged changes can be lost in a power failure (synchronous_commit=\(mode), "
+                    + "fsync=\(metrics["fsync"]?.boolValue == false ? "off" : "on"))",
+                "set fsync=on and synchronous_commit=on in postgresql.conf, and reload the server"
+            )
+        }
+        let role = metrics["role"]?.stringValue ?? "?"
+        let place = standbys.isEmpty || mode == "local" ? "of the server" : "of the server and its replicas \(standbys)"
+        return .ok("database", "\(server): \(role); acknowledged changes are on the disks \(place)")
     }
 
     /// Returns how far the files of an earlier version were read again; nil if there are none.

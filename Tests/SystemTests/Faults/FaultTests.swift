@@ -76,7 +76,8 @@ struct FaultTests {
         try Self.integrity(services)
     }
 
-    @Test(.onlySQLite) func `F14: on a full disk changes are refused by name, reads continue, and freed space resumes writes`()
+    @Test(.onlySQLite)
+    func `F14: on a full disk changes are refused by name, reads continue, and freed space resumes writes`()
         async throws
     {
         let services = try SafelightFixture("f14")

@@ -1,5 +1,6 @@
 import DequeModule
 import Dispatch
+import JSONValue
 import PostgreSQL
 import Storage
 import Synchronization
@@ -37,6 +38,7 @@ final class PostgreSQLLibrary: LibraryDatabase {
 
     /// The address without the password, for logs and errors.
     let location: String
+    let election: WriterElection
     private let writer: Access
     private let readers: Mutex<Readers>
 
@@ -53,10 +55,16 @@ final class PostgreSQLLibrary: LibraryDatabase {
     init(
         _ address: String,
         readers: Int,
+        limits: WriterElection.Limits = WriterElection.Limits(),
         isLocal: @escaping @Sendable (String) -> Bool
     ) throws(StorageError) {
         location = Self.withoutPassword(address)
-        writer = Access(PostgreSQLSession(address, isLocal: isLocal), label: "postgresql writer")
+        let election = WriterElection(address, limits: limits)
+        self.election = election
+        writer = Access(
+            PostgreSQLSession(address, isLocal: isLocal, check: { try election.check() }),
+            label: "postgresql writer"
+        )
         self.readers = Mutex(
             Readers(
                 idle: (0..<max(1, readers)).map {
@@ -65,7 +73,9 @@ final class PostgreSQLLibrary: LibraryDatabase {
             )
         )
         do {
-            try writer.sync { try PostgreSQLSchema.prepare(SQLConnection($0)) }
+            let session = PostgreSQLSession(address)
+            defer { session.close() }
+            try PostgreSQLSchema.prepare(SQLConnection(session))
         } catch {
             throw failure(error) ?? .io("\(location): \(error)")
         }
@@ -79,15 +89,11 @@ final class PostgreSQLLibrary: LibraryDatabase {
     }
 
     /// Carries out the first transaction, which begins the library or its history.
-    func open<Value>(_ body: (SQLConnection) throws -> Value) throws -> Value {
+    ///
+    /// - Parameter body: called with false on a standby catalog, which only reads
+    func open<Value>(_ body: (SQLConnection, _ isWriter: Bool) throws -> Value) throws -> Value {
         do {
-            return try writer.sync { session in
-                let connection = SQLConnection(session)
-                var value: Value?
-                try connection.inImmediateTransaction { value = try body(connection) }
-                guard let value else { throw PostgreSQLError(.statement, "a transaction has no result") }
-                return value
-            }
+            return try election.open(body)
         } catch {
             throw failure(error) ?? error
         }
@@ -183,9 +189,27 @@ final class PostgreSQLLibrary: LibraryDatabase {
     }
 
     func close() throws {
+        election.close()
         writer.sync { $0.close() }
         for reader in readers.withLock({ $0.idle }) { reader.sync { $0.close() } }
     }
+
+    var metrics: JSONObject {
+        var json = election.durability.json
+        json["engine"] = "postgresql"
+        json["server"] = .string(location)
+        switch election.role {
+        case .writer(let epoch):
+            json["role"] = "writer"
+            json["epoch"] = .int(epoch)
+        case .standby(let writer):
+            json["role"] = "standby"
+            json["writer"] = .string(writer)
+        }
+        return json
+    }
+
+    var durabilityProblem: String? { election.durability.problem }
 
     /// PostgreSQL writes its log itself.
     var walBytes: Int64 { 0 }

@@ -87,7 +87,21 @@ extension PostgreSQLSchema {
         """
     ]
 
+    /// The SQLSTATE of a commit of a catalog that is not the writer any more.
+    static let otherEpoch = "SL001"
+
+    // The lock of the library's row keeps another catalog from taking over until the commit is done. The followers are
+    // told of it.
     static let triggers = """
+        CREATE FUNCTION require_epoch(own bigint) RETURNS void LANGUAGE plpgsql AS $$
+        DECLARE current record;
+        BEGIN
+            SELECT epoch, head INTO current FROM library FOR SHARE;
+            IF current.epoch <> own THEN
+                RAISE EXCEPTION 'another catalog has taken over' USING ERRCODE = '\(otherEpoch)';
+            END IF;
+            PERFORM pg_notify('safelight_records', current_schema() || ' ' || current.head);
+        END $$;
         CREATE FUNCTION added_resource_deleted() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
             DELETE FROM added_resource WHERE asset = OLD.id;
             RETURN NULL;

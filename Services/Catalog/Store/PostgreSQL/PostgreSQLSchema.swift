@@ -202,6 +202,13 @@ enum PostgreSQLSchema {
         CREATE TABLE safelight_schema (
             version bigint NOT NULL
         );
+        CREATE TABLE safelight_writer (
+            "only" bigint PRIMARY KEY CHECK ("only" = 1),
+            epoch bigint NOT NULL,
+            name text NOT NULL,
+            backend bigint NOT NULL,
+            renewed timestamptz NOT NULL
+        );
         CREATE TABLE quarantine (
             digest text COLLATE "C" PRIMARY KEY CHECK (length(digest) = 64),
             name text COLLATE "C" NOT NULL,

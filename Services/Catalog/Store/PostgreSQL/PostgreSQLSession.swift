@@ -7,19 +7,20 @@ final class PostgreSQLSession {
     private var translations: [String: String] = [:]
     /// Returns true if the bytes of a digest are on this machine.
     let isLocal: @Sendable (_ digest: String) -> Bool
-    /// Returns the statement that fails in a transaction of a catalog that must not write; nil for a reader.
-    private let fence: (@Sendable () throws(PostgreSQLError) -> String)?
+    /// Returns the statement that fails in a transaction of a catalog that must not write, or throws; nil for a session
+    /// that may always write.
+    private let check: (@Sendable () throws -> String)?
     /// The most statements whose translations are kept.
     private static let translationLimit = 1024
 
     init(
         _ address: String,
         isLocal: @escaping @Sendable (String) -> Bool = { _ in true },
-        fence: (@Sendable () throws(PostgreSQLError) -> String)? = nil
+        check: (@Sendable () throws -> String)? = nil
     ) {
         self.address = address
         self.isLocal = isLocal
-        self.fence = fence
+        self.check = check
     }
 
     /// Returns the connection; a lost one cannot go on, because its transaction is lost too.
@@ -44,18 +45,34 @@ final class PostgreSQLSession {
         return try connected().prepare(translated)
     }
 
+    /// Returns the connection, a new one if there is none or it was lost.
+    @discardableResult
+    func connect() throws(PostgreSQLError) -> PostgreSQLConnection {
+        if let connection, connection.isConnected { return connection }
+        let new = try PostgreSQLConnection(address)
+        connection = new
+        return new
+    }
+
     /// Begins a transaction that writes, or one that reads from one snapshot.
-    func begin(reading: Bool = false) throws(PostgreSQLError) {
-        if !isConnected { connection = try PostgreSQLConnection(address) }
+    func begin(reading: Bool = false) throws {
+        _ = try check?()
+        _ = try connect()
         try queue(reading ? "BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY" : "BEGIN")
     }
 
     private func queue(_ sql: String) throws(PostgreSQLError) { try connected().queue(try prepare(sql)) }
 
     /// Commits the transaction. The server ends a transaction in which a statement has failed by rolling it back.
-    func commit() throws(PostgreSQLError) {
-        if let fence { try queue(try fence()) }
-        let result = try connected().execute(try prepare("COMMIT"))
+    func commit() throws {
+        if let check { try queue(try check()) }
+        let result: PostgreSQLResult
+        do throws(PostgreSQLError) {
+            result = try connected().execute(try prepare("COMMIT"))
+        } catch {
+            guard error.sqlState == PostgreSQLSchema.otherEpoch else { throw error }
+            throw CatalogError.standby(writer: "another catalog, which has taken over")
+        }
         guard result.command == "COMMIT" else {
             throw PostgreSQLError(.statement, sqlState: "25P02", "the transaction had failed and was rolled back")
         }

@@ -1,0 +1,92 @@
+import JSONValue
+import Logging
+import PhotoModel
+import ServiceLifecycle
+import Storage
+
+/// Keeps what a catalog has in memory up to date while another one writes: the newest records, the grants, and the
+/// table of last changes.
+struct StandbyFollower: Sendable {
+    let store: LibraryStore
+    let tail: ChangeLogTail
+    let registry: GrantRegistry
+    let lastChanges: LastChangeFile
+    let logger: Logger
+
+    init(
+        _ store: LibraryStore,
+        _ tail: ChangeLogTail,
+        _ registry: GrantRegistry,
+        _ lastChanges: LastChangeFile,
+        _ logger: Logger
+    ) {
+        (self.store, self.tail, self.registry) = (store, tail, registry)
+        (self.lastChanges, self.logger) = (lastChanges, logger)
+    }
+
+    /// Holds the lock of the writer, or follows it and waits for the lock, until the service stops.
+    ///
+    /// - Throws: an error if the catalog cannot go on, for example because the library began another history
+    func run() async throws {
+        guard let election = store.election else { return }
+        try await election.run(
+            WriterElection.Follower(
+                head: { tail.head },
+                receive: { records, head in try receive(records, head) },
+                changed: { report($0) }
+            )
+        )
+    }
+
+    private func report(_ role: WriterElection.Role) {
+        switch role {
+        case .writer(let epoch): logger.notice("this catalog writes the library", metadata: ["epoch": "\(epoch)"])
+        case .standby(let writer):
+            logger.notice("this catalog is a standby and answers reads only", metadata: ["writer": "\(writer)"])
+        }
+    }
+
+    private func receive(_ stored: [StoredRecord], _ head: Int64) throws {
+        var changed: [(id: String, sequence: Int64)] = []
+        var writes: [PerformedWrite] = []
+        for stored in stored {
+            let record = try ChangeRecord(json: JSON(parsing: stored.bytes))
+            guard record.library == store.history else {
+                throw StorageError.resourceChanged("the library began another history; start the catalog again")
+            }
+            changed += record.assets.map { ($0.id.text, record.sequence) }
+            var performed = PerformedWrite(result: .null)
+            performed.record = CommittedRecord(
+                sequence: stored.sequence,
+                bytes: stored.bytes,
+                bringsAssets: record.assets.contains { $0.before == nil }
+            )
+            performed.grant = record.grants.first?.after
+            writes.append(performed)
+        }
+        try lastChanges.record(changed, head: head)
+        // On the writing connection, so that a commit of this catalog that is just ending comes first.
+        store.database.withWriter { _ in
+            let new = writes.filter { ($0.record?.sequence ?? 0) > tail.head }
+            for performed in new { registry.apply(performed) }
+            tail.append(new.compactMap(\.record), head: head)
+        }
+    }
+}
+
+/// A component that runs only in the catalog that writes the library: on a standby it begins after a takeover.
+struct WriterComponent<Component: Service>: Service {
+    let store: LibraryStore
+    let component: Component
+
+    func run() async throws {
+        if let election = store.election {
+            await cancelWhenGracefulShutdown { await election.untilWriter() }
+            guard election.refusal == nil else { return await gracefulShutdownOrCancellation() }
+        }
+        try await component.run()
+    }
+
+    /// A component that ends while the others run would end the service.
+    private func gracefulShutdownOrCancellation() async { try? await gracefulShutdown() }
+}

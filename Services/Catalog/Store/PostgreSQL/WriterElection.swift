@@ -1,0 +1,354 @@
+import Dispatch
+import Glibc
+import PostgreSQL
+import Storage
+import Synchronization
+
+/// Decides which of several catalogs of one library writes: the one whose session holds an advisory lock of the server.
+///
+/// A catalog that takes over raises the epoch in the library's row. Every commit checks the epoch, so one that was
+/// stopped meanwhile, and does not know of the other yet, cannot commit. The writer renews a date in the database; if it
+/// becomes too old, another catalog ends the session that holds the lock, and takes over.
+final class WriterElection: Sendable {
+    /// Intervals and limits.
+    struct Limits: Sendable {
+        /// Seconds between two renewals of the date.
+        var renewal = 2.0
+        /// Seconds after which a writer that has not renewed the date is replaced.
+        var expiry = 10.0
+        /// Milliseconds that a catalog waits for news of the server before it looks again.
+        var wait: Int32 = 200
+        /// The most records, and their bytes, that are read together.
+        var records = 500
+        var bytes = 4 << 20
+    }
+
+    /// The part of a catalog in the writing.
+    enum Role: Sendable, Equatable {
+        /// This catalog writes, with the number of its epoch.
+        case writer(epoch: Int64)
+        /// Another catalog writes, as far as is known.
+        case standby(writer: String)
+    }
+
+    /// A catalog that follows the writer.
+    struct Follower: Sendable {
+        /// Returns the newest sequence that the catalog knows.
+        var head: @Sendable () -> Int64
+        /// Receives records of the writer, in order, and the newest sequence among them.
+        var receive: @Sendable ([StoredRecord], Int64) throws -> Void
+        /// Called with the role whenever it changes.
+        var changed: @Sendable (Role) -> Void
+    }
+
+    private struct State {
+        var durability = PostgreSQLDurability()
+        var role = Role.standby(writer: "unknown")
+        var isStopping = false
+        var waiting: [Int: CheckedContinuation<Void, Never>] = [:]
+        var nextWaiter = 0
+    }
+
+    private let address: String
+    private let limits: Limits
+    /// The name of this catalog for the others.
+    private let name: String
+    private let state = Mutex(State())
+    private let queue = DispatchQueue(label: "postgresql election")
+    private let session: Session
+
+    /// The session that holds the lock.
+    private final class Session: @unchecked Sendable {
+        // Used on the queue only.
+        var session: PostgreSQLSession
+        var isListening = false
+        var holdsLock = false
+        var renewed = DispatchTime(uptimeNanoseconds: 0)
+
+        init(_ session: PostgreSQLSession) { self.session = session }
+    }
+
+    init(_ address: String, limits: Limits = Limits()) {
+        self.address = address
+        self.limits = limits
+        session = Session(PostgreSQLSession(address))
+        var host = [CChar](repeating: 0, count: 256)
+        gethostname(&host, 255)
+        let bytes = host.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }
+        name = "\(String(decoding: bytes, as: UTF8.self)), process \(getpid())"
+    }
+
+    var role: Role { state.withLock { $0.role } }
+
+    /// The settings of the server when this catalog connected to it.
+    var durability: PostgreSQLDurability { state.withLock { $0.durability } }
+
+    /// The reason why this catalog does not write; nil if it does.
+    var refusal: CatalogError? {
+        guard case .standby(let writer) = role else { return nil }
+        return .standby(writer: writer)
+    }
+
+    /// Returns the statement that fails in the transaction of a catalog that is not the writer any more.
+    ///
+    /// - Throws: ``CatalogError/standby(writer:)``
+    func check() throws -> String {
+        switch role {
+        case .writer(let epoch): return "SELECT require_epoch(\(epoch))"
+        case .standby(let writer): throw CatalogError.standby(writer: writer)
+        }
+    }
+
+    // MARK: Opening
+
+    /// Tries to become the writer, and carries out the first transaction of the library.
+    ///
+    /// - Parameter body: called with true in a transaction of the new writer, else with false in one that reads
+    func open<Value>(_ body: (SQLConnection, _ isWriter: Bool) throws -> Value) throws -> Value {
+        try queue.sync {
+            let connection = SQLConnection(session.session)
+            let durability = try PostgreSQLDurability(session.session.connect())
+            state.withLock { $0.durability = durability }
+            guard try tryLock(waiting: true) else {
+                let value = try inReading { try body(connection, false) }
+                try learnWriter()
+                return value
+            }
+            var value: Value?
+            var epoch: Int64 = 0
+            try connection.inImmediateTransaction {
+                value = try body(connection, true)
+                epoch = try raiseEpoch(connection)
+            }
+            guard let value else { throw PostgreSQLError(.statement, "a transaction has no result") }
+            set(.writer(epoch: epoch))
+            return value
+        }
+    }
+
+    private func inReading<Value>(_ body: () throws -> Value) throws -> Value {
+        try session.session.begin(reading: true)
+        do {
+            let value = try body()
+            try session.session.commit()
+            return value
+        } catch {
+            session.session.rollBack()
+            throw error
+        }
+    }
+
+    /// - Parameter isWaiting: waits a moment, because the server may not have noticed yet that the catalog before has ended
+    private func tryLock(waiting isWaiting: Bool = false) throws -> Bool {
+        let connection = try session.session.connected()
+        if isWaiting {
+            try connection.execute(script: "SET lock_timeout = '\(Self.lockMilliseconds)ms'")
+            defer { try? connection.execute(script: "RESET lock_timeout") }
+            do throws(PostgreSQLError) {
+                _ = try connection.execute("SELECT pg_advisory_lock(\(Self.lock))")
+                session.holdsLock = true
+            } catch {
+                guard error.kind == .conflict else { throw error }
+                session.holdsLock = false
+            }
+        } else {
+            session.holdsLock = try connection.execute("SELECT pg_try_advisory_lock(\(Self.lock))").int64(0, 0) != 0
+        }
+        return session.holdsLock
+    }
+
+    /// The numbers of the advisory lock: the table's identifier makes it one of this library.
+    private static let lock = "\(lockClass), 'library'::regclass::oid::integer"
+    private static let lockMilliseconds = 1000
+
+    private static let lockClass = 0x5AFE
+
+    private func raiseEpoch(_ connection: SQLConnection) throws -> Int64 {
+        let raised = "UPDATE library SET epoch = epoch + 1 RETURNING epoch"
+        guard let epoch = try connection.first(raised, read: { $0.int64(0) }) else {
+            throw DamagedRow("the database has no library row")
+        }
+        try connection.run(
+            """
+            INSERT INTO safelight_writer VALUES (1, ?, ?, pg_backend_pid(), clock_timestamp())
+            ON CONFLICT ("only") DO UPDATE SET epoch = excluded.epoch, name = excluded.name,
+                backend = excluded.backend, renewed = excluded.renewed
+            """,
+            epoch,
+            name
+        )
+        session.renewed = .now()
+        return epoch
+    }
+
+    /// Reads who writes.
+    private func learnWriter() throws {
+        let sql = "SELECT name FROM safelight_writer"
+        let writer = try inReading { try SQLConnection(session.session).first(sql) { $0.text(0) } }
+        set(.standby(writer: writer ?? "unknown"))
+    }
+
+    private func set(_ role: Role) {
+        let woken = state.withLock { state -> [CheckedContinuation<Void, Never>] in
+            state.role = role
+            guard case .writer = role else { return [] }
+            defer { state.waiting = [:] }
+            return Array(state.waiting.values)
+        }
+        for continuation in woken { continuation.resume() }
+    }
+
+    // MARK: Running
+
+    /// Holds the lock, or follows the writer and waits for the lock, until the task is cancelled.
+    ///
+    /// - Throws: errors of the follower, after which the catalog cannot go on
+    func run(_ follower: Follower) async throws {
+        follower.changed(role)
+        try await withTaskCancellationHandler {
+            try await withCheckedThrowingContinuation { continuation in
+                queue.async { [self] in continuation.resume(with: Result { try loop(follower) }) }
+            }
+        } onCancel: {
+            state.withLock { $0.isStopping = true }
+        }
+    }
+
+    private func loop(_ follower: Follower) throws {
+        var shown = role
+        while !state.withLock({ $0.isStopping }) {
+            do {
+                try pass(follower)
+            } catch let error as PostgreSQLError {
+                lose("\(error.kind)")
+                // The server may be starting again: the next attempt is a little later.
+                if error.kind == .disconnected { pause() }
+            }
+            if role != shown {
+                shown = role
+                follower.changed(shown)
+            }
+        }
+    }
+
+    /// Waits for the usual time without a connection whose events could be awaited.
+    private func pause() { poll(nil, 0, limits.wait) }
+
+    private func lose(_ reason: String) {
+        session.session.close()
+        (session.isListening, session.holdsLock) = (false, false)
+        if case .writer = role { set(.standby(writer: "unknown: the connection is lost (\(reason))")) }
+    }
+
+    private func pass(_ follower: Follower) throws {
+        let connection = try session.session.connect()
+        if !session.isListening {
+            try connection.execute(script: "LISTEN safelight_records")
+            session.isListening = true
+        }
+        if session.holdsLock, case .writer(let epoch) = role {
+            _ = try connection.notifications(waiting: limits.wait)
+            return try renew(epoch)
+        }
+        if try session.holdsLock || tryLock() {
+            try takeOver(follower)
+        } else {
+            try learnWriter()
+            try endExpiredWriter(connection)
+            try catchUp(follower)
+            _ = try connection.notifications(waiting: limits.wait)
+            try catchUp(follower)
+        }
+    }
+
+    private func renew(_ epoch: Int64) throws {
+        guard DispatchTime.now() >= session.renewed + limits.renewal else { return }
+        let connection = SQLConnection(session.session)
+        var isOwn = false
+        try connection.inImmediateTransaction {
+            let sql = "UPDATE safelight_writer SET renewed = clock_timestamp() WHERE epoch = ?"
+            isOwn = try connection.runCounting(sql, epoch) == 1
+        }
+        session.renewed = .now()
+        if !isOwn { throw PostgreSQLError(.conflict, "another catalog has taken over") }
+    }
+
+    /// Becomes the writer: nobody else can commit from now on, so the catalog reads what is missing first.
+    private func takeOver(_ follower: Follower) throws {
+        let connection = SQLConnection(session.session)
+        var epoch: Int64 = 0
+        try connection.inImmediateTransaction { epoch = try raiseEpoch(connection) }
+        try catchUp(follower)
+        set(.writer(epoch: epoch))
+    }
+
+    private func endExpiredWriter(_ connection: PostgreSQLConnection) throws {
+        _ = try connection.execute(
+            """
+            SELECT pg_terminate_backend(l.pid) FROM pg_locks l, safelight_writer w
+            WHERE l.locktype = 'advisory' AND l.classid = \(Self.lockClass) AND l.granted
+                AND l.objid = 'library'::regclass::oid
+                AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database())
+                AND w.renewed < clock_timestamp() - make_interval(secs => \(limits.expiry))
+            """
+        )
+    }
+
+    private func catchUp(_ follower: Follower) throws {
+        while true {
+            let after = follower.head()
+            let (page, head) = try inReading {
+                let history = HistoryStore(database: SQLConnection(session.session))
+                let head = try history.head()
+                guard (head?.sequence ?? 0) > after else { return (RecordPage(), after) }
+                let page = try history.records(
+                    after: after,
+                    through: .max,
+                    count: limits.records,
+                    bytes: limits.bytes
+                )
+                return (page, head?.sequence ?? after)
+            }
+            guard head > after else { return }
+            guard page.records.first?.sequence == after + 1 else {
+                throw StorageError.resourceChanged(
+                    "the records after \(after) are not in the database any more; start the catalog again"
+                )
+            }
+            try follower.receive(page.records, page.records.last?.sequence ?? after)
+        }
+    }
+
+    // MARK: Waiting
+
+    /// Returns when this catalog is the writer, or when the task is cancelled.
+    func untilWriter() async {
+        let id = state.withLock { state in
+            state.nextWaiter += 1
+            return state.nextWaiter
+        }
+        await withTaskCancellationHandler {
+            await withCheckedContinuation { continuation in
+                let isDone = state.withLock { state in
+                    if case .writer = state.role { return true }
+                    if Task.isCancelled { return true }
+                    state.waiting[id] = continuation
+                    return false
+                }
+                if isDone { continuation.resume() }
+            }
+        } onCancel: {
+            state.withLock { $0.waiting.removeValue(forKey: id) }?.resume()
+        }
+    }
+
+    /// Gives the lock up.
+    func close() {
+        queue.sync {
+            // The server notices the end of a connection a little later.
+            if session.holdsLock { _ = try? session.session.connected().execute("SELECT pg_advisory_unlock_all()") }
+            session.session.close()
+        }
+        set(.standby(writer: "none: this catalog has stopped"))
+    }
+}

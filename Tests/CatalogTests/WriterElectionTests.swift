@@ -1,0 +1,121 @@
+import Basics
+import Contracts
+import Foundation
+import JSONValue
+import Logging
+import PhotoModel
+import PostgreSQL
+import Storage
+import TestSupport
+import Testing
+
+@testable import Catalog
+
+/// Several catalogs of one library on PostgreSQL: one of them writes.
+@Suite(.timeLimit(.minutes(2)))
+struct WriterElectionTests {
+    let folder: TemporaryFolder
+
+    init() throws { folder = try TemporaryFolder("election") }
+
+    /// Runs two catalogs of one library; the first one writes.
+    private func withTwo(_ body: (CatalogFixture, CatalogFixture) async throws -> Void) async throws {
+        let address = try PostgreSQLServer.shared().address(library: folder.path)
+        let other = try TemporaryFolder("election")
+        try await CatalogFixture.with(folder) {
+            $0.server = address
+        } _: { one in
+            try await CatalogFixture.with(other) {
+                $0.server = address
+            } _: { two in
+                try await body(one, two)
+            }
+        }
+    }
+
+    @Test func `a standby answers reads, follows the writer, and refuses changes by name`() async throws {
+        try await withTwo { writer, standby in
+            #expect(writer.service.store.election?.refusal == nil)
+            #expect(standby.service.store.election?.refusal != nil)
+            let made = try await writer.perform([.createCollection(.init(ref: "a", title: "one"))])
+            // Waits until the standby has read the record.
+            var fetch = FetchDescription(.collections)
+            fetch.collectionType = "album"
+            let found = try await standby.call(FetchCollections(fetch: fetch, atLeast: made.token))
+            #expect(found.token == made.token)
+            #expect(found.collections.map(\.title) == ["one"])
+            #expect(standby.service.tail.head == made.sequence)
+            let refused = await rpcError { try await standby.perform([.createCollection(.init(title: "two"))]) }
+            #expect(refused?.errorCode == .libraryReadOnly && refused?.data["standby"] == .bool(true))
+            #expect(refused?.message.contains("process \(getpid())") == true, "\(refused?.message ?? "")")
+            #expect(try await writer.call(CurrentToken()).token == made.token)
+        }
+    }
+
+    @Test func `a standby takes over when the writer stops, and goes on with the next sequence`() async throws {
+        let address = try PostgreSQLServer.shared().address(library: folder.path)
+        let other = try TemporaryFolder("election")
+        let one = try await CatalogFixture(folder) { $0.server = address }
+        let first = try await one.perform([.createCollection(.init(title: "one"))], transaction: "t1")
+        try await CatalogFixture.with(other) {
+            $0.server = address
+        } _: { two in
+            let second = try await one.perform([.createCollection(.init(title: "two"))], transaction: "t2")
+            try await one.stop()
+            let election = try #require(two.service.store.election)
+            await election.untilWriter()
+            #expect(election.role == .writer(epoch: 2))
+            // The outcomes of the catalog before are known, and nothing is done twice.
+            let repeated = try await two.perform([.createCollection(.init(title: "two"))], transaction: "t2")
+            #expect(repeated.sequence == second.sequence && first.sequence + 1 == second.sequence)
+            let third = try await two.perform([.createCollection(.init(title: "three"))])
+            #expect(third.sequence == second.sequence + 1)
+            #expect(try await two.history().map(\.sequence) == Array(1...third.sequence))
+        }
+    }
+
+    @Test func `a catalog that does not know yet that another one has taken over cannot commit`() async throws {
+        let address = try PostgreSQLServer.shared().address(library: folder.path)
+        try await CatalogFixture.with(folder) {
+            $0.server = address
+        } _: { catalog in
+            let first = try await catalog.perform([.createCollection(.init(title: "one"))])
+            // The takeover, as the other catalog carries it out.
+            let connection = try PostgreSQLConnection(address)
+            _ = try connection.execute("UPDATE library SET epoch = epoch + 1")
+            let refused = await rpcError { try await catalog.perform([.createCollection(.init(title: "late"))]) }
+            #expect(refused?.errorCode == .libraryReadOnly, "\(refused?.message ?? "it was committed")")
+            let late = try connection.execute("SELECT count(*) FROM collection WHERE title = 'late'").int64(0, 0)
+            #expect(late == 0)
+            let head = try connection.execute("SELECT head FROM library").int64(0, 0)
+            #expect(head == first.sequence)
+            await #expect(throws: CatalogError.self) { try await catalog.service.store.remember(1, as: "probe") }
+        }
+    }
+
+    @Test func `the session of a writer that does not renew its date is ended by the next one`() async throws {
+        let address = try PostgreSQLServer.shared().address(library: folder.path)
+        // A writer whose loop does not run, as if its process were stopped.
+        let stopped = try LibraryStore(
+            folder: folder.path,
+            server: address,
+            now: 1,
+            newHistory: String(repeating: "a", count: 32),
+            logger: CatalogFixture.logger
+        )
+        defer { try? stopped.close() }
+        try await stopped.remember(1, as: "probe")
+        var limits = WriterElection.Limits()
+        limits.expiry = 0.5
+        let election = WriterElection(address, limits: limits)
+        defer { election.close() }
+        try election.open { _, isWriter in #expect(!isWriter) }
+        let follower = WriterElection.Follower(head: { 0 }, receive: { _, _ in }, changed: { _ in })
+        let life = Task { try await election.run(follower) }
+        await election.untilWriter()
+        #expect(election.role == .writer(epoch: 2))
+        await #expect(throws: CatalogError.self) { try await stopped.remember(2, as: "probe") }
+        life.cancel()
+        try await life.value
+    }
+}

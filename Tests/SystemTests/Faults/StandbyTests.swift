@@ -1,0 +1,44 @@
+import Contracts
+import Foundation
+import JSONValue
+import PhotoClient
+import PhotoModel
+import TestSupport
+import Testing
+
+/// Two catalogs of one library on PostgreSQL, as processes.
+@Suite(.serialized, .timeLimit(.minutes(10)))
+struct StandbyTests {
+    @Test func `a writer that is stopped and goes on after the takeover changes nothing`() async throws {
+        let place = try TemporaryFolder("standby")
+        let store = ["SAFELIGHT_STORE": try PostgreSQLServer.shared().address(library: place.path)]
+        let (one, two) = (
+            try SafelightFixture("one", environment: store), try SafelightFixture("two", environment: store)
+        )
+        try one.start([.catalog])
+        let first = try await one.library().perform([.createCollection(.init(title: "first"))])
+        try two.start([.catalog])
+        let standby = try two.library()
+        await #expect(throws: RPCError.self) { try await standby.perform([.createCollection(.init(title: "refused"))]) }
+        let stopped = try #require(one.program(.catalog))
+        stopped.signal(SIGSTOP)
+        let catalog = try #require(two.program(.catalog))
+        #expect(catalog.wait(seconds: 60) { $0.errorText.contains("this catalog writes the library") })
+        let second = try await standby.perform([.createCollection(.init(title: "second"))])
+        #expect(second.sequence == first.sequence + 1)
+        stopped.signal(SIGCONT)
+        let late = try one.library("late")
+        let error = await #expect(throws: RPCError.self) {
+            try await late.perform([.createCollection(.init(title: "late"))], transaction: "late")
+        }
+        #expect(error?.errorCode == .libraryReadOnly, "\(error?.message ?? "")")
+        let third = try await standby.perform([.createCollection(.init(title: "third"))])
+        #expect(third.sequence == second.sequence + 1)
+        // The former writer follows now.
+        var fetch = FetchDescription(.collections)
+        fetch.collectionType = "album"
+        let albums = try await late.collections(fetch, atLeast: third.token).collections
+        #expect(Set(albums.map(\.title)) == ["first", "second", "third"])
+        #expect(one.stop() == [] && two.stop() == [])
+    }
+}

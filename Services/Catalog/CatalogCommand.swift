@@ -7,7 +7,7 @@ struct CatalogCommand: AsyncParsableCommand {
         commandName: "catalog",
         abstract: "Manages the library: photos, albums and their history.",
         version: ServiceVersion.current,
-        subcommands: [ServeCommand.self, RestoreCommand.self, ExamineCommand.self],
+        subcommands: [ServeCommand.self, RestoreCommand.self, ExamineCommand.self, MigrateCommand.self],
         defaultSubcommand: ServeCommand.self
     )
 }

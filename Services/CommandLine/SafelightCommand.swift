@@ -40,7 +40,10 @@ struct SafelightCommand: AsyncParsableCommand {
             ),
             CommandGroup(
                 name: "Backup and maintenance",
-                subcommands: [BackupCommand.self, RestoreCommand.self, RescanCommand.self, StorageCommand.self]
+                subcommands: [
+                    BackupCommand.self, RestoreCommand.self, LibraryMigrateCommand.self, RescanCommand.self,
+                    StorageCommand.self,
+                ]
             ),
             CommandGroup(
                 name: "Automation",

@@ -15,6 +15,19 @@ protocol SQLBindable {
     func bind(to statement: inout SQLStatement)
 }
 
+extension PostgreSQLValue {
+    init(_ value: SQLValue) {
+        self =
+            switch value {
+            case .null: .null
+            case .integer(let number): .integer(number)
+            case .number(let number): .number(number)
+            case .text(let text): .text(text)
+            case .bytes(let bytes): .bytes(bytes)
+            }
+    }
+}
+
 extension SQLValue {
     init(_ value: some BinaryInteger) { self = .integer(Int64(value)) }
     init(_ number: Double) { self = .number(number) }

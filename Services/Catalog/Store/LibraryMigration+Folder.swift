@@ -1,0 +1,124 @@
+import GRDB
+import Glibc
+import PhotoModel
+import Storage
+
+extension LibraryMigration {
+    /// The outcome of a migration.
+    struct Outcome: Sendable {
+        var token: ChangeToken
+        var rows: Int
+    }
+
+    /// The direction of a migration, with the address of the database on PostgreSQL.
+    enum Direction {
+        case toServer(String)
+        case toFile(from: String)
+    }
+
+    /// Moves the database of the library in a folder, whose catalogs must not run. The files of the resources stay.
+    ///
+    /// - Parameter verifies: compares all rows afterwards
+    static func run(
+        _ direction: Direction,
+        folder: String,
+        verifies: Bool,
+        progress: @escaping (_ table: String, _ rows: Int) -> Void
+    ) throws -> Outcome {
+        let lock = try LibraryFolder.lock(folder, advice: "stop it; a library is moved while no catalog uses it")
+        defer { withExtendedLifetime(lock) {} }
+        switch direction {
+        case .toServer(let address): return try toServer(address, folder, verifies, progress)
+        case .toFile(let address): return try toFile(address, folder, verifies, progress)
+        }
+    }
+
+    private static func toServer(
+        _ address: String,
+        _ folder: String,
+        _ verifies: Bool,
+        _ progress: @escaping (String, Int) -> Void
+    ) throws -> Outcome {
+        let path = folder + "/library.sqlite"
+        guard access(path, F_OK) == 0 else { throw StorageError.notFound("\(folder) has no file of SQLite") }
+        let file = try DatabaseFile(path: path, migrator: CatalogSchema.migrator)
+        let session = PostgreSQLSession(address)
+        try PostgreSQLSchema.prepare(SQLConnection(session))
+        let outcome = try file.pool.read { database in
+            let source = SQLConnection(database)
+            let migration = LibraryMigration(file: source, server: session, progress: progress)
+            guard let head = try HistoryStore(database: source).head() else {
+                throw StorageError.notFound("\(path) has no library yet")
+            }
+            let outcome = Outcome(token: head.token, rows: try migration.toServer())
+            if verifies { try migration.verify() }
+            return outcome
+        }
+        try file.close()
+        // A catalog that is started without --store must not go on with the file.
+        guard rename(path, path + ".moved") == 0 else { throw StorageError.io("\(path) cannot be renamed") }
+        try remember(outcome.token, folder, database: nil)
+        return outcome
+    }
+
+    private static func toFile(
+        _ address: String,
+        _ folder: String,
+        _ verifies: Bool,
+        _ progress: @escaping (String, Int) -> Void
+    ) throws -> Outcome {
+        let path = folder + "/library.sqlite"
+        guard access(path, F_OK) != 0 else {
+            throw StorageError.inUse("\(path) exists already; move it away, or name another folder")
+        }
+        let election = WriterElection(address)
+        defer { election.close() }
+        let head = try election.open { database, isWriter -> LibraryHead in
+            guard isWriter else { throw StorageError.inUse("a catalog uses the database; stop all of them") }
+            guard let head = try HistoryStore(database: database).head() else {
+                throw StorageError.notFound("the database on PostgreSQL has no library")
+            }
+            return head
+        }
+        let partial = folder + "/library-new.sqlite"
+        for ending in ["", "-wal", "-shm"] { unlink(partial + ending) }
+        let file = try DatabaseFile(path: partial, migrator: CatalogSchema.migrator)
+        let session = PostgreSQLSession(address)
+        let rows = try file.pool.writeWithoutTransaction { database in
+            try session.begin(reading: true)
+            defer { session.rollBack() }
+            let target = SQLConnection(database)
+            let migration = LibraryMigration(file: target, server: session, progress: progress)
+            let rows = try migration.toFile()
+            if verifies { try migration.verify() }
+            guard try HistoryStore(database: target).head() == head else {
+                throw StorageError.inUse("the library was changed meanwhile; stop all catalogs and try again")
+            }
+            return rows
+        }
+        try file.close()
+        for ending in ["-wal", "-shm"] { unlink(partial + ending) }
+        guard rename(partial, path) == 0 else { throw StorageError.io("\(path) cannot be renamed") }
+        let outcome = Outcome(token: head.token, rows: rows)
+        try remember(outcome.token, folder, database: path)
+        return outcome
+    }
+
+    /// Writes a new head file: the old one has the identity of the other database.
+    private static func remember(_ token: ChangeToken, _ folder: String, database: String?) throws {
+        unlink(folder + "/head")
+        let head = try HeadFile(path: folder + "/head", database: database)
+        guard database == nil else {
+            _ = try head.renew(library: token.library, sequence: token.sequence)
+            return
+        }
+        try head.store(library: token.library, sequence: token.sequence)
+    }
+
+    private func verify() throws {
+        let tables = try differences()
+        guard tables.isEmpty else {
+            throw StorageError.corrupt("the rows of \(tables.joined(separator: ", ")) differ after the copy")
+        }
+    }
+}

@@ -1,0 +1,177 @@
+import PostgreSQL
+import Storage
+
+/// Copies all tables of a library between a file of SQLite and PostgreSQL: records, outcomes and tokens stay what they are.
+struct LibraryMigration {
+    /// A table in the order in which tables refer to each other.
+    struct Table: Equatable {
+        let name: String
+        let columns: [String]
+        /// The columns of the primary key, in whose order rows are read.
+        let key: [String]
+
+        var list: String { columns.map { "\"\($0)\"" }.joined(separator: ", ") }
+    }
+
+    /// The rows that are read together.
+    static let batch = 5000
+
+    private static let names = [
+        "library", "counter", "list", "collection", "asset", "departed", "resource", "keyword", "membership", "change",
+        "change_topic", "outcome", "published_edit", "quarantine", "kept_adjustment", "metadata", "grants",
+        "grant_asset", "remote_object", "remote_store", "image_digest", "upload_job", "upload_job_clock",
+        "added_resource",
+    ]
+    /// The tables whose rows have numbers that are never used again, and their columns.
+    private static let numbered = [("list", "row"), ("collection", "row"), ("asset", "row"), ("upload_job", "id")]
+
+    /// The connection to the file.
+    let file: SQLConnection
+    /// The connection to PostgreSQL.
+    let server: PostgreSQLSession
+    /// Called with a table and the number of its rows that are copied.
+    var progress: (_ table: String, _ rows: Int) -> Void = { _, _ in }
+
+    /// Returns the tables, which both databases have.
+    static func tables(_ file: SQLConnection) throws -> [Table] {
+        try names.map { name in
+            let columns = try file.all("SELECT name, pk FROM pragma_table_info('\(name)') ORDER BY cid") { row in
+                (row.text(0), row.int(1))
+            }
+            let key = columns.filter { $0.1 > 0 }.sorted { $0.1 < $1.1 }.map(\.0)
+            guard !key.isEmpty else { throw StorageError.invalid("the database has no table \(name)") }
+            return Table(name: name, columns: columns.map(\.0), key: key)
+        }
+    }
+
+    /// Calls a closure with all rows of a table, some at a time, in the order of its key.
+    static func each(_ table: Table, _ database: SQLConnection, _ visit: ([[SQLValue]]) throws -> Void) throws {
+        let key = table.key.map { "\"\($0)\"" }.joined(separator: ", ")
+        let positions = table.key.compactMap { table.columns.firstIndex(of: $0) }
+        var last: [SQLValue]?
+        while true {
+            var query = SQLFragment("SELECT \(table.list) FROM \(table.name)")
+            if let last {
+                let places = last.map { _ in "?" }.joined(separator: ", ")
+                query = query + SQLFragment(" WHERE (\(key)) > (\(places))", last)
+            }
+            query = query + " ORDER BY \(key) LIMIT \(batch)"
+            let rows = try database.all(query) { row in table.columns.indices.map { row.value(Int32($0)) } }
+            guard let end = rows.last else { return }
+            try visit(rows)
+            guard rows.count == batch else { return }
+            last = positions.map { end[$0] }
+        }
+    }
+
+    // MARK: To PostgreSQL
+
+    /// Copies the file to the server, whose tables must be empty.
+    ///
+    /// - Returns: the number of rows
+    func toServer() throws -> Int {
+        let target = SQLConnection(server)
+        var count = 0
+        try target.inImmediateTransaction {
+            guard try target.first("SELECT 1 FROM library", read: { _ in true }) == nil else {
+                throw StorageError.inUse(
+                    "the database on PostgreSQL has a library already; name another schema or database"
+                )
+            }
+            for table in try Self.tables(file) {
+                try target.run(once: "ALTER TABLE \(table.name) DISABLE TRIGGER USER")
+                try target.run(once: "DELETE FROM \(table.name)")
+                count += try copy(table)
+                try target.run(once: "ALTER TABLE \(table.name) ENABLE TRIGGER USER")
+            }
+            for (table, column) in Self.numbered {
+                let used = try file.first("SELECT seq FROM sqlite_sequence WHERE name = '\(table)'") { $0.int64(0) }
+                // A sequence begins at 1; the next number is the one after the last.
+                try target.each(
+                    "SELECT setval(pg_get_serial_sequence('\(table)', '\(column)'), ?, ?)",
+                    max(1, used ?? 1),
+                    used != nil
+                ) { _ in }
+            }
+            if try file.first(SQLDialect.sqlite.uploadTrigger.exists, read: { $0.flag(0) }) == true {
+                try target.run(once: SQLDialect.postgresql.uploadTrigger.create)
+            }
+        }
+        return count
+    }
+
+    private func copy(_ table: Table) throws -> Int {
+        var total = 0
+        try Self.each(table, file) { rows in
+            var next = rows.startIndex
+            total += try server.connected().copyIn("COPY \(table.name) (\(table.list)) FROM STDIN (FORMAT binary)") {
+                guard next < rows.endIndex else { return nil }
+                defer { next += 1 }
+                return rows[next].map(PostgreSQLValue.init)
+            }
+            progress(table.name, total)
+        }
+        return total
+    }
+
+    // MARK: To a file
+
+    /// Copies the tables of the server into a new file. No catalog may write meanwhile.
+    ///
+    /// - Returns: the number of rows
+    func toFile() throws -> Int {
+        let source = SQLConnection(server)
+        var count = 0
+        try file.inImmediateTransaction {
+            // A folder may have a smaller number than its parent.
+            try file.run("PRAGMA defer_foreign_keys = ON")
+            let triggers = try file.all("SELECT name, sql FROM sqlite_master WHERE type = 'trigger'") {
+                ($0.text(0), $0.text(1))
+            }
+            for (name, _) in triggers { try file.run(once: "DROP TRIGGER \(name)") }
+            for table in try Self.tables(file) {
+                try file.run(once: "DELETE FROM \(table.name)")
+                let places = table.columns.map { _ in "?" }.joined(separator: ", ")
+                var insertion = try SQLStatement("INSERT INTO \(table.name) (\(table.list)) VALUES (\(places))", file)
+                var total = 0
+                try Self.each(table, source) { rows in
+                    for row in rows {
+                        for value in row { value.bind(to: &insertion) }
+                        try insertion.run()
+                    }
+                    total += rows.count
+                    progress(table.name, total)
+                }
+                count += total
+            }
+            for (table, column) in Self.numbered {
+                let sequence = try source.first("SELECT pg_get_serial_sequence('\(table)', '\(column)')") { $0.text(0) }
+                guard let sequence else { continue }
+                let used = try source.first(SQLFragment("SELECT last_value FROM \(sequence) WHERE is_called")) {
+                    $0.int64(0)
+                }
+                try file.run("DELETE FROM sqlite_sequence WHERE name = ?", table)
+                if let used { try file.run("INSERT INTO sqlite_sequence (name, seq) VALUES (?, ?)", table, used) }
+            }
+            for (_, sql) in triggers { try file.run(once: sql) }
+            if try source.first(SQLDialect.postgresql.uploadTrigger.exists, read: { $0.flag(0) }) == true {
+                try file.run(once: SQLDialect.sqlite.uploadTrigger.create)
+            }
+        }
+        return count
+    }
+
+    // MARK: Comparing
+
+    /// Returns the tables whose rows differ between the two; empty if all are equal.
+    func differences() throws -> [String] {
+        let target = SQLConnection(server)
+        return try Self.tables(file).filter { table in
+            var ours: [[SQLValue]] = []
+            try Self.each(table, file) { ours += $0 }
+            var theirs: [[SQLValue]] = []
+            try Self.each(table, target) { theirs += $0 }
+            return ours != theirs
+        }.map(\.name)
+    }
+}

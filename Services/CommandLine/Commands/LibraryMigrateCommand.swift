@@ -1,0 +1,58 @@
+import ArgumentParser
+import Hosting
+import Subprocess
+import SystemPackage
+
+/// `safelight library`, whose only subcommand is `migrate`
+struct LibraryMigrateCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "library",
+        abstract: "Move the database of a library.",
+        subcommands: [Migrate.self]
+    )
+
+    /// `safelight library migrate`
+    struct Migrate: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(
+            commandName: "migrate",
+            abstract: "Move the database of a library between SQLite and PostgreSQL.",
+            discussion: """
+                Stop the services first. All records, outcomes of transactions and tokens stay what they are, so clients \
+                go on as if nothing had happened. The files of the photos stay in the folder. The database is copied; \
+                the old one is kept, a file of SQLite as library.sqlite.moved.
+                """
+        )
+
+        @Option(help: "Where to: postgresql://host/database, or sqlite for a file in the library's folder.")
+        var to: String
+
+        @OptionGroup var library: LibraryOptions
+
+        @OptionGroup var store: StoreOptions
+
+        @Flag(help: "Compare all rows after the copy.")
+        var verify = false
+
+        @Flag(help: "Print JSON.")
+        var json = false
+
+        func run() async throws {
+            let program = try ServicePaths.programFolder().appending("catalog")
+            var options = library
+            options.library = options.library.map(ServicePaths.absolute)
+            var arguments = ["migrate", "--to", to, "--library", try options.resolve()]
+            if let source = store.store { arguments += ["--store", source] }
+            arguments += (verify ? ["--verify"] : []) + (json ? ["--json"] : [])
+            let result = try await Subprocess.run(
+                .path(program),
+                arguments: Arguments(arguments),
+                input: .none,
+                output: .fileDescriptor(.standardOutput, closeAfterSpawningProcess: false),
+                error: .fileDescriptor(.standardError, closeAfterSpawningProcess: false)
+            )
+            guard case .exited(0) = result.terminationStatus else {
+                throw ExitCode(CommandFailure.Status.refused.rawValue)
+            }
+        }
+    }
+}

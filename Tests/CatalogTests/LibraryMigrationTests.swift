@@ -1,0 +1,112 @@
+import Basics
+import Contracts
+import Foundation
+import GRDB
+import JSONValue
+import PhotoModel
+import PostgreSQL
+import Storage
+import TestSupport
+import Testing
+
+@testable import Catalog
+
+/// Moving a library to PostgreSQL and back.
+@Suite(.timeLimit(.minutes(2)))
+struct LibraryMigrationTests {
+    let folder: TemporaryFolder
+
+    init() throws { folder = try TemporaryFolder("migration") }
+
+    private func image(_ seed: UInt64) -> Bytes { TestImages.jpeg(width: 32, height: 24, seed: seed) }
+
+    /// Fills a library so that most tables have rows.
+    private func fill(_ catalog: CatalogFixture) async throws -> [ObjectID] {
+        let ids = try await catalog.importImages((1...6).map(image))
+        let album = try await catalog.perform(
+            [.createCollection(.init(ref: "a", title: "Album Ä"))],
+            transaction: "album"
+        )
+        try await catalog.perform([
+            .updateCollection(.init(id: .id(try #require(album.id("a"))), add: ids.map { .id($0) }))
+        ])
+        let patch = AssetPatch(caption: .some("caption \u{1F4F7}"), keywords: .some(["one", "Zwei", "zwei"]))
+        try await catalog.perform([.updateAsset(.init(id: .id(ids[0]), set: patch))], transaction: "patch")
+        try await catalog.perform([.trashAssets(.init(ids: [ids[1]]))])
+        try await catalog.perform([.deleteAssets(.init(ids: [ids[5]]))])
+        try await catalog.perform([.createList(.init(ref: "f", title: "folder"))])
+        return ids
+    }
+
+    private func differences(_ address: String, _ file: String) throws -> [String] {
+        let queue = try DatabaseQueue(path: file)
+        return try queue.read { database in
+            let session = PostgreSQLSession(address)
+            try session.begin(reading: true)
+            return try LibraryMigration(file: SQLConnection(database), server: session).differences()
+        }
+    }
+
+    @Test func `everything is the same on PostgreSQL and back in a file, and clients go on`() async throws {
+        let library = folder.file("library")
+        let file = library + "/library.sqlite"
+        let address = try PostgreSQLServer.shared().address(schema: "migration_test")
+        let (ids, token, everything) = try await CatalogFixture.with(folder) {
+            $0.server = nil
+        } _: { catalog in
+            let ids = try await fill(catalog)
+            return (ids, try await catalog.call(CurrentToken()).token, try await catalog.everything())
+        }
+        let there = try LibraryMigration.run(.toServer(address), folder: library, verifies: true) { _, _ in }
+        #expect(there.token == token && there.rows > 60)
+        #expect(try differences(address, file + ".moved") == [])
+        #expect(throws: StorageError.self) {
+            try LibraryMigration.run(.toServer(address), folder: library, verifies: false) { _, _ in }
+        }
+        let next = try await CatalogFixture.with(folder) {
+            $0.server = address
+        } _: { catalog in
+            #expect(try await catalog.call(CurrentToken()).token == token)
+            #expect(try await catalog.everything().normalized() == everything.normalized())
+            #expect(try await catalog.history().map(\.sequence) == Array(1...token.sequence))
+            let repeated = try await catalog.perform(
+                [.createCollection(.init(ref: "a", title: "Album Ä"))],
+                transaction: "album"
+            )
+            #expect(repeated.sequence < token.sequence)
+            // The row numbers go on, also after that of the deleted asset.
+            let new = try await catalog.importImages([image(9)])
+            let row = try await catalog.service.store.read { try $0.assets.rowNumber(of: new[0]) }
+            #expect(row == Int64(ids.count + 1))
+            return try await catalog.call(CurrentToken()).token
+        }
+        #expect(next.library == token.library && next.sequence > token.sequence)
+        let back = try LibraryMigration.run(.toFile(from: address), folder: library, verifies: true) { _, _ in }
+        #expect(back.token == next)
+        #expect(try differences(address, file) == [])
+        try DatabaseCheck.full(path: file)
+        try await CatalogFixture.with(folder) {
+            $0.server = nil
+        } _: { catalog in
+            #expect(try await catalog.call(CurrentToken()).token == next)
+            let new = try await catalog.importImages([image(10)])
+            let row = try await catalog.service.store.read { try $0.assets.rowNumber(of: new[0]) }
+            #expect(row == Int64(ids.count + 2))
+        }
+    }
+
+    @Test func `a library that a catalog uses is not moved`() async throws {
+        let address = try PostgreSQLServer.shared().address(schema: "migration_in_use")
+        try await CatalogFixture.with(folder) {
+            $0.server = address
+        } _: { catalog in
+            try await catalog.perform([.createList(.init(title: "one"))])
+            let other = try TemporaryFolder("migration")
+            let error = #expect(throws: StorageError.self) {
+                try LibraryMigration.run(.toFile(from: address), folder: other.path, verifies: false) { _, _ in }
+            }
+            #expect(error?.name == "in_use")
+            #expect(!FileManager.default.fileExists(atPath: other.file("library.sqlite")))
+        }
+    }
+}

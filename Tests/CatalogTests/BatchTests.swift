@@ -47,7 +47,7 @@ struct BatchTests {
         let fixture = try StoreFixture()
         let requests = [folder("one", "1"), folder("two", "2"), folder("three", "3"), folder("one more", "1")]
         let (sequences, head) = try await fixture.store.onWriter { database in
-            try database.run(once: Self.refusal(database.dialect))
+            try database.inImmediateTransaction { try database.run(once: Self.refusal(database.dialect)) }
             let done = try BatchStore(database: database, rules: Self.rules).commit(requests) { _ in
                 false
             }

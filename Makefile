@@ -34,6 +34,7 @@ BUILD_PACKAGES := libzmq3-dev libmagickwand-dev libgexiv2-dev libsqlite3-dev lib
 	libavformat-dev libavcodec-dev libavfilter-dev libavutil-dev libswscale-dev pkg-config
 FONT_PACKAGES := fonts-dejavu-core fonts-droid-fallback
 DEMO_PACKAGES := ffmpeg
+CLUSTER_PACKAGES := etcd-server etcd-client patroni python3-etcd python3-psycopg2 haproxy iproute2
 TEST_PACKAGES := python3 python3-pip libimage-exiftool-perl libvips-tools libjxl-tools imagemagick ffmpeg sqlite3 \
 	faketime gcc libc6-dev make postgresql
 PYTHON_REQUIREMENTS := pyzmq==27.1.0 pillow==11.3.0 jsonschema==4.26.0 mypy==1.19.1 setuptools==80.9.0 pyyaml==6.0.3 \
@@ -45,10 +46,10 @@ AWSCLI := 1.45.11
 PYTHON_PACKAGES := .build/python
 export PYTHONPATH := $(CURDIR)/$(PYTHON_PACKAGES)
 
-.PHONY: help setup tools build install uninstall test soak earlier demo bench lint format test-tsan test-asan run docs image wheel clean
+.PHONY: help setup tools build install uninstall test soak earlier demo cluster-demo bench lint format test-tsan test-asan run docs image wheel clean
 
 help: ## List the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 # $(call install-packages,<packages>): installs the missing ones.
 define install-packages
@@ -177,6 +178,13 @@ earlier: tools ## Build the programs of an earlier commit, EARLIER=commit, into 
 demo: build ## Start the services, import photos, edit one and watch the change arrive (PHOTOS=folder for your own)
 	$(call install-packages,$(DEMO_PACKAGES))
 	@compose/demo.sh '$(BINARIES)' '$(PHOTOS)'
+
+# CLUSTER_DEMO=--short for fewer changes, --keep to keep the logs.
+CLUSTER_DEMO ?=
+
+cluster-demo: setup build ## Run a library on eleven hosts, which are network namespaces; kill the catalog and PostgreSQL
+	$(call install-packages,$(CLUSTER_PACKAGES))
+	@$(SUDO) compose/cluster-demo.sh $(CLUSTER_DEMO) '$(BINARIES)' '$(PYTHON_PACKAGES)'
 
 bench: setup ## Run the benchmarks and compare them with other software (BENCH='--only NAME' for one)
 	@[ -d $(PYTHON_PACKAGES)/pyvips-$(PYVIPS).dist-info ] || { \

@@ -1,0 +1,87 @@
+# shellcheck shell=bash
+# Hosts that are network namespaces: used by cluster-demo.sh, within a namespace of mounts and processes. FOLDER holds the
+# files of all hosts, hosts their names.
+
+network=10.71.0
+
+# address HOST: prints the address of a host.
+address() {
+    local index
+    for index in "${!hosts[@]}"; do
+        if [ "${hosts[index]}" = "$1" ]; then
+            echo "$network.$((index + 11))"
+            return
+        fi
+    done
+    fail "there is no host $1"
+}
+
+# Creates a namespace for each host, and a bridge between them in a namespace of its own: the machine's network does not
+# see any of it. Names are found in /etc/hosts, which is another file within the namespaces.
+create_hosts() {
+    local host
+    mount -t tmpfs tmpfs /run/netns
+    ip netns add switch
+    ip -n switch link add bridge type bridge
+    ip -n switch link set bridge up
+    echo "127.0.0.1 localhost" >"$FOLDER/hosts"
+    mkdir "$FOLDER/logs"
+    for host in "${hosts[@]}"; do
+        ip netns add "$host"
+        ip -n "$host" link add eth0 type veth peer name "$host" netns switch
+        ip -n switch link set "$host" master bridge up
+        ip -n "$host" address add "$(address "$host")/24" dev eth0
+        ip -n "$host" link set lo up
+        ip -n "$host" link set eth0 up
+        echo "$(address "$host") $host" >>"$FOLDER/hosts"
+        mkdir "$FOLDER/$host"
+    done
+    mount --bind "$FOLDER/hosts" /etc/hosts
+}
+
+# on HOST COMMAND…: runs a command on a host.
+on() {
+    local host=$1
+    shift
+    # shellcheck disable=SC2016
+    ip netns exec "$host" unshare --uts sh -c 'hostname "$0" && exec "$@"' "$host" "$@"
+}
+
+# start HOST NAME COMMAND…: starts a program on a host in the background; its log is logs/HOST-NAME.log.
+start() {
+    local host=$1 name=$2
+    shift 2
+    # The same as on, without a shell between: the process is the program.
+    # shellcheck disable=SC2016
+    ip netns exec "$host" unshare --uts sh -c 'hostname "$0" && exec "$@"' "$host" "$@" \
+        </dev/null >>"$FOLDER/logs/$host-$name.log" 2>&1 &
+    started=$!
+    started_name="$host-$name"
+    echo "$started" >"$FOLDER/$host/$name.pid"
+    # The shell does not report its end.
+    disown
+}
+
+# kill_program HOST NAME: kills a program with SIGKILL.
+kill_program() { kill -KILL "$(cat "$FOLDER/$1/$2.pid")"; }
+
+# kill_host HOST: takes a host off the network and kills its programs, as if its power had failed: the others get no sign
+# that connections have ended.
+kill_host() {
+    ip -n switch link set "$1" down
+    ip netns pids "$1" | xargs kill -KILL
+}
+
+# connect_host HOST: puts a host back on the network.
+connect_host() { ip -n switch link set "$1" up; }
+
+# wait_for SECONDS WHAT COMMAND…: runs a command until it succeeds, unless the program that was started last ends.
+wait_for() {
+    local end=$((SECONDS + $1)) what=$2
+    shift 2
+    until "$@" >/dev/null 2>&1; do
+        kill -0 "$started" 2>/dev/null || fail "$started_name has ended; see its log"
+        [ "$SECONDS" -lt "$end" ] || fail "waited in vain until $what; see the logs"
+        sleep 0.2
+    done
+}

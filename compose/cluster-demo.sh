@@ -192,7 +192,8 @@ survive_failures() {
 measure() {
     local answer
     echo "$*" >&"${measurement[1]}"
-    IFS= read -r answer <&"${measurement[0]}" && [ "$answer" = done ] || fail "the measuring program has failed"
+    IFS= read -r answer <&"${measurement[0]}" || fail "the measuring program has ended"
+    [ "$answer" = "done" ] || fail "the measuring program answers $answer"
 }
 
 # --- Arguments ----------------------------------------------------------------------------------------------------------

@@ -54,6 +54,12 @@ struct PackageListTests {
         #expect(try installed.isSubset(of: variable("PYTHON_REQUIREMENTS")))
     }
 
+    @Test func `the cluster has the packages of its demo in its container`() throws {
+        // The demo makes networks, and PostgreSQL is among what the tests need.
+        let demo = try variable("CLUSTER_PACKAGES").subtracting(["iproute2"]).union(["postgresql"])
+        #expect(try packages(ofStage: "cluster") == demo)
+    }
+
     @Test func `the long tests name the package that make soak installs`() throws {
         #expect(try variable("SOAK_PACKAGES") == [SwiftServer.package])
     }

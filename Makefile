@@ -144,7 +144,7 @@ test: setup lint ## Check the format, build without warnings and run all tests (
 POSTGRESQL_SUITES := (MetadataPath|ImagePath|ReadYourWrites|Fault|Kill|Editing|Publishing|LiveFetch)
 
 soak: setup ## Run the long tests: repeated kills, two minutes of fuzzing, hostile clients, an hour of mixed load
-	$(call install-packages,$(SOAK_PACKAGES))
+	$(call install-packages,$(SOAK_PACKAGES) $(CLUSTER_PACKAGES))
 	$(SWIFT) build --build-tests
 	SAFELIGHT_SOAK=10 $(SWIFT) test --skip-build --filter '^(PhotoModel|JSONValue|ChangeBroker|Catalog)Tests\.'
 	SAFELIGHT_STORE=postgresql $(SWIFT) test --skip-build --filter '^CatalogTests\.'

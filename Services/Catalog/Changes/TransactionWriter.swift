@@ -217,7 +217,7 @@ final class TransactionWriter: Sendable {
         state.withLock { $0.headSyncDue = now.addingReportingOverflow(Self.headSyncInterval).partialValue }
     }
 
-    /// Makes room in the database's log between two commits, after the replies of the first.
+    /// Writes a large log into the database between two commits, after the replies of the first.
     private func checkpointIfDue() {
         do throws(StorageError) {
             try store.checkpointIfDue()

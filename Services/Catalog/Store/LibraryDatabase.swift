@@ -17,7 +17,7 @@ protocol LibraryDatabase: Sendable {
     /// Returns the failure of the database or its disk that an error reports; nil for any other error.
     func storageError(_ error: any Error) -> StorageError?
 
-    /// Makes room in the log of SQLite if that is due. It blocks.
+    /// Writes SQLite's log into the database if it is large. It blocks.
     func checkpointIfDue() throws(StorageError)
 
     /// Copies the database, as it is at one sequence, to a new file of SQLite.

@@ -265,7 +265,7 @@ final class LibraryStore: Sendable {
         }
     }
 
-    /// Makes room in the write-ahead log if that is due. It blocks.
+    /// Writes the write-ahead log into the database if it is large. It blocks.
     func checkpointIfDue() throws(StorageError) { try database.checkpointIfDue() }
 
     /// The election of the writer among several catalogs; nil for a file, whose folder only one catalog can open.

@@ -16,6 +16,8 @@ public final class PostgreSQLConnection {
         public var queuedBytes = 1 << 20
         /// Seconds for connecting, if the connection string does not say otherwise.
         public var connectSeconds = 10
+        /// Milliseconds for connecting, whatever the connection string says; nil for no further limit.
+        public var connectMilliseconds: Int64?
 
         /// The default limits.
         public init() {}
@@ -29,29 +31,12 @@ public final class PostgreSQLConnection {
     private var queuedBytes = 0
     private var isPipelining = false
 
-    /// Connects to a server.
+    /// Connects to a server. Of several hosts, the one that was connected last is tried first.
     ///
     /// - Parameter address: a connection string or address as libpq takes it, for example `postgresql://host/database`
     public init(_ address: String, limits: Limits = Limits()) throws(PostgreSQLError) {
         self.limits = limits
-        // Later settings replace those of the address; the time limit is only a default.
-        var names: [String] = ["connect_timeout", "dbname", "client_encoding", "fallback_application_name"]
-        var values: [String] = ["\(limits.connectSeconds)", address, "UTF8", "safelight"]
-        if address.contains("connect_timeout") {
-            names.removeFirst()
-            values.removeFirst()
-        }
-        let words = names.map { strdup($0) } + [nil]
-        let texts = values.map { strdup($0) } + [nil]
-        defer { for text in words + texts { free(text) } }
-        let opened = words.map { UnsafePointer($0) }.withUnsafeBufferPointer { words in
-            texts.map { UnsafePointer($0) }.withUnsafeBufferPointer { texts in
-                PQconnectdbParams(words.baseAddress, texts.baseAddress, 1)
-            }
-        }
-        guard let opened else { throw PostgreSQLError(.outOfResources, "libpq has no memory for a connection") }
-        connection = opened
-        guard PQstatus(connection) == CONNECTION_OK else { throw failure() }
+        connection = try ConnectionAttempts(address, limits: limits).connect()
         // libpq prints notices on standard error unless there is a receiver.
         PQsetNoticeReceiver(connection, { _, _ in }, nil)
         guard PQserverVersion(connection) >= Self.oldestVersion else {
@@ -86,7 +71,7 @@ public final class PostgreSQLConnection {
         return PostgreSQLError(isConnected ? .statement : .disconnected, Self.trimmed(text))
     }
 
-    private static func trimmed(_ text: String) -> String {
+    static func trimmed(_ text: String) -> String {
         text.split(separator: "\n").map { $0.trimmingPrefix { $0 == " " } }.joined(separator: " ")
     }
 
@@ -231,6 +216,27 @@ public final class PostgreSQLConnection {
         let result = parameters.withArrays { values, lengths, formats in
             PQexecParams(connection, sql, Int32(types.count), types, values, lengths, formats, 1)
         }
+        return PostgreSQLResult(try checked(result))
+    }
+
+    /// Executes a statement without values, and ends the connection if the server does not answer in time.
+    public func execute(_ sql: String, withinMilliseconds limit: Int32) throws(PostgreSQLError) -> PostgreSQLResult {
+        try flush()
+        guard PQsendQueryParams(connection, sql, 0, nil, nil, nil, nil, 1) == 1 else { throw failure() }
+        let end = ConnectionAttempts.now + Int64(limit)
+        while PQisBusy(connection) == 1 {
+            var wanted = pollfd(fd: PQsocket(connection), events: Int16(POLLIN), revents: 0)
+            let left = Int32(max(0, end - ConnectionAttempts.now))
+            guard left > 0, poll(&wanted, 1, left) != 0 else {
+                // Only libpq knows the state of the connection: it is closed below it, and cannot be used any more.
+                shutdown(PQsocket(connection), Int32(SHUT_RDWR))
+                _ = PQconsumeInput(connection)
+                throw PostgreSQLError(.disconnected, "the server did not answer in \(limit) ms")
+            }
+            guard PQconsumeInput(connection) == 1 else { throw failure() }
+        }
+        let result = PQgetResult(connection)
+        while let more = PQgetResult(connection) { PQclear(more) }
         return PostgreSQLResult(try checked(result))
     }
 

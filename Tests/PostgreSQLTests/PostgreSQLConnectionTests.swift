@@ -1,3 +1,4 @@
+import Glibc
 import PostgreSQL
 import TestSupport
 import Testing
@@ -134,5 +135,59 @@ struct PostgreSQLConnectionTests {
             #expect(try connection.execute(try connection.prepare("SELECT \(number)")).int64(0, 0) == number)
         }
         #expect(try connection.execute("SELECT count(*) FROM pg_prepared_statements").int64(0, 0) <= 10)
+    }
+
+    /// A folder whose socket accepts connections, and never answers.
+    private func silentHost() throws -> (folder: TemporaryFolder, socket: Int32) {
+        let folder = try TemporaryFolder("silent")
+        let silent = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0)
+        var address = sockaddr_un()
+        address.sun_family = sa_family_t(AF_UNIX)
+        withUnsafeMutableBytes(of: &address.sun_path) { $0.copyBytes(from: folder.file(".s.PGSQL.5432").utf8) }
+        let isBound = withUnsafePointer(to: &address) {
+            $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                bind(silent, $0, socklen_t(MemoryLayout<sockaddr_un>.size)) == 0
+            }
+        }
+        try #require(isBound && listen(silent, 8) == 0)
+        return (folder, silent)
+    }
+
+    @Test func `a lost host costs a quarter of a second, and nothing once another one has answered`() throws {
+        let server = try PostgreSQLServer.shared()
+        let silent = try silentHost()
+        defer { close(silent.socket) }
+        let address =
+            "postgresql://safelight@/postgres?host=\(silent.folder.path),\(server.folder.path)&connect_timeout=5"
+        let clock = ContinuousClock()
+        let first = try clock.measure { _ = try PostgreSQLConnection(address) }
+        #expect(first >= .milliseconds(200) && first < .seconds(4), "\(first)")
+        let second = try clock.measure { _ = try PostgreSQLConnection(address) }
+        #expect(second < .milliseconds(200), "\(second)")
+    }
+
+    @Test func `of a primary server and a replica the wanted one is found, and a refusal names every host`() throws {
+        let primary = try PostgreSQLServer()
+        let replica = try PostgreSQLServer(replicaOf: primary)
+        func isReplica(_ kind: String) throws -> Bool {
+            let address = primary.address(with: replica) + "&target_session_attrs=\(kind)"
+            return try PostgreSQLConnection(address).execute("SELECT pg_is_in_recovery()").int64(0, 0) != 0
+        }
+        #expect(try !isReplica("read-write") && !isReplica("any"))
+        #expect(try isReplica("standby") && isReplica("prefer-standby"))
+        try replica.kill()
+        #expect(try !isReplica("prefer-standby"))
+        let error = #expect(throws: PostgreSQLError.self) { try isReplica("standby") }
+        #expect(error?.kind == .disconnected)
+        for server in [primary, replica] { #expect(error?.message.contains(server.folder.path) == true) }
+    }
+
+    @Test func `a server that does not answer in time is a lost connection`() throws {
+        let connection = try connect()
+        #expect(try connection.execute("SELECT 7", withinMilliseconds: 1000).int64(0, 0) == 7)
+        let error = #expect(throws: PostgreSQLError.self) {
+            try connection.execute("SELECT pg_sleep(20)", withinMilliseconds: 100)
+        }
+        #expect(error?.kind == .disconnected && !connection.isConnected)
     }
 }

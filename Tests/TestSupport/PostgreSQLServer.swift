@@ -26,6 +26,21 @@ public final class PostgreSQLServer: Sendable {
         program = Mutex(try Self.start(folder))
     }
 
+    /// Creates a replica that follows a server by streaming replication, and starts it.
+    public init(replicaOf primary: PostgreSQLServer) throws {
+        folder = try TemporaryFolder("pg")
+        if let owner = Self.owner { chown(folder.path, owner.uid, owner.gid) }
+        let copied = try RunningProgram.run(
+            "/usr/bin/env",
+            Self.prefix + [
+                try Self.tool("pg_basebackup"), "--write-recovery-conf", "--checkpoint=fast", "--no-sync",
+                "--dbname=" + primary.address, "--pgdata=" + folder.file("data"),
+            ]
+        )
+        guard copied.status == 0 else { throw FixtureError(description: "pg_basebackup failed: \(copied.errors)") }
+        program = Mutex(try Self.start(folder))
+    }
+
     /// The one server that all tests of this process share; each library has a schema of its own.
     public static func shared() throws -> PostgreSQLServer {
         try running.withLock { server in
@@ -94,6 +109,9 @@ public final class PostgreSQLServer: Sendable {
     /// The address of the database that all servers have.
     public var address: String { Self.address(folder, "postgres") }
 
+    /// Returns the address of two servers, this one and another.
+    public func address(with other: PostgreSQLServer) -> String { address + "," + other.folder.path }
+
     /// Returns the address of a schema, which is created if it does not exist.
     public func address(schema name: String) throws -> String {
         let connection = try PostgreSQLConnection(address)
@@ -109,11 +127,18 @@ public final class PostgreSQLServer: Sendable {
     /// Kills the server with SIGKILL and starts it again with the same files.
     public func restart() throws {
         try program.withLock { program in
-            let file = try String(contentsOfFile: folder.file("data/postmaster.pid"), encoding: .utf8)
-            if let number = file.split(separator: "\n").first.flatMap({ Int32($0) }) { kill(number, SIGKILL) }
-            program.wait(seconds: 20)
+            try Self.kill(folder, program)
             program = try Self.start(folder)
         }
+    }
+
+    /// Kills the server with SIGKILL.
+    public func kill() throws { try program.withLock { try Self.kill(folder, $0) } }
+
+    private static func kill(_ folder: TemporaryFolder, _ program: RunningProgram) throws {
+        let file = try String(contentsOfFile: folder.file("data/postmaster.pid"), encoding: .utf8)
+        if let number = file.split(separator: "\n").first.flatMap({ Int32($0) }) { Foundation.kill(number, SIGKILL) }
+        program.wait(seconds: 20)
     }
 
     /// Stops the server.

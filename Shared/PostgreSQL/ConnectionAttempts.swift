@@ -1,0 +1,204 @@
+import CPQ
+import Glibc
+import Synchronization
+
+/// Connects to one of the hosts of an address.
+///
+/// The host that was connected last comes first. If it does not answer within a quarter of a second, or refuses, the next one
+/// is tried at the same time, as RFC 8305 does with the addresses of a host: a lost host costs that time, and not the
+/// whole time limit for connecting.
+struct ConnectionAttempts {
+    /// Milliseconds after which the next host is tried too.
+    static let delay: Int64 = 250
+
+    private struct Host {
+        var settings: [(name: String, value: String)]
+
+        var name: String { settings.map(\.value).joined(separator: ":") }
+    }
+
+    fileprivate struct Attempt {
+        let connection: OpaquePointer
+        let host: Int
+        let end: Int64
+        var status = PGRES_POLLING_WRITING
+    }
+
+    private let address: String
+    private let hosts: [Host]
+    private let settings: [(name: String, value: String)]
+    /// The values of `target_session_attrs` in the order in which they are tried; nil for that of the address.
+    private let sessions: [String?]
+    private let milliseconds: Int64
+
+    init(_ address: String, limits: PostgreSQLConnection.Limits) throws(PostgreSQLError) {
+        self.address = address
+        let given = try Self.parse(address)
+        func list(_ name: String) -> [String] {
+            given[name]?.split(separator: ",", omittingEmptySubsequences: false).map(String.init) ?? []
+        }
+        let (names, addresses, ports) = (list("host"), list("hostaddr"), list("port"))
+        let count = max(names.count, addresses.count)
+        hosts =
+            count < 2
+            ? [Host(settings: [])]
+            : (0..<count).map { index in
+                var settings: [(name: String, value: String)] = []
+                if index < names.count { settings.append(("host", names[index])) }
+                if index < addresses.count { settings.append(("hostaddr", addresses[index])) }
+                if let port = ports.count == 1 ? ports[0] : ports.dropFirst(index).first {
+                    settings.append(("port", port))
+                }
+                return Host(settings: settings)
+            }
+        settings = [("client_encoding", "UTF8"), ("fallback_application_name", "safelight")]
+        // A single host would be taken whatever it is, before the others have answered.
+        let isPreference = given["target_session_attrs"] == "prefer-standby" && count > 1
+        sessions = isPreference ? ["standby", "any"] : [nil]
+        let seconds = given["connect_timeout"].flatMap { Int64($0) } ?? Int64(limits.connectSeconds)
+        // libpq takes 0 and negative numbers for no limit, and waits at least two seconds.
+        let wanted = seconds > 0 ? max(2, seconds) * 1000 : Int64(Int32.max)
+        milliseconds = limits.connectMilliseconds.map { min(wanted, $0) } ?? wanted
+    }
+
+    private static func parse(_ address: String) throws(PostgreSQLError) -> [String: String] {
+        var message: UnsafeMutablePointer<CChar>?
+        guard let options = PQconninfoParse(address, &message) else {
+            let text = message.map { String(cString: $0) } ?? ""
+            PQfreemem(message)
+            throw PostgreSQLError(.statement, "the address cannot be read: \(text.trimmingSuffix())")
+        }
+        defer { PQconninfoFree(options) }
+        var found: [String: String] = [:]
+        var option = options
+        while let name = option.pointee.keyword {
+            if let value = option.pointee.val { found[String(cString: name)] = String(cString: value) }
+            option += 1
+        }
+        return found
+    }
+
+    // MARK: Connecting
+
+    /// Returns a connection to the first host that accepts one. It blocks.
+    func connect() throws(PostgreSQLError) -> OpaquePointer {
+        var failures: [String] = []
+        for session in sessions {
+            failures = []
+            if let connection = try connect(session, &failures) { return connection }
+        }
+        throw PostgreSQLError(.disconnected, failures.joined(separator: "; "))
+    }
+
+    private func connect(_ session: String?, _ failures: inout [String]) throws(PostgreSQLError) -> OpaquePointer? {
+        let first = LastHosts.first(of: address).flatMap { name in hosts.firstIndex { $0.name == name } } ?? 0
+        var waiting = ([first] + hosts.indices.filter { $0 != first })[...]
+        var running: [Attempt] = []
+        defer { for attempt in running { PQfinish(attempt.connection) } }
+        var nextStart = Self.now
+        while !running.isEmpty || !waiting.isEmpty {
+            if running.isEmpty || Self.now >= nextStart, let host = waiting.popFirst() {
+                running.append(try start(host, session))
+                nextStart = Self.now + Self.delay
+            }
+            wait(running, until: waiting.isEmpty ? .max : nextStart)
+            for index in running.indices.reversed() {
+                let attempt = running[index]
+                switch attempt.status {
+                case PGRES_POLLING_OK:
+                    running.remove(at: index)
+                    LastHosts.remember(hosts[attempt.host].name, for: address)
+                    return attempt.connection
+                case PGRES_POLLING_FAILED: failures.append(Self.message(attempt.connection))
+                case _ where Self.now >= attempt.end:
+                    let name = hosts.count > 1 ? " of \(hosts[attempt.host].name)" : ""
+                    failures.append("the server\(name) did not answer in \(milliseconds) ms")
+                default:
+                    running[index].status = advanced(attempt)
+                    continue
+                }
+                PQfinish(attempt.connection)
+                running.remove(at: index)
+                nextStart = Self.now
+            }
+        }
+        return nil
+    }
+
+    private func start(_ host: Int, _ session: String?) throws(PostgreSQLError) -> Attempt {
+        // Later settings replace those of the address.
+        var all = [("dbname", address)] + settings + hosts[host].settings
+        if let session { all.append(("target_session_attrs", session)) }
+        let words = all.map { strdup($0.0) } + [nil]
+        let texts = all.map { strdup($0.1) } + [nil]
+        defer { for text in words + texts { free(text) } }
+        let opened = words.map { UnsafePointer($0) }.withUnsafeBufferPointer { words in
+            texts.map { UnsafePointer($0) }.withUnsafeBufferPointer { texts in
+                PQconnectStartParams(words.baseAddress, texts.baseAddress, 1)
+            }
+        }
+        guard let opened else { throw PostgreSQLError(.outOfResources, "libpq has no memory for a connection") }
+        let status = PQstatus(opened) == CONNECTION_BAD ? PGRES_POLLING_FAILED : PGRES_POLLING_WRITING
+        return Attempt(connection: opened, host: host, end: Self.now + milliseconds, status: status)
+    }
+
+    /// Waits until one of the connections can go on, or a time is reached.
+    private func wait(_ running: [Attempt], until end: Int64) {
+        guard !running.contains(where: { $0.status == PGRES_POLLING_FAILED || $0.status == PGRES_POLLING_OK }) else {
+            return
+        }
+        var sockets = running.map(\.wanted)
+        let limit = running.map(\.end).reduce(end, min) - Self.now
+        poll(&sockets, nfds_t(sockets.count), Int32(clamping: max(0, limit)))
+    }
+
+    /// Returns the next status of a connection, if its socket is ready for it.
+    private func advanced(_ attempt: Attempt) -> PostgresPollingStatusType {
+        var socket = attempt.wanted
+        guard poll(&socket, 1, 0) > 0 else { return attempt.status }
+        return PQconnectPoll(attempt.connection)
+    }
+
+    private static func message(_ connection: OpaquePointer) -> String {
+        PostgreSQLConnection.trimmed(PQerrorMessage(connection).map { String(cString: $0) } ?? "")
+    }
+
+    /// Milliseconds of the monotonic clock.
+    static var now: Int64 {
+        var time = timespec()
+        clock_gettime(CLOCK_MONOTONIC, &time)
+        return Int64(time.tv_sec) * 1000 + Int64(time.tv_nsec) / 1_000_000
+    }
+}
+
+extension ConnectionAttempts.Attempt {
+    /// The event of the socket for which libpq waits.
+    fileprivate var wanted: pollfd {
+        let event = status == PGRES_POLLING_READING ? POLLIN : POLLOUT
+        return pollfd(fd: PQsocket(connection), events: Int16(event), revents: 0)
+    }
+}
+
+extension String {
+    fileprivate func trimmingSuffix() -> String {
+        var text = self[...]
+        while text.last?.isWhitespace == true { text.removeLast() }
+        return String(text)
+    }
+}
+
+/// The host of each address to which this process has connected last.
+private enum LastHosts {
+    /// The most addresses that are remembered.
+    private static let limit = 64
+    private static let names = Mutex<[String: String]>([:])
+
+    static func first(of address: String) -> String? { names.withLock { $0[address] } }
+
+    static func remember(_ name: String, for address: String) {
+        names.withLock { names in
+            if names.count >= limit, names[address] == nil { names = [:] }
+            names[address] = name
+        }
+    }
+}

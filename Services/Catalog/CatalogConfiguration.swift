@@ -12,6 +12,8 @@ struct CatalogConfiguration: Sendable {
     var library: String
     /// The address of the library's database on PostgreSQL; nil for a file in the folder.
     var server: String?
+    /// The address of a replica of that database for reads; nil to read at `server`.
+    var replica: String?
     /// The libraries that were opened before, by path; nil: none is remembered.
     var knownLibraries: KnownLibraries?
     var address: EndpointAddress
@@ -89,6 +91,7 @@ struct CatalogConfiguration: Sendable {
             "checkSeconds": .double(checkSeconds), "rereadRate": JSON(rereadRate),
             "uploadLeaseSeconds": .int(uploads.lease / 1_000_000), "uploadsPerIdentity": JSON(uploads.perIdentity),
             "store": .string(server.map(PostgreSQLLibrary.withoutPassword) ?? "sqlite"),
+            "storeReplica": replica.map { .string(PostgreSQLLibrary.withoutPassword($0)) } ?? .null,
             "uploadBytes": .int(uploads.bytes), "uploadBytesPerIdentity": .int(uploads.bytesPerIdentity),
         ]
         return ServiceSettings(
@@ -107,6 +110,11 @@ struct CatalogConfiguration: Sendable {
     /// - Throws: ``HostingError`` for the first setting out of range
     func validate() throws(HostingError) {
         try HostingError.require(library.hasPrefix("/"), "--library", "\(library) is not an absolute path")
+        try HostingError.require(
+            replica == nil || server != nil,
+            "--store-replica",
+            "needs --store with the address of the primary server"
+        )
         try HostingError.require((1...64).contains(workers), "--workers", "1 to 64 workers")
         try HostingError.require((1...100_000).contains(writeQueue), "--write-queue", "1 to 100000 transactions")
         try HostingError.require((1...100_000).contains(fileQueue), "--file-queue", "1 to 100000 operations")

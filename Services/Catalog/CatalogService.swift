@@ -306,6 +306,7 @@ struct CatalogService: RunnableService {
         return try LibraryStore(
             folder: configuration.library,
             server: configuration.server,
+            replica: configuration.replica,
             options: options,
             now: environment.now(),
             newHistory: environment.makeName(),
@@ -383,12 +384,11 @@ struct CatalogService: RunnableService {
         let (store, thread, tail, writer, lock, grants) = (store, thread, tail, writer, lock, grants)
         let (configuration, logger) = (configuration, logger)
         let (availability, resources, remote) = (availability, resources, originals.remote)
-        let election = store.election.map { _ in [LoopComponent("election") { [follower] in try await follower.run() }]
-        }
+        let election = store.election.map { _ in LoopComponent("election") { [follower] in try await follower.run() } }
         return [
             ClosingComponent("lock") { lock.release() },
             ClosingComponent("database") { try store.close() },
-        ] + (election ?? []) + [
+        ] + (election.map { [$0] } ?? []) + [
             ClosingComponent("trimming") { writer.stopTrimming() },
             ClosingComponent("poll thread") { await thread.shutdown() },
             LoopComponent("database check") { try await Self.checkDatabase(of: store, configuration, logger) },

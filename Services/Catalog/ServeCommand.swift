@@ -12,6 +12,7 @@ struct ServeCommand: AsyncParsableCommand {
     @OptionGroup var listening: ListenOptions
     @OptionGroup var libraryOptions: LibraryOptions
     @OptionGroup var store: StoreOptions
+    @OptionGroup var replica: StoreReplicaOptions
     @OptionGroup var newLibrary: NewLibraryOptions
     @OptionGroup var service: ServiceOptions
     @OptionGroup var worker: WorkerOptions
@@ -108,6 +109,7 @@ struct ServeCommand: AsyncParsableCommand {
             address: try endpoints.resolve(environment: environment)[.catalog]
         )
         settings.server = try store.resolve(environment: environment)
+        settings.replica = try replica.resolve(environment: environment)
         settings.localSecurity = try endpoints.resolve(environment: environment).localSecurity
         settings.traffic = try traffic.resolve(environment: environment)
         try set(&settings.workers, workers, "SAFELIGHT_CATALOG_WORKERS")

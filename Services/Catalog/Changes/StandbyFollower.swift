@@ -69,6 +69,7 @@ struct StandbyFollower: Sendable {
         store.database.withWriter { _ in
             let new = writes.filter { ($0.record?.sequence ?? 0) > tail.head }
             for performed in new { registry.apply(performed) }
+            store.database.learn(head)
             tail.append(new.compactMap(\.record), head: head)
         }
     }

@@ -183,6 +183,7 @@ final class TransactionWriter: Sendable {
                 return state.problem != nil
             }
             if hadFailed { onDiskRecovery() }
+            store.database.learn(head.sequence)
             tail.append(records, head: head.sequence)
             for (waiting, answer) in zip(batch, answers) { waiting.continuation.resume(returning: answer) }
         } catch {

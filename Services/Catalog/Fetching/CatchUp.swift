@@ -15,19 +15,21 @@ struct CatchUp: Sendable {
     /// - Throws: `behind` if the catalog does not reach it in time, `token_expired` if it is of another history
     func wait(for request: CatalogRequest, _ context: RequestContext) async throws {
         guard let token = request.atLeast else { return }
-        let head = try await store.read { try $0.head() }
-        guard token.library == head.library else { throw CatalogError.tokenExpired(token, head) }
-        guard token.sequence > tail.head else { return }
+        guard token.library == store.history else {
+            throw CatalogError.tokenExpired(token, try await store.read { try $0.head() })
+        }
         // Stops a little before the deadline, so that the client receives the reason.
         let left = context.deadlineMicroseconds.subtractingReportingOverflow(clock.nowMicroseconds())
-        let timeout = min(left.overflow ? .max : left.partialValue / 4 * 3, 30_000_000)
-        let tail = tail
-        let isReached = await TaskDelay.withTimeout(.microseconds(max(0, timeout))) {
-            await tail.wait(for: token.sequence)
+        let timeout = max(0, min(left.overflow ? .max : left.partialValue / 4 * 3, 30_000_000))
+        var isReached = await store.database.wait(for: token.sequence, milliseconds: timeout / 1000)
+        if isReached == nil {
+            guard token.sequence > tail.head else { return }
+            let tail = tail
+            isReached = await TaskDelay.withTimeout(.microseconds(timeout)) { await tail.wait(for: token.sequence) }
         }
         guard isReached == true else {
             throw CatalogError.behind(
-                head: ChangeToken(library: head.library, sequence: tail.head),
+                head: ChangeToken(library: store.history, sequence: store.database.shownSequence ?? tail.head),
                 wanted: token.sequence
             )
         }

@@ -11,6 +11,18 @@ protocol LibraryDatabase: Sendable {
     /// Reads from one snapshot.
     func read<Value: Sendable>(_ value: @escaping @Sendable (SQLConnection) throws -> Value) async throws -> Value
 
+    /// Learns of a sequence that the catalog has committed, or read: reads that begin afterwards have it.
+    func learn(_ sequence: Int64)
+
+    /// Waits until reads have a sequence; nil if they have all that the catalog knows, because they are where it is
+    /// committed.
+    ///
+    /// - Returns: false if they do not have it in time
+    func wait(for sequence: Int64, milliseconds: Int64) async -> Bool?
+
+    /// The newest sequence that a replica has shown; nil if reads have all that the catalog knows.
+    var shownSequence: Int64? { get }
+
     /// Calls `work` with the writing connection, outside of a transaction, on the caller's thread or while it waits.
     func withWriter(_ work: (SQLConnection) -> Void)
 
@@ -33,6 +45,14 @@ protocol LibraryDatabase: Sendable {
     var walBytes: Int64 { get }
     /// True if the check at the start ran out of time.
     var isCheckUnfinished: Bool { get }
+}
+
+extension LibraryDatabase {
+    func learn(_ sequence: Int64) {}
+
+    func wait(for sequence: Int64, milliseconds: Int64) async -> Bool? { nil }
+
+    var shownSequence: Int64? { nil }
 }
 
 /// A database of SQLite.

@@ -45,11 +45,13 @@ final class LibraryStore: Sendable {
     ///
     /// - Parameters:
     ///   - server: the address of the database on PostgreSQL; nil for a file in the folder
+    ///   - replica: the address of a replica for reads; nil to read at `server`
     ///   - now: microseconds since 1970, the date of a new library
     ///   - newHistory: 32 hexadecimal digits that were never used before
     init(
         folder: String,
         server: String? = nil,
+        replica: String? = nil,
         options: Options = Options(),
         now: Int64,
         newHistory: String,
@@ -60,7 +62,7 @@ final class LibraryStore: Sendable {
         let reason: NewHistory?
         let remembered: HeadFile.Head?
         if let server {
-            let library = try PostgreSQLLibrary(server, readers: options.readers) { digest in
+            let library = try PostgreSQLLibrary(server, replica: replica, readers: options.readers) { digest in
                 remoteResources.value?.isLocal(digest) ?? true
             }
             let headFile = try HeadFile(path: "\(folder)/head")
@@ -76,6 +78,7 @@ final class LibraryStore: Sendable {
                 return (head, nil)
             }
             try headFile.store(library: head.library, sequence: head.sequence)
+            library.learn(head.sequence)
             (database, self.headFile, path) = (library, headFile, headFile.path)
         } else {
             var options = options

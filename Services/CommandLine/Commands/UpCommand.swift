@@ -20,6 +20,8 @@ struct UpCommand: AsyncParsableCommand {
 
     @OptionGroup var store: StoreOptions
 
+    @OptionGroup var replica: StoreReplicaOptions
+
     @OptionGroup var newLibrary: NewLibraryOptions
 
     @OptionGroup var service: ServiceOptions
@@ -41,6 +43,7 @@ struct UpCommand: AsyncParsableCommand {
         newLibrary.state = newLibrary.state.map(ServicePaths.absolute)
         let folder = try library.resolve()
         let database = try store.resolve()
+        let replica = try replica.resolve()
         let addresses = try endpoints.resolve()
         try addresses.folder.prepare()
         // Once, and not for each start of the catalog: it may be started again after the volume went away.
@@ -48,7 +51,7 @@ struct UpCommand: AsyncParsableCommand {
         let lock = try RunFolderLock(runFolder: addresses.folder.path)
         let supervisor = ServiceSupervisor(
             programs: try ServicePaths.programFolder(with: Self.order),
-            variables: variables(library: folder, database: database, addresses: addresses),
+            variables: variables(library: folder, database: database, replica: replica, addresses: addresses),
             output: output
         )
         let signals = StopSignals(supervisor.stop)
@@ -67,9 +70,15 @@ struct UpCommand: AsyncParsableCommand {
 
     /// The environment variables of every service, so that all use the same settings whatever the inherited
     /// environment contains.
-    private func variables(library: String, database: String?, addresses: Endpoints) -> [String: String] {
+    private func variables(
+        library: String,
+        database: String?,
+        replica: String?,
+        addresses: Endpoints
+    ) -> [String: String] {
         var variables = ["SAFELIGHT_LIBRARY": library, "SAFELIGHT_RUN": addresses.folder.path]
         if let database { variables["SAFELIGHT_STORE"] = database }
+        if let replica { variables["SAFELIGHT_STORE_REPLICA"] = replica }
         // The cache belongs to this library; the services of another library on this machine have their own.
         variables["SAFELIGHT_CACHE"] = Hosting::Environment["SAFELIGHT_CACHE"] ?? library + "/cache"
         for name in EndpointName.allCases { variables[name.variable] = addresses[name].description }

@@ -20,12 +20,44 @@ public struct StoreOptions: ParsableArguments {
     public func resolve(environment: (String) -> String? = { Environment[$0] }) throws(HostingError) -> String? {
         let variable = environment("SAFELIGHT_STORE").flatMap { $0.isEmpty ? nil : $0 }
         guard let address = store ?? variable, address != "sqlite" else { return nil }
-        let isKnown = ["postgresql://", "postgres://"].contains { address.hasPrefix($0) }
         try HostingError.require(
-            isKnown,
+            isPostgreSQL(address),
             store == nil ? "SAFELIGHT_STORE" : "--store",
             "an address postgresql://host/database, or sqlite for a file in the library's folder"
         )
         return address
     }
+}
+
+/// The option `--store-replica`.
+public struct StoreReplicaOptions: ParsableArguments {
+    /// The address on the command line.
+    @Option(
+        help: ArgumentHelp(
+            "The address of a replica of --store for reads. (SAFELIGHT_STORE_REPLICA)",
+            discussion: "It may name several hosts, as --store. Default: reads go to --store."
+        )
+    )
+    public var storeReplica: String?
+
+    /// Creates options without an address.
+    public init() {}
+
+    /// Returns the address of the flag, else of the environment; nil if all reads go to the address of `--store`.
+    ///
+    /// - Throws: ``HostingError`` if it is not an address of PostgreSQL
+    public func resolve(environment: (String) -> String? = { Environment[$0] }) throws(HostingError) -> String? {
+        let variable = environment("SAFELIGHT_STORE_REPLICA").flatMap { $0.isEmpty ? nil : $0 }
+        guard let address = storeReplica ?? variable else { return nil }
+        try HostingError.require(
+            isPostgreSQL(address),
+            storeReplica == nil ? "SAFELIGHT_STORE_REPLICA" : "--store-replica",
+            "an address postgresql://host/database"
+        )
+        return address
+    }
+}
+
+private func isPostgreSQL(_ address: String) -> Bool {
+    ["postgresql://", "postgres://"].contains { address.hasPrefix($0) }
 }

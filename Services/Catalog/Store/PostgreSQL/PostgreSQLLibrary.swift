@@ -1,76 +1,42 @@
-import DequeModule
-import Dispatch
 import JSONValue
 import PostgreSQL
 import Storage
-import Synchronization
 
-/// A library's tables in a schema of PostgreSQL: one connection that writes and some that read.
-///
-/// libpq blocks, so each connection has a serial queue of its own, whose threads are not Swift's.
+/// A library's tables in a schema of PostgreSQL: one connection that writes and some that read, there or from a replica.
 final class PostgreSQLLibrary: LibraryDatabase {
-    /// A connection and its queue.
-    final class Access: @unchecked Sendable {
-        // Used on the queue only.
-        private let session: PostgreSQLSession
-        private let queue: DispatchQueue
-
-        init(_ session: PostgreSQLSession, label: String) {
-            self.session = session
-            queue = DispatchQueue(label: label)
-        }
-
-        func run<Value: Sendable>(
-            _ work: @escaping @Sendable (PostgreSQLSession) throws -> Value
-        ) async throws -> Value {
-            try await withCheckedThrowingContinuation { continuation in
-                queue.async { [self] in continuation.resume(with: Result { try work(session) }) }
-            }
-        }
-
-        func sync<Value>(_ work: (PostgreSQLSession) throws -> Value) rethrows -> Value {
-            try queue.sync { try work(session) }
-        }
-    }
-
-    /// The most reads that wait for a connection.
-    static let waitingLimit = 4096
-
     /// The address without the password, for logs and errors.
     let location: String
     let election: WriterElection
-    private let writer: Access
-    private let readers: Mutex<Readers>
-
-    private struct Readers {
-        var idle: [Access]
-        var waiting: Deque<CheckedContinuation<Access, Never>> = []
-    }
+    private let writer: PostgreSQLAccess
+    private let readers: PostgreSQLReaders
+    /// The reads from a replica; nil if there is none.
+    private let replicated: ReplicatedReads?
 
     /// Opens the tables, or creates them.
     ///
     /// - Parameters:
     ///   - address: `postgresql://…`; its `search_path` selects the schema
-    ///   - readers: the number of reading connections
+    ///   - replica: the address for reads; nil to read at `address`
+    ///   - readers: the number of reading connections to each
     init(
         _ address: String,
+        replica: String? = nil,
         readers: Int,
         limits: WriterElection.Limits = WriterElection.Limits(),
         isLocal: @escaping @Sendable (String) -> Bool
     ) throws(StorageError) {
         location = Self.withoutPassword(address)
-        let election = WriterElection(address, limits: limits)
+        let primary = PostgreSQLReaders(address, count: readers, label: "postgresql reader", isLocal: isLocal)
+        let replicated = replica.map { replica in
+            ReplicatedReads(replica, primary: primary, primaryAddress: address, readers: readers, isLocal: isLocal)
+        }
+        let election = WriterElection(address, replica: replica, limits: limits) { replicated?.primary(isAway: $0) }
         self.election = election
-        writer = Access(
+        self.replicated = replicated
+        self.readers = primary
+        writer = PostgreSQLAccess(
             PostgreSQLSession(address, isLocal: isLocal, check: { try election.check() }),
             label: "postgresql writer"
-        )
-        self.readers = Mutex(
-            Readers(
-                idle: (0..<max(1, readers)).map {
-                    Access(PostgreSQLSession(address, isLocal: isLocal), label: "postgresql reader \($0)")
-                }
-            )
         )
         do {
             let session = PostgreSQLSession(address)
@@ -114,46 +80,21 @@ final class PostgreSQLLibrary: LibraryDatabase {
     }
 
     func read<Value: Sendable>(_ value: @escaping @Sendable (SQLConnection) throws -> Value) async throws -> Value {
-        let reader = try await take()
-        defer { put(reader) }
-        return try await mapped {
-            try await reader.run { session in
-                try session.begin(reading: true)
-                do {
-                    let value = try value(SQLConnection(session))
-                    try session.commit()
-                    return value
-                } catch {
-                    session.rollBack()
-                    throw error
-                }
-            }
+        try await mapped {
+            guard let replicated else { return try await readers.read(value) }
+            return try await replicated.read(isWriter: election.refusal == nil, value)
         }
+    }
+
+    func learn(_ sequence: Int64) { replicated?.learn(sequence) }
+
+    var shownSequence: Int64? { replicated?.shown }
+
+    func wait(for sequence: Int64, milliseconds: Int64) async -> Bool? {
+        await replicated?.wait(for: sequence, milliseconds: milliseconds, isWriter: election.refusal == nil)
     }
 
     func withWriter(_ work: (SQLConnection) -> Void) { writer.sync { work(SQLConnection($0)) } }
-
-    private func take() async throws(StorageError) -> Access {
-        let isFull = readers.withLock { $0.waiting.count >= Self.waitingLimit }
-        guard !isFull else { throw .busy("\(Self.waitingLimit) reads wait for a connection. Try again.") }
-        return await withCheckedContinuation { continuation in
-            let reader = readers.withLock { readers -> Access? in
-                if let reader = readers.idle.popLast() { return reader }
-                readers.waiting.append(continuation)
-                return nil
-            }
-            if let reader { continuation.resume(returning: reader) }
-        }
-    }
-
-    private func put(_ reader: Access) {
-        let next = readers.withLock { readers in
-            let next = readers.waiting.popFirst()
-            if next == nil { readers.idle.append(reader) }
-            return next
-        }
-        next?.resume(returning: reader)
-    }
 
     private func mapped<Value>(_ body: () async throws -> Value) async throws -> Value {
         do {
@@ -191,7 +132,8 @@ final class PostgreSQLLibrary: LibraryDatabase {
     func close() throws {
         election.close()
         writer.sync { $0.close() }
-        for reader in readers.withLock({ $0.idle }) { reader.sync { $0.close() } }
+        readers.close()
+        replicated?.close()
     }
 
     var metrics: JSONObject {
@@ -206,6 +148,7 @@ final class PostgreSQLLibrary: LibraryDatabase {
             json["role"] = "standby"
             json["writer"] = .string(writer)
         }
+        if let replicated { json["replica"] = .object(replicated.metrics) }
         return json
     }
 

@@ -10,15 +10,19 @@ final class PostgreSQLSession {
     /// Returns the statement that fails in a transaction of a catalog that must not write, or throws; nil for a session
     /// that may always write.
     private let check: (@Sendable () throws -> String)?
+    /// Milliseconds for connecting; nil for the time of the address.
+    private let connectMilliseconds: Int64?
     /// The most statements whose translations are kept.
     private static let translationLimit = 1024
 
     init(
         _ address: String,
+        connectMilliseconds: Int64? = nil,
         isLocal: @escaping @Sendable (String) -> Bool = { _ in true },
         check: (@Sendable () throws -> String)? = nil
     ) {
         self.address = address
+        self.connectMilliseconds = connectMilliseconds
         self.isLocal = isLocal
         self.check = check
     }
@@ -49,7 +53,9 @@ final class PostgreSQLSession {
     @discardableResult
     func connect() throws(PostgreSQLError) -> PostgreSQLConnection {
         if let connection, connection.isConnected { return connection }
-        let new = try PostgreSQLConnection(address)
+        var limits = PostgreSQLConnection.Limits()
+        limits.connectMilliseconds = connectMilliseconds
+        let new = try PostgreSQLConnection(address, limits: limits)
         connection = new
         return new
     }

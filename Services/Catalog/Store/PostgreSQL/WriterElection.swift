@@ -56,22 +56,38 @@ final class WriterElection: Sendable {
     private let state = Mutex(State())
     private let queue = DispatchQueue(label: "postgresql election")
     private let session: Session
+    /// Receives whether the server does not answer.
+    private let onServer: @Sendable (_ isAway: Bool) -> Void
 
     /// The session that holds the lock.
     private final class Session: @unchecked Sendable {
         // Used on the queue only.
         var session: PostgreSQLSession
+        /// The session to a replica, which is followed while the server does not answer; nil without one.
+        let replica: PostgreSQLSession?
         var isListening = false
         var holdsLock = false
         var renewed = DispatchTime(uptimeNanoseconds: 0)
 
-        init(_ session: PostgreSQLSession) { self.session = session }
+        init(_ session: PostgreSQLSession, replica: PostgreSQLSession?) {
+            self.session = session
+            self.replica = replica
+        }
     }
 
-    init(_ address: String, limits: Limits = Limits()) {
+    /// - Parameters:
+    ///   - replica: the address of a replica, which is followed while the server does not answer; nil if there is none
+    ///   - onServer: receives whether the server does not answer
+    init(
+        _ address: String,
+        replica: String? = nil,
+        limits: Limits = Limits(),
+        onServer: @escaping @Sendable (_ isAway: Bool) -> Void = { _ in }
+    ) {
         self.address = address
         self.limits = limits
-        session = Session(PostgreSQLSession(address))
+        self.onServer = onServer
+        session = Session(PostgreSQLSession(address), replica: replica.map { PostgreSQLSession($0) })
         var host = [CChar](repeating: 0, count: 256)
         gethostname(&host, 255)
         let bytes = host.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }
@@ -110,7 +126,7 @@ final class WriterElection: Sendable {
             let durability = try PostgreSQLDurability(session.session.connect())
             state.withLock { $0.durability = durability }
             guard try tryLock(waiting: true) else {
-                let value = try inReading { try body(connection, false) }
+                let value = try session.session.inReading { try body($0, false) }
                 try learnWriter()
                 return value
             }
@@ -123,18 +139,6 @@ final class WriterElection: Sendable {
             guard let value else { throw PostgreSQLError(.statement, "a transaction has no result") }
             set(.writer(epoch: epoch))
             return value
-        }
-    }
-
-    private func inReading<Value>(_ body: () throws -> Value) throws -> Value {
-        try session.session.begin(reading: true)
-        do {
-            let value = try body()
-            try session.session.commit()
-            return value
-        } catch {
-            session.session.rollBack()
-            throw error
         }
     }
 
@@ -184,7 +188,7 @@ final class WriterElection: Sendable {
     /// Reads who writes.
     private func learnWriter() throws {
         let sql = "SELECT name FROM safelight_writer"
-        let writer = try inReading { try SQLConnection(session.session).first(sql) { $0.text(0) } }
+        let writer = try session.session.inReading { try $0.first(sql) { $0.text(0) } }
         set(.standby(writer: writer ?? "unknown"))
     }
 
@@ -219,15 +223,30 @@ final class WriterElection: Sendable {
         while !state.withLock({ $0.isStopping }) {
             do {
                 try pass(follower)
+                onServer(false)
             } catch let error as PostgreSQLError {
                 lose("\(error.kind)")
-                // The server may be starting again: the next attempt is a little later.
-                if error.kind == .disconnected { pause() }
+                if error.kind == .disconnected {
+                    onServer(true)
+                    try followReplica(follower)
+                    // The server may be starting again: the next attempt is a little later.
+                    pause()
+                }
             }
             if role != shown {
                 shown = role
                 follower.changed(shown)
             }
+        }
+    }
+
+    /// Reads what a replica has replayed since the server was lost.
+    private func followReplica(_ follower: Follower) throws {
+        guard let replica = session.replica else { return }
+        do {
+            try catchUp(follower, replica)
+        } catch is PostgreSQLError {
+            replica.close()
         }
     }
 
@@ -294,11 +313,12 @@ final class WriterElection: Sendable {
         )
     }
 
-    private func catchUp(_ follower: Follower) throws {
+    private func catchUp(_ follower: Follower, _ other: PostgreSQLSession? = nil) throws {
+        let session = other ?? session.session
         while true {
             let after = follower.head()
-            let (page, head) = try inReading {
-                let history = HistoryStore(database: SQLConnection(session.session))
+            let (page, head) = try session.inReading { connection in
+                let history = HistoryStore(database: connection)
                 let head = try history.head()
                 guard (head?.sequence ?? 0) > after else { return (RecordPage(), after) }
                 let page = try history.records(
@@ -348,6 +368,7 @@ final class WriterElection: Sendable {
             // The server notices the end of a connection a little later.
             if session.holdsLock { _ = try? session.session.connected().execute("SELECT pg_advisory_unlock_all()") }
             session.session.close()
+            session.replica?.close()
         }
         set(.standby(writer: "none: this catalog has stopped"))
     }

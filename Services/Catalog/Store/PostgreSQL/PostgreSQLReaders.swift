@@ -1,0 +1,111 @@
+import DequeModule
+import Dispatch
+import PostgreSQL
+import Storage
+import Synchronization
+
+/// A connection to PostgreSQL and its queue: libpq blocks, so each connection has a thread that is not Swift's.
+final class PostgreSQLAccess: @unchecked Sendable {
+    // Used on the queue only.
+    private let session: PostgreSQLSession
+    private let queue: DispatchQueue
+
+    init(_ session: PostgreSQLSession, label: String) {
+        self.session = session
+        queue = DispatchQueue(label: label)
+    }
+
+    func run<Value: Sendable>(
+        _ work: @escaping @Sendable (PostgreSQLSession) throws -> Value
+    ) async throws -> Value {
+        try await withCheckedThrowingContinuation { continuation in
+            queue.async { [self] in continuation.resume(with: Result { try work(session) }) }
+        }
+    }
+
+    func async(_ work: @escaping @Sendable (PostgreSQLSession) -> Void) {
+        queue.async { [self] in work(session) }
+    }
+
+    func sync<Value>(_ work: (PostgreSQLSession) throws -> Value) rethrows -> Value {
+        try queue.sync { try work(session) }
+    }
+}
+
+/// The connections that read from one server. Each read has one of them for itself.
+final class PostgreSQLReaders: Sendable {
+    /// The most reads that wait for a connection.
+    static let waitingLimit = 4096
+
+    private let readers: Mutex<Readers>
+
+    private struct Readers {
+        var idle: [PostgreSQLAccess]
+        var waiting: Deque<CheckedContinuation<PostgreSQLAccess, Never>> = []
+    }
+
+    init(_ address: String, count: Int, label: String, isLocal: @escaping @Sendable (String) -> Bool) {
+        readers = Mutex(
+            Readers(
+                idle: (0..<max(1, count)).map {
+                    PostgreSQLAccess(PostgreSQLSession(address, isLocal: isLocal), label: "\(label) \($0)")
+                }
+            )
+        )
+    }
+
+    /// Runs work on one of the connections, which it may not use any more afterwards.
+    func run<Value: Sendable>(
+        _ work: @escaping @Sendable (PostgreSQLSession) throws -> Value
+    ) async throws -> Value {
+        let reader = try await take()
+        defer { put(reader) }
+        return try await reader.run(work)
+    }
+
+    /// Reads from one snapshot.
+    func read<Value: Sendable>(_ value: @escaping @Sendable (SQLConnection) throws -> Value) async throws -> Value {
+        try await run { try $0.inReading(value) }
+    }
+
+    private func take() async throws(StorageError) -> PostgreSQLAccess {
+        let isFull = readers.withLock { $0.waiting.count >= Self.waitingLimit }
+        guard !isFull else { throw .busy("\(Self.waitingLimit) reads wait for a connection. Try again.") }
+        return await withCheckedContinuation { continuation in
+            let reader = readers.withLock { readers -> PostgreSQLAccess? in
+                if let reader = readers.idle.popLast() { return reader }
+                readers.waiting.append(continuation)
+                return nil
+            }
+            if let reader { continuation.resume(returning: reader) }
+        }
+    }
+
+    private func put(_ reader: PostgreSQLAccess) {
+        let next = readers.withLock { readers in
+            let next = readers.waiting.popFirst()
+            if next == nil { readers.idle.append(reader) }
+            return next
+        }
+        next?.resume(returning: reader)
+    }
+
+    func close() {
+        for reader in readers.withLock({ $0.idle }) { reader.sync { $0.close() } }
+    }
+}
+
+extension PostgreSQLSession {
+    /// Reads from one snapshot.
+    func inReading<Value>(_ value: (SQLConnection) throws -> Value) throws -> Value {
+        try begin(reading: true)
+        do {
+            let value = try value(SQLConnection(self))
+            try commit()
+            return value
+        } catch {
+            rollBack()
+            throw error
+        }
+    }
+}

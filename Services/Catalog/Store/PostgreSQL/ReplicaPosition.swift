@@ -1,0 +1,220 @@
+import Basics
+import Dispatch
+import Glibc
+import PostgreSQL
+import Synchronization
+
+/// The newest sequence that a replica shows, and the reads that wait for a newer one.
+///
+/// A replica does not say when it has replayed a commit: `LISTEN` is refused there. While something waits, one connection
+/// reads the head of the library, at once when the catalog learns of a new sequence, and then in growing intervals.
+final class ReplicaPosition: Sendable {
+    /// The answer to a wait.
+    enum Answer: Sendable {
+        case reached
+        /// The time is over.
+        case late
+        /// The catalog has known the sequence for longer than the replica may lag.
+        case lagging
+    }
+
+    private struct Waiter {
+        let sequence: Int64
+        let end: Int64
+        /// Milliseconds that the replica may lag; nil for any time.
+        let lag: Int64?
+        /// The time since which the catalog knows the sequence.
+        var known: Int64?
+        let continuation: CheckedContinuation<Answer, Never>
+    }
+
+    private struct State {
+        /// The newest sequence that the catalog knows, from its own commits, the primary server, or a read.
+        var known: Int64 = 0
+        /// The newest sequence that the replica has shown.
+        var shown: Int64 = 0
+        var waiters: [UInt64: Waiter] = [:]
+        var lastWaiter: UInt64 = 0
+        var cancelledEarly: Set<UInt64> = []
+        var isLooking = false
+        var isClosed = false
+    }
+
+    /// Milliseconds between two looks: at first, at most, and when the replica does not answer.
+    private static let intervals: (first: Int64, last: Int64, failed: Int64) = (1, 50, 200)
+    /// Milliseconds for an answer of the replica.
+    private static let answer: Int32 = 1000
+
+    private let access: PostgreSQLAccess
+    private let state = Mutex(State())
+    private let news = EventDescriptor()
+
+    init(_ address: String) {
+        access = PostgreSQLAccess(
+            PostgreSQLSession(address, connectMilliseconds: Int64(Self.answer)),
+            label: "postgresql replica position"
+        )
+    }
+
+    /// The newest sequence that the catalog knows: every later read has it.
+    var known: Int64 { state.withLock { $0.known } }
+
+    var shown: Int64 { state.withLock { $0.shown } }
+
+    /// Learns of a sequence.
+    func learn(_ sequence: Int64) {
+        let isAwaited = state.withLock { state in
+            guard sequence > state.known else { return false }
+            state.known = sequence
+            return !state.waiters.isEmpty
+        }
+        if isAwaited { news.signal() }
+    }
+
+    /// Learns of a sequence that the replica has shown to a client.
+    func show(_ sequence: Int64) {
+        let ready = state.withLock { state in
+            (state.known, state.shown) = (max(state.known, sequence), max(state.shown, sequence))
+            return Self.takeReady(&state)
+        }
+        for (continuation, answer) in ready { continuation.resume(returning: answer) }
+    }
+
+    /// Waits until the replica shows a sequence.
+    ///
+    /// - Parameters:
+    ///   - milliseconds: the longest time to wait
+    ///   - lag: milliseconds for which the replica may lag behind the catalog's knowledge; nil for any time
+    func wait(for sequence: Int64, milliseconds: Int64, lag: Int64?) async -> Answer {
+        let id = state.withLock { state in
+            state.lastWaiter += 1
+            return state.lastWaiter
+        }
+        let answer = await withTaskCancellationHandler {
+            await withCheckedContinuation { continuation in
+                let (answer, starts) = state.withLock { state -> (Answer?, Bool) in
+                    if state.shown >= sequence { return (.reached, false) }
+                    if state.isClosed || state.cancelledEarly.contains(id) { return (.late, false) }
+                    let now = Self.now
+                    state.waiters[id] = Waiter(
+                        sequence: sequence,
+                        end: now + milliseconds,
+                        lag: lag,
+                        known: state.known >= sequence ? now : nil,
+                        continuation: continuation
+                    )
+                    defer { state.isLooking = true }
+                    return (nil, !state.isLooking)
+                }
+                if let answer { continuation.resume(returning: answer) }
+                if starts { access.async { [self] in look($0) } } else { news.signal() }
+            }
+        } onCancel: {
+            let waiter = state.withLock { state in
+                let waiter = state.waiters.removeValue(forKey: id)
+                if waiter == nil { state.cancelledEarly.insert(id) }
+                return waiter
+            }
+            waiter?.continuation.resume(returning: .late)
+        }
+        state.withLock { _ = $0.cancelledEarly.remove(id) }
+        return answer
+    }
+
+    /// Asks the replica once, without waiting for the answer.
+    ///
+    /// - Parameter body: receives the sequence that it shows; not called if it does not answer
+    func lookOnce(_ body: @escaping @Sendable (Int64) -> Void) {
+        access.async { [self] session in
+            guard let sequence = try? head(session) else { return }
+            show(sequence)
+            body(sequence)
+        }
+    }
+
+    func close() {
+        let waiters = state.withLock { state in
+            state.isClosed = true
+            defer { state.waiters = [:] }
+            return state.waiters.values.map(\.continuation)
+        }
+        for continuation in waiters { continuation.resume(returning: .late) }
+        news.signal()
+        access.sync { $0.close() }
+    }
+
+    // MARK: Looking
+
+    /// Looks until nothing waits any more.
+    private func look(_ session: PostgreSQLSession) {
+        var interval = Self.intervals.first
+        while true {
+            var isAnswered = true
+            do { show(try head(session)) } catch { isAnswered = false }
+            let (expired, isDone) = state.withLock { state in
+                let expired = Self.takeExpired(&state)
+                if state.waiters.isEmpty { state.isLooking = false }
+                return (expired, state.waiters.isEmpty)
+            }
+            for (continuation, answer) in expired { continuation.resume(returning: answer) }
+            if isDone { return }
+            if pause(isAnswered ? interval : Self.intervals.failed) {
+                interval = Self.intervals.first
+            } else {
+                interval = min(interval * 2, Self.intervals.last)
+            }
+        }
+    }
+
+    /// Waits for news of the catalog, at most for a time.
+    ///
+    /// - Returns: true if there were some
+    private func pause(_ milliseconds: Int64) -> Bool {
+        var wanted = pollfd(fd: news.descriptor, events: Int16(POLLIN), revents: 0)
+        guard poll(&wanted, 1, Int32(milliseconds)) > 0 else { return false }
+        news.clear()
+        return true
+    }
+
+    private func head(_ session: PostgreSQLSession) throws -> Int64 {
+        do {
+            return try session.connect().execute("SELECT head FROM library", withinMilliseconds: Self.answer).int64(
+                0,
+                0
+            )
+        } catch {
+            session.close()
+            throw error
+        }
+    }
+
+    private typealias Answers = [(CheckedContinuation<Answer, Never>, Answer)]
+
+    private static func takeReady(_ state: inout State) -> Answers {
+        let ready = state.waiters.filter { $0.value.sequence <= state.shown }
+        for id in ready.keys { state.waiters[id] = nil }
+        return ready.values.map { ($0.continuation, .reached) }
+    }
+
+    private static func takeExpired(_ state: inout State) -> Answers {
+        let now = now
+        var answers: Answers = []
+        for (id, waiter) in state.waiters {
+            var waiter = waiter
+            if waiter.known == nil, state.known >= waiter.sequence { waiter.known = now }
+            if let known = waiter.known, let lag = waiter.lag, now - known >= lag {
+                answers.append((waiter.continuation, .lagging))
+            } else if now >= waiter.end {
+                answers.append((waiter.continuation, .late))
+            } else {
+                state.waiters[id] = waiter
+                continue
+            }
+            state.waiters[id] = nil
+        }
+        return answers
+    }
+
+    /// Milliseconds of the monotonic clock.
+    private static var now: Int64 { Int64(DispatchTime.now().uptimeNanoseconds / 1_000_000) }
+}

@@ -1,0 +1,176 @@
+import Basics
+import Contracts
+import Foundation
+import JSONValue
+import Messaging
+import PhotoModel
+import PostgreSQL
+import TestSupport
+import Testing
+
+@testable import Catalog
+
+/// Reads from a streaming replica of PostgreSQL, by a standby catalog and by the one that writes.
+@Suite(.serialized, .timeLimit(.minutes(5)))
+struct ReplicaTests {
+    let folder: TemporaryFolder
+    let primary: PostgreSQLServer
+    let replica: PostgreSQLServer
+
+    init() throws {
+        folder = try TemporaryFolder("replica")
+        primary = try PostgreSQLServer()
+        replica = try PostgreSQLServer(replicaOf: primary)
+        // A commit waits until the replica has it on its disk, though not until it shows it.
+        let connection = try PostgreSQLConnection(primary.address)
+        try connection.execute(script: "ALTER SYSTEM SET synchronous_standby_names = '*'")
+        _ = try connection.execute("SELECT pg_reload_conf()")
+    }
+
+    private func change(_ configuration: inout CatalogConfiguration) {
+        configuration.server = primary.address(with: replica) + "&target_session_attrs=read-write"
+        configuration.replica = replica.address
+    }
+
+    /// Runs two catalogs that read from the replica; the first one writes.
+    private func withTwo(_ body: (CatalogFixture, CatalogFixture) async throws -> Void) async throws {
+        let other = try TemporaryFolder("replica")
+        try await CatalogFixture.with(folder) {
+            change(&$0)
+        } _: { one in
+            try await CatalogFixture.with(other) {
+                change(&$0)
+            } _: { two in
+                try await body(one, two)
+            }
+        }
+    }
+
+    private func albums(
+        _ catalog: CatalogFixture,
+        atLeast token: ChangeToken? = nil,
+        deadline: Duration = .seconds(30)
+    ) async throws -> FetchCollections.Result {
+        var fetch = FetchDescription(.collections)
+        fetch.collectionType = "album"
+        let request = FetchCollections(fetch: fetch, count: 1000, atLeast: token)
+        let reply = try await catalog.client.call(FetchCollections.method, request.json, deadline: deadline)
+        return try FetchCollections.Result(json: reply.result)
+    }
+
+    private func figure(_ catalog: CatalogFixture, _ name: String) -> JSON? {
+        catalog.service.store.database.metrics["replica"]?[name]
+    }
+
+    /// Asks until there is an answer.
+    @discardableResult
+    private func awaitValue<Value>(_ body: () async throws -> Value?) async throws -> Value {
+        while true {
+            if let value = try await body() { return value }
+            await TaskDelay.pollInterval(.milliseconds(50))
+        }
+    }
+
+    private func run(_ sql: String, on server: PostgreSQLServer) throws {
+        _ = try PostgreSQLConnection(server.address).execute(sql)
+    }
+
+    @Test func `a standby reads each change from the replica, with a token and without`() async throws {
+        try await withTwo { writer, standby in
+            for index in 0..<200 {
+                let made = try await writer.perform([.createCollection(.init(title: "\(index)"))])
+                // Without a token: the change was acknowledged before the read began.
+                let found = try await albums(standby, atLeast: index % 2 == 0 ? made.token : nil)
+                #expect(found.token == made.token && found.collections.count == index + 1)
+            }
+            #expect(figure(standby, "reads")?.intValue ?? 0 >= 200)
+            #expect(figure(standby, "readsAtPrimary")?.intValue == 0)
+            #expect(figure(writer, "reads")?.intValue == 0)
+        }
+    }
+
+    @Test func `a replica that stands still is replaced by the primary server, and used again later`() async throws {
+        try await withTwo { writer, standby in
+            try run("SELECT pg_wal_replay_pause()", on: replica)
+            let made = try await writer.perform([.createCollection(.init(title: "one"))])
+            #expect(try await albums(standby).token == made.token)
+            #expect(try await albums(standby, atLeast: made.token).collections.map(\.title) == ["one"])
+            #expect(figure(standby, "isUsed") == .bool(false))
+            try run("SELECT pg_wal_replay_resume()", on: replica)
+            try await awaitValue { [self] in
+                _ = try await albums(standby)
+                return figure(standby, "isUsed") == .bool(true) ? true : nil
+            }
+            let before = figure(standby, "reads")?.intValue ?? 0
+            #expect(try await albums(standby).token == made.token)
+            #expect(figure(standby, "reads")?.intValue ?? 0 > before)
+        }
+    }
+
+    @Test func `without the primary server a read waits for the replica and fails as behind`() async throws {
+        try await withTwo { writer, standby in
+            try run("SELECT pg_wal_replay_pause()", on: replica)
+            let made = try await writer.perform([.createCollection(.init(title: "one"))])
+            try primary.kill()
+            for catalog in [writer, standby] {
+                let error = await rpcError { try await albums(catalog, atLeast: made.token, deadline: .seconds(2)) }
+                #expect(error?.errorCode == .behind, "\(error?.message ?? "it was answered")")
+            }
+            async let waiting = albums(standby, atLeast: made.token)
+            try run("SELECT pg_wal_replay_resume()", on: replica)
+            #expect(try await waiting.collections.map(\.title) == ["one"])
+            #expect(try await albums(writer, atLeast: made.token).token == made.token)
+            // The durable feed is there too.
+            #expect(try await standby.history().map(\.sequence) == Array(1...made.sequence))
+        }
+    }
+
+    @Test func `reads go on when the primary server is killed, and changes when the replica is promoted`() async throws
+    {
+        try await withTwo { writer, standby in
+            var last = try await writer.perform([.createCollection(.init(title: "0"))])
+            let isDone = AwaitableValue(false)
+            try await withThrowingTaskGroup(of: Int.self) { group in
+                for catalog in [writer, standby] {
+                    group.addTask { [self] in
+                        var (reads, newest) = (0, Int64(0))
+                        while !isDone.withLock({ $0 }) {
+                            let found = try await albums(catalog).token.sequence
+                            #expect(found >= newest)
+                            (reads, newest) = (reads + 1, found)
+                        }
+                        return reads
+                    }
+                }
+                defer { isDone.withLock { $0 = true } }
+                for index in 1...50 { last = try await writer.perform([.createCollection(.init(title: "\(index)"))]) }
+                try primary.kill()
+                var refused: RPCError?
+                for catalog in [writer, standby] {
+                    refused = await rpcError { try await catalog.perform([.createCollection(.init(title: "no"))]) }
+                    let code = refused?.errorCode
+                    #expect(code == .libraryReadOnly || code == .libraryOffline, "\(refused?.message ?? "")")
+                }
+                let found = try await albums(standby, atLeast: last.token)
+                #expect(found.token == last.token && found.collections.count == 51)
+                try run("SELECT pg_promote()", on: replica)
+                let next = try await awaitValue { () async throws -> PerformChanges.Result? in
+                    for catalog in [writer, standby] {
+                        do {
+                            return try await catalog.perform([.createCollection(.init(title: "after"))])
+                        } catch let error as RPCError {
+                            #expect([.libraryReadOnly, .libraryOffline].contains(error.errorCode), "\(error.message)")
+                        }
+                    }
+                    return nil
+                }
+                #expect(next.sequence == last.sequence + 1)
+                for catalog in [writer, standby] {
+                    #expect(try await albums(catalog, atLeast: next.token).collections.count == 52)
+                }
+                isDone.withLock { $0 = true }
+                for try await reads in group { #expect(reads > 20) }
+            }
+        }
+    }
+}

@@ -256,7 +256,7 @@ struct CatalogService: RunnableService {
             rate: configuration.rereadRate,
             logger: logger
         )
-        follower = StandbyFollower(store, tail, registry, lastChanges, logger)
+        follower = StandbyFollower(store, tail, registry, lastChanges, logger, newHistory: environment.makeName)
         self.originals = originals
         self.availability = availability
         self.configuration = configuration

@@ -110,12 +110,53 @@ struct WriterElectionTests {
         let election = WriterElection(address, limits: limits)
         defer { election.close() }
         try election.open { _, isWriter in #expect(!isWriter) }
-        let follower = WriterElection.Follower(head: { 0 }, receive: { _, _ in }, changed: { _ in })
+        let follower = WriterElection.Follower(
+            head: { 0 },
+            receive: { _, _ in },
+            changed: { _ in },
+            newHistory: { String(repeating: "b", count: 32) }
+        )
         let life = Task { try await election.run(follower) }
         await election.untilWriter()
         #expect(election.role == .writer(epoch: 2))
         await #expect(throws: CatalogError.self) { try await stopped.remember(2, as: "probe") }
         life.cancel()
         try await life.value
+    }
+
+    @Test func `a server that lost commits which a standby has shown begins another history`() async throws {
+        let address = try PostgreSQLServer.shared().address(library: folder.path)
+        let before = try LibraryStore(
+            folder: folder.path,
+            server: address,
+            now: 1,
+            newHistory: String(repeating: "a", count: 32),
+            logger: CatalogFixture.logger
+        )
+        let election = WriterElection(address)
+        try election.open { _, isWriter in #expect(!isWriter) }
+        // This standby has read five changes of a server that is not there any more.
+        let follower = WriterElection.Follower(
+            head: { 5 },
+            receive: { _, _ in },
+            changed: { _ in },
+            newHistory: { String(repeating: "b", count: 32) }
+        )
+        try before.close()
+        let error = await #expect(throws: StorageError.self) { try await election.run(follower) }
+        #expect("\(error.map { "\($0)" } ?? "")".contains("the changes 1 to 5"))
+        #expect(election.refusal != nil)
+        election.close()
+        let other = try TemporaryFolder("election")
+        let after = try LibraryStore(
+            folder: other.path,
+            server: address,
+            now: 1,
+            newHistory: String(repeating: "c", count: 32),
+            logger: CatalogFixture.logger
+        )
+        defer { try? after.close() }
+        let head = try await after.read { try $0.head() }
+        #expect(head == LibraryHead(library: String(repeating: "b", count: 32), sequence: 5, oldest: 5))
     }
 }

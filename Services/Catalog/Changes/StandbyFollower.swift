@@ -12,16 +12,19 @@ struct StandbyFollower: Sendable {
     let registry: GrantRegistry
     let lastChanges: LastChangeFile
     let logger: Logger
+    /// Returns the name of another history, as ``WriterElection/Follower/newHistory`` says.
+    let newHistory: @Sendable () -> String
 
     init(
         _ store: LibraryStore,
         _ tail: ChangeLogTail,
         _ registry: GrantRegistry,
         _ lastChanges: LastChangeFile,
-        _ logger: Logger
+        _ logger: Logger,
+        newHistory: @escaping @Sendable () -> String
     ) {
         (self.store, self.tail, self.registry) = (store, tail, registry)
-        (self.lastChanges, self.logger) = (lastChanges, logger)
+        (self.lastChanges, self.logger, self.newHistory) = (lastChanges, logger, newHistory)
     }
 
     /// Holds the lock of the writer, or follows it and waits for the lock, until the service stops.
@@ -33,7 +36,8 @@ struct StandbyFollower: Sendable {
             WriterElection.Follower(
                 head: { tail.head },
                 receive: { records, head in try receive(records, head) },
-                changed: { report($0) }
+                changed: { report($0) },
+                newHistory: newHistory
             )
         )
     }

@@ -39,6 +39,8 @@ final class WriterElection: Sendable {
         var receive: @Sendable ([StoredRecord], Int64) throws -> Void
         /// Called with the role whenever it changes.
         var changed: @Sendable (Role) -> Void
+        /// Returns 32 hexadecimal digits that were never used before, the name of another history.
+        var newHistory: @Sendable () -> String
     }
 
     private struct State {
@@ -293,10 +295,30 @@ final class WriterElection: Sendable {
     }
 
     /// Becomes the writer: nobody else can commit from now on, so the catalog reads what is missing first.
+    ///
+    /// If the server lacks commits that this catalog has shown, because a replica was promoted that had not received
+    /// them, the library begins another history above their numbers: no sequence is assigned twice, and every token of
+    /// the old history is refused.
+    ///
+    /// - Throws: `StorageError.resourceChanged` if commits are missing; the catalog has to start again, because its memory
+    ///   is of the old history
     private func takeOver(_ follower: Follower) throws {
         let connection = SQLConnection(session.session)
+        let known = follower.head()
         var epoch: Int64 = 0
-        try connection.inImmediateTransaction { epoch = try raiseEpoch(connection) }
+        var stored: Int64 = 0
+        try connection.inImmediateTransaction {
+            epoch = try raiseEpoch(connection)
+            let history = HistoryStore(database: connection)
+            stored = try history.head()?.sequence ?? 0
+            if stored < known { try history.startNewHistory(library: follower.newHistory(), sequence: known) }
+        }
+        guard stored >= known else {
+            throw StorageError.resourceChanged(
+                "the database server has lost the changes \(stored + 1) to \(known), so the library begins another "
+                    + "history; start the catalog again"
+            )
+        }
         try catchUp(follower)
         set(.writer(epoch: epoch))
     }

@@ -12,9 +12,9 @@ struct ConnectionAttempts {
     static let delay: Int64 = 250
 
     private struct Host {
+        /// The whole address with this host only, in the words of libpq.
         var settings: [(name: String, value: String)]
-
-        var name: String { settings.map(\.value).joined(separator: ":") }
+        var name: String
     }
 
     fileprivate struct Attempt {
@@ -39,17 +39,22 @@ struct ConnectionAttempts {
         }
         let (names, addresses, ports) = (list("host"), list("hostaddr"), list("port"))
         let count = max(names.count, addresses.count)
+        // libpq ignores an empty value, so one of these lists cannot be replaced in the text of the address: that of
+        // postgresql://a,b/ has the ports ",".
+        let lists: Set = ["host", "hostaddr", "port"]
+        let others = given.filter { !lists.contains($0.key) }.map { (name: $0.key, value: $0.value) }
         hosts =
             count < 2
-            ? [Host(settings: [])]
+            ? [Host(settings: [("dbname", address)], name: "")]
             : (0..<count).map { index in
-                var settings: [(name: String, value: String)] = []
-                if index < names.count { settings.append(("host", names[index])) }
-                if index < addresses.count { settings.append(("hostaddr", addresses[index])) }
+                var place: [(name: String, value: String)] = []
+                if index < names.count { place.append(("host", names[index])) }
+                if index < addresses.count { place.append(("hostaddr", addresses[index])) }
                 if let port = ports.count == 1 ? ports[0] : ports.dropFirst(index).first {
-                    settings.append(("port", port))
+                    place.append(("port", port))
                 }
-                return Host(settings: settings)
+                let name = place.map(\.value).filter { !$0.isEmpty }.joined(separator: ":")
+                return Host(settings: others + place, name: name)
             }
         settings = [("client_encoding", "UTF8"), ("fallback_application_name", "safelight")]
         // A single host would be taken whatever it is, before the others have answered.
@@ -126,8 +131,8 @@ struct ConnectionAttempts {
     }
 
     private func start(_ host: Int, _ session: String?) throws(PostgreSQLError) -> Attempt {
-        // Later settings replace those of the address.
-        var all = [("dbname", address)] + settings + hosts[host].settings
+        // Later settings replace earlier ones.
+        var all = hosts[host].settings + settings
         if let session { all.append(("target_session_attrs", session)) }
         let words = all.map { strdup($0.0) } + [nil]
         let texts = all.map { strdup($0.1) } + [nil]

@@ -1,3 +1,4 @@
+import Foundation
 import Glibc
 import PostgreSQL
 import TestSupport
@@ -34,6 +35,14 @@ struct PostgreSQLConnectionTests {
         #expect(values[1] == rows[0])
         #expect(values[0] == [.integer(.max), .number(3), .text(""), .bytes([]), .integer(7), .integer(0)])
         #expect(values[2] == rows[2])
+    }
+
+    @Test func `several hosts before the path, without ports, are tried one after the other`() throws {
+        let server = try PostgreSQLServer.shared().address
+        let folder = try #require(server.components(separatedBy: "host=").last)
+        let hosts = ["/nowhere", folder].map { $0.replacingOccurrences(of: "/", with: "%2F") }.joined(separator: ",")
+        let connection = try PostgreSQLConnection("postgresql://safelight@\(hosts)/postgres?connect_timeout=2")
+        #expect(try connection.execute("SELECT 7").int64(0, 0) == 7)
     }
 
     @Test func `a value of a wrong type and one too many are refused here`() throws {

@@ -8,7 +8,7 @@ start_etcd_member() {
         --listen-peer-urls "http://$(address "$1"):2380" --initial-advertise-peer-urls "http://$1:2380" \
         --listen-client-urls "http://$(address "$1"):2379" --advertise-client-urls "http://$1:2379" \
         --initial-cluster "db1=http://db1:2380,db2=http://db2:2380,front=http://front:2380" \
-        --heartbeat-interval 250 --election-timeout 2500
+        --heartbeat-interval 100 --election-timeout 1000
 }
 
 start_etcd() {
@@ -52,10 +52,10 @@ start_database() {
     wait_for 90 "db2 is a synchronous replica" has_synchronous_replica
 }
 
-# Prints the address of the database: of the two servers, the one that accepts writes is used. A host that has disappeared
-# is noticed within five seconds.
+# store [SERVER]: prints the address of the database: of the two servers, the one that accepts writes is used, or
+# `prefer-standby`. A host that has disappeared is noticed within five seconds.
 store() {
-    printf '%s' "postgresql://safelight@db1,db2/safelight?passfile=$FOLDER/pgpass&target_session_attrs=read-write" \
+    printf '%s' "postgresql://safelight@db1,db2/safelight?passfile=$FOLDER/pgpass&target_session_attrs=${1:-read-write}" \
         "&connect_timeout=2&tcp_user_timeout=5000&keepalives_idle=2&keepalives_interval=1&keepalives_count=3"
 }
 
@@ -104,7 +104,8 @@ start_catalog() {
         SAFELIGHT_RUN="$FOLDER/$1/run" SAFELIGHT_STATE="$FOLDER/$1/state" SAFELIGHT_KEYS="$FOLDER/$1/keys" \
         SAFELIGHT_OBJECT_STORE=s3://photos/library SAFELIGHT_OBJECT_STORE_ENDPOINT=http://front:9000 \
         AWS_ACCESS_KEY_ID=demo AWS_SECRET_ACCESS_KEY=demo \
-        "$BINARIES/catalog" --library "$FOLDER/$1/library" --store "$(store)" --listen 0.0.0.0
+        "$BINARIES/catalog" --library "$FOLDER/$1/library" --store "$(store)" \
+        --store-replica "$(store prefer-standby)" --listen 0.0.0.0
     wait_for 60 "the catalog of $1 answers" answers "$1" catalog
 }
 

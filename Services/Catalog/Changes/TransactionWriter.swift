@@ -41,7 +41,7 @@ final class TransactionWriter: Sendable {
 
     private let store: LibraryStore
     private let tail: ChangeLogTail
-    private let retention: RetentionPolicy
+    let retention: RetentionPolicy
     private let rules: BatchStore.WriteContext
     private let limits: Limits
     /// Receives each committed transaction before anybody else learns of it.

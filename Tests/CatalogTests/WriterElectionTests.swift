@@ -33,6 +33,26 @@ struct WriterElectionTests {
         }
     }
 
+    private func store(_ folder: TemporaryFolder, _ address: String, history: Character) throws -> LibraryStore {
+        try LibraryStore(
+            folder: folder.path,
+            server: address,
+            now: 1,
+            newHistory: String(repeating: history, count: 32),
+            logger: CatalogFixture.logger
+        )
+    }
+
+    /// Returns a catalog that knows a sequence and ignores what it receives.
+    private func follower(head: Int64) -> WriterElection.Follower {
+        WriterElection.Follower(
+            head: { head },
+            receive: { _, _ in },
+            changed: { _ in },
+            newHistory: { String(repeating: "b", count: 32) }
+        )
+    }
+
     @Test func `a standby answers reads, follows the writer, and refuses changes by name`() async throws {
         try await withTwo { writer, standby in
             #expect(writer.service.store.election?.refusal == nil)
@@ -96,13 +116,7 @@ struct WriterElectionTests {
     @Test func `the session of a writer that does not renew its date is ended by the next one`() async throws {
         let address = try PostgreSQLServer.shared().address(library: folder.path)
         // A writer whose loop does not run, as if its process were stopped.
-        let stopped = try LibraryStore(
-            folder: folder.path,
-            server: address,
-            now: 1,
-            newHistory: String(repeating: "a", count: 32),
-            logger: CatalogFixture.logger
-        )
+        let stopped = try store(folder, address, history: "a")
         defer { try? stopped.close() }
         try await stopped.remember(1, as: "probe")
         var limits = WriterElection.Limits()
@@ -110,12 +124,7 @@ struct WriterElectionTests {
         let election = WriterElection(address, limits: limits)
         defer { election.close() }
         try election.open { _, isWriter in #expect(!isWriter) }
-        let follower = WriterElection.Follower(
-            head: { 0 },
-            receive: { _, _ in },
-            changed: { _ in },
-            newHistory: { String(repeating: "b", count: 32) }
-        )
+        let follower = follower(head: 0)
         let life = Task { try await election.run(follower) }
         await election.untilWriter()
         #expect(election.role == .writer(epoch: 2))
@@ -126,35 +135,18 @@ struct WriterElectionTests {
 
     @Test func `a server that lost commits which a standby has shown begins another history`() async throws {
         let address = try PostgreSQLServer.shared().address(library: folder.path)
-        let before = try LibraryStore(
-            folder: folder.path,
-            server: address,
-            now: 1,
-            newHistory: String(repeating: "a", count: 32),
-            logger: CatalogFixture.logger
-        )
+        let before = try store(folder, address, history: "a")
         let election = WriterElection(address)
         try election.open { _, isWriter in #expect(!isWriter) }
         // This standby has read five changes of a server that is not there any more.
-        let follower = WriterElection.Follower(
-            head: { 5 },
-            receive: { _, _ in },
-            changed: { _ in },
-            newHistory: { String(repeating: "b", count: 32) }
-        )
+        let follower = follower(head: 5)
         try before.close()
         let error = await #expect(throws: StorageError.self) { try await election.run(follower) }
         #expect("\(error.map { "\($0)" } ?? "")".contains("the changes 1 to 5"))
         #expect(election.refusal != nil)
         election.close()
         let other = try TemporaryFolder("election")
-        let after = try LibraryStore(
-            folder: other.path,
-            server: address,
-            now: 1,
-            newHistory: String(repeating: "c", count: 32),
-            logger: CatalogFixture.logger
-        )
+        let after = try store(other, address, history: "c")
         defer { try? after.close() }
         let head = try await after.read { try $0.head() }
         #expect(head == LibraryHead(library: String(repeating: "b", count: 32), sequence: 5, oldest: 5))

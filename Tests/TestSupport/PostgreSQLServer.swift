@@ -112,6 +112,11 @@ public final class PostgreSQLServer: Sendable {
     /// Returns the address of two servers, this one and another.
     public func address(with other: PostgreSQLServer) -> String { address + "," + other.folder.path }
 
+    /// Executes statements at an address, as an administrator of the database might.
+    public static func execute(_ script: String, at address: String) throws {
+        try PostgreSQLConnection(address).execute(script: script)
+    }
+
     /// Returns the address of a schema, which is created if it does not exist.
     public func address(schema name: String) throws -> String {
         let connection = try PostgreSQLConnection(address)

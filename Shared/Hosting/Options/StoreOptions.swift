@@ -18,14 +18,10 @@ public struct StoreOptions: ParsableArguments {
     ///
     /// - Throws: ``HostingError`` if it is not an address of PostgreSQL
     public func resolve(environment: (String) -> String? = { Environment[$0] }) throws(HostingError) -> String? {
-        let variable = environment("SAFELIGHT_STORE").flatMap { $0.isEmpty ? nil : $0 }
-        guard let address = store ?? variable, address != "sqlite" else { return nil }
-        try HostingError.require(
-            isPostgreSQL(address),
-            store == nil ? "SAFELIGHT_STORE" : "--store",
-            "an address postgresql://host/database, or sqlite for a file in the library's folder"
-        )
-        return address
+        let expected = "an address postgresql://host/database, or sqlite for a file in the library's folder"
+        let address = given(store, "--store", environment, "SAFELIGHT_STORE")
+        guard let address, address.text != "sqlite" else { return nil }
+        return try address.checked(expected)
     }
 }
 
@@ -47,17 +43,30 @@ public struct StoreReplicaOptions: ParsableArguments {
     ///
     /// - Throws: ``HostingError`` if it is not an address of PostgreSQL
     public func resolve(environment: (String) -> String? = { Environment[$0] }) throws(HostingError) -> String? {
-        let variable = environment("SAFELIGHT_STORE_REPLICA").flatMap { $0.isEmpty ? nil : $0 }
-        guard let address = storeReplica ?? variable else { return nil }
-        try HostingError.require(
-            isPostgreSQL(address),
-            storeReplica == nil ? "SAFELIGHT_STORE_REPLICA" : "--store-replica",
-            "an address postgresql://host/database"
-        )
-        return address
+        try given(storeReplica, "--store-replica", environment, "SAFELIGHT_STORE_REPLICA")?
+            .checked("an address postgresql://host/database")
     }
 }
 
-private func isPostgreSQL(_ address: String) -> Bool {
-    ["postgresql://", "postgres://"].contains { address.hasPrefix($0) }
+/// An address, and where it was given.
+private struct GivenAddress {
+    let text: String
+    let place: String
+
+    func checked(_ expected: String) throws(HostingError) -> String {
+        let isPostgreSQL = ["postgresql://", "postgres://"].contains { text.hasPrefix($0) }
+        try HostingError.require(isPostgreSQL, place, expected)
+        return text
+    }
+}
+
+/// Returns the address of a flag, else of a variable that is not empty.
+private func given(
+    _ flag: String?,
+    _ name: String,
+    _ environment: (String) -> String?,
+    _ variable: String
+) -> GivenAddress? {
+    if let flag { return GivenAddress(text: flag, place: name) }
+    return environment(variable).flatMap { $0.isEmpty ? nil : GivenAddress(text: $0, place: variable) }
 }

@@ -41,4 +41,45 @@ struct StandbyTests {
         #expect(Set(albums.map(\.title)) == ["first", "second", "third"])
         #expect(one.stop() == [] && two.stop() == [])
     }
+
+    @Test func `a takeover of a server that lost changes ends the catalog, and its next start has another history`()
+        async throws
+    {
+        let place = try TemporaryFolder("standby")
+        let address = try PostgreSQLServer.shared().address(library: place.path)
+        let store = ["SAFELIGHT_STORE": address]
+        let (one, two) = (
+            try SafelightFixture("one", environment: store), try SafelightFixture("two", environment: store)
+        )
+        try one.start([.catalog])
+        let library = try one.library()
+        let first = try await library.perform([.createCollection(.init(title: "first"))])
+        try two.start([.catalog])
+        let lost = try await library.perform([.createCollection(.init(title: "lost"))])
+        var fetch = FetchDescription(.collections)
+        fetch.collectionType = "album"
+        #expect(try await two.library().collections(fetch, atLeast: lost.token).collections.count == 2)
+        // A promoted replica looks like this if it had not received the last change.
+        let writer = try #require(one.program(.catalog))
+        writer.signal(SIGSTOP)
+        try PostgreSQLServer.execute(
+            """
+            DELETE FROM collection WHERE title = 'lost'; DELETE FROM change WHERE sequence = \(lost.sequence);
+            UPDATE library SET head = \(first.sequence)
+            """,
+            at: address
+        )
+        writer.killHard()
+        let standby = try #require(two.program(.catalog))
+        let status = standby.wait(seconds: 60)
+        #expect(status != nil && status != 0)
+        #expect(standby.errorText.contains("has lost the changes \(lost.sequence) to \(lost.sequence)"))
+        try two.restart(.catalog)
+        let again = try two.library("again")
+        let next = try await again.perform([.createCollection(.init(title: "next"))])
+        #expect(next.token.library != lost.token.library && next.sequence == lost.sequence + 1)
+        let error = await #expect(throws: RPCError.self) { try await again.collections(fetch, atLeast: lost.token) }
+        #expect(error?.errorCode == .tokenExpired, "\(error?.message ?? "")")
+        #expect(two.stop() == [])
+    }
 }

@@ -41,13 +41,13 @@ def faults(**named):
     os.rename(f"{S3}/faults.new", f"{S3}/faults")
 
 
-def until(what, condition, seconds=60):
+def until(what, condition, seconds=60, state=lambda: call("catalog", "storage.status")):
     end = time.monotonic() + seconds
     while True:
         found = condition()
         if found:
             return found
-        assert time.monotonic() < end, f"not within {seconds} s: {what}; {call('catalog', 'storage.status')}"
+        assert time.monotonic() < end, f"not within {seconds} s: {what}; {state()}"
         time.sleep(0.05)
 
 
@@ -615,7 +615,8 @@ def new_assets_have_thumbnails():
     def is_prepared():
         state = call("thumbnailer", "figures")["newAssets"]
         return (state["preparing"], state["failed"], state["sequence"]) == (0, 0, call("catalog", "health")["sequence"])
-    until("the images of all new assets are made", is_prepared)
+    until("the images of all new assets are made", is_prepared,
+          state=lambda: (call("thumbnailer", "figures")["newAssets"], call("catalog", "health")["sequence"]))
     before = len(objects_read())
     for one in assets():
         result = call("thumbnailer", "image.request", asset=one["id"], targetSize={"width": 256, "height": 256})[0]

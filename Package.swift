@@ -118,7 +118,7 @@ let modules: [Module] = [
     Module(layer: 2, name: "Video", dependencies: ["CVideo", "ImageFormats"]),
     Module(layer: 2, name: "ObjectStorage", dependencies: ["Basics", "CCurl"]),
     Module(layer: 2, name: "Storage", dependencies: ["GRDB", "Basics", "Logging", "CProcess", "CWriteAheadLog"]),
-    Module(layer: 2, name: "PostgreSQL", dependencies: ["CPQ"]),
+    Module(layer: 2, name: "PostgreSQL", dependencies: ["CPQ", "Basics"]),
 
     // Layer 3, protocol: every request, response, feed message and error, defined once
     Module(layer: 3, name: "Contracts", dependencies: ["Basics", "PhotoModel", "Messaging", "JSONValue"]),

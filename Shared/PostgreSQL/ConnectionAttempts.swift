@@ -1,3 +1,4 @@
+import Basics
 import CPQ
 import Glibc
 import Synchronization
@@ -169,11 +170,7 @@ struct ConnectionAttempts {
     }
 
     /// Milliseconds of the monotonic clock.
-    static var now: Int64 {
-        var time = timespec()
-        clock_gettime(CLOCK_MONOTONIC, &time)
-        return Int64(time.tv_sec) * 1000 + Int64(time.tv_nsec) / 1_000_000
-    }
+    static var now: Int64 { MonotonicClock.system.nowMicroseconds() / 1000 }
 }
 
 extension ConnectionAttempts.Attempt {

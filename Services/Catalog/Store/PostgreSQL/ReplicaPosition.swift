@@ -1,5 +1,4 @@
 import Basics
-import Dispatch
 import Glibc
 import PostgreSQL
 import Synchronization
@@ -216,5 +215,5 @@ final class ReplicaPosition: Sendable {
     }
 
     /// Milliseconds of the monotonic clock.
-    private static var now: Int64 { Int64(DispatchTime.now().uptimeNanoseconds / 1_000_000) }
+    private static var now: Int64 { MonotonicClock.system.nowMicroseconds() / 1000 }
 }

@@ -176,3 +176,20 @@ enum ThumbnailWorker {
         }
     }
 }
+
+extension StoredRendition {
+    /// Describes a rendered image, without its bytes.
+    ///
+    /// - Parameter frameTime: of a video, the time of the frame in microseconds
+    init(_ image: RenderedImage, frameTime: Int64? = nil) {
+        self.init(
+            bytes: [],
+            mimeType: image.format.mimeType,
+            pixelWidth: image.pixelWidth,
+            pixelHeight: image.pixelHeight,
+            isUpscaled: image.isUpscaled,
+            frameTime: frameTime,
+            headroom: image.headroom
+        )
+    }
+}

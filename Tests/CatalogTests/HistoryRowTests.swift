@@ -114,4 +114,50 @@ struct HistoryRowTests {
             #expect(try await catalog.call(ChangesSince(token: second)).records.count == 4)
         }
     }
+
+    @Test(.spec("T-36"))
+    func `outcomes expire with their records, and the newest sequence stays without any`() async throws {
+        let time = ManualClock(0)
+        time.advance(by: 1_700_000_000_000_000)
+        var environment = CatalogEnvironment()
+        environment.now = { time.now }
+        environment.clock = time.clock
+        let token = try await CatalogFixture.with(folder, environment: environment) {
+            $0.historyDays = 1
+            $0.trimInterval = 0
+        } _: { catalog in
+            let id = try await catalog.importImages([image(1)])[0]
+            let rate = { (stars: Int) in
+                ChangeRequest.updateAsset(.init(id: .id(id), set: AssetPatch(rating: stars)))
+            }
+            let changed = try await catalog.perform([rate(1)], transaction: "changed")
+            let unchanged = try await catalog.perform([rate(1)], transaction: "unchanged")
+            #expect(changed.isChanged && !unchanged.isChanged)
+            time.advance(by: 23 * 3_600_000_000)
+            let last = try await catalog.perform([rate(2)])
+            #expect(try await catalog.perform([rate(1)], transaction: "changed").json == changed.json)
+            #expect(try await catalog.perform([rate(1)], transaction: "unchanged").json == unchanged.json)
+            time.advance(by: 2 * 3_600_000_000)
+            for name in ["changed", "unchanged"] {
+                // Neither is known any more, so both are performed.
+                let again = try await catalog.perform([rate(name == "changed" ? 3 : 4)], transaction: name)
+                #expect(again.isChanged && again.sequence > last.sequence)
+            }
+            time.advance(by: 48 * 3_600_000_000)
+            let token = try await catalog.call(CurrentToken()).token
+            #expect(try await !catalog.perform([rate(4)]).isChanged)
+            let kept = try await catalog.service.store.read {
+                try $0.history.records(after: 0, through: .max, count: 100, bytes: .max).records.map(\.sequence)
+            }
+            #expect(kept == [])
+            let now = try await catalog.call(CurrentToken())
+            #expect(now.token == token && now.oldest == token)
+            return token
+        }
+        try await CatalogFixture.with(folder, environment: environment) { catalog in
+            #expect(try await catalog.call(CurrentToken()).token == token)
+            let next = try await catalog.perform([.createList(.init(title: "next"))])
+            #expect(next.sequence == token.sequence + 1)
+        }
+    }
 }

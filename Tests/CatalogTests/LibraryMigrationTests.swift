@@ -109,4 +109,77 @@ struct LibraryMigrationTests {
             #expect(!FileManager.default.fileExists(atPath: other.file("library.sqlite")))
         }
     }
+
+    /// The differences of version 21: the head is in its row, and outcomes have an index of their dates.
+    private static let version21 = """
+        DROP INDEX outcome_unrecorded;
+        CREATE INDEX outcome_date ON outcome (date);
+        UPDATE outcome SET sequence = (SELECT max(sequence) FROM change);
+        UPDATE library SET head = (SELECT max(sequence) FROM change);
+        """
+
+    /// The same on PostgreSQL, with the function that every commit calls.
+    private static let version21OnServer = """
+        CREATE OR REPLACE FUNCTION require_epoch(own bigint) RETURNS void LANGUAGE plpgsql AS $$
+        DECLARE current record;
+        BEGIN
+            SELECT epoch, head INTO current FROM library FOR SHARE;
+            PERFORM pg_notify('safelight_records', current_schema() || ' ' || current.head);
+        END $$;
+        UPDATE safelight_schema SET version = 21;
+        """
+
+    @Test(arguments: [false, true])
+    func `a library of version 21 keeps its contents, its head and its outcomes`(isOnServer: Bool) async throws {
+        let address = isOnServer ? try PostgreSQLServer.shared().address(schema: "version_21_test") : nil
+        let time = ManualClock(0)
+        time.advance(by: 1_700_000_000_000_000)
+        var environment = CatalogEnvironment()
+        environment.now = { time.now }
+        environment.clock = time.clock
+        let create = ChangeRequest.createCollection(.init(ref: "a", title: "Album"))
+        let (made, token, everything) = try await CatalogFixture.with(folder, environment: environment) {
+            $0.server = address
+        } _: { catalog in
+            _ = try await fill(catalog)
+            let made = try await catalog.perform([create], transaction: "made")
+            return (made, try await catalog.call(CurrentToken()).token, try await catalog.everything())
+        }
+        if let address {
+            try PostgreSQLServer.execute(Self.version21 + Self.version21OnServer, at: address)
+        } else {
+            let queue = try DatabaseQueue(path: folder.file("library/library.sqlite"))
+            try await queue.write { database in
+                try database.execute(sql: Self.version21)
+                try database.execute(sql: "DELETE FROM grdb_migrations WHERE identifier LIKE '22 %'")
+            }
+            try queue.close()
+        }
+        try await CatalogFixture.with(folder, environment: environment) {
+            $0.server = address
+            $0.historyDays = 1
+            $0.trimInterval = 0
+        } _: { catalog in
+            #expect(try await catalog.call(CurrentToken()).token == token)
+            #expect(try await catalog.everything().normalized() == everything.normalized())
+            #expect(try await catalog.history().map(\.sequence) == Array(1...token.sequence))
+            #expect(try await catalog.perform([create], transaction: "made").json == made.json)
+            let head = try await catalog.service.store.read { reader in
+                try reader.database.first("SELECT head FROM library") { $0.int64(0) }
+            }
+            #expect(head == token.sequence)
+            time.advance(by: 48 * 3_600_000_000)
+            let next = try await catalog.perform([.createList(.init(title: "next"))])
+            #expect(next.sequence == token.sequence + 1)
+            // Which of the earlier outcomes have records is not known: the date counts for all.
+            #expect(try await catalog.perform([create], transaction: "made").sequence == next.sequence + 1)
+            let (stored, unrecorded) = try await catalog.service.store.read { reader in
+                (
+                    try reader.database.first("SELECT count(*) FROM outcome") { $0.int(0) },
+                    try reader.database.first("SELECT count(*) FROM outcome WHERE sequence = 0") { $0.int(0) }
+                )
+            }
+            #expect(stored == 1 && unrecorded == 0)
+        }
+    }
 }

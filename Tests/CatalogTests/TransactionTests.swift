@@ -279,6 +279,8 @@ struct TransactionTests {
             $0.trimInterval = 0
         } _: { catalog in
             let id = try await catalog.importImages([image(1)])[0]
+            let rate = ChangeRequest.updateAsset(.init(id: .id(id), set: AssetPatch(rating: 3)))
+            let rated = try await catalog.perform([rate], transaction: "rate")
             let first = try await catalog.call(CurrentToken()).token
             for step in 0..<60 {
                 let caption = "\(step)" + String(repeating: "x", count: 20_000)
@@ -300,6 +302,8 @@ struct TransactionTests {
             }
             #expect(counted == stored.records.reduce(0) { $0 + $1.bytes.count })
             #expect(counted <= (1 << 20) + 50_000)
+            // The age counts for outcomes, not the size.
+            #expect(try await catalog.perform([rate], transaction: "rate").json == rated.json)
         }
     }
 

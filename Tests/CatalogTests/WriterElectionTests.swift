@@ -107,7 +107,7 @@ struct WriterElectionTests {
             #expect(refused?.errorCode == .libraryReadOnly, "\(refused?.message ?? "it was committed")")
             let late = try connection.execute("SELECT count(*) FROM collection WHERE title = 'late'").int64(0, 0)
             #expect(late == 0)
-            let head = try connection.execute("SELECT head FROM library").int64(0, 0)
+            let head = try connection.execute(HistoryStore.newestSequenceQuery).int64(0, 0)
             #expect(head == first.sequence)
             await #expect(throws: CatalogError.self) { try await catalog.service.store.remember(1, as: "probe") }
         }

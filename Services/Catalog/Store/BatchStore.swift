@@ -85,7 +85,6 @@ struct BatchStore {
             }
             try counters.save(database)
             if head.sequence != start.sequence {
-                try history.setHead(head.sequence)
                 // Before the commit: no client reads the new state while another process serves the old one.
                 try rules.lastChanges?.record(changed, head: head.sequence)
             }
@@ -233,7 +232,7 @@ struct BatchStore {
         if let key = request.key {
             let outcome = StoredOutcome(digest: request.digest, reply: performed.result.bytes)
             work.isWriting = true
-            try history.remember(outcome, for: key, sequence: token.sequence, date: now)
+            try history.remember(outcome, for: key, record: isChanged ? token.sequence : 0, date: now)
         }
         if request.passesTime {
             work.isWriting = true

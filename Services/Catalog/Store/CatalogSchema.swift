@@ -89,10 +89,14 @@ enum CatalogSchema {
             try database.execute(sql: RemoteObjectStore.repetitions)
             try database.execute(sql: UploadJobStore.addOnlyKeys)
         }
+        migrator.registerMigration("22 outcomes of records") { database in
+            try database.execute(sql: recordedOutcomes)
+        }
         return migrator
     }
 
-    /// `head` is the newest committed sequence; the history is complete after `oldest`.
+    /// The history is complete after `oldest`. The newest sequence is that of the newest record, and at least `head`:
+    /// ``HistoryStore/newestSequence``.
     private static let library = """
         CREATE TABLE library (
             only INTEGER PRIMARY KEY CHECK (only = 1),
@@ -296,6 +300,14 @@ enum CatalogSchema {
             PRIMARY KEY (identity, client, "transaction")
         ) STRICT, WITHOUT ROWID;
         CREATE INDEX outcome_date ON outcome (date);
+        """
+
+    /// An outcome is deleted with the record that has its sequence. Without a record the sequence is 0 and the date counts;
+    /// which outcomes of earlier versions have one is not looked up.
+    static let recordedOutcomes = """
+        DROP INDEX outcome_date;
+        UPDATE outcome SET sequence = 0;
+        CREATE INDEX outcome_unrecorded ON outcome (date) WHERE sequence = 0;
         """
 
     // A published edit, from its acceptance until it is deleted. A finished edit is kept as long as change records are,

@@ -38,7 +38,7 @@ struct ConsistencyCheckStore {
     /// records.
     func newest() throws -> (sequence: Int64, date: Int64?) {
         try queue.read { database in
-            let head = try Int64.fetchOne(database, sql: "SELECT head FROM library") ?? 0
+            let head = try Int64.fetchOne(database, sql: HistoryStore.newestSequenceQuery) ?? 0
             return (head, try Int64.fetchOne(database, sql: "SELECT date FROM change ORDER BY sequence DESC LIMIT 1"))
         }
     }

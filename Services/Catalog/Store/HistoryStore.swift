@@ -20,8 +20,18 @@ struct HistoryStore {
 
     // MARK: Head
 
+    /// The newest sequence, as an expression in a statement `FROM library`: that of the newest record. `library.head` is
+    /// written only if there may be no such record, because a history begins or records are deleted: a commit need not
+    /// write that row.
+    static let newestSequence = "max(head, coalesce((SELECT max(sequence) FROM change), 0))"
+
+    /// The query of the newest sequence alone.
+    static let newestSequenceQuery = "SELECT \(newestSequence) FROM library"
+
+    private static let headSelection = "SELECT history, \(newestSequence), oldest FROM library"
+
     func head() throws -> LibraryHead? {
-        let statement = try SQLStatement("SELECT history, head, oldest FROM library", database)
+        let statement = try SQLStatement(Self.headSelection, database)
         guard try statement.step() else { return nil }
         let row = statement.columns
         return LibraryHead(library: row.text(0), sequence: row.int64(1), oldest: row.int64(2))
@@ -41,12 +51,6 @@ struct HistoryStore {
     /// Begins a new history of the same library: tokens of the old history become invalid.
     func startNewHistory(library: String, sequence: Int64) throws {
         try database.run("UPDATE library SET history = ?, head = ?, oldest = ?", library, sequence, sequence)
-    }
-
-    func setHead(_ sequence: Int64) throws {
-        var statement = try SQLStatement("UPDATE library SET head = ?", database)
-        statement.bind(sequence)
-        try statement.run()
     }
 
     // MARK: Records
@@ -171,16 +175,31 @@ struct HistoryStore {
         return StoredOutcome(digest: statement.columns.bytes(0), reply: statement.columns.bytes(1))
     }
 
-    func remember(_ outcome: StoredOutcome, for key: OutcomeKey, sequence: Int64, date: Int64) throws {
+    /// Stores the outcome of a transaction.
+    ///
+    /// - Parameter record: the sequence of the transaction's record, with which the outcome is deleted; 0 if it has none
+    func remember(_ outcome: StoredOutcome, for key: OutcomeKey, record: Int64, date: Int64) throws {
         var statement = try SQLStatement("INSERT INTO outcome VALUES (?, ?, ?, ?, ?, ?, ?)", database)
         statement.bind(key.identity)
         statement.bind(key.client)
         statement.bind(key.transaction)
         statement.bind(outcome.digest)
         statement.bind(outcome.reply)
-        statement.bind(sequence)
+        statement.bind(record)
         statement.bind(date)
         try statement.run()
+    }
+
+    /// Deletes outcomes whose records are deleted. Those of records younger than `date`, which are deleted because all
+    /// records together are too large, are kept until that date.
+    private func forget(_ records: [(sequence: Int64, date: Int64, origin: ChangeOrigin)], before date: Int64) throws {
+        let key = #"identity = ? AND client = ? AND "transaction" = ? AND sequence = ?"#
+        for (sequence, made, origin) in records {
+            guard let transaction = origin.transaction else { continue }
+            let identity = origin.onBehalfOf ?? origin.identity
+            let change = made < date ? "DELETE FROM outcome" : "UPDATE outcome SET sequence = 0"
+            try database.run("\(change) WHERE \(key)", identity, origin.client ?? "", transaction, sequence)
+        }
     }
 
     // MARK: Retention
@@ -197,7 +216,8 @@ struct HistoryStore {
         try database.run(
             """
             DELETE FROM outcome WHERE (identity, client, "transaction") IN (
-                SELECT identity, client, "transaction" FROM outcome WHERE date < ? ORDER BY date LIMIT ?)
+                SELECT identity, client, "transaction" FROM outcome WHERE sequence = 0 AND date < ?
+                ORDER BY date LIMIT ?)
             """,
             date,
             records
@@ -212,6 +232,7 @@ struct HistoryStore {
         var removed = 0
         var count = 0
         var topics: [(String, Int64)] = []
+        var origins: [(sequence: Int64, date: Int64, origin: ChangeOrigin)] = []
         while try rows.step() {
             let row = rows.columns
             let size = row.int(2)
@@ -219,6 +240,7 @@ struct HistoryStore {
             let sequence = row.int64(0)
             let record = try ChangeRecord(json: JSON(parsing: row.bytes(3)))
             topics += record.topics.map { ($0, sequence) }
+            origins.append((sequence, row.int64(1), record.origin))
             (last, removed, count, excess) = (sequence, removed + size, count + 1, excess - size)
         }
         rows.reset()
@@ -226,11 +248,12 @@ struct HistoryStore {
         for (topic, sequence) in topics {
             try database.run("DELETE FROM change_topic WHERE topic = ? AND sequence = ?", topic, sequence)
         }
+        try forget(origins, before: date)
         try database.run("DELETE FROM change WHERE sequence <= ?", last)
         try database.run("DELETE FROM departed WHERE sequence <= ?", last)
         try KeptAdjustmentStore(database: database).trim(through: last)
-        // Records of an earlier history have sequences below `oldest` already.
-        try database.run("UPDATE library SET oldest = max(oldest, ?)", last)
+        // Records of an earlier history have sequences below `oldest` already. The newest record may be among them.
+        try database.run("UPDATE library SET oldest = max(oldest, ?), head = max(head, ?)", last, last)
         try CounterChanges.add(-removed, to: Self.bytesCounter, database)
         return true
     }

@@ -197,7 +197,6 @@ final class LibraryStore: Sendable {
             let history = HistoryStore(database: database)
             try history.append(record, bytes: bytes, &counters)
             try counters.save(database)
-            try history.setHead(record.sequence)
         }
     }
 

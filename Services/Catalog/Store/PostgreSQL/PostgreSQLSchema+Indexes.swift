@@ -53,7 +53,7 @@ extension PostgreSQLSchema {
         CREATE INDEX collection_created ON collection (type, subtype, creation_date, id);
         CREATE UNIQUE INDEX membership_asset ON membership (asset, collection);
         CREATE INDEX membership_created ON membership (collection, shown, creation_date DESC NULLS LAST, asset);
-        CREATE INDEX outcome_date ON outcome (date);
+        CREATE INDEX outcome_unrecorded ON outcome (date) WHERE sequence = 0;
         CREATE INDEX published_edit_pending ON published_edit (accepted) WHERE state = 'accepted';
         CREATE INDEX published_edit_finished ON published_edit (date) WHERE state <> 'accepted';
         CREATE INDEX quarantine_date ON quarantine (date);
@@ -92,16 +92,20 @@ extension PostgreSQLSchema {
 
     // The lock of the library's row keeps another catalog from taking over until the commit is done. The followers are
     // told of it.
-    static let triggers = """
-        CREATE FUNCTION require_epoch(own bigint) RETURNS void LANGUAGE plpgsql AS $$
+    static let requireEpoch = """
+        CREATE OR REPLACE FUNCTION require_epoch(own bigint) RETURNS void LANGUAGE plpgsql AS $$
         DECLARE current record;
         BEGIN
-            SELECT epoch, head INTO current FROM library FOR SHARE;
+            SELECT epoch, \(HistoryStore.newestSequence) AS head INTO current FROM library FOR SHARE;
             IF current.epoch <> own THEN
                 RAISE EXCEPTION 'another catalog has taken over' USING ERRCODE = '\(otherEpoch)';
             END IF;
             PERFORM pg_notify('safelight_records', current_schema() || ' ' || current.head);
         END $$;
+        """
+
+    static let triggers = """
+        \(requireEpoch)
         CREATE FUNCTION added_resource_deleted() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
             DELETE FROM added_resource WHERE asset = OLD.id;
             RETURN NULL;

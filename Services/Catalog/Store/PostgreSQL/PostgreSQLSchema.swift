@@ -4,10 +4,12 @@
 /// A new database gets the newest version at once. Texts are compared by their bytes, as SQLite does.
 enum PostgreSQLSchema {
     /// The version that ``tables`` and ``indexes`` are.
-    static let version: Int64 = 21
+    static let version: Int64 = 22
 
     /// The statements that bring a database of the version before to each version, oldest first.
-    static let migrations: [(version: Int64, sql: String)] = []
+    static let migrations: [(version: Int64, sql: String)] = [
+        (22, CatalogSchema.recordedOutcomes + requireEpoch)
+    ]
 
     /// Everything of the newest version.
     static var newest: String {

@@ -44,7 +44,8 @@ final class PrimaryHead: Sendable {
             var head: Int64?
             do {
                 let connection = try session.connect()
-                head = try connection.execute("SELECT head FROM library", withinMilliseconds: Self.answer).int64(0, 0)
+                let sql = HistoryStore.newestSequenceQuery
+                head = try connection.execute(sql, withinMilliseconds: Self.answer).int64(0, 0)
             } catch {
                 session.close()
             }

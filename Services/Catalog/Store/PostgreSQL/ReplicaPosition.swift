@@ -177,10 +177,8 @@ final class ReplicaPosition: Sendable {
 
     private func head(_ session: PostgreSQLSession) throws -> Int64 {
         do {
-            return try session.connect().execute("SELECT head FROM library", withinMilliseconds: Self.answer).int64(
-                0,
-                0
-            )
+            let sql = HistoryStore.newestSequenceQuery
+            return try session.connect().execute(sql, withinMilliseconds: Self.answer).int64(0, 0)
         } catch {
             session.close()
             throw error

@@ -29,7 +29,7 @@ STARTED := $(shell date +%s)
 SUDO := $(if $(filter 0,$(shell id -u)),,sudo)
 ONLY := $(if $(FILTER),--filter '$(FILTER)')
 # What the build needs, as in compose/Dockerfile; what the programs need besides; what the demo and the tests need.
-BUILD_PACKAGES := libzmq3-dev libmagickwand-dev libgexiv2-dev libsqlite3-dev libheif-dev libavif-dev libraw-dev libjpeg-dev \
+BUILD_PACKAGES := libzmq3-dev libmagickwand-dev libexiv2-dev libsqlite3-dev libheif-dev libavif-dev libraw-dev libjpeg-dev \
 	libjxl-dev libraqm-dev libsixel-dev zlib1g-dev libssl-dev libcurl4-openssl-dev libpq-dev \
 	libavformat-dev libavcodec-dev libavfilter-dev libavutil-dev libswscale-dev pkg-config
 FONT_PACKAGES := fonts-dejavu-core fonts-droid-fallback

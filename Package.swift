@@ -65,7 +65,7 @@ let modules: [Module] = [
     // Layer 0, foundation: C libraries behind small headers, JSON, and primitives for time and concurrency
     Module(layer: 0, name: "CZeroMQ", kind: .system(pkgConfig: nil, apt: "libzmq3-dev")),
     Module(layer: 0, name: "CMagickWand", kind: .system(pkgConfig: "MagickWand", apt: "libmagickwand-dev")),
-    Module(layer: 0, name: "CGExiv2", kind: .system(pkgConfig: "gexiv2", apt: "libgexiv2-dev")),
+    Module(layer: 0, name: "CExiv2", kind: .system(pkgConfig: "exiv2", apt: "libexiv2-dev")),
     Module(layer: 0, name: "CLibJPEG", kind: .system(pkgConfig: "libjpeg", apt: "libjpeg-dev")),
     Module(layer: 0, name: "CHeif", kind: .system(pkgConfig: nil, apt: "libheif-dev")),
     Module(layer: 0, name: "CAVIF", kind: .system(pkgConfig: "libavif", apt: "libavif-dev")),
@@ -78,7 +78,7 @@ let modules: [Module] = [
     Module(layer: 0, name: "CCurl", kind: .system(pkgConfig: "libcurl", apt: "libcurl4-openssl-dev")),
     Module(layer: 0, name: "CPQ", kind: .system(pkgConfig: "libpq", apt: "libpq-dev")),
     Module(layer: 0, name: "CLinux", kind: .system(pkgConfig: nil, apt: "libc6-dev")),
-    Module(layer: 0, name: "CMetadata", kind: .c, dependencies: ["CGExiv2"]),
+    Module(layer: 0, name: "CMetadata", kind: .c, dependencies: ["CExiv2"]),
     Module(layer: 0, name: "CTimeZones", kind: .c),
     Module(layer: 0, name: "CPlaceNames", kind: .c),
     Module(layer: 0, name: "CRaw", kind: .c, dependencies: ["CLibRaw"]),

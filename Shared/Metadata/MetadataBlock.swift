@@ -90,6 +90,14 @@ struct MetadataBlock: ~Copyable {
         return Self.clean(pointer)
     }
 
+    /// Returns the bytes of an EXIF field; `nil` if it is missing. As text, each byte would be a number.
+    func bytes(_ tag: String) -> [UInt8]? {
+        var count = 0
+        guard present.contains(tag), let bytes = safelight_metadata_bytes(pointer, tag, &count) else { return nil }
+        defer { safelight_metadata_free(bytes) }
+        return Array(UnsafeBufferPointer(start: bytes, count: count))
+    }
+
     /// Returns the value of a field in words, such as the name of a lens by its number; `nil` if the library knows no
     /// words for it.
     func interpretation(_ tag: String) -> String? {

@@ -1,9 +1,9 @@
 import CMetadata
 
 extension MetadataReader {
-    /// The version of the metadata library, for example "0.14.0".
+    /// The version of the metadata library, for example "0.27.6".
     public static var libraryVersion: String {
         let number = Int(safelight_metadata_version())
-        return "\(number / 10_000).\(number / 100 % 100).\(number % 100)"
+        return "\(number >> 16).\(number >> 8 & 0xFF).\(number & 0xFF)"
     }
 }

@@ -23,7 +23,7 @@ struct LayerTests {
         "CPixels": ["Imaging"],
         "CVideo": ["Video"],
         "CMetadata": ["Metadata"],
-        "CGExiv2": ["CMetadata"],
+        "CExiv2": ["CMetadata"],
         "CJPEG": ["Imaging", "Metadata", "PhotoKit"],
         "CLibJPEG": ["CJPEG"],
         "CZlib": ["ImageFormats"],

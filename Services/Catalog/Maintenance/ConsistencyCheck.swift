@@ -48,7 +48,7 @@ struct ConsistencyCheck {
         if problems.isEmpty { try examine(store, resources, &findings, progress) }
         let newest = try store.newest()
         var json: JSONObject = [
-            "sqlite": .string(try store.sqliteVersion()), "gexiv2": .string(MetadataReader.libraryVersion),
+            "sqlite": .string(try store.sqliteVersion()), "exiv2": .string(MetadataReader.libraryVersion),
             "problems": JSON(problems), "sequence": .int(newest.sequence),
             "quarantined": JSON(try store.quarantined(atLeast: Quarantine.failures)),
             "resources": JSON(findings.resources), "remote": JSON(findings.remote), "bytes": .int(findings.bytes),

@@ -3,7 +3,7 @@ enum LibraryVersions {
     /// Judges the version of a library.
     ///
     /// - Parameters:
-    ///   - name: the library: libzmq, imagemagick, libheif, gexiv2 or sqlite
+    ///   - name: the library: libzmq, imagemagick, libheif, exiv2 or sqlite
     ///   - text: the version as the library reports it, for example "6.9.11-60"
     static func judge(_ name: String, _ text: String) -> Finding {
         let version = numbers(text)
@@ -30,8 +30,8 @@ enum LibraryVersions {
                 "\(text) cannot open photos from iOS 18 and later; they are refused with an error",
                 "install libheif1 from Debian's bookworm-backports (1.19), then restart the services"
             )
-        case "gexiv2" where isBelow([0, 12]):
-            return .problem(name, "\(text) is too old", "upgrade libgexiv2-2 to 0.14")
+        case "exiv2" where isBelow([0, 27]):
+            return .problem(name, "\(text) is too old", "upgrade libexiv2-27 to 0.27.6")
         case "sqlite" where isBelow([3, 37]):
             return .problem(name, "\(text) is too old for the database", "upgrade libsqlite3-0 to 3.40 or newer")
         case "sqlite" where isBelow([3, 51, 3]):

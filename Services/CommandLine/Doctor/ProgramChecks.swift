@@ -94,7 +94,7 @@ struct ProgramChecks {
     static func judge(_ json: JSON, now: Int64) -> [Finding] {
         var findings = [
             LibraryVersions.judge("sqlite", json["sqlite"]?.stringValue ?? ""),
-            LibraryVersions.judge("gexiv2", json["gexiv2"]?.stringValue ?? ""),
+            LibraryVersions.judge("exiv2", json["exiv2"]?.stringValue ?? ""),
         ]
         let problems = json["problems"]?.arrayValue?.compactMap(\.stringValue) ?? []
         guard problems.isEmpty else {

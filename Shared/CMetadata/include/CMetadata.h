@@ -1,13 +1,17 @@
 #ifndef SAFELIGHT_CMETADATA_H
 #define SAFELIGHT_CMETADATA_H
-/* The subset of gexiv2 that is used, without glib's types. gexiv2 catches the C++ exceptions of exiv2, and nothing
-   is printed. Returned pointers belong to the caller and are freed with safelight_metadata_free. */
+/* The subset of exiv2 that is used, as functions of C. The exceptions of exiv2 are caught, and nothing is printed.
+   Returned pointers belong to the caller and are freed with safelight_metadata_free. */
 #include <stddef.h>
 #include <stdint.h>
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 typedef struct safelight_metadata safelight_metadata;
 
-/* The version of gexiv2: 1400 is 0.14.0. */
+/* The version of exiv2: its three numbers, a byte each. */
 int safelight_metadata_version(void);
 
 /* Reads the metadata of an image in memory; null if it cannot be read. */
@@ -16,6 +20,8 @@ void safelight_metadata_close(safelight_metadata *metadata);
 
 /* Returns the raw value of a field such as "Exif.Photo.DateTimeOriginal", or null. */
 char *safelight_metadata_text(safelight_metadata *metadata, const char *tag);
+/* Returns the bytes of an Exif field, or null. */
+uint8_t *safelight_metadata_bytes(safelight_metadata *metadata, const char *tag, size_t *count);
 /* Returns the value with this index of a repeated field, or null. */
 char *safelight_metadata_element(safelight_metadata *metadata, const char *tag, size_t index);
 /* Returns the value of a field in words, such as the name of a lens by its number, or null. */
@@ -38,4 +44,8 @@ void safelight_metadata_remove_thumbnail(safelight_metadata *metadata);
 uint8_t *safelight_metadata_exif(safelight_metadata *metadata, size_t *count);
 /* Returns the XMP fields as a packet, or null if there are none. */
 char *safelight_metadata_xmp(safelight_metadata *metadata);
+
+#ifdef __cplusplus
+}
+#endif
 #endif

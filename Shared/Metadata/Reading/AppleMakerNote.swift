@@ -9,10 +9,10 @@ struct AppleMakerNote {
     private static let burst = 0x000B
     private static let content = 0x0011
 
-    /// - Parameter text: the note in the form in which the metadata library prints bytes: "65 112 112 …"
-    init?(_ text: String?) {
-        guard let text, text.hasPrefix("65 112 112 108 101 32 105 79 83 ") else { return nil }
-        let note = ByteReader(text.split(separator: " ").prefix(65_536).compactMap { UInt8($0) })
+    /// - Parameter bytes: the value of the field; `nil` if it is missing
+    init?(_ bytes: [UInt8]?) {
+        guard let bytes, bytes.starts(with: "Apple iOS".utf8) else { return nil }
+        let note = ByteReader(bytes)
         guard let count = note.big16(14), count < 1024 else { return nil }
         var found: [Int: String] = [:]
         for index in 0..<count {

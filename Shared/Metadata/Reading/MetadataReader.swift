@@ -45,7 +45,7 @@ public enum MetadataReader {
         facts.caption = caption(block)
         facts.keywords = keywords(block)
         facts.metadata = AssetMetadataReader.read(block, PersonReader.Frame(header))
-        let note = AppleMakerNote(block.text("Exif.Photo.MakerNote"))
+        let note = AppleMakerNote(block.bytes("Exif.Photo.MakerNote"))
         facts.contentIdentifier = note?.contentIdentifier
         facts.burstIdentifier = note?.burstIdentifier
         return facts

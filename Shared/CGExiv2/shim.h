@@ -1,1 +1,0 @@
-/* Provides the compiler flags of gexiv2; CMetadata includes the library itself. */

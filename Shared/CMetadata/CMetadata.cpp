@@ -1,0 +1,251 @@
+#include "CMetadata.h"
+#include <cstdlib>
+#include <cstring>
+#include <exiv2/exiv2.hpp>
+#include <memory>
+#include <mutex>
+#include <sstream>
+#include <string>
+#include <strings.h>
+#include <vector>
+
+struct safelight_metadata {
+    std::unique_ptr<Exiv2::Image> image;
+};
+
+namespace {
+
+void start() {
+    static std::once_flag is_started;
+    std::call_once(is_started, [] {
+        Exiv2::XmpParser::initialize();
+        Exiv2::LogMsg::setLevel(Exiv2::LogMsg::mute);
+#ifdef EXV_ENABLE_BMFF
+        Exiv2::enableBMFF(true);
+#endif
+    });
+}
+
+/* Returns what a body returns, or another value if it throws: no exception may reach Swift. */
+template <typename Result, typename Body> Result guarded(Result failure, Body body) {
+    try {
+        return body();
+    } catch (...) {
+        return failure;
+    }
+}
+
+char *copy(const std::string &text) { return strdup(text.c_str()); }
+
+bool is_xmp(const char *tag) { return strncmp(tag, "Xmp.", 4) == 0; }
+bool is_exif(const char *tag) { return strncmp(tag, "Exif.", 5) == 0; }
+
+/* Returns the first field with a name, which must have a value. */
+template <typename Data, typename Key> typename Data::const_iterator find(const Data &data, const Key &key) {
+    auto field = data.findKey(key);
+    return field != data.end() && field->count() > 0 ? field : data.end();
+}
+
+/* Returns the values of a repeatable IPTC dataset: each is a field of its own. */
+std::vector<std::string> iptc_values(const Exiv2::IptcData &data, const char *tag) {
+    const std::string name = Exiv2::IptcKey(tag).key();
+    std::vector<std::string> values;
+    for (const auto &field : data) {
+        if (field.count() > 0 && field.key() == name) values.push_back(field.toString());
+    }
+    return values;
+}
+
+template <typename Data> void append_names(const Data &data, std::string &names) {
+    for (const auto &field : data) {
+        if (field.count() == 0) continue;
+        if (!names.empty()) names += '\n';
+        names += field.key();
+    }
+}
+
+template <typename Data> void erase(Data &data, const char *tag) {
+    for (auto field = data.begin(); field != data.end();) {
+        if (field->count() > 0 && strcasecmp(tag, field->key().c_str()) == 0) {
+            field = data.erase(field);
+        } else {
+            ++field;
+        }
+    }
+}
+
+} // namespace
+
+int safelight_metadata_version(void) { return static_cast<int>(Exiv2::versionNumber()); }
+
+safelight_metadata *safelight_metadata_open(const uint8_t *bytes, size_t count) {
+    if (!bytes || count == 0 || count > LONG_MAX) return nullptr;
+    return guarded<safelight_metadata *>(nullptr, [&]() -> safelight_metadata * {
+        start();
+        // The copy of the bytes is made only if the library writes.
+        std::unique_ptr<Exiv2::Image> image(
+            Exiv2::ImageFactory::open(bytes, static_cast<long>(count)).release());
+        if (!image || !image->good()) return nullptr;
+        image->readMetadata();
+        auto metadata = std::make_unique<safelight_metadata>();
+        metadata->image = std::move(image);
+        return metadata.release();
+    });
+}
+
+void safelight_metadata_close(safelight_metadata *metadata) { delete metadata; }
+
+char *safelight_metadata_text(safelight_metadata *metadata, const char *tag) {
+    return guarded<char *>(nullptr, [&]() -> char * {
+        if (is_exif(tag)) {
+            const auto &data = metadata->image->exifData();
+            auto field = find(data, Exiv2::ExifKey(tag));
+            return field == data.end() ? nullptr : copy(field->toString());
+        }
+        if (is_xmp(tag)) {
+            const auto &data = metadata->image->xmpData();
+            auto field = find(data, Exiv2::XmpKey(tag));
+            return field == data.end() ? nullptr : copy(field->toString());
+        }
+        const auto values = iptc_values(metadata->image->iptcData(), tag);
+        if (values.empty()) return nullptr;
+        const Exiv2::IptcKey key(tag);
+        if (!Exiv2::IptcDataSets::dataSetRepeatable(key.tag(), key.record())) return copy(values[0]);
+        std::string joined;
+        for (const auto &value : values) joined += (joined.empty() ? "" : ", ") + value;
+        return copy(joined);
+    });
+}
+
+char *safelight_metadata_element(safelight_metadata *metadata, const char *tag, size_t index) {
+    return guarded<char *>(nullptr, [&]() -> char * {
+        if (is_xmp(tag)) {
+            const auto &data = metadata->image->xmpData();
+            auto field = find(data, Exiv2::XmpKey(tag));
+            if (field == data.end()) return nullptr;
+            // The library returns only the default text of one with several languages.
+            const bool is_single = field->typeId() == Exiv2::xmpText || field->typeId() == Exiv2::langAlt;
+            if (is_single) return index == 0 ? copy(field->toString()) : nullptr;
+            return index < static_cast<size_t>(field->count()) ? copy(field->toString(static_cast<long>(index)))
+                                                               : nullptr;
+        }
+        if (is_exif(tag)) return index == 0 ? safelight_metadata_text(metadata, tag) : nullptr;
+        const auto values = iptc_values(metadata->image->iptcData(), tag);
+        return index < values.size() ? copy(values[index]) : nullptr;
+    });
+}
+
+uint8_t *safelight_metadata_bytes(safelight_metadata *metadata, const char *tag, size_t *count) {
+    *count = 0;
+    return guarded<uint8_t *>(nullptr, [&]() -> uint8_t * {
+        if (!is_exif(tag)) return nullptr;
+        const auto &data = metadata->image->exifData();
+        auto field = find(data, Exiv2::ExifKey(tag));
+        if (field == data.end() || field->size() <= 0) return nullptr;
+        auto bytes = static_cast<uint8_t *>(malloc(static_cast<size_t>(field->size())));
+        if (bytes) *count = static_cast<size_t>(field->copy(bytes, Exiv2::invalidByteOrder));
+        return bytes;
+    });
+}
+
+void safelight_metadata_free(void *pointer) { free(pointer); }
+
+char *safelight_metadata_interpretation(safelight_metadata *metadata, const char *tag) {
+    return guarded<char *>(nullptr, [&]() -> char * {
+        std::ostringstream words;
+        if (is_exif(tag)) {
+            const auto &data = metadata->image->exifData();
+            auto field = find(data, Exiv2::ExifKey(tag));
+            if (field == data.end()) return nullptr;
+            field->write(words, &data);
+        } else if (is_xmp(tag)) {
+            const auto &data = metadata->image->xmpData();
+            auto field = find(data, Exiv2::XmpKey(tag));
+            if (field == data.end()) return nullptr;
+            field->write(words);
+        } else {
+            return safelight_metadata_text(metadata, tag);
+        }
+        return copy(words.str());
+    });
+}
+
+char *safelight_metadata_names(safelight_metadata *metadata, safelight_metadata_standard standard) {
+    return guarded<char *>(nullptr, [&]() -> char * {
+        std::string names;
+        switch (standard) {
+        case SAFELIGHT_METADATA_EXIF: append_names(metadata->image->exifData(), names); break;
+        case SAFELIGHT_METADATA_XMP: append_names(metadata->image->xmpData(), names); break;
+        case SAFELIGHT_METADATA_IPTC: append_names(metadata->image->iptcData(), names); break;
+        }
+        return copy(names);
+    });
+}
+
+void safelight_metadata_remove(safelight_metadata *metadata, const char *tag) {
+    guarded(0, [&] {
+        if (is_exif(tag)) {
+            erase(metadata->image->exifData(), tag);
+        } else if (is_xmp(tag)) {
+            erase(metadata->image->xmpData(), tag);
+        } else {
+            erase(metadata->image->iptcData(), tag);
+        }
+        return 1;
+    });
+}
+
+int safelight_metadata_set(safelight_metadata *metadata, const char *tag, const char *value) {
+    return guarded(0, [&] {
+        if (is_exif(tag)) {
+            metadata->image->exifData()[tag] = std::string(value);
+        } else if (is_xmp(tag)) {
+            metadata->image->xmpData()[tag] = std::string(value);
+        } else {
+            metadata->image->iptcData()[tag] = std::string(value);
+        }
+        return 1;
+    });
+}
+
+int safelight_metadata_set_list(safelight_metadata *metadata, const char *tag, const char *const *values) {
+    return guarded(0, [&] {
+        if (!is_xmp(tag)) return 0;
+        auto &data = metadata->image->xmpData();
+        auto field = data.findKey(Exiv2::XmpKey(tag));
+        if (field != data.end()) data.erase(field);
+        // Assigning to an array adds an element.
+        for (; *values; values++) data[tag] = std::string(*values);
+        return 1;
+    });
+}
+
+void safelight_metadata_remove_thumbnail(safelight_metadata *metadata) {
+    guarded(0, [&] {
+        Exiv2::ExifThumb(metadata->image->exifData()).erase();
+        return 1;
+    });
+}
+
+uint8_t *safelight_metadata_exif(safelight_metadata *metadata, size_t *count) {
+    *count = 0;
+    return guarded<uint8_t *>(nullptr, [&]() -> uint8_t * {
+        Exiv2::Blob blob;
+        Exiv2::ExifParser::encode(blob, Exiv2::littleEndian, metadata->image->exifData());
+        if (blob.empty()) return nullptr;
+        auto bytes = static_cast<uint8_t *>(malloc(blob.size()));
+        if (!bytes) return nullptr;
+        memcpy(bytes, blob.data(), blob.size());
+        *count = blob.size();
+        return bytes;
+    });
+}
+
+char *safelight_metadata_xmp(safelight_metadata *metadata) {
+    return guarded<char *>(nullptr, [&]() -> char * {
+        std::string packet;
+        const auto &data = metadata->image->xmpData();
+        if (Exiv2::XmpParser::encode(packet, data, Exiv2::XmpParser::omitPacketWrapper, 0) != 0) return nullptr;
+        return copy(packet);
+    });
+}

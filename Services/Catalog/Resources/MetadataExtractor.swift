@@ -167,12 +167,12 @@ struct MetadataExtractor: Sendable {
             return WorkerResult(result: raw.json)
         }
         do throws(MetadataError) {
-            try MetadataReader.requireWhole(bytes)
-            var facts = try MetadataReader.facts(of: bytes)
+            let header = try MetadataReader.requireWhole(bytes)
+            var facts = MetadataReader.facts(of: bytes, header)
             if facts.burstIdentifier != nil || job.params["isBurstFrame"] == true {
                 facts.sharpness = MetadataReader.sharpness(of: bytes)
             }
-            facts.imageDigest = imageDigest(of: bytes)
+            facts.imageDigest = imageDigest(of: bytes, header)
             return WorkerResult(result: facts.json)
         } catch {
             throw WorkerJobError(name: error.name, message: error.message)
@@ -180,10 +180,10 @@ struct MetadataExtractor: Sendable {
     }
 
     /// Returns the SHA-256 of the size and the image data of a file; nil if they cannot be told from its metadata.
-    private static func imageDigest(of bytes: [UInt8]) -> [UInt8]? {
-        guard let format = ImageFormat.sniff(bytes), let header = try? ImageHeader.read(bytes),
-            let ranges = ImageData.ranges(of: bytes, format)
-        else { return nil }
+    private static func imageDigest(of bytes: [UInt8], _ header: ImageHeader) -> [UInt8]? {
+        guard let format = ImageFormat.sniff(bytes), let ranges = ImageData.ranges(of: bytes, format) else {
+            return nil
+        }
         var hash = SHA256()
         hash.update(data: "\(format.rawValue) \(header.storedWidth) \(header.storedHeight)\n".utf8)
         for range in ranges { hash.update(data: bytes[range]) }

@@ -1,4 +1,4 @@
-import ImageFormats
+public import ImageFormats
 
 /// Reads the metadata of photo files.
 public enum MetadataReader {
@@ -17,7 +17,15 @@ public enum MetadataReader {
     /// - Returns: the metadata; broken fields are `nil`
     /// - Throws: `MetadataError` if the bytes are not an image
     public static func facts(of bytes: [UInt8], fallbackOffset: Int = 0) throws(MetadataError) -> PhotoMetadata {
-        let header = try header(of: bytes)
+        facts(of: bytes, try header(of: bytes), fallbackOffset: fallbackOffset)
+    }
+
+    /// Reads the metadata of an image whose header was read before, which takes a pass over the file.
+    public static func facts(
+        of bytes: [UInt8],
+        _ header: ImageHeader,
+        fallbackOffset: Int = 0
+    ) -> PhotoMetadata {
         var facts = PhotoMetadata(
             contentType: header.rawContentType ?? header.kind.contentType,
             pixelWidth: header.pixelWidth,
@@ -53,13 +61,16 @@ public enum MetadataReader {
 
     /// Refuses a truncated image, whose missing part would be rendered grey, and a header without an image.
     ///
+    /// - Returns: the header
     /// - Throws: `MetadataError.truncated`, or another error if the bytes are not an image
-    public static func requireWhole(_ bytes: [UInt8]) throws(MetadataError) {
+    @discardableResult
+    public static func requireWhole(_ bytes: [UInt8]) throws(MetadataError) -> ImageHeader {
         let header = try header(of: bytes)
         guard header.isComplete else { throw .truncated }
         guard header.kind != .jxl || JPEGXLFrames.areReadable(bytes) else {
             throw .invalid("a JPEG XL file whose frames cannot be read")
         }
+        return header
     }
 
     /// How many bytes ``isFilm(_:rawEnding:)`` looks at.

@@ -28,9 +28,9 @@ struct DamageScanner: Service {
     private static let page = 64
     private static let keptEvery: Int64 = 1024
     private static let counter = "examined"
-    private static let debounceInterval = Duration.milliseconds(50)
+    private static let debounceInterval = Duration.milliseconds(500)
     /// The number of intervals for which an import may delay the checks.
-    private static let longestPause = 200
+    private static let longestPause = 20
 
     init(
         store: LibraryStore,

@@ -220,7 +220,12 @@ let modules: [Module] = [
         kind: .tests,
         dependencies: ["ObjectStorage", "Basics", "TestSupport"]
     ),
-    Module(layer: 6, name: "StorageTests", kind: .tests, dependencies: ["Storage", "TestSupport", "GRDB"]),
+    Module(
+        layer: 6,
+        name: "StorageTests",
+        kind: .tests,
+        dependencies: ["Storage", "TestSupport", "GRDB", "GRDBSQLite"]
+    ),
     Module(layer: 6, name: "PostgreSQLTests", kind: .tests, dependencies: ["PostgreSQL", "TestSupport"]),
     Module(layer: 6, name: "ContractsTests", kind: .tests, dependencies: protocolModules + ["TestSupport"]),
     Module(

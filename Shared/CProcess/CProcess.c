@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <malloc.h>
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
@@ -288,6 +289,8 @@ int safelight_rename_exclusively(const char *from, const char *to) {
     if (link(from, to) != 0) return -1;
     return unlink(from);
 }
+
+void safelight_return_freed_memory(void) { malloc_trim(0); }
 
 int safelight_sync_filesystem(int file) { return syncfs(file); }
 

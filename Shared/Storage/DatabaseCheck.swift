@@ -1,3 +1,4 @@
+import CProcess
 import Dispatch
 import GRDB
 import Synchronization
@@ -34,12 +35,19 @@ public enum DatabaseCheck: Sendable, Equatable {
             timer.cancel()
             box.end()
         }
+        let check: DatabaseCheck
         do {
             try writer.writeWithoutTransaction { try require("quick_check", $0, path: path) }
-            return .sound
+            check = .sound
         } catch let error as DatabaseError where error.resultCode == .SQLITE_INTERRUPT {
-            return .unfinished
+            check = .unfinished
         }
+        // The next statement must not be interrupted.
+        box.end()
+        // The check has read pages into the connection's cache that nobody may need for days.
+        try writer.writeWithoutTransaction { try $0.execute(sql: "PRAGMA shrink_memory") }
+        safelight_return_freed_memory()
+        return check
     }
 
     /// Runs the same check on a connection of its own, which only reads, while the database is in use. It ends early if

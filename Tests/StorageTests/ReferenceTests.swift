@@ -1,4 +1,5 @@
 import GRDB
+import GRDBSQLite
 import Glibc
 import Synchronization
 import Testing
@@ -179,6 +180,25 @@ struct DatabaseCheckTests {
         #expect(try hurried.pool.read { try Int.fetchOne($0, sql: "SELECT COUNT(*) FROM note") } == 200_000)
         try hurried.close()
         #expect(try open(path, seconds: 0).check == .skipped)
+    }
+
+    @Test func `the pages that the check has read do not stay in memory`() throws {
+        let path = folder.path + "/db"
+        let file = try open(path, seconds: 0)
+        try file.pool.write { database in
+            for _ in 0..<200 { try database.execute(sql: "INSERT INTO note VALUES (hex(randomblob(20000)))") }
+        }
+        try file.close()
+        let checked = try open(path, seconds: 60)
+        #expect(checked.check == .sound)
+        let cached = checked.pool.writeWithoutTransaction { database -> Int32 in
+            var bytes: Int32 = 0
+            var most: Int32 = 0
+            sqlite3_db_status(database.sqliteConnection, SQLITE_DBSTATUS_CACHE_USED, &bytes, &most, 0)
+            return bytes
+        }
+        #expect(cached < 1 << 20)
+        try checked.close()
     }
 
     @Test func `a database in use is checked on another connection, and its damage is found`() async throws {

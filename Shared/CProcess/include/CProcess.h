@@ -79,6 +79,9 @@ int safelight_lock(const char *path, int32_t *holder);
 /// Renames without replacing; errno is EEXIST if the target exists.
 int safelight_rename_exclusively(const char *from, const char *to);
 
+/// Calls malloc_trim(3): returns the freed memory of this process to the system.
+void safelight_return_freed_memory(void);
+
 /// Calls syncfs(2), which Swift's Glibc does not have.
 int safelight_sync_filesystem(int file);
 

@@ -1,29 +1,36 @@
-import Synchronization
+public import Synchronization
 
 /// A value that is provided once and awaited by one task; the first of several values counts.
 ///
 /// It separates registering a waiter, which happens under a lock, from suspending, which must not. The cancellation of
 /// the awaiting task may come before, while or after the value is provided.
+///
+/// Inlinable, so that other modules specialize it for their values: each request and each answer uses one.
 public final class Promise<Value: Sendable>: Sendable {
-    private enum State {
+    @usableFromInline
+    enum State {
         case empty
-        case awaited(CheckedContinuation<Value, Never>)
+        /// Resumed once: by the call of `fulfill` that leaves this state.
+        case awaited(UnsafeContinuation<Value, Never>)
         case fulfilled(Value)
         /// The value was provided and has been returned.
         case taken
     }
 
-    private let state = Mutex(State.empty)
+    @usableFromInline
+    let state = Mutex(State.empty)
 
     /// Creates a promise without a value.
+    @inlinable
     public init() {}
 
     /// Provides the value.
     ///
     /// - Returns: false if there was one already; then this one is dropped
+    @inlinable
     @discardableResult
     public func fulfill(_ value: Value) -> Bool {
-        let (isFirst, continuation) = state.withLock { state -> (Bool, CheckedContinuation<Value, Never>?) in
+        let (isFirst, continuation) = state.withLock { state -> (Bool, UnsafeContinuation<Value, Never>?) in
             switch state {
             case .fulfilled, .taken: return (false, nil)
             case .empty:
@@ -39,8 +46,9 @@ public final class Promise<Value: Sendable>: Sendable {
     }
 
     /// Suspends until the value is provided, whether or not the task is cancelled. May be called once.
+    @inlinable
     public func value() async -> Value {
-        await withCheckedContinuation { continuation in
+        await withUnsafeContinuation { continuation in
             let value: Value? = state.withLock { state in
                 switch state {
                 case .empty:
@@ -59,6 +67,7 @@ public final class Promise<Value: Sendable>: Sendable {
     /// Suspends until the value is provided or the task is cancelled. May be called once.
     ///
     /// - Parameter onCancel: called at once when the task is cancelled; it may provide a value, or leave it to others
+    @inlinable
     public func value(onCancel: @escaping @Sendable () -> Void) async -> Value {
         await withTaskCancellationHandler {
             await value()
@@ -68,6 +77,7 @@ public final class Promise<Value: Sendable>: Sendable {
     }
 
     /// Suspends until the value is provided; the cancellation of the task provides the given one. May be called once.
+    @inlinable
     public func value(ifCancelled value: Value) async -> Value {
         await self.value { self.fulfill(value) }
     }

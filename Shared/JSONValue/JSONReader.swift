@@ -209,9 +209,11 @@ private struct JSONReader {
         try expect(UInt8(ascii: "\""))
         let start = offset
         var needsUnescaping = false
+        var bits: UInt8 = 0
         while true {
             let byte = try next()
             if byte == UInt8(ascii: "\"") { break }
+            bits |= byte
             guard byte >= 0x20 else { throw failure(.badString) }
             if byte == UInt8(ascii: "\\") {
                 needsUnescaping = true
@@ -224,6 +226,8 @@ private struct JSONReader {
         offset += 1
         guard needsUnescaping else {
             let content = UnsafeBufferPointer(rebasing: raw)
+            // ASCII is valid UTF-8, and making a string of it without `validating` takes a third of the time.
+            if bits < 0x80 { return String(decoding: content, as: UTF8.self) }
             guard let text = String(validating: content, as: UTF8.self) else { throw failure(.badString) }
             return text
         }

@@ -7,7 +7,8 @@ import Synchronization
 ///
 /// The host that was connected last comes first. If it does not answer within a quarter of a second, or refuses, the next one
 /// is tried at the same time, as RFC 8305 does with the addresses of a host: a lost host costs that time, and not the
-/// whole time limit for connecting.
+/// whole time limit for connecting. A host that refuses is tried again while another one does not answer, because the
+/// replica of a lost primary server refuses until it is promoted.
 struct ConnectionAttempts {
     /// Milliseconds after which the next host is tried too.
     static let delay: Int64 = 250
@@ -88,15 +89,17 @@ struct ConnectionAttempts {
 
     /// Returns a connection to the first host that accepts one. It blocks.
     func connect() throws(PostgreSQLError) -> OpaquePointer {
-        var failures: [String] = []
+        var failures: [Int: String] = [:]
         for session in sessions {
-            failures = []
+            failures = [:]
             if let connection = try connect(session, &failures) { return connection }
         }
-        throw PostgreSQLError(.disconnected, failures.joined(separator: "; "))
+        let texts = failures.sorted { $0.key < $1.key }.map(\.value)
+        throw PostgreSQLError(.disconnected, texts.joined(separator: "; "))
     }
 
-    private func connect(_ session: String?, _ failures: inout [String]) throws(PostgreSQLError) -> OpaquePointer? {
+    private func connect(_ session: String?, _ failures: inout [Int: String]) throws(PostgreSQLError) -> OpaquePointer?
+    {
         let first = LastHosts.first(of: address).flatMap { name in hosts.firstIndex { $0.name == name } } ?? 0
         var waiting = ([first] + hosts.indices.filter { $0 != first })[...]
         var running: [Attempt] = []
@@ -115,10 +118,10 @@ struct ConnectionAttempts {
                     running.remove(at: index)
                     LastHosts.remember(hosts[attempt.host].name, for: address)
                     return attempt.connection
-                case PGRES_POLLING_FAILED: failures.append(Self.message(attempt.connection))
+                case PGRES_POLLING_FAILED: failures[attempt.host] = Self.message(attempt.connection)
                 case _ where Self.now >= attempt.end:
                     let name = hosts.count > 1 ? " of \(hosts[attempt.host].name)" : ""
-                    failures.append("the server\(name) did not answer in \(milliseconds) ms")
+                    failures[attempt.host] = "the server\(name) did not answer in \(milliseconds) ms"
                 default:
                     running[index].status = advanced(attempt)
                     continue
@@ -126,6 +129,10 @@ struct ConnectionAttempts {
                 PQfinish(attempt.connection)
                 running.remove(at: index)
                 nextStart = Self.now
+                if attempt.status == PGRES_POLLING_FAILED, !running.isEmpty {
+                    if waiting.isEmpty { nextStart += Self.delay }
+                    waiting.append(attempt.host)
+                }
             }
         }
         return nil

@@ -191,6 +191,27 @@ struct PostgreSQLConnectionTests {
         for server in [primary, replica] { #expect(error?.message.contains(server.folder.path) == true) }
     }
 
+    @Test func `a replica is connected soon after its promotion, although a lost host is tried before`()
+        async throws
+    {
+        let primary = try PostgreSQLServer()
+        let replica = try PostgreSQLServer(replicaOf: primary)
+        let silent = try silentHost()
+        defer { close(silent.socket) }
+        let address =
+            "postgresql://safelight@/postgres?host=\(silent.folder.path),\(replica.folder.path)&connect_timeout=20"
+            + "&target_session_attrs=read-write"
+        let connecting = Task.detached {
+            let seconds = try ContinuousClock().measure { _ = try PostgreSQLConnection(address) } / .seconds(1)
+            return seconds
+        }
+        // Meanwhile it has tried the replica, which refused.
+        _ = try PostgreSQLConnection(replica.address).execute("SELECT pg_sleep(1)")
+        _ = try PostgreSQLConnection(replica.address).execute("SELECT pg_promote()")
+        let seconds = try await connecting.value
+        #expect(seconds >= 0.9 && seconds < 10, "\(seconds) s")
+    }
+
     @Test func `a server that does not answer in time is a lost connection`() throws {
         let connection = try connect()
         #expect(try connection.execute("SELECT 7", withinMilliseconds: 1000).int64(0, 0) == 7)

@@ -134,7 +134,10 @@ struct CatalogHandler: RequestHandler {
             return Reply(try await jobs.list(list, for: jobClient(context, view), within: time).json)
         case .updateJobs(let update):
             return Reply(try await jobs.update(update, for: jobClient(context, view)).json)
-        case .beginUpload(let new): return Reply(try await uploads.begin(new, owner: identity).json)
+        case .beginUpload(let new):
+            // A standby could not use the bytes, and they would count against the client's limits until their lease ends.
+            if let refusal = changes.store.election?.refusal { throw refusal }
+            return Reply(try await uploads.begin(new, owner: identity).json)
         case .appendUpload(let next):
             return Reply(try await uploads.append(next, context.attachments, owner: identity).json)
         case .finishUpload(let upload):

@@ -69,6 +69,9 @@ struct WriterElectionTests {
             #expect(refused?.errorCode == .libraryReadOnly && refused?.data["standby"] == .bool(true))
             #expect(refused?.message.contains("process \(getpid())") == true, "\(refused?.message ?? "")")
             #expect(try await writer.call(CurrentToken()).token == made.token)
+            // Bytes that no transaction can use here are not accepted.
+            let upload = await rpcError { try await standby.call(BeginUpload(size: 1)) }
+            #expect(upload?.errorCode == .libraryReadOnly && upload?.data["standby"] == .bool(true))
         }
     }
 
@@ -110,6 +113,20 @@ struct WriterElectionTests {
             let head = try connection.execute(HistoryStore.newestSequenceQuery).int64(0, 0)
             #expect(head == first.sequence)
             await #expect(throws: CatalogError.self) { try await catalog.service.store.remember(1, as: "probe") }
+            // The failure is a problem of a catalog that writes, and none of a standby.
+            #expect(try await !catalog.call(Health()).isHealthy)
+            try connection.execute(
+                script: """
+                    SELECT pg_terminate_backend(pid) FROM pg_locks
+                    WHERE locktype = 'advisory' AND granted AND objid = 'library'::regclass::oid;
+                    SELECT pg_advisory_lock(\(0x5AFE), 'library'::regclass::oid::integer)
+                    """
+            )
+            while catalog.service.store.election?.refusal == nil {
+                await TaskDelay.pollInterval(.milliseconds(20))
+            }
+            let health = try await catalog.call(Health())
+            #expect(health.isHealthy, "\(health.problems)")
         }
     }
 

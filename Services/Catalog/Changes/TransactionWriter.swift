@@ -86,7 +86,14 @@ final class TransactionWriter: Sendable {
     var queueDepth: Int { state.withLock { $0.queue.count } }
 
     /// The error of the last commit; nil if it succeeded.
-    var problem: String? { state.withLock { $0.problem } }
+    var problem: String? {
+        // A commit that failed before another catalog took over says nothing about a standby, which makes none.
+        let isStandby = store.election?.refusal != nil
+        return state.withLock { state in
+            if isStandby { state.problem = nil }
+            return state.problem
+        }
+    }
 
     /// Performs a transaction, grouped with others that wait; returns after the commit.
     func perform(_ request: WriteRequest) async throws(WriteFailure) -> PerformedWrite {

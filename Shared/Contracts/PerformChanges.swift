@@ -54,7 +54,7 @@ public struct PerformChanges: Request {
                 "requestDigest",
                 \.requestDigest,
                 .text(maxBytes: 64),
-                "For services: digest of the client's request, compared instead of the parameters."
+                "Digest of the request, compared instead of the parameters, which name other uploads if it is repeated."
             ),
             .defaulted(
                 "recall",

@@ -2,6 +2,7 @@
 
 import hashlib
 import io
+import json
 import os
 import time
 import uuid
@@ -9,6 +10,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Callable, Dict, Iterable, List,
 
 from .errors import (
     JSON, ConnectionLostError, DeadlineExceededError, HandleExpiredError, IdentifierNotFoundError, NestedChangeError,
+    SafelightError,
 )
 from .fetching import plain
 from .members import Record, anything, boolean, camel_case, integer, optional_text, records, strings, text
@@ -97,6 +99,8 @@ class Changes:
         # Each returns a request; those with files upload them first.
         self._requests: List[Callable[[], JSON]] = []
         self.outcome: Optional[Outcome] = None
+        # The digest of the bytes of each upload.
+        self._digests: Dict[str, str] = {}
 
     def __enter__(self) -> "Changes":
         if self._library.active_changes is not None:
@@ -307,7 +311,9 @@ class Changes:
     def _resource(
         self, kind: str, source: Source, filename: Optional[str], progress: Optional[ProgressHandler]
     ) -> JSON:
-        made: JSON = {"type": kind, "upload": upload(self._library, source, progress)}
+        upload, digest = upload_with_digest(self._library, source, progress)
+        self._digests[upload] = digest
+        made: JSON = {"type": kind, "upload": upload}
         name = filename or (os.path.basename(os.fspath(source)) if not isinstance(source, bytes) else None)
         if name:
             made["originalFilename"] = name
@@ -330,10 +336,43 @@ class Changes:
             requests = [request() for request in self._requests]
             try:
                 left = max(1.0, end - time.monotonic())
-                return Outcome(self._library.perform(requests, self._transaction, left, self._attachments))
+                return Outcome(self._library.perform(
+                    requests, self._transaction, left, self._attachments, self._digest(requests)
+                ))
             except HandleExpiredError:
                 if time.monotonic() >= end:
                     raise
+            except SafelightError as error:
+                if not error.is_temporary:
+                    self._cancel_uploads()
+                raise
+
+    def _cancel_uploads(self) -> None:
+        """Gives up the uploads of a transaction that was refused, which would count against the limit of this client."""
+        for upload in self._digests:
+            try:
+                self._library.catalog.request("upload.cancel", {"upload": upload}, deadline=1)
+            except SafelightError:
+                return
+        self._digests = {}
+
+    def _digest(self, requests: List[JSON]) -> Optional[str]:
+        """Returns a digest of requests with uploads, which names their bytes: a program that repeats the transaction
+        uploads the same files again. None without uploads."""
+        if not self._digests:
+            return None
+
+        def named(resource: JSON) -> JSON:
+            return {**resource, "upload": self._digests.get(resource.get("upload", ""))}
+
+        listed = []
+        for request in requests:
+            request = {**request, "resources": [named(one) for one in request.get("resources", [])]}
+            listed.append({**request, "render": named(request["render"])} if "render" in request else request)
+        digest = hashlib.sha256(json.dumps(listed, sort_keys=True).encode())
+        for attachment in self._attachments:
+            digest.update(hashlib.sha256(attachment).digest())
+        return digest.hexdigest()
 
 
 def _target(target: Target) -> Any:
@@ -362,8 +401,13 @@ UPLOAD_ATTEMPTS = 20
 LARGEST_SIDECAR = 4 << 20
 
 
-def upload(library: "Library", source: Source, progress: Optional[ProgressHandler] = None) -> str:
-    """Uploads a file and returns the id of the upload. It begins again if the catalog restarts meanwhile."""
+def upload_with_digest(
+    library: "Library", source: Source, progress: Optional[ProgressHandler] = None
+) -> Tuple[str, str]:
+    """Uploads a file and returns the id of the upload, and the SHA-256 of the bytes.
+
+    It begins again if the catalog restarts meanwhile.
+    """
     for attempt in range(UPLOAD_ATTEMPTS):
         try:
             if isinstance(source, bytes):
@@ -379,7 +423,7 @@ def upload(library: "Library", source: Source, progress: Optional[ProgressHandle
 
 def _upload(
     library: "Library", file: BinaryIO, size: int, path: Optional[str], progress: Optional[ProgressHandler]
-) -> str:
+) -> Tuple[str, str]:
     begun = library.request(library.catalog, "upload.begin", {"size": size}).result
     digest, offset = hashlib.sha256(), 0
     while chunk := file.read(begun["chunkBytes"]):
@@ -390,4 +434,4 @@ def _upload(
         if progress:
             progress(Progress(offset, size, path))
     finished = library.catalog.request("upload.finish", {"upload": begun["upload"], "digest": digest.hexdigest()})
-    return str(finished.result["upload"])
+    return str(finished.result["upload"]), digest.hexdigest()

@@ -10,7 +10,7 @@ from typing import Any, Callable, Dict, Iterable, Iterator, List, Mapping, Optio
 import zmq
 
 from . import editing, images, importing
-from .changing import Changes, Target, upload
+from .changing import Changes, Target, upload_with_digest
 from .editing import Adjustments, EditOutcome, EditStatus, EditStep, Publisher
 from .endpoints import Endpoints, addresses
 from .errors import JSON, IdentifierNotFoundError, MultipleIdentifiersFoundError, SafelightError, make_error
@@ -344,10 +344,15 @@ class Library:
 
     def perform(
         self, requests: Sequence[Mapping[str, Any]], transaction: Optional[str] = None, deadline: float = 30.0,
-        attachments: Attachments = (),
+        attachments: Attachments = (), digest: Optional[str] = None,
     ) -> JSON:
-        """Performs change requests of the protocol in one transaction, exactly once."""
+        """Performs change requests of the protocol in one transaction, exactly once.
+
+        A transaction is recognized as the same one by its requests, or by the `digest` of them that the program passes.
+        """
         params = {"requests": list(requests), "client": self.client, "transaction": transaction or uuid.uuid4().hex}
+        if digest:
+            params["requestDigest"] = digest
         performed: JSON = self.request(self.catalog, "changes.perform", params, attachments, deadline).result
         return performed
 
@@ -413,7 +418,7 @@ class Library:
 
     def upload(self, source: Union[Path, bytes], progress: Optional[ProgressHandler] = None) -> str:
         """Uploads a file or bytes. Returns the id, for the member `upload` of a resource of the protocol."""
-        return upload(self, source, progress)
+        return upload_with_digest(self, source, progress)[0]
 
     def import_files(
         self, paths: Union[Path, Iterable[Path]], album: Optional[Target] = None,

@@ -106,6 +106,32 @@ class LibraryTests(unittest.TestCase):
 
     # Transactions
 
+    def test_an_import_is_repeated_under_its_transaction_and_performed_once(self):
+        with open(f"{self.photos}/photo4.jpg", "rb") as file:
+            # Another comment makes it another file.
+            photo = file.read().replace(b"\xff\xd8", b"\xff\xd8\xff\xfe\x00\x06once", 1)
+        outcomes = []
+        for _ in range(2):
+            with self.library.changing(transaction="import-once") as changes:
+                asset = changes.create_asset(photo, filename="once.jpg")
+            outcomes.append((asset.id, changes.outcome.sequence))
+        self.assertEqual(outcomes[0], outcomes[1])
+        with self.assertRaises(errors.IdReusedError):
+            with self.library.changing(transaction="import-once") as changes:
+                changes.create_asset(photo + b"other", filename="once.jpg")
+        with self.library.changing() as changes:
+            changes.delete(self.library.assets[asset.id])
+
+    def test_a_refused_transaction_gives_up_its_uploads(self):
+        with open(f"{self.photos}/photo4.jpg", "rb") as file:
+            photo = file.read()
+        # More than an identity may have open.
+        for _ in range(70):
+            with self.assertRaises(errors.IdentifierNotFoundError):
+                with self.library.changing() as changes:
+                    changes.create_asset(photo, filename="photo.jpg", if_duplicate="create")
+                    changes.update("a" + 26 * "0", rating=1)
+
     def test_a_transaction_has_placeholders_and_is_performed_once(self):
         first, second = self.asset(2), self.asset(3)
         token = self.library.token

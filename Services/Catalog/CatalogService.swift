@@ -407,7 +407,7 @@ struct CatalogService: RunnableService {
                     probe: { try await store.probe(resources) }
                 )
             },
-        ] + (originals.uploader.map { [WriterComponent(store: store, component: $0)] } ?? []) + servers.parts + [
+        ] + (originals.uploader.map { [$0] } ?? []) + servers.parts + [
             // Streams end before the server waits for its open requests.
             ClosingComponent("streams") { tail.close() },
             ClosingComponent("access") { grants.table.close() },

@@ -10,6 +10,9 @@ import Synchronization
 
 /// Uploads new bytes to the object store, gives up local files beyond the budget, and deletes at the store what nothing
 /// refers to. One task does all three, so that none of them acts on what another is about to change.
+///
+/// Of several catalogs, the one that writes does this. A standby only sends files that were imported through it, before
+/// another catalog took over: that one finds them at the store, and records it.
 final class UploadService: Service, Sendable {
     private let remote: RemoteStorage
     private let downloads: ResourceDownloads
@@ -26,6 +29,8 @@ final class UploadService: Service, Sendable {
     private static let attempts = 5
     /// The longest time between two rounds, in seconds.
     private static let longestPause = 60.0
+    /// The time between two rounds of a standby, in seconds, and between two questions for a file of another catalog.
+    private static let standbyPause = 5.0
 
     init(
         _ remote: RemoteStorage,
@@ -44,15 +49,19 @@ final class UploadService: Service, Sendable {
     }
 
     func run() async throws {
-        let location = remote.options.location.text
-        try await remote.store.changeRemoteObjects { try $0.begin(location) }
-        try await remote.store.changeUploadJobs { try $0.begin() }
         await cancelWhenGracefulShutdown { [self] in
             await withDiscardingTaskGroup { group in
                 group.addTask { await self.followChanges() }
                 group.addTask { await self.work() }
             }
         }
+    }
+
+    /// Begins the uploads of this catalog, when it starts or takes over.
+    private func begin() async throws {
+        let location = remote.options.location.text
+        try await remote.store.changeRemoteObjects { try $0.begin(location) }
+        try await remote.store.changeUploadJobs { try $0.begin() }
     }
 
     /// Begins a round after each change of the library.
@@ -69,9 +78,20 @@ final class UploadService: Service, Sendable {
     private func work() async {
         remote.wake()
         var failures = 0
+        var hasBegun = false
+        var sent: Set<ResourceDigest> = []
         for await _ in remote.rounds {
             if Task.isCancelled { return }
             do {
+                guard remote.store.election?.refusal == nil else {
+                    hasBegun = false
+                    try await sendUnrecorded(&sent)
+                    failures = 0
+                    scheduleRound(after: Self.standbyPause)
+                    continue
+                }
+                if !hasBegun { try await begin() }
+                (hasBegun, sent) = (true, [])
                 // A store that did not answer is asked, even if nothing is to be done there.
                 if remote.problem != nil { _ = try await remote.client.head("availability") }
                 remote.throttle.setWorking(true)
@@ -83,7 +103,9 @@ final class UploadService: Service, Sendable {
                 try await collector.run()
                 failures = 0
                 remote.note(nil)
-                scheduleRound(after: min(evictor.pause ?? .infinity, collector.pause))
+                let isWaiting = elsewhere.withLock { !$0.isEmpty }
+                let pause = min(evictor.pause ?? .infinity, collector.pause)
+                scheduleRound(after: isWaiting ? min(pause, Self.standbyPause) : pause)
             } catch {
                 if Task.isCancelled { return }
                 failures += 1
@@ -124,16 +146,53 @@ final class UploadService: Service, Sendable {
             let page = try await remote.store.read { [last] reader in
                 try reader.remoteObjects.registered(after: last, limit: Self.batch)
             }
-            guard !page.isEmpty else { return }
-            last = try await upload(page)
+            guard let end = page.last else { return }
+            let due = page.filter { !isElsewhere($0) }
+            last = due.isEmpty ? end : try await upload(due)
             // A long queue does not keep the disk from being emptied.
             try await evictor.run()
+        }
+    }
+
+    /// Sends the files of a standby that the store does not have yet.
+    ///
+    /// - Parameter sent: the files that the store has
+    private func sendUnrecorded(_ sent: inout Set<ResourceDigest>) async throws {
+        var last: ResourceDigest?
+        while !Task.isCancelled {
+            let page = try await remote.store.read { [last] reader in
+                try reader.remoteObjects.registered(after: last, limit: Self.batch)
+            }
+            guard let end = page.last else { return }
+            for digest in page where !sent.contains(digest) && remote.resources.contains(digest) {
+                switch await upload(digest, replaces: false) {
+                case .confirmed: sent.insert(digest)
+                case .stopped(let error): throw error
+                case .failed, .elsewhere: break
+                }
+            }
+            last = end
+        }
+    }
+
+    /// The files that neither this machine nor the store has, with the time of the next question.
+    private let elsewhere = Mutex<[ResourceDigest: Int64]>([:])
+
+    private func isElsewhere(_ digest: ResourceDigest) -> Bool {
+        let now = clock.nowMicroseconds()
+        return elsewhere.withLock { known in
+            guard let next = known[digest] else { return false }
+            if next > now { return true }
+            known[digest] = nil
+            return false
         }
     }
 
     private enum Outcome: Sendable {
         case confirmed(ResourceDigest, size: Int64)
         case failed(ResourceDigest, ObjectStoreError)
+        /// The file is on the machine of another catalog, which sends it when it runs.
+        case elsewhere
         /// The store as a whole failed.
         case stopped(any Error)
     }
@@ -176,7 +235,7 @@ final class UploadService: Service, Sendable {
                         date: date,
                         most: Self.attempts
                     )
-                case .stopped: break
+                case .elsewhere, .stopped: break
                 }
             }
             // Jobs whose uploads have neither succeeded nor failed wait again.
@@ -240,6 +299,11 @@ final class UploadService: Service, Sendable {
     private func confirm(_ digest: ResourceDigest) async throws -> Outcome {
         let key = RemoteStorage.key(digest)
         guard let info = try await remote.client.head(key) else {
+            if remote.store.election != nil {
+                let next = clock.nowMicroseconds() + Int64(Self.standbyPause * 1_000_000)
+                elsewhere.withLock { $0[digest] = next }
+                return .elsewhere
+            }
             return .failed(digest, ObjectStoreError(.noObject, "the file is neither on this machine nor at the store"))
         }
         guard try await remote.client.confirm(key, info, digest: digest.text) else {

@@ -42,6 +42,40 @@ struct StandbyTests {
         #expect(one.stop() == [] && two.stop() == [])
     }
 
+    @Test func `a file whose catalog was killed before its upload is uploaded when that catalog stands by`() throws {
+        let place = try TemporaryFolder("standby")
+        let objects = try S3Server()
+        let store = try objects.environment.merging([
+            "SAFELIGHT_STORE": try PostgreSQLServer.shared().address(library: place.path)
+        ]) { $1 }
+        let (one, two) = (
+            try SafelightFixture("one", environment: store), try SafelightFixture("two", environment: store)
+        )
+        try one.start([.catalog])
+        try objects.setFaults(#"{"status": 503, "code": "SlowDown"}"#)
+        try one.folder.write(TestImages.jpeg(width: 600, height: 400), to: "photo.jpg")
+        let imported = try one.safelight(["import", one.folder.file("photo.jpg")])
+        #expect(imported.status == 0, "\(imported.errors)")
+        try two.start([.catalog])
+        one.killHard(.catalog)
+        let writer = try #require(two.program(.catalog))
+        #expect(writer.wait(seconds: 60) { $0.errorText.contains("this catalog writes the library") })
+        try objects.setFaults("{}")
+        try one.start([.catalog])
+        let standby = try #require(one.program(.catalog))
+        #expect(standby.wait(seconds: 60) { $0.errorText.contains("this catalog is a standby") })
+        let end = ContinuousClock.now + .seconds(60)
+        while ContinuousClock.now < end {
+            let storage = try JSON(parsing: Array(two.safelight(["storage", "--json"]).output.utf8))
+            if storage["waitingCount"]?.intValue == 0 { break }
+        }
+        let exported = try two.safelight(["export", "--download", "--output", two.folder.file("exported")])
+        #expect(exported.status == 0, "\(exported.errors)")
+        #expect(try FileManager.default.contentsOfDirectory(atPath: two.folder.file("exported")).count == 1)
+        #expect(!standby.errorText.contains("uploading failed"), "\(standby.errorText)")
+        #expect(one.stop() == [] && two.stop() == [])
+    }
+
     @Test func `a takeover of a server that lost changes ends the catalog, and its next start has another history`()
         async throws
     {

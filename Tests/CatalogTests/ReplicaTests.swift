@@ -125,6 +125,41 @@ struct ReplicaTests {
         }
     }
 
+    /// Returns the result of work and the seconds that it took.
+    private func timed<Value>(_ body: () async throws -> Value) async rethrows -> (value: Value, seconds: Double) {
+        let start = ContinuousClock.now
+        let value = try await body()
+        return (value, (ContinuousClock.now - start) / .seconds(1))
+    }
+
+    @Test func `reads go on at once when the primary server stands still, or the replica`() async throws {
+        try await withTwo { writer, standby in
+            let made = try await writer.perform([.createCollection(.init(title: "one"))])
+            for catalog in [writer, standby] { #expect(try await albums(catalog).token == made.token) }
+            for server in [primary, replica] {
+                try server.suspend()
+                defer { try? server.suspend(false) }
+                for _ in 0..<3 {
+                    for catalog in [writer, standby] {
+                        let read = try await timed { try await albums(catalog, deadline: .seconds(10)) }
+                        #expect(read.value.token == made.token)
+                        // An acknowledged change is there if the client names it.
+                        let own = try await timed {
+                            try await albums(catalog, atLeast: made.token, deadline: .seconds(10))
+                        }
+                        #expect(own.value.token == made.token)
+                        // Two answers that do not come, of 0.3 s each, and much for a busy machine.
+                        #expect(max(read.seconds, own.seconds) < 1.5, "\(read.seconds) s, \(own.seconds) s")
+                    }
+                }
+                let later = ChangeToken(library: made.token.library, sequence: made.sequence + 1)
+                let error = await rpcError { try await albums(standby, atLeast: later, deadline: .seconds(2)) }
+                let refusals: [ErrorCode] = [.behind, .deadlineExceeded]
+                #expect(error?.errorCode.map(refusals.contains) == true, "\(error?.message ?? "it was answered")")
+            }
+        }
+    }
+
     @Test func `reads go on when the primary server is killed, and changes when the replica is promoted`() async throws
     {
         try await withTwo { writer, standby in

@@ -141,9 +141,22 @@ public final class PostgreSQLServer: Sendable {
     public func kill() throws { try program.withLock { try Self.kill(folder, $0) } }
 
     private static func kill(_ folder: TemporaryFolder, _ program: RunningProgram) throws {
-        let file = try String(contentsOfFile: folder.file("data/postmaster.pid"), encoding: .utf8)
-        if let number = file.split(separator: "\n").first.flatMap({ Int32($0) }) { Foundation.kill(number, SIGKILL) }
+        try number(folder).map { _ = Foundation.kill($0, SIGKILL) }
         program.wait(seconds: 20)
+    }
+
+    private static func number(_ folder: TemporaryFolder) throws -> pid_t? {
+        let file = try String(contentsOfFile: folder.file("data/postmaster.pid"), encoding: .utf8)
+        return file.split(separator: "\n").first.flatMap { pid_t($0) }
+    }
+
+    /// Stops all processes of the server, or lets them go on: connections stay, and nothing is answered.
+    public func suspend(_ isSuspended: Bool = true) throws {
+        guard let number = try Self.number(folder) else { return }
+        let children = try String(contentsOfFile: "/proc/\(number)/task/\(number)/children", encoding: .utf8)
+        for one in [number] + children.split(separator: " ").compactMap({ pid_t($0) }) {
+            Foundation.kill(one, isSuspended ? SIGSTOP : SIGCONT)
+        }
     }
 
     /// Stops the server.

@@ -1,3 +1,4 @@
+import Basics
 import Dispatch
 import JSONValue
 import PhotoModel
@@ -9,9 +10,12 @@ import Synchronization
 ///
 /// The catalog that writes reads at the primary server, where its own commits are at once. A standby asks the primary server
 /// for the newest sequence, and reads at the replica when that shows it; so a client that has changed something through
-/// another catalog reads it here. If the primary server does not answer, reads go on at the replica, with everything
+/// another catalog reads it here. If the primary server does not answer soon, reads go on at the replica, with everything
 /// that this catalog knows of. A replica that does not answer, or lags by more than a second, is replaced by the
 /// primary server.
+///
+/// A read may take long, and a server that has disappeared is noticed late by its connections. So a read that is not done
+/// yet goes on only while the server answers a short question.
 final class ReplicatedReads: Sendable {
     /// Limits, in milliseconds.
     struct Limits: Sendable {
@@ -21,6 +25,8 @@ final class ReplicatedReads: Sendable {
         var wait: Int64 = 10_000
         /// The time between two looks at a replica that is not used.
         var retry: UInt64 = 1000
+        /// The time that a server has for an answer to a short question.
+        var patience: Int64 = 300
     }
 
     private struct State {
@@ -35,6 +41,7 @@ final class ReplicatedReads: Sendable {
 
     private struct ReplicaBehind: Error { let head: LibraryHead }
     private struct PrimaryAway: Error {}
+    private struct NoAnswer: Error {}
 
     private enum Outcome<Value: Sendable>: Sendable {
         case value(Value)
@@ -45,7 +52,8 @@ final class ReplicatedReads: Sendable {
     private let primary: PostgreSQLReaders
     private let replica: PostgreSQLReaders
     private let position: ReplicaPosition
-    private let question: PrimaryHead
+    private let question: ServerHead
+    private let replicaQuestion: ServerHead
     private let limits: Limits
     private let state = Mutex(State())
 
@@ -62,7 +70,8 @@ final class ReplicatedReads: Sendable {
         self.limits = limits
         replica = PostgreSQLReaders(address, count: readers, label: "postgresql replica", isLocal: isLocal)
         position = ReplicaPosition(address)
-        question = PrimaryHead(primaryAddress)
+        question = ServerHead(primaryAddress, label: "postgresql head", patience: limits.patience)
+        replicaQuestion = ServerHead(address, label: "postgresql replica head", patience: limits.patience)
     }
 
     // MARK: The primary server
@@ -72,17 +81,40 @@ final class ReplicatedReads: Sendable {
 
     private var isPrimaryAway: Bool { state.withLock { $0.isPrimaryAway } }
 
+    /// Does work at a server that takes as long as it needs while the server answers short questions.
+    ///
+    /// - Throws: ``NoAnswer`` if the server does not; the work then goes on, and nobody waits for its end
+    private func whileAnswering<Value: Sendable>(
+        _ question: ServerHead,
+        _ work: @escaping @Sendable () async throws -> Value
+    ) async throws -> Value {
+        let outcome = Promise<Result<Value, any Error>>()
+        Task {
+            do { outcome.fulfill(.success(try await work())) } catch { outcome.fulfill(.failure(error)) }
+        }
+        let watch = Task { [limits] in
+            while await TaskDelay.timeout(.milliseconds(limits.patience)) {
+                if await question.ask() == nil { outcome.fulfill(.failure(NoAnswer())) }
+            }
+        }
+        defer { watch.cancel() }
+        return try await outcome.value().get()
+    }
+
     /// Reads at the primary server.
     ///
-    /// - Throws: ``PrimaryAway`` if the connection was lost or there is none
+    /// - Throws: ``PrimaryAway`` if it does not answer, the connection was lost or there is none
     private func atPrimary<Value: Sendable>(
         _ value: @escaping @Sendable (SQLConnection) throws -> Value
     ) async throws -> Value {
         do {
-            let value = try await primary.read(value)
+            let value = try await whileAnswering(question) { [primary] in try await primary.read(value) }
             state.withLock { $0.primaryReads += 1 }
             return value
         } catch let error as PostgreSQLError where error.kind == .disconnected {
+            primary(isAway: true)
+            throw PrimaryAway()
+        } catch is NoAnswer {
             primary(isAway: true)
             throw PrimaryAway()
         }
@@ -108,7 +140,10 @@ final class ReplicatedReads: Sendable {
             if let head = await question.ask() { learn(head) } else { primary(isAway: true) }
         }
         do {
-            return try await atReplica(value, position.known)
+            return try await whileAnswering(replicaQuestion) { [self] in try await atReplica(value, position.known) }
+        } catch is NoAnswer {
+            if let read = try await instead(value) { return read }
+            throw PostgreSQLError(.disconnected, "neither the primary server nor the replica answers")
         } catch let error as ReplicaBehind {
             if let read = try await instead(value) { return read }
             throw CatalogError.behind(head: error.head.token, wanted: position.known)
@@ -222,6 +257,7 @@ final class ReplicatedReads: Sendable {
     func close() {
         position.close()
         question.close()
+        replicaQuestion.close()
         replica.close()
     }
 }

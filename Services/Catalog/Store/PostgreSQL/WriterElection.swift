@@ -224,8 +224,7 @@ final class WriterElection: Sendable {
         var shown = role
         while !state.withLock({ $0.isStopping }) {
             do {
-                try pass(follower)
-                onServer(false)
+                if try pass(follower) { onServer(false) }
             } catch let error as PostgreSQLError {
                 lose("\(error.kind)")
                 if error.kind == .disconnected {
@@ -261,15 +260,16 @@ final class WriterElection: Sendable {
         if case .writer = role { set(.standby(writer: "unknown: the connection is lost (\(reason))")) }
     }
 
-    private func pass(_ follower: Follower) throws {
+    /// - Returns: true if the server has answered
+    private func pass(_ follower: Follower) throws -> Bool {
         let connection = try session.session.connect()
         if !session.isListening {
             try connection.execute(script: "LISTEN safelight_records")
             session.isListening = true
         }
         if session.holdsLock, case .writer(let epoch) = role {
-            _ = try connection.notifications(waiting: limits.wait)
-            return try renew(epoch)
+            let hasNews = try !connection.notifications(waiting: limits.wait).isEmpty
+            return try renew(epoch) || hasNews
         }
         if try session.holdsLock || tryLock() {
             try takeOver(follower)
@@ -280,10 +280,12 @@ final class WriterElection: Sendable {
             _ = try connection.notifications(waiting: limits.wait)
             try catchUp(follower)
         }
+        return true
     }
 
-    private func renew(_ epoch: Int64) throws {
-        guard DispatchTime.now() >= session.renewed + limits.renewal else { return }
+    /// - Returns: false if it is too early
+    private func renew(_ epoch: Int64) throws -> Bool {
+        guard DispatchTime.now() >= session.renewed + limits.renewal else { return false }
         let connection = SQLConnection(session.session)
         var isOwn = false
         try connection.inImmediateTransaction {
@@ -292,6 +294,7 @@ final class WriterElection: Sendable {
         }
         session.renewed = .now()
         if !isOwn { throw PostgreSQLError(.conflict, "another catalog has taken over") }
+        return true
     }
 
     /// Becomes the writer: nobody else can commit from now on, so the catalog reads what is missing first.

@@ -1,0 +1,66 @@
+import Basics
+import PostgreSQL
+import Synchronization
+
+/// Asks a server for the newest sequence that it shows, once for all reads that have come meanwhile.
+final class ServerHead: Sendable {
+    private struct State {
+        var isAsking = false
+        var waiting: [Promise<Int64?>] = []
+    }
+
+    /// Milliseconds for an answer of the server, after which the connection is given up.
+    private static let answer: Int32 = 1000
+
+    private let access: PostgreSQLAccess
+    private let state = Mutex(State())
+    /// The longest time that one question waits.
+    private let patience: Duration
+
+    /// - Parameter patience: milliseconds after which a server that does not answer counts as away
+    init(_ address: String, label: String, patience: Int64) {
+        access = PostgreSQLAccess(
+            PostgreSQLSession(address, connectMilliseconds: Int64(Self.answer)),
+            label: label
+        )
+        self.patience = .milliseconds(patience)
+    }
+
+    /// Returns the newest sequence at a moment after the call; nil if the server does not answer in time.
+    func ask() async -> Int64? {
+        let promise = Promise<Int64?>()
+        let starts = state.withLock { state in
+            state.waiting.append(promise)
+            defer { state.isAsking = true }
+            return !state.isAsking
+        }
+        if starts { access.async { [self] in ask($0) } }
+        let timer = Task { [patience] in
+            if await TaskDelay.timeout(patience) { promise.fulfill(nil) }
+        }
+        defer { timer.cancel() }
+        return await promise.value()
+    }
+
+    private func ask(_ session: PostgreSQLSession) {
+        while true {
+            let asking = state.withLock { state in
+                defer { state.waiting = [] }
+                if state.waiting.isEmpty { state.isAsking = false }
+                return state.waiting
+            }
+            if asking.isEmpty { return }
+            var head: Int64?
+            do {
+                let connection = try session.connect()
+                let sql = HistoryStore.newestSequenceQuery
+                head = try connection.execute(sql, withinMilliseconds: Self.answer).int64(0, 0)
+            } catch {
+                session.close()
+            }
+            for promise in asking { promise.fulfill(head) }
+        }
+    }
+
+    func close() { access.sync { $0.close() } }
+}

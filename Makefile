@@ -35,6 +35,7 @@ BUILD_PACKAGES := libzmq3-dev libmagickwand-dev libexiv2-dev libsqlite3-dev libh
 FONT_PACKAGES := fonts-dejavu-core fonts-droid-fallback
 DEMO_PACKAGES := ffmpeg
 CLUSTER_PACKAGES := etcd-server etcd-client patroni python3-etcd python3-psycopg2 haproxy iproute2
+FAILOVER_PACKAGES := nftables
 TEST_PACKAGES := python3 python3-pip libimage-exiftool-perl libvips-tools libjxl-tools imagemagick ffmpeg sqlite3 \
 	faketime gcc libc6-dev make postgresql
 PYTHON_REQUIREMENTS := pyzmq==27.1.0 pillow==11.3.0 jsonschema==4.26.0 mypy==1.19.1 setuptools==80.9.0 pyyaml==6.0.3 \
@@ -46,7 +47,7 @@ AWSCLI := 1.45.11
 PYTHON_PACKAGES := .build/python
 export PYTHONPATH := $(CURDIR)/$(PYTHON_PACKAGES)
 
-.PHONY: help setup tools build install uninstall test soak earlier demo cluster-demo bench lint format test-tsan test-asan run docs image wheel clean
+.PHONY: help setup tools build install uninstall test soak earlier demo cluster-demo failover bench lint format test-tsan test-asan run docs image wheel clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -161,6 +162,8 @@ soak: setup ## Run the long tests: repeated kills, two minutes of fuzzing, hosti
 		SAFELIGHT_EARLIER_EXECUTABLES='$(CURDIR)/.build/earlier/build/debug' $(SWIFT) test --skip-build --no-parallel \
 			--filter '^SystemTests\.ReleaseSkewTests'; \
 	else echo 'soak: there is no history of git, so no earlier programs were tested'; fi
+	@if [ "$$(id -u)" -eq 0 ]; then $(MAKE) failover CONFIGURATION=release; \
+	else echo 'soak: network namespaces need root, so make failover did not run'; fi
 	@$(MAKE) test-tsan
 	@echo "make soak: passed in $$(($$(date +%s) - $(STARTED))) s"
 
@@ -182,9 +185,16 @@ demo: build ## Start the services, import photos, edit one and watch the change 
 # CLUSTER_DEMO=--short for fewer changes, --keep to keep the logs.
 CLUSTER_DEMO ?=
 
-cluster-demo: setup build ## Run a library on eleven hosts, which are network namespaces; kill the catalog and PostgreSQL
+cluster-demo: setup build ## Run a library on fourteen hosts, which are network namespaces; kill the catalog and PostgreSQL
 	$(call install-packages,$(CLUSTER_PACKAGES))
 	@$(SUDO) compose/cluster-demo.sh $(CLUSTER_DEMO) '$(BINARIES)' '$(PYTHON_PACKAGES)'
+
+# FAILOVER="--rounds N --seed N" for another number of rounds, and for their order; --keep to keep the logs.
+FAILOVER ?=
+
+failover: setup build ## Kill and cut off each part of a cluster in 50 rounds of changes, and check that nothing is lost
+	$(call install-packages,$(CLUSTER_PACKAGES) $(FAILOVER_PACKAGES))
+	@$(SUDO) compose/failover.sh $(FAILOVER) '$(BINARIES)' '$(PYTHON_PACKAGES)'
 
 bench: setup ## Run the benchmarks and compare them with other software (BENCH='--only NAME' for one)
 	@[ -d $(PYTHON_PACKAGES)/pyvips-$(PYVIPS).dist-info ] || { \

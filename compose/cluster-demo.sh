@@ -1,15 +1,15 @@
 #!/usr/bin/env bash
-# Demonstrates a library on eleven hosts, which are network namespaces of this machine: `make cluster-demo`.
+# Demonstrates a library on fourteen hosts, which are network namespaces of this machine: `make cluster-demo`.
 #
-#   db1 db2             PostgreSQL, primary and replica, managed by Patroni, and a member of etcd each
-#   front               the third member of etcd, HAProxy as the catalog's address, and an S3 server
+#   etcd1 … etcd3       a member of etcd each
+#   db1 db2             PostgreSQL, primary and replica, managed by Patroni
+#   front               HAProxy as the catalog's address, and an S3 server
 #   catalog1 catalog2   a catalog each: one writes, the other stands by
 #   render1 … render3   a thumbnailer each; the first two have an editor too
 #   feed1 feed2         a change-broker each; the second one follows the first one
 #   client              the command line, and a program that measures
 #
-# Hosts are connected over TCP only: Safelight with CURVE keys, PostgreSQL with passwords. Everything runs in one namespace
-# of processes and mounts, with which the kernel removes the hosts and their programs, however the demo ends.
+# Hosts are connected over TCP only: Safelight with CURVE keys, PostgreSQL with passwords.
 #
 # usage: cluster-demo.sh [--short] [--keep] BINARIES [PYTHON]
 #
@@ -18,96 +18,10 @@
 #   PYTHON    a folder with the packages pyzmq, boto3 and moto, if they are not installed
 set -euo pipefail
 
+name='cluster-demo'
 script=$(realpath "$0")
-root=$(dirname "$(dirname "$script")")
-cluster="$root/compose/cluster"
-
-hosts=(db1 db2 front catalog1 catalog2 render1 render2 render3 feed1 feed2 client)
-catalogs=(catalog1 catalog2)
-workers=(render1 render2 render3)
-editors=(render1 render2)
-brokers=(feed1 feed2)
-
-say() { printf '\n\033[1m%s\033[0m\n' "$*"; }
-[ -t 1 ] || say() { printf '\n== %s\n' "$*"; }
-
-fail() {
-    echo "cluster-demo: $*" >&2
-    exit 1
-}
-
-# --- Outside of the namespaces ------------------------------------------------------------------------------------------
-
-check_requirements() {
-    local program
-    [ "$(id -u)" -eq 0 ] || fail "network namespaces need root; run it with sudo"
-    for program in ip unshare setpriv etcd etcdctl patroni psql haproxy python3; do
-        command -v "$program" >/dev/null || fail "$program is missing; make cluster-demo installs what is needed"
-    done
-    for program in catalog thumbnailer editor change-broker safelight; do
-        [ -x "$BINARIES/$program" ] || fail "$BINARIES has no program $program; make build builds it"
-    done
-    unshare --net true 2>/dev/null || fail "no network namespace can be created; containers usually do not allow it"
-}
-
-# Ends the namespaces and removes the files.
-remove() {
-    local status=$?
-    trap - EXIT INT TERM HUP
-    if [ -n "$namespaces" ]; then
-        kill -KILL "$namespaces" 2>/dev/null || true
-        wait "$namespaces" 2>/dev/null || true
-    fi
-    if [ "$status" -ne 0 ] && [ "$status" -ne 130 ]; then
-        echo "cluster-demo: failed; the last lines of each log:" >&2
-        tail -n 3 "$FOLDER"/logs/*.log >&2 || true
-    fi
-    if [ -n "$keep" ]; then
-        echo "cluster-demo: the files are in $FOLDER"
-    else
-        rm -rf "$FOLDER"
-    fi
-    exit "$status"
-}
-
-run_in_namespaces() {
-    local status=0
-    # Socket paths have at most 107 bytes, so the folder is in /tmp and not in this one.
-    FOLDER=$(mktemp -d /tmp/safelight-cluster-XXXXXX)
-    chmod 711 "$FOLDER"
-    mkdir -p /run/netns
-    export BINARIES FOLDER SHORT
-    namespaces=
-    trap remove EXIT
-    trap 'exit 130' INT TERM HUP
-    # A shell handles signals while it waits, but not while a program in the foreground runs.
-    unshare --mount --pid --fork --kill-child --mount-proc "$script" --inside &
-    namespaces=$!
-    wait "$namespaces" || status=$?
-    namespaces=
-    exit "$status"
-}
-
-# --- Inside -------------------------------------------------------------------------------------------------------------
-
-start_cluster() {
-    say "Creating ${#hosts[@]} hosts"
-    create_hosts
-    say "Starting etcd on three hosts, and PostgreSQL with Patroni on two"
-    start_etcd
-    start_database
-    echo "the primary is $(primary); commits wait until the replica has them"
-    say "Starting an S3 server, two catalogs of one library, and HAProxy"
-    create_keys >"$FOLDER/logs/keys.log"
-    start_object_store
-    start_catalog catalog1
-    start_catalog catalog2
-    start_forwarding
-    echo "$(writer) writes the library, the other catalog stands by"
-    say "Starting three thumbnailers, two editors and two change-brokers"
-    start_services
-    safelight status --wait 60
-}
+# shellcheck source=compose/cluster/run.sh
+. "$(dirname "$script")/cluster/run.sh"
 
 use_library() {
     local photo token
@@ -137,17 +51,12 @@ publish_exposure() {
     safelight publish --download edit.jsonl
 }
 
-# Succeeds if the object store has all files.
-are_files_uploaded() {
-    safelight storage --json | python3 -c 'import json, sys; sys.exit(json.load(sys.stdin)["waitingCount"] != 0)'
-}
-
 # Makes changes all the time while the writing catalog and the primary are killed.
 survive_failures() {
     local photo old
     photo=$(first_photo)
     say "Making changes without a pause"
-    coproc measurement { as_client env PYTHONPATH="$root/Shared/python:$PYTHON" "$cluster/measure_changes.py" "$photo"; }
+    measure_with measure_changes.py "$photo"
     measure progress "$progress"
 
     old=$(writer)
@@ -165,7 +74,7 @@ survive_failures() {
     fi
 
     old=$(primary)
-    say "Taking $old off the network and killing it: the primary, and a member of etcd"
+    say "Taking $old off the network and killing it: the primary"
     measure mark "the primary's host was lost"
     kill_host "$old"
     measure progress "$progress"
@@ -174,7 +83,6 @@ survive_failures() {
         say "Starting $old again"
         measure mark "the host of the former primary returned"
         connect_host "$old"
-        start_etcd_member "$old"
         start_patroni "$old"
         wait_for 120 "$old is a synchronous replica" has_synchronous_replica
         echo "$old is a replica; commits wait for it again"
@@ -182,27 +90,10 @@ survive_failures() {
     fi
 
     say "Results"
-    local process=$measurement_PID
-    echo finish >&"${measurement[1]}"
-    cat <&"${measurement[0]}"
-    wait "$process" || fail "the changes that were acknowledged were not all delivered"
+    finish_measuring || fail "the changes that were acknowledged were not all delivered"
 }
-
-# measure COMMAND: sends a command to the measuring program, and waits until it is done.
-measure() {
-    local answer
-    echo "$*" >&"${measurement[1]}"
-    IFS= read -r answer <&"${measurement[0]}" || fail "the measuring program has ended"
-    [ "$answer" = "done" ] || fail "the measuring program answers $answer"
-}
-
-# --- Arguments ----------------------------------------------------------------------------------------------------------
 
 if [ "${1:-}" = --inside ]; then
-    # shellcheck source=compose/cluster/namespaces.sh
-    . "$cluster/namespaces.sh"
-    # shellcheck source=compose/cluster/services.sh
-    . "$cluster/services.sh"
     progress=${SHORT:+20}
     progress=${progress:-100}
     start_cluster
@@ -223,10 +114,8 @@ while [ $# -gt 0 ]; do
     esac
     shift
 done
+export SHORT
 [ $# -ge 1 ] || fail "usage: cluster-demo.sh [--short] [--keep] BINARIES [PYTHON]"
-BINARIES=$(realpath "$1")
-export PYTHON="${2:+$(realpath "$2")}"
-# The packages are only for the programs that need them: Patroni has its own. Settings of the user do not apply.
-unset PYTHONPATH "${!SAFELIGHT_@}"
+use_programs "$@"
 check_requirements
 run_in_namespaces

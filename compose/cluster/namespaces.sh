@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# Hosts that are network namespaces: used by cluster-demo.sh, within a namespace of mounts and processes. FOLDER holds the
+# Hosts that are network namespaces: used by run.sh, within a namespace of mounts and processes. FOLDER holds the
 # files of all hosts, hosts their names.
 
 network=10.71.0
@@ -62,18 +62,59 @@ start() {
     disown
 }
 
+# signal_program HOST NAME SIGNAL: sends a signal to a program.
+signal_program() { kill "-$3" "$(cat "$FOLDER/$1/$2.pid")"; }
+
 # kill_program HOST NAME: kills a program with SIGKILL.
-kill_program() { kill -KILL "$(cat "$FOLDER/$1/$2.pid")"; }
+kill_program() {
+    signal_program "$1" "$2" KILL
+    expect_end
+}
+
+# Nothing that waits for others fails any more because the program that was started last has ended.
+expect_end() { started=$$; }
 
 # kill_host HOST: takes a host off the network and kills its programs, as if its power had failed: the others get no sign
 # that connections have ended.
 kill_host() {
+    local numbers
     ip -n switch link set "$1" down
-    ip netns pids "$1" | xargs kill -KILL
+    # Programs start others meanwhile, and some have ended when their number is used.
+    while numbers=$(ip netns pids "$1") && [ -n "$numbers" ]; do
+        xargs kill -KILL <<<"$numbers" 2>/dev/null || true
+    done
+    expect_end
 }
 
 # connect_host HOST: puts a host back on the network.
 connect_host() { ip -n switch link set "$1" up; }
+
+# cut HOST [OTHER…]: drops all packets between a host and others, or all others, without a sign to either end.
+cut() {
+    local host=$1 other addresses="0.0.0.0/0"
+    shift
+    if [ $# -gt 0 ]; then
+        addresses=
+        for other in "$@"; do addresses+="$(address "$other"), "; done
+    fi
+    ip netns exec "$host" nft -f - <<RULES
+table ip cut {
+    chain arriving {
+        type filter hook input priority 0; policy accept;
+        iif lo accept
+        ip saddr { $addresses } drop
+    }
+    chain leaving {
+        type filter hook output priority 0; policy accept;
+        oif lo accept
+        ip daddr { $addresses } drop
+    }
+}
+RULES
+}
+
+# mend HOST: ends what cut has begun.
+mend() { ip netns exec "$1" nft delete table ip cut; }
 
 # wait_for SECONDS WHAT COMMAND…: runs a command until it succeeds, unless the program that was started last ends.
 wait_for() {

@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# The programs of the cluster: used by cluster-demo.sh. Each function that starts one waits until it answers.
+# The programs of the cluster: used by run.sh. Each function that starts one waits until it answers.
 
 # --- etcd, PostgreSQL and Patroni ---------------------------------------------------------------------------------------
 
@@ -7,18 +7,21 @@ start_etcd_member() {
     start "$1" etcd etcd --name "$1" --data-dir "$FOLDER/$1/etcd" --log-level warn \
         --listen-peer-urls "http://$(address "$1"):2380" --initial-advertise-peer-urls "http://$1:2380" \
         --listen-client-urls "http://$(address "$1"):2379" --advertise-client-urls "http://$1:2379" \
-        --initial-cluster "db1=http://db1:2380,db2=http://db2:2380,front=http://front:2380" \
+        --initial-cluster "$(printf '%s\n' "${members[@]}" | sed 's|.*|&=http://&:2380|' | paste -sd ,)" \
         --heartbeat-interval 100 --election-timeout 1000
 }
 
 start_etcd() {
     local host
-    for host in db1 db2 front; do start_etcd_member "$host"; done
+    for host in "${members[@]}"; do start_etcd_member "$host"; done
     wait_for 30 "etcd has a leader" ask_etcd endpoint health
 }
 
-# ask_etcd COMMAND…: asks the member on front, which is never killed.
-ask_etcd() { on front env ETCDCTL_API=3 etcdctl --endpoints http://front:2379 "$@"; }
+# Prints the addresses of etcd, with commas between them.
+etcd_addresses() { printf '%s:2379\n' "${members[@]}" | paste -sd ,; }
+
+# ask_etcd COMMAND…: asks a member that answers.
+ask_etcd() { on front env ETCDCTL_API=3 etcdctl --dial-timeout 1s --endpoints "$(etcd_addresses)" "$@"; }
 
 # Starts Patroni, which starts PostgreSQL as the primary or as a replica.
 start_patroni() {
@@ -26,7 +29,7 @@ start_patroni() {
     [ -d "$home" ] || install -d -o postgres -g postgres -m 700 "$home"
     start "$host" patroni env -C "$home" HOME="$home" \
         PATRONI_NAME="$host" \
-        PATRONI_ETCD3_HOSTS=db1:2379,db2:2379,front:2379 \
+        PATRONI_ETCD3_HOSTS="$(etcd_addresses)" \
         PATRONI_RESTAPI_LISTEN="$(address "$host"):8008" \
         PATRONI_RESTAPI_CONNECT_ADDRESS="$(address "$host"):8008" \
         PATRONI_POSTGRESQL_LISTEN="127.0.0.1,$(address "$host"):5432" \
@@ -123,10 +126,16 @@ start_service() {
         "$BINARIES/$program" --listen 0.0.0.0 "$@"
 }
 
+# The first change-broker follows the catalog, the second one the first one.
+start_broker() {
+    local upstream=()
+    [ "$1" = feed1 ] || upstream=(--upstream tcp://feed1:5574)
+    start_service "$1" change-broker "${upstream[@]}"
+}
+
 start_services() {
     local host
-    start_service feed1 change-broker
-    start_service feed2 change-broker --upstream tcp://feed1:5574
+    for host in "${brokers[@]}"; do start_broker "$host"; done
     for host in "${brokers[@]}"; do wait_for 60 "the change-broker of $host answers" answers "$host" change-broker; done
     for host in "${workers[@]}"; do start_service "$host" thumbnailer --remote-resources; done
     for host in "${editors[@]}"; do start_service "$host" editor --remote-resources; done

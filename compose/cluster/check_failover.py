@@ -1,0 +1,352 @@
+#!/usr/bin/env python3
+"""Changes, imports, edits and reads while parts of a cluster fail, and checks what became of it.
+
+Each change, import and edit is repeated under its transaction id until it is acknowledged, whatever the error. Readers ask
+the address of the catalog, and whichever of the catalogs answers, with and without the token of the newest change that was
+acknowledged. Two followers receive the changes of two change-brokers. Commands are lines of the standard input; each is
+answered with the line "done":
+
+  mark NAME        begins a part of the measurement, which the result names
+  progress C I E   waits until C more changes, I more imports and E more edits were acknowledged
+  report           prints the longest times of the part
+  finish           prints the results and ends the program, which succeeds if all that was acknowledged is there
+
+usage: check_failover.py PHOTOS CATALOGS BROKER BROKER
+
+  PHOTOS    a folder of JPEGs that the library has
+  CATALOGS  the addresses of all catalogs, with commas between them
+  BROKER    the addresses of a change-broker and of its feed, with a space between them
+"""
+
+import itertools
+import os
+import sys
+import threading
+import time
+
+from safelight import Endpoints, Library, SafelightError, adjustments
+
+# A request is given up after this time, and repeated.
+ATTEMPT_SECONDS = 1
+EDIT_SECONDS = 10
+READ_SECONDS = 0.5
+# Between two requests of the same kind.
+PAUSE_SECONDS = {"change": 0.05, "import": 0.5, "edit": 1, "read": 0.05, "retry": 0.5}
+# Patroni's `ttl` of patroni.yaml, and 5 s: etcd ends the primary's lease up to half a second later, Patroni asks the lost
+# host for two more, and then the replica is promoted and a catalog connects.
+LONGEST_WITHOUT_CHANGES = 22
+# Until a command has what it waits for.
+PATIENCE_SECONDS = 150
+
+
+class Clock:
+    """The times at which one kind of request succeeded, and the longest time between two of them in each part."""
+
+    all = {}
+
+    def __init__(self, name):
+        self.name = name
+        self.condition = threading.Condition()
+        self.last = time.monotonic()
+        self.part = "before a failure"
+        self.longest = {}
+        self.errors = {}
+        self.count = 0
+        Clock.all[name] = self
+
+    def succeed(self):
+        with self.condition:
+            self._look()
+            self.last = time.monotonic()
+            self.count += 1
+            self.condition.notify_all()
+
+    def _look(self):
+        self.longest[self.part] = max(self.longest.get(self.part, 0), time.monotonic() - self.last)
+
+    def fail(self, error):
+        name = getattr(error, "name", type(error).__name__)
+        with self.condition:
+            self.errors[name] = self.errors.get(name, 0) + 1
+
+    def mark(self, part):
+        with self.condition:
+            self._look()
+            self.part = part
+
+    def seconds(self):
+        """The longest time of the present part, which may be going on."""
+        with self.condition:
+            self._look()
+            return self.longest[self.part]
+
+    def wait_until(self, count, end):
+        with self.condition:
+            return self.condition.wait_for(lambda: self.count >= count, max(0, end - time.monotonic()))
+
+
+class Acknowledged:
+    """What was acknowledged."""
+
+    def __init__(self):
+        self.lock = threading.Lock()
+        # The sequence of each transaction.
+        self.sequences = {}
+        self.imported = {}
+        self.edited = {}
+        self.newest = 0
+        self.token = None
+
+    def add(self, transaction, outcome, token=None):
+        with self.lock:
+            self.sequences[transaction] = outcome.sequence
+            if token and outcome.sequence > self.newest:
+                self.newest, self.token = outcome.sequence, token
+
+
+is_done = threading.Event()
+problems = []
+acknowledged = Acknowledged()
+
+
+def problem(text):
+    problems.append(text)
+    print(f"PROBLEM: {text}", file=sys.stderr, flush=True)
+
+
+def repeat(clock, function):
+    """Repeats a function until it succeeds, and returns its value."""
+    while True:
+        try:
+            value = function()
+            clock.succeed()
+            return value
+        except SafelightError as error:
+            clock.fail(error)
+            time.sleep(PAUSE_SECONDS["retry"])
+
+
+def change(clock, assets):
+    library = Library()
+    for number in itertools.count(1):
+        if is_done.is_set():
+            return
+        transaction = f"change-{number}"
+
+        def once():
+            with library.changing(transaction=transaction, deadline=ATTEMPT_SECONDS) as changes:
+                changes.update(assets[number % len(assets)], caption=f"change {number}")
+            return changes.outcome
+
+        outcome = repeat(clock, once)
+        acknowledged.add(transaction, outcome, outcome.token)
+        time.sleep(PAUSE_SECONDS["change"])
+
+
+def import_photos(clock, paths):
+    library = Library()
+    for number in itertools.count(1):
+        if is_done.is_set():
+            return
+        transaction = f"import-{number}"
+        with open(paths[number % len(paths)], "rb") as file:
+            photo = file.read()
+        # Another comment of the JPEG makes it another file.
+        comment = f"import {number}".encode()
+        photo = photo[:2] + b"\xff\xfe" + (len(comment) + 2).to_bytes(2, "big") + comment + photo[2:]
+
+        def once():
+            with library.changing(transaction=transaction, deadline=5 * ATTEMPT_SECONDS) as changes:
+                asset = changes.create_asset(photo, filename=f"import-{number}.jpg")
+            if asset.is_duplicate:
+                problem(f"{transaction} was imported before")
+            return changes.outcome, asset.id
+
+        outcome, asset = repeat(clock, once)
+        acknowledged.add(transaction, outcome, outcome.token)
+        acknowledged.imported[transaction] = asset
+        time.sleep(PAUSE_SECONDS["import"])
+
+
+def edit(clock, assets):
+    library = Library()
+    for number in itertools.count(1):
+        if is_done.is_set():
+            return
+        transaction = f"edit-{number}"
+        asset = assets[number % len(assets)]
+        # Each list is another one than that of before.
+        value = (number % 100 + 1) / 100
+
+        def apply():
+            return library.edit_one(
+                asset, exposure=value, transaction=transaction, deadline=EDIT_SECONDS, network_access_allowed=True
+            )
+
+        def publish():
+            listed = [(asset, adjustments(exposure=value))]
+            status = next(iter(library.publish(
+                listed, transaction=transaction, deadline=EDIT_SECONDS, network_access_allowed=True
+            )))
+            if status.error is not None:
+                problem(f"{transaction} has failed: {status.error}")
+            return status
+
+        outcome = repeat(clock, apply if number % 2 else publish)
+        acknowledged.add(transaction, outcome)
+        acknowledged.edited[transaction] = (asset.id, outcome.sequence)
+        time.sleep(PAUSE_SECONDS["edit"])
+
+
+def read(clock, services, with_token):
+    """Asks the service that answered last, and the next one if it does not."""
+    preferred = 0
+    shown = 0
+    while not is_done.is_set():
+        before, token = acknowledged.newest, acknowledged.token
+        params = {"fetches": [{"kind": "assets"}], **({"atLeast": token} if with_token and token else {})}
+        try:
+            reply = services[preferred].request("fetch.counts", params, deadline=READ_SECONDS)
+            sequence = int(reply.result["token"].rsplit(".", 1)[1])
+            if with_token and sequence < before:
+                problem(f"a read of the sequence {sequence} should have had {before}")
+            shown = max(shown, sequence)
+            clock.succeed()
+        except SafelightError as error:
+            clock.fail(error)
+            preferred = (preferred + 1) % len(services)
+            continue
+        time.sleep(PAUSE_SECONDS["read"])
+
+
+def follow(library, token, delivered):
+    for one in library.changes(since=token):
+        content = [changed.id for changed in one.assets if changed.asset_content_changed]
+        delivered.append((one.sequence, one.history, one.origin.transaction, content))
+
+
+def check(delivered, library):
+    """Checks what the change-brokers have delivered, and what the library has."""
+    end = time.monotonic() + 60
+    newest = max(acknowledged.sequences.values())
+    while time.monotonic() < end and any(not records or records[-1][0] < newest for records in delivered):
+        time.sleep(PAUSE_SECONDS["change"])
+    length = min(map(len, delivered))
+    for number, records in enumerate(delivered, 1):
+        if not records or records[-1][0] < newest:
+            problem(f"the change-broker {number} has not delivered the sequence {newest}")
+            return
+        sequences = [record[0] for record in records]
+        if sequences != list(range(sequences[0], sequences[0] + len(sequences))):
+            problem(f"the change-broker {number} has left out sequences, or delivered some twice")
+        if len({record[1] for record in records}) != 1:
+            problem("the library has begun another history")
+        places = {}
+        for sequence, _, transaction, _ in records:
+            places.setdefault(transaction, []).append(sequence)
+        for transaction, sequence in acknowledged.sequences.items():
+            if transaction.startswith("edit-"):
+                continue
+            if places.get(transaction) != [sequence]:
+                problem(f"{transaction} was acknowledged as {sequence} and delivered as {places.get(transaction)}")
+        edits = {(asset, sequence) for sequence, _, _, content in records for asset in content}
+        wanted = set(acknowledged.edited.values())
+        imported = set(acknowledged.imported.values())
+        for asset, sequence in wanted - edits:
+            problem(f"the edit of {asset} that was acknowledged as {sequence} was not delivered")
+        for asset, sequence in edits - wanted:
+            if asset not in imported:
+                problem(f"{asset} was edited in {sequence}, which was not acknowledged")
+    if delivered[0][:length] != delivered[1][:length]:
+        problem("the change-brokers have delivered different changes")
+
+    ids = list(acknowledged.imported.values())
+    if len(set(ids)) != len(ids):
+        problem("two imports have the same asset")
+    found = {asset.id: asset for asset in library.assets.many(ids)}
+    for transaction, asset in acknowledged.imported.items():
+        if asset not in found:
+            problem(f"the asset {asset} of {transaction} is not there")
+    unreadable = 0
+    for asset in found.values():
+        try:
+            asset.resource().read(network_access_allowed=True)
+        except SafelightError:
+            unreadable += 1
+    print(f"{len(ids)} imported assets are there, {unreadable} of them without their file")
+    for asset in {asset for asset, _ in acknowledged.edited.values()}:
+        if not library.assets[asset].has_adjustments:
+            problem(f"the edited asset {asset} has no adjustments")
+
+
+def main():
+    photos, catalogs, *brokers = sys.argv[1:]
+    paths = sorted(os.path.join(photos, name) for name in os.listdir(photos) if name.endswith(".jpg"))
+    library = Library(wait=30)
+    assets = list(library.fetch(sort="originalFilename"))
+    half = len(assets) // 2
+    token = library.token
+    delivered = []
+    for broker in brokers:
+        address, feed = broker.split()
+        records = []
+        delivered.append(records)
+        follower = Library(Endpoints(broker=address, feed=feed))
+        threading.Thread(target=follow, args=[follower, token, records], daemon=True).start()
+
+    front = [Library().catalog]
+    listed = [Library(Endpoints(catalog=address)).catalog for address in catalogs.split(",")]
+    workers = [
+        threading.Thread(target=function, args=[Clock(name), *arguments], daemon=True)
+        for name, function, arguments in (
+            ("change", change, [assets[:half]]),
+            ("import", import_photos, [paths]),
+            ("edit", edit, [assets[half:]]),
+            ("read", read, [front, False]),
+            ("read of a list", read, [listed, False]),
+            ("own read of a list", read, [listed, True]),
+        )
+    ]
+    for worker in workers:
+        worker.start()
+    clocks = Clock.all
+
+    for line in sys.stdin:
+        command, _, argument = line.strip().partition(" ")
+        if command == "mark":
+            for clock in clocks.values():
+                clock.mark(argument)
+        elif command == "progress":
+            end = time.monotonic() + PATIENCE_SECONDS
+            wanted = [(clocks[name], clocks[name].count + int(count))
+                      for name, count in zip(("change", "import", "edit"), argument.split())]
+            for clock, count in wanted:
+                if not clock.wait_until(count, end):
+                    print(f"too few of {clock.name} in {PATIENCE_SECONDS} s; errors: {clock.errors}", file=sys.stderr)
+                    return 1
+        elif command == "report":
+            times = ", ".join(f"{name} {clock.seconds():.1f} s" for name, clock in clocks.items())
+            print(f"    longest without {times}", file=sys.stderr, flush=True)
+        elif command == "finish":
+            break
+        print("done", flush=True)
+
+    is_done.set()
+    for worker in workers:
+        worker.join(60)
+    for name, clock in clocks.items():
+        rounds = sorted(clock.longest.values())
+        place = min(len(rounds) - 1, int(len(rounds) * 0.99))
+        print(f"{name}: {clock.count}; longest times without one: median {rounds[len(rounds) // 2]:.1f} s, "
+              f"p99 {rounds[place]:.1f} s; errors: {clock.errors or 'none'}")
+        if name == "change" and rounds[place] > LONGEST_WITHOUT_CHANGES:
+            problem(f"there was no change for {rounds[place]:.1f} s")
+    check(delivered, Library())
+    if problems:
+        print(f"{len(problems)} problems, the first: {problems[0]}", file=sys.stderr)
+        return 1
+    print(f"both change-brokers delivered all {len(acknowledged.sequences)} acknowledged transactions once, in one order")
+    return 0
+
+
+sys.exit(main())

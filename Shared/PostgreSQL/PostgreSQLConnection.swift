@@ -219,6 +219,49 @@ public final class PostgreSQLConnection {
         return PostgreSQLResult(try checked(result))
     }
 
+    /// Calls a closure with each row of a query as it arrives, so that memory does not grow with the result.
+    ///
+    /// - Parameter visit: receives a result of one row; it must not use this connection, and throws to stop
+    public func each(
+        _ sql: String,
+        _ values: [PostgreSQLValue] = [],
+        _ visit: (PostgreSQLResult) throws -> Void
+    ) throws {
+        try flush()
+        let types = values.map(PostgreSQLType.natural)
+        var parameters = ParameterBuffer()
+        for (value, type) in zip(values, types) { try parameters.append(value, as: type) }
+        let sent = parameters.withArrays { values, lengths, formats in
+            PQsendQueryParams(connection, sql, Int32(types.count), types, values, lengths, formats, 1)
+        }
+        guard sent == 1, PQsetSingleRowMode(connection) == 1 else { throw failure() }
+        var columns: [UInt32]?
+        do {
+            while let result = PQgetResult(connection) {
+                guard PQresultStatus(result) == PGRES_SINGLE_TUPLE else {
+                    // The last result has no rows; an error has taken its place.
+                    PQclear(try checked(result))
+                    continue
+                }
+                let row = PostgreSQLResult(result, types: columns)
+                columns = row.types
+                try visit(row)
+            }
+        } catch {
+            cancel()
+            while let result = PQgetResult(connection) { PQclear(result) }
+            throw error
+        }
+    }
+
+    /// Asks the server to end the running statement.
+    private func cancel() {
+        guard let cancellation = PQgetCancel(connection) else { return }
+        defer { PQfreeCancel(cancellation) }
+        var reason = [CChar](repeating: 0, count: 256)
+        PQcancel(cancellation, &reason, Int32(reason.count))
+    }
+
     /// Executes a statement without values, and ends the connection if the server does not answer in time.
     public func execute(_ sql: String, withinMilliseconds limit: Int32) throws(PostgreSQLError) -> PostgreSQLResult {
         try flush()

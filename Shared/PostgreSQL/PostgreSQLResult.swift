@@ -3,15 +3,17 @@ import CPQ
 /// The rows of one statement, in PostgreSQL's binary form, and the number of rows that it changed.
 public final class PostgreSQLResult {
     private let result: OpaquePointer
-    private let types: [UInt32]
+    let types: [UInt32]
     /// The number of rows.
     public let count: Int
 
-    /// - Parameter result: this object frees it
-    init(_ result: OpaquePointer) {
+    /// - Parameters:
+    ///   - result: this object frees it
+    ///   - types: the types of the columns, if they are known from a result before
+    init(_ result: OpaquePointer, types: [UInt32]? = nil) {
         self.result = result
         count = Int(PQntuples(result))
-        types = (0..<PQnfields(result)).map { PQftype(result, $0) }
+        self.types = types ?? (0..<PQnfields(result)).map { PQftype(result, $0) }
     }
 
     deinit { PQclear(result) }

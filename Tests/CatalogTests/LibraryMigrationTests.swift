@@ -95,6 +95,58 @@ struct LibraryMigrationTests {
         }
     }
 
+    @Test(arguments: [
+        "DELETE FROM keyword",
+        "UPDATE keyword SET text = text || '!' WHERE position = (SELECT max(position) FROM keyword)",
+    ])
+    func `the comparison names the tables that differ`(_ change: String) async throws {
+        let library = folder.file("library")
+        let address = try PostgreSQLServer.shared().address(schema: "migration_compared_\(change.count)")
+        try await CatalogFixture.with(folder) {
+            $0.server = nil
+        } _: { catalog in
+            _ = try await fill(catalog)
+        }
+        _ = try LibraryMigration.run(.toServer(address), folder: library, verifies: true) { _, _ in }
+        try PostgreSQLServer.execute(change, at: address)
+        #expect(try differences(address, library + "/library.sqlite.moved") == ["keyword"])
+    }
+
+    /// Runs a program and returns its largest memory in MiB, which the kernel reports of children that have ended.
+    private func peak(_ arguments: [String]) throws -> Int {
+        let script = """
+            import resource, subprocess, sys
+            subprocess.run(sys.argv[1:], check=True, stdout=subprocess.DEVNULL)
+            print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss // 1024)
+            """
+        let run = try RunningProgram.run(Needed.program("python3"), ["-c", script] + arguments)
+        guard run.status == 0, let peak = Int(run.output.trimmingCharacters(in: .whitespacesAndNewlines)) else {
+            throw FixtureError(description: run.errors + run.output)
+        }
+        return peak
+    }
+
+    @Test func `the memory of a migration does not grow with the library`() async throws {
+        let library = folder.file("library")
+        let address = try PostgreSQLServer.shared().address(schema: "migration_memory")
+        try await CatalogFixture.with(folder) {
+            $0.server = address
+        } _: { catalog in
+            _ = try await catalog.perform([.createList(.init(title: "one"))])
+        }
+        // 192 MiB of records, as large imports have.
+        let rows = """
+            INSERT INTO change (sequence, date, library, size, record)
+            SELECT 1000 + n, 0, 'library', 131072, decode(repeat('7b7d', 65536), 'hex') FROM generate_series(1, 1536) n
+            """
+        try PostgreSQLServer.execute(rows, at: address)
+        let catalog = TestPaths.executables + "/catalog"
+        let back = [catalog, "migrate", "--library", library, "--to", "sqlite", "--store", address, "--verify"]
+        #expect(try peak(back) < 128)
+        let other = try PostgreSQLServer.shared().address(schema: "migration_memory_there")
+        #expect(try peak([catalog, "migrate", "--library", library, "--to", other, "--verify"]) < 128)
+    }
+
     @Test func `a library that a catalog uses is not moved`() async throws {
         let address = try PostgreSQLServer.shared().address(schema: "migration_in_use")
         try await CatalogFixture.with(folder) {

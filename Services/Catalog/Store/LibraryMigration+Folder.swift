@@ -1,6 +1,7 @@
 import GRDB
 import Glibc
 import PhotoModel
+import PostgreSQL
 import Storage
 
 extension LibraryMigration {
@@ -44,6 +45,7 @@ extension LibraryMigration {
         let file = try DatabaseFile(path: path, migrator: CatalogSchema.migrator)
         let session = PostgreSQLSession(address)
         try PostgreSQLSchema.prepare(SQLConnection(session))
+        try readInOrder(session)
         let outcome = try file.pool.read { database in
             let source = SQLConnection(database)
             let migration = LibraryMigration(file: source, server: session, progress: progress)
@@ -85,6 +87,7 @@ extension LibraryMigration {
         let file = try DatabaseFile(path: partial, migrator: CatalogSchema.migrator)
         let session = PostgreSQLSession(address)
         let rows = try file.pool.writeWithoutTransaction { database in
+            try readInOrder(session)
             try session.begin(reading: true)
             defer { session.rollBack() }
             let target = SQLConnection(database)
@@ -102,6 +105,11 @@ extension LibraryMigration {
         let outcome = Outcome(token: head.token, rows: rows)
         try remember(outcome.token, folder, database: path)
         return outcome
+    }
+
+    /// Has the server read rows in the order of an index, instead of sorting a whole table before the first one.
+    private static func readInOrder(_ session: PostgreSQLSession) throws {
+        try session.connect().execute(script: "SET enable_sort = off")
     }
 
     /// Writes a new head file: the old one has the identity of the other database.

@@ -13,10 +13,11 @@ struct LibraryMigration {
         var list: String { columns.map { "\"\($0)\"" }.joined(separator: ", ") }
     }
 
-    /// The rows that are read together.
-    static let batch = 5000
+    /// The number of rows between two reports of the progress.
+    private static let step = 5000
 
-    private static let names = [
+    /// The tables that both databases have, in the order in which they refer to each other.
+    static let names = [
         "library", "counter", "list", "collection", "asset", "departed", "resource", "keyword", "membership", "change",
         "change_topic", "outcome", "published_edit", "quarantine", "kept_adjustment", "metadata", "grants",
         "grant_asset", "remote_object", "remote_store", "image_digest", "upload_job", "upload_job_clock",
@@ -44,24 +45,18 @@ struct LibraryMigration {
         }
     }
 
-    /// Calls a closure with all rows of a table, some at a time, in the order of its key.
-    static func each(_ table: Table, _ database: SQLConnection, _ visit: ([[SQLValue]]) throws -> Void) throws {
+    /// Returns the query of all rows of a table in the order of its key.
+    private static func rows(of table: Table) -> SQLFragment {
         let key = table.key.map { "\"\($0)\"" }.joined(separator: ", ")
-        let positions = table.key.compactMap { table.columns.firstIndex(of: $0) }
-        var last: [SQLValue]?
-        while true {
-            var query = SQLFragment("SELECT \(table.list) FROM \(table.name)")
-            if let last {
-                let places = last.map { _ in "?" }.joined(separator: ", ")
-                query = query + SQLFragment(" WHERE (\(key)) > (\(places))", last)
-            }
-            query = query + " ORDER BY \(key) LIMIT \(batch)"
-            let rows = try database.all(query) { row in table.columns.indices.map { row.value(Int32($0)) } }
-            guard let end = rows.last else { return }
-            try visit(rows)
-            guard rows.count == batch else { return }
-            last = positions.map { end[$0] }
-        }
+        return SQLFragment("SELECT \(table.list) FROM \(table.name) ORDER BY \(key)")
+    }
+
+    private static func values(_ row: StatementColumns, of table: Table) -> [SQLValue] {
+        table.columns.indices.map { row.value(Int32($0)) }
+    }
+
+    private func report(_ table: Table, _ rows: Int) {
+        if rows.isMultiple(of: Self.step) { progress(table.name, rows) }
     }
 
     // MARK: To PostgreSQL
@@ -101,17 +96,14 @@ struct LibraryMigration {
     }
 
     private func copy(_ table: Table) throws -> Int {
+        let rows = try SQLStatement(Self.rows(of: table), file)
         var total = 0
-        try Self.each(table, file) { rows in
-            var next = rows.startIndex
-            total += try server.connected().copyIn("COPY \(table.name) (\(table.list)) FROM STDIN (FORMAT binary)") {
-                guard next < rows.endIndex else { return nil }
-                defer { next += 1 }
-                return rows[next].map(PostgreSQLValue.init)
-            }
-            progress(table.name, total)
+        return try server.connected().copyIn("COPY \(table.name) (\(table.list)) FROM STDIN (FORMAT binary)") {
+            guard try rows.step() else { return nil }
+            total += 1
+            report(table, total)
+            return Self.values(rows.columns, of: table).map(PostgreSQLValue.init)
         }
-        return total
     }
 
     // MARK: To a file
@@ -134,13 +126,11 @@ struct LibraryMigration {
                 let places = table.columns.map { _ in "?" }.joined(separator: ", ")
                 var insertion = try SQLStatement("INSERT INTO \(table.name) (\(table.list)) VALUES (\(places))", file)
                 var total = 0
-                try Self.each(table, source) { rows in
-                    for row in rows {
-                        for value in row { value.bind(to: &insertion) }
-                        try insertion.run()
-                    }
-                    total += rows.count
-                    progress(table.name, total)
+                try source.stream(Self.rows(of: table)) { row in
+                    for value in Self.values(row, of: table) { value.bind(to: &insertion) }
+                    try insertion.run()
+                    total += 1
+                    report(table, total)
                 }
                 count += total
             }
@@ -164,14 +154,20 @@ struct LibraryMigration {
     // MARK: Comparing
 
     /// Returns the tables whose rows differ between the two; empty if all are equal.
+    ///
+    /// Both are read at the same time, row by row, so memory does not grow with the library.
     func differences() throws -> [String] {
-        let target = SQLConnection(server)
-        return try Self.tables(file).filter { table in
-            var ours: [[SQLValue]] = []
-            try Self.each(table, file) { ours += $0 }
-            var theirs: [[SQLValue]] = []
-            try Self.each(table, target) { theirs += $0 }
-            return ours != theirs
+        try Self.tables(file).filter { table in
+            let ours = try SQLStatement(Self.rows(of: table), file)
+            var isEqual = true
+            try SQLConnection(server).stream(Self.rows(of: table)) { theirs in
+                // Stopping would end the server's transaction.
+                guard isEqual else { return }
+                let isThere = try ours.step()
+                isEqual = isThere && Self.values(ours.columns, of: table) == Self.values(theirs, of: table)
+            }
+            guard isEqual else { return true }
+            return try ours.step()
         }.map(\.name)
     }
 }

@@ -98,6 +98,14 @@ struct SQLConnection {
         while try statement.step() { try visit(statement.columns) }
     }
 
+    /// Calls a closure with each row of a composed query as it comes from the database, for results of any size.
+    ///
+    /// - Parameter visit: must not use the connection
+    func stream(_ query: SQLFragment, visit: (StatementColumns) throws -> Void) throws {
+        let statement = try SQLStatement(query, self)
+        try statement.stream(visit)
+    }
+
     /// Returns the first row of a composed query, or nil if there is none.
     func first<Result>(_ query: SQLFragment, read: (StatementColumns) throws -> Result) throws -> Result? {
         let statement = try SQLStatement(query, self)

@@ -143,6 +143,18 @@ struct SQLStatement: ~Copyable {
         }
     }
 
+    /// Calls a closure with each row as it comes from the database, without keeping all of them.
+    ///
+    /// - Parameter visit: must not use the connection
+    borrowing func stream(_ visit: (StatementColumns) throws -> Void) throws {
+        let columns = columns
+        switch engine {
+        case .sqlite: while try step() { try visit(columns) }
+        case .postgresql(let execution):
+            try execution._withUnsafeGuaranteedRef { try $0.stream { try visit(columns) } }
+        }
+    }
+
     /// Runs a statement without rows, and prepares it for the next values.
     ///
     /// PostgreSQL may report an error only with a later statement of the transaction, at the latest with its commit.

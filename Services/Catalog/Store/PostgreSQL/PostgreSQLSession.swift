@@ -144,6 +144,19 @@ final class PostgreSQLExecution {
         return row < (result?.count ?? 0)
     }
 
+    /// Calls a closure for each row while the rows arrive.
+    func stream(_ visit: () throws -> Void) throws {
+        guard case .once(let sql) = source else {
+            while try step() { try visit() }
+            return
+        }
+        defer { reset() }
+        try session.connected().each(sql, values) { one in
+            (result, row) = (one, 0)
+            try visit()
+        }
+    }
+
     /// Runs a statement without rows. An error may be reported by a later statement.
     func run() throws(PostgreSQLError) {
         guard case .prepared(let sql) = source else {

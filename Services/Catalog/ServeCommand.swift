@@ -1,5 +1,7 @@
 import ArgumentParser
 import Hosting
+import Logging
+import Storage
 
 /// The subcommand `catalog serve`, which runs the service.
 struct ServeCommand: AsyncParsableCommand {
@@ -87,8 +89,15 @@ struct ServeCommand: AsyncParsableCommand {
         configuration.traffic.begin()
         configuration.listener = try listening.resolve(logger: logger)
         let locks = try endpoints.resolve().claim(for: .catalog)
+        var ready = service.ready
+        while let reason = await OfflineCatalog.reason(configuration) {
+            logger.error("the database server is away; waiting for it", metadata: ["error": "\(reason.message)"])
+            let waiting = try OfflineCatalog(configuration, logger: logger)
+            guard try await waiting.runUntilDone(ready: ready) else { return }
+            ready = ReadySignal(descriptor: nil)
+        }
         let catalog = try await CatalogService(configuration, logger: logger)
-        try await catalog.run(ready: service.ready)
+        try await catalog.run(ready: ready)
         withExtendedLifetime(locks) {}
     }
 

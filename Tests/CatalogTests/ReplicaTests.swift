@@ -160,6 +160,59 @@ struct ReplicaTests {
         }
     }
 
+    @Test func `a token that the replica does not show is behind while the primary server is away, else expired`()
+        async throws
+    {
+        try await withTwo { writer, standby in
+            let made = try await writer.perform([.createCollection(.init(title: "one"))])
+            _ = try await albums(standby)
+            // As a client has it that has changed something through another catalog.
+            let newer = ChangeToken(library: made.token.library, sequence: made.sequence + 1)
+            func code(_ catalog: CatalogFixture, follows: Bool) async -> ErrorCode? {
+                await rpcError {
+                    if follows { return try await catalog.call(ChangesFollow(token: newer)).json }
+                    return JSON.string(try await catalog.call(ChangesSince(token: newer, limit: 10)).token.description)
+                }?.errorCode
+            }
+            for catalog in [writer, standby] {
+                for follows in [false, true] { #expect(await code(catalog, follows: follows) == .tokenExpired) }
+            }
+            try primary.kill()
+            for catalog in [writer, standby] {
+                for follows in [false, true] { #expect(await code(catalog, follows: follows) == .behind) }
+            }
+        }
+    }
+
+    @Test func `a catalog that starts without the primary server reads from the replica, and writes when it is back`()
+        async throws
+    {
+        let made = try await CatalogFixture.with(folder) {
+            change(&$0)
+        } _: { catalog in
+            try await catalog.perform([.createCollection(.init(title: "one"))])
+        }
+        try primary.kill()
+        try await CatalogFixture.with(folder) {
+            change(&$0)
+        } _: { catalog in
+            let found = try await awaitValue { [self] in
+                let found = try await albums(catalog)
+                return found.token == made.token ? found : nil
+            }
+            #expect(found.collections.map(\.title) == ["one"])
+            let refused = await rpcError { try await catalog.perform([.createCollection(.init(title: "no"))]) }
+            #expect(refused?.errorCode == .libraryReadOnly, "\(refused?.message ?? "it was performed")")
+            try primary.restart()
+            let next = try await awaitValue { () async throws -> PerformChanges.Result? in
+                try? await catalog.perform([.createCollection(.init(title: "two"))])
+            }
+            #expect(next.sequence == made.sequence + 1)
+            #expect(try await albums(catalog, atLeast: next.token).collections.count == 2)
+            #expect(catalog.service.store.database.metrics["synchronousStandbys"] == "*")
+        }
+    }
+
     @Test func `reads go on when the primary server is killed, and changes when the replica is promoted`() async throws
     {
         try await withTwo { writer, standby in

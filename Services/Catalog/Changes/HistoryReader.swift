@@ -17,13 +17,24 @@ struct HistoryReader: Sendable {
         return CurrentToken.Result(token: head.token, oldest: head.oldestToken)
     }
 
+    /// Checks that the records after a token are available.
+    ///
+    /// - Throws: ``CatalogError/tokenExpired(_:_:)``, or ``CatalogError/behind(head:wanted:)`` if the token may be one of
+    ///   a change that the replica has not shown yet
+    private func check(_ token: ChangeToken, _ head: LibraryHead) throws(CatalogError) {
+        if token.library == head.library, token.sequence > head.sequence, store.database.mayLag {
+            throw .behind(head: head.token, wanted: token.sequence)
+        }
+        try head.check(token)
+    }
+
     /// - Parameter view: for an identity with a limited grant, what it sees
     func since(_ request: ChangesSince, view: LimitedView? = nil) async throws -> EncodedPage {
         let pageBytes = pageBytes
         return try await store.read { reader in
             let head = try reader.head()
             let start = request.token ?? head.oldestToken
-            try head.check(start)
+            try check(start, head)
             let filter = FeedTopicFilter(request.topics)
             var limited = try view.map { try LimitedRecords($0, reader, after: start.sequence, head) }
             let page =
@@ -73,7 +84,7 @@ struct HistoryReader: Sendable {
         }
         let head = try await store.read { try $0.head() }
         let start = request.token ?? head.token
-        try head.check(start)
+        try check(start, head)
         var limited = try await store.read { reader in
             try view.map { try LimitedRecords($0, reader, after: start.sequence, try reader.head()) }
         }

@@ -23,6 +23,9 @@ protocol LibraryDatabase: Sendable {
     /// The newest sequence that a replica has shown; nil if reads have all that the catalog knows.
     var shownSequence: Int64? { get }
 
+    /// True if reads may lack changes that clients know of already, because only a replica answers.
+    var mayLag: Bool { get }
+
     /// Calls `work` with the writing connection, outside of a transaction, on the caller's thread or while it waits.
     func withWriter(_ work: (SQLConnection) -> Void)
 
@@ -53,6 +56,8 @@ extension LibraryDatabase {
     func wait(for sequence: Int64, milliseconds: Int64) async -> Bool? { nil }
 
     var shownSequence: Int64? { nil }
+
+    var mayLag: Bool { false }
 }
 
 /// A database of SQLite.

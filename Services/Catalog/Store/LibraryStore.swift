@@ -77,7 +77,10 @@ final class LibraryStore: Sendable {
                 }
                 return (head, nil)
             }
-            try headFile.store(library: head.library, sequence: head.sequence)
+            // A replica may show less than this catalog has acknowledged before.
+            let before = remembered.flatMap { $0.library == head.library ? $0.sequence : nil } ?? 0
+            let newest = max(head.sequence, before)
+            try headFile.store(library: head.library, sequence: newest)
             library.learn(head.sequence)
             (database, self.headFile, path) = (library, headFile, headFile.path)
         } else {

@@ -28,6 +28,22 @@ extension RunnableService {
         withExtendedLifetime(locks) {}
     }
 
+    /// Runs the service until one of its components is done, or until SIGTERM or SIGINT.
+    ///
+    /// - Returns: true if a component is done
+    public func runUntilDone(ready: ReadySignal) async throws -> Bool {
+        let isDone = try await ServiceHost.run(
+            name: Self.name,
+            logger: logger,
+            endpoints: addresses,
+            ready: ready,
+            endsWithComponent: true,
+            parts: parts
+        )
+        withExtendedLifetime(locks) {}
+        return isDone
+    }
+
     /// Runs the service until the task is cancelled; for tests.
     public func serve() async throws {
         try await ServiceGroup(services: parts, logger: logger).run()

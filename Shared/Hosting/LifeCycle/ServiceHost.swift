@@ -25,15 +25,19 @@ public enum ServiceHost {
     ///   - logger: receives the start and stop messages.
     ///   - endpoints: the bound addresses, for the start message.
     ///   - ready: sent once before the components run; everything is bound by then.
+    ///   - endsWithComponent: true if the end of a component is not a failure.
     ///   - parts: the components, stopped last to first; the one that accepts requests comes last.
+    /// - Returns: true if a component ended, false after a signal
     /// - Throws: `ExitCode.failure` if a component failed; the reason is logged.
+    @discardableResult
     public static func run(
         name: ServiceName,
         logger: Logger,
         endpoints: [String] = [],
         ready: ReadySignal = ReadySignal(descriptor: nil),
+        endsWithComponent: Bool = false,
         parts: [any Service]
-    ) async throws {
+    ) async throws -> Bool {
         ignoreSignals()
         logger.info(
             "service started",
@@ -82,10 +86,12 @@ public enum ServiceHost {
             throw ExitCode.failure
         }
         guard let reason = reason.text.withLock({ $0 }) else {
+            if endsWithComponent { return true }
             logger.error("service failed", metadata: ["service.reason": "a component ended unexpectedly"])
             throw ExitCode.failure
         }
         logger.info("service stopped", metadata: ["service.reason": "\(reason)"])
+        return false
     }
 
     private static func signalName(_ number: Int32) -> String {

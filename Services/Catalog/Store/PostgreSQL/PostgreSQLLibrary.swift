@@ -42,6 +42,9 @@ final class PostgreSQLLibrary: LibraryDatabase {
             let session = PostgreSQLSession(address)
             defer { session.close() }
             try PostgreSQLSchema.prepare(SQLConnection(session))
+        } catch let error as PostgreSQLError where error.kind == .disconnected && replica != nil {
+            // The replica serves reads until the server is back; `open` tests whether it has the tables.
+            replicated?.primary(isAway: true)
         } catch {
             throw failure(error) ?? .io("\(location): \(error)")
         }
@@ -90,6 +93,8 @@ final class PostgreSQLLibrary: LibraryDatabase {
 
     var shownSequence: Int64? { replicated?.shown }
 
+    var mayLag: Bool { replicated?.isPrimaryAway == true }
+
     func wait(for sequence: Int64, milliseconds: Int64) async -> Bool? {
         await replicated?.wait(for: sequence, milliseconds: milliseconds, isWriter: election.refusal == nil)
     }
@@ -106,6 +111,11 @@ final class PostgreSQLLibrary: LibraryDatabase {
 
     // MARK: Errors
 
+    /// Returns the error of a server that cannot be reached.
+    static func offline(_ error: PostgreSQLError, at address: String) -> StorageError {
+        .offline("\(withoutPassword(address)): \(error). Start PostgreSQL or wait until it is reachable again.")
+    }
+
     func storageError(_ error: any Error) -> StorageError? { failure(error) }
 
     private func failure(_ error: any Error) -> StorageError? {
@@ -113,7 +123,7 @@ final class PostgreSQLLibrary: LibraryDatabase {
         guard let error = error as? PostgreSQLError else { return nil }
         let reason = "\(location): \(error)"
         return switch error.kind {
-        case .disconnected: .offline("\(reason). Start PostgreSQL or wait until it is reachable again.")
+        case .disconnected: Self.offline(error, at: location)
         case .outOfResources: .notEnoughSpace("\(reason). Free some space of PostgreSQL and try again.")
         case .readOnly: .readOnly("\(reason). Name the primary server in --store.")
         case .conflict: .busy("\(reason). Try again.")

@@ -79,7 +79,8 @@ final class ReplicatedReads: Sendable {
     /// Learns whether the primary server answers.
     func primary(isAway: Bool) { state.withLock { $0.isPrimaryAway = isAway } }
 
-    private var isPrimaryAway: Bool { state.withLock { $0.isPrimaryAway } }
+    /// True if the primary server does not answer.
+    var isPrimaryAway: Bool { state.withLock { $0.isPrimaryAway } }
 
     /// Does work at a server that takes as long as it needs while the server answers short questions.
     ///

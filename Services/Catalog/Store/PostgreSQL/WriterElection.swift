@@ -125,8 +125,13 @@ final class WriterElection: Sendable {
     func open<Value>(_ body: (SQLConnection, _ isWriter: Bool) throws -> Value) throws -> Value {
         try queue.sync {
             let connection = SQLConnection(session.session)
-            let durability = try PostgreSQLDurability(session.session.connect())
-            state.withLock { $0.durability = durability }
+            do throws(PostgreSQLError) {
+                let durability = try PostgreSQLDurability(session.session.connect())
+                state.withLock { $0.durability = durability }
+            } catch {
+                guard error.kind == .disconnected, let replica = session.replica else { throw error }
+                return try open(at: replica, because: error, body)
+            }
             guard try tryLock(waiting: true) else {
                 let value = try session.session.inReading { try body($0, false) }
                 try learnWriter()
@@ -141,6 +146,27 @@ final class WriterElection: Sendable {
             guard let value else { throw PostgreSQLError(.statement, "a transaction has no result") }
             set(.writer(epoch: epoch))
             return value
+        }
+    }
+
+    /// Reads the library at the replica, because the server does not answer; this catalog is a standby until it does.
+    ///
+    /// - Throws: the error of the server, if the replica does not answer either
+    private func open<Value>(
+        at replica: PostgreSQLSession,
+        because error: PostgreSQLError,
+        _ body: (SQLConnection, _ isWriter: Bool) throws -> Value
+    ) throws -> Value {
+        onServer(true)
+        do {
+            let value = try replica.inReading { database in
+                try PostgreSQLSchema.check(database)
+                return try body(database, false)
+            }
+            set(.standby(writer: "unknown: the database server does not answer"))
+            return value
+        } catch let other as PostgreSQLError where other.kind == .disconnected {
+            throw error
         }
     }
 
@@ -266,6 +292,8 @@ final class WriterElection: Sendable {
         if !session.isListening {
             try connection.execute(script: "LISTEN safelight_records")
             session.isListening = true
+            let durability = try PostgreSQLDurability(connection)
+            state.withLock { $0.durability = durability }
         }
         if session.holdsLock, case .writer(let epoch) = role {
             let hasNews = try !connection.notifications(waiting: limits.wait).isEmpty

@@ -1,0 +1,60 @@
+import Basics
+import Contracts
+import Foundation
+import JSONValue
+import Messaging
+import PhotoClient
+import PhotoModel
+import TestSupport
+import Testing
+
+/// A catalog that is started while its database server is away.
+@Suite(.serialized, .timeLimit(.minutes(2)))
+struct AbsentDatabaseTests {
+    @Test func `it says that the library is offline, and serves the library once the server is there`() async throws {
+        let server = try PostgreSQLServer()
+        let services = try SafelightFixture(
+            "absent",
+            environment: ["SAFELIGHT_STORE": try server.address(schema: "absent")]
+        )
+        try server.kill()
+        try services.start([.catalog, .changeBroker])
+        let library = try services.library()
+        let health = try await library.catalog.health(deadline: .seconds(10))
+        #expect(!health.isHealthy && health.problems.contains { $0.contains("Start PostgreSQL") }, "\(health.problems)")
+        let error = await #expect(throws: RPCError.self) {
+            try await library.collections(FetchDescription(.collections))
+        }
+        #expect(error?.errorCode == .libraryOffline)
+        let status = try await library.catalog.ask(LibraryStatus()).result
+        #expect(status.state == .offline && !status.isReadable)
+
+        try server.restart()
+        var isHealthy = false
+        while !isHealthy {
+            isHealthy = (try? await library.catalog.health(deadline: .seconds(2)).isHealthy) ?? false
+            await TaskDelay.pollInterval(.milliseconds(50))
+        }
+        let made = try await library.perform([.createCollection(.init(ref: "a", title: "Alps"))])
+        let albums = try await library.collections(FetchDescription(.collections)).collections
+        #expect(albums.contains { $0.title == "Alps" })
+        // The change-broker has followed the catalog since then.
+        while try await library.changeBroker.ask(FeedHeadRequest()).result.sequence < made.token.sequence {
+            await TaskDelay.pollInterval(.milliseconds(50))
+        }
+        await library.close()
+        #expect(services.stop() == [])
+    }
+
+    @Test func `it ends on SIGTERM while it waits, and at once if the server refuses it`() throws {
+        let server = try PostgreSQLServer()
+        let services = try SafelightFixture("absent-end", environment: ["SAFELIGHT_STORE": server.address])
+        try server.kill()
+        try services.start([.catalog])
+        #expect(services.stop() == [])
+        try server.restart()
+        let address = server.address.replacingOccurrences(of: "/postgres?", with: "/nowhere?")
+        let refused = try RunningProgram.run("catalog", ["--store", address], environment: services.environment)
+        #expect(refused.status != 0 && refused.errors.contains("does not exist"), "\(refused.errors)")
+    }
+}

@@ -10,8 +10,14 @@ public final class PostgreSQLServer: Sendable {
     public let folder: TemporaryFolder
     private let program: Mutex<RunningProgram>
 
+    /// The server's settings besides those of all tests.
+    private let settings: [String]
+
     /// Creates a cluster and starts its server.
-    public init() throws {
+    ///
+    /// - Parameter settings: further settings, for example `fsync=on`
+    public init(settings: [String] = []) throws {
+        self.settings = settings
         folder = try TemporaryFolder("pg")
         let initialize = try Self.tool("initdb")
         if let owner = Self.owner { chown(folder.path, owner.uid, owner.gid) }
@@ -23,11 +29,12 @@ public final class PostgreSQLServer: Sendable {
             ]
         )
         guard made.status == 0 else { throw FixtureError(description: "initdb failed: \(made.errors)\(made.output)") }
-        program = Mutex(try Self.start(folder))
+        program = Mutex(try Self.start(folder, settings))
     }
 
     /// Creates a replica that follows a server by streaming replication, and starts it.
     public init(replicaOf primary: PostgreSQLServer) throws {
+        settings = []
         folder = try TemporaryFolder("pg")
         if let owner = Self.owner { chown(folder.path, owner.uid, owner.gid) }
         let copied = try RunningProgram.run(
@@ -38,7 +45,7 @@ public final class PostgreSQLServer: Sendable {
             ]
         )
         guard copied.status == 0 else { throw FixtureError(description: "pg_basebackup failed: \(copied.errors)") }
-        program = Mutex(try Self.start(folder))
+        program = Mutex(try Self.start(folder, settings))
     }
 
     /// The one server that all tests of this process share; each library has a schema of its own.
@@ -81,11 +88,12 @@ public final class PostgreSQLServer: Sendable {
         kill -0 "$parent" 2>/dev/null || rm -rf "$(dirname "$PGDATA")"
         """
 
-    private static func start(_ folder: TemporaryFolder) throws -> RunningProgram {
-        let settings = [
-            "listen_addresses=", "unix_socket_directories=" + folder.path, "fsync=off", "max_connections=400",
-            "shared_buffers=64MB", "log_min_messages=warning",
-        ]
+    private static func start(_ folder: TemporaryFolder, _ further: [String]) throws -> RunningProgram {
+        let settings =
+            [
+                "listen_addresses=", "unix_socket_directories=" + folder.path, "fsync=off", "max_connections=400",
+                "shared_buffers=64MB", "log_min_messages=warning",
+            ] + further
         let program = try RunningProgram(
             "/bin/sh",
             ["-c", supervisor, "sh", "\(getpid())", "/usr/bin/env"] + prefix
@@ -117,6 +125,11 @@ public final class PostgreSQLServer: Sendable {
         try PostgreSQLConnection(address).execute(script: script)
     }
 
+    /// Returns the text in the first column of a query's first row.
+    public static func text(_ query: String, at address: String) throws -> String {
+        try PostgreSQLConnection(address).execute(query).text(0, 0)
+    }
+
     /// Returns the address of a schema, which is created if it does not exist.
     public func address(schema name: String) throws -> String {
         let connection = try PostgreSQLConnection(address)
@@ -133,7 +146,7 @@ public final class PostgreSQLServer: Sendable {
     public func restart() throws {
         try program.withLock { program in
             try Self.kill(folder, program)
-            program = try Self.start(folder)
+            program = try Self.start(folder, settings)
         }
     }
 

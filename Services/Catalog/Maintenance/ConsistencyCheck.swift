@@ -6,6 +6,8 @@ import Storage
 /// A comparison of a library's database with its stored files. It changes nothing and can run beside the catalog.
 struct ConsistencyCheck {
     let folder: String
+    /// The address of the database on PostgreSQL; nil for the file in the folder.
+    let server: String?
     /// True if every file is read and verified against its digest.
     let isDeep: Bool
     /// Microseconds since 1970.
@@ -41,14 +43,14 @@ struct ConsistencyCheck {
 
     /// - Parameter progress: called after each file
     func run(progress: (_ done: Int, _ total: Int) -> Void) throws -> JSON {
-        let store = try ConsistencyCheckStore(folder: folder)
+        let store = try ConsistencyCheckStore(folder: folder, server: server)
         let resources = try ResourceStore(root: "\(folder)/resources", isReadOnly: true)
-        let problems = try store.problems()
+        let problems = try store.problems(isDeep: isDeep)
         var findings = Findings()
         if problems.isEmpty { try examine(store, resources, &findings, progress) }
         let newest = try store.newest()
         var json: JSONObject = [
-            "sqlite": .string(try store.sqliteVersion()), "exiv2": .string(MetadataReader.libraryVersion),
+            "store": .object(try store.engine()), "exiv2": .string(MetadataReader.libraryVersion),
             "problems": JSON(problems), "sequence": .int(newest.sequence),
             "quarantined": JSON(try store.quarantined(atLeast: Quarantine.failures)),
             "resources": JSON(findings.resources), "remote": JSON(findings.remote), "bytes": .int(findings.bytes),

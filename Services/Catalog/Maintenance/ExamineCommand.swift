@@ -11,6 +11,7 @@ struct ExamineCommand: ParsableCommand {
     )
 
     @OptionGroup var libraryOptions: LibraryOptions
+    @OptionGroup var store: StoreOptions
 
     @Flag(help: "Read every file and verify its digest.")
     var deep = false
@@ -20,6 +21,7 @@ struct ExamineCommand: ParsableCommand {
         var last = clock.now
         let examination = ConsistencyCheck(
             folder: try libraryOptions.resolve(),
+            server: try store.resolve(),
             isDeep: deep,
             now: CatalogEnvironment().now()
         )

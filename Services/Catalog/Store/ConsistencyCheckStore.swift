@@ -1,85 +1,174 @@
 import Basics
 import GRDB
+import JSONValue
 import PhotoModel
+import PostgreSQL
 import Storage
-
-#if canImport(FoundationEssentials)
-    import FoundationEssentials
-#else
-    import Foundation
-#endif
 
 /// A read-only view of a library's database for consistency checks, beside a catalog that may be running. It never
 /// writes and never checkpoints.
 struct ConsistencyCheckStore {
-    private let queue: DatabaseQueue
+    private enum Source {
+        case file(DatabaseQueue)
+        case server(PostgreSQLSession, PostgreSQLDurability, location: String)
+    }
 
-    init(folder: String) throws {
+    private let source: Source
+
+    /// - Parameter server: the address of the database on PostgreSQL; nil for the file in the folder
+    init(folder: String, server: String? = nil) throws {
+        if let server {
+            let session = PostgreSQLSession(server)
+            let connection = try session.connect()
+            let location = PostgreSQLLibrary.withoutPassword(server)
+            guard try connection.execute("SELECT to_regclass('safelight_schema') IS NOT NULL").int64(0, 0) != 0 else {
+                throw StorageError.notFound("the database on PostgreSQL has no library")
+            }
+            source = .server(session, try PostgreSQLDurability(connection), location: location)
+            return
+        }
         var configuration = Configuration()
         configuration.readonly = true
         configuration.busyMode = .timeout(5)
         configuration.prepareDatabase { try $0.execute(sql: "PRAGMA wal_autocheckpoint = 0") }
-        queue = try DatabaseQueue(path: "\(folder)/library.sqlite", configuration: configuration)
+        source = .file(try DatabaseQueue(path: "\(folder)/library.sqlite", configuration: configuration))
     }
 
-    /// Returns the problems that SQLite finds in the file, at most five; empty if there are none.
-    func problems() throws -> [String] {
-        try queue.read { database in
-            let lines = try String.fetchAll(database, sql: "PRAGMA quick_check(5)")
-            return lines == ["ok"] ? [] : lines
+    private func read<Value>(_ body: (SQLConnection) throws -> Value) throws -> Value {
+        switch source {
+        case .file(let queue): try queue.read { try body(SQLConnection($0)) }
+        case .server(let session, _, _): try session.inReading(body)
         }
     }
 
-    func sqliteVersion() throws -> String {
-        try queue.read { try String.fetchOne($0, sql: "SELECT sqlite_version()") ?? "" }
+    /// A library that this version has not opened yet lacks tables. On PostgreSQL all of them are made at once.
+    private static func has(_ table: String, _ database: SQLConnection) throws -> Bool {
+        try database.sqlite?.tableExists(table) ?? true
+    }
+
+    /// The engine with its version, and what acknowledged changes survive on PostgreSQL.
+    func engine() throws -> JSONObject {
+        switch source {
+        case .file:
+            let version = try read { try $0.first("SELECT sqlite_version()") { $0.text(0) } }
+            return ["engine": "sqlite", "version": .string(version ?? "")]
+        case .server(_, let durability, let location):
+            var json = durability.json
+            json["engine"] = "postgresql"
+            json["server"] = .string(location)
+            return json
+        }
+    }
+
+    // MARK: The database
+
+    /// The most problems that are named.
+    private static let mostProblems = 5
+
+    /// Returns the problems of the database, a few at most; empty if there are none.
+    ///
+    /// - Parameter isDeep: also decodes every asset, on PostgreSQL
+    func problems(isDeep: Bool) throws -> [String] {
+        guard case .server(let session, _, _) = source else {
+            return try read { database in
+                let lines = try database.all("PRAGMA quick_check(\(Self.mostProblems))") { $0.text(0) }
+                return lines == ["ok"] ? [] : lines
+            }
+        }
+        var problems: [String] = []
+        for table in LibraryMigration.names where problems.count < Self.mostProblems {
+            do {
+                try check(table, session)
+            } catch let error as PostgreSQLError where error.kind != .disconnected {
+                problems.append("\(table): \(error.message)")
+            }
+        }
+        guard problems.isEmpty else { return problems }
+        do {
+            try read(checkHistory)
+            if isDeep { try read(decodeAssets) }
+        } catch let error as DamagedRow {
+            problems.append(error.description)
+        }
+        return problems
+    }
+
+    /// Has the server read every row of a table, also the parts of long values that are stored apart.
+    private func check(_ table: String, _ session: PostgreSQLSession) throws {
+        try session.inReading { try $0.stream(SQLFragment("SELECT * FROM \(table)")) { _ in } }
+    }
+
+    /// Checks that the change records are there without a gap, up to the newest sequence.
+    private func checkHistory(_ database: SQLConnection) throws {
+        guard let head = try HistoryStore(database: database).head() else {
+            throw DamagedRow("library: it has no row")
+        }
+        let sql = "SELECT count(*), coalesce(max(sequence), ?) FROM change WHERE sequence > ?"
+        let (count, last) = try database.first(sql, head.oldest, head.oldest) { ($0.int64(0), $0.int64(1)) } ?? (0, 0)
+        guard last == head.sequence, count == last - head.oldest else {
+            throw DamagedRow("change: there are \(count) records from \(head.oldest) to \(head.sequence)")
+        }
+    }
+
+    private static let batch = 1000
+
+    private func decodeAssets(_ database: SQLConnection) throws {
+        let reader = AssetReader(database: database)
+        var last: Int64 = 0
+        while true {
+            let rows = try database.all("SELECT row FROM asset WHERE row > ? ORDER BY row LIMIT ?", last, Self.batch) {
+                $0.int64(0)
+            }
+            guard let end = rows.last else { return }
+            try reader.each(rows[...]) { _, _ in }
+            last = end
+        }
     }
 
     /// Returns the newest sequence and the date of its commit in microseconds since 1970; the date is nil without
     /// records.
     func newest() throws -> (sequence: Int64, date: Int64?) {
-        try queue.read { database in
-            let head = try Int64.fetchOne(database, sql: HistoryStore.newestSequenceQuery) ?? 0
-            return (head, try Int64.fetchOne(database, sql: "SELECT date FROM change ORDER BY sequence DESC LIMIT 1"))
+        try read { database in
+            let head = try HistoryStore(database: database).head()?.sequence ?? 0
+            let date = try database.first("SELECT date FROM change ORDER BY sequence DESC LIMIT 1") { $0.int64(0) }
+            return (head, date)
         }
     }
 
     func quarantined(atLeast failures: Int) throws -> Int {
-        try queue.read { database in
-            guard try database.tableExists("quarantine") else { return 0 }
-            let sql = "SELECT count(*) FROM quarantine WHERE failures >= ?"
-            return try Int.fetchOne(database, sql: sql, arguments: [failures]) ?? 0
+        try read { database in
+            guard try Self.has("quarantine", database) else { return 0 }
+            return try database.first("SELECT count(*) FROM quarantine WHERE failures >= ?", failures) { $0.int(0) }
+                ?? 0
         }
     }
 
+    // MARK: Files
+
     func resourceCount() throws -> Int {
-        try queue.read { try Int.fetchOne($0, sql: "SELECT count(DISTINCT digest) FROM resource") ?? 0 }
+        try read { try $0.first("SELECT count(DISTINCT digest) FROM resource") { $0.int(0) } ?? 0 }
     }
 
     /// Calls `visit` once for each digest that an asset refers to, ordered by digest, with whether the object store has
     /// confirmed the bytes.
     func forEachResource(_ visit: (ResourceDigest, _ size: Int64, _ isRemote: Bool) throws -> Void) throws {
-        try queue.read { database in
-            let isRemote = try database.tableExists("remote_object") ? RemoteObjectStore.isConfirmed : "0"
-            let rows = try Row.fetchCursor(
-                database,
-                sql: "SELECT digest, max(size), \(isRemote) FROM resource GROUP BY digest ORDER BY digest"
-            )
-            while let row = try rows.next() {
-                guard let digest = ResourceDigest((row[0] as Data).hexadecimal) else { continue }
-                try visit(digest, row[1], row[2])
+        try read { database in
+            let isRemote = try Self.has("remote_object", database) ? RemoteObjectStore.isConfirmed : "0"
+            let sql = "SELECT digest, max(size), \(isRemote) FROM resource GROUP BY digest ORDER BY digest"
+            try database.stream(SQLFragment(sql)) { row in
+                guard let digest = ResourceDigest(row.hexadecimal(0)) else { return }
+                try visit(digest, row.int64(1), row.flag(2))
             }
         }
     }
 
     func isReferenced(_ digest: ResourceDigest) throws -> Bool {
-        guard let bytes = [UInt8](hexadecimal: digest.text) else { return false }
-        return try queue.read { database in
-            // A library that this version has not opened yet has no table of the adjustment data of earlier edits.
-            guard try database.tableExists("kept_adjustment") else {
+        try read { database in
+            guard try Self.has("kept_adjustment", database) else {
                 let sql = "SELECT EXISTS (SELECT 1 FROM resource WHERE digest = ?)"
-                return try Bool.fetchOne(database, sql: sql, arguments: [Data(bytes)]) ?? false
+                return try database.first(sql, digest.bytes) { $0.flag(0) } ?? false
             }
-            return try ReferencedDigestStore(database: SQLConnection(database)).contains(digest)
+            return try ReferencedDigestStore(database: database).contains(digest)
         }
     }
 }

@@ -23,6 +23,7 @@ struct DoctorCommand: AsyncParsableCommand {
     )
 
     @OptionGroup var library: LibraryOptions
+    @OptionGroup var store: StoreOptions
 
     @Flag(help: "Read every file in the library and verify its content.")
     var deep = false
@@ -36,7 +37,9 @@ struct DoctorCommand: AsyncParsableCommand {
         let output = Output(json: client.json)
         // Without a run folder no service can be reached; `MachineChecks` reports that.
         let addresses = try? client.serviceEndpoints()
-        let folder = try await runningFolder(addresses) ?? library.resolve()
+        let running = try await runningCatalog(addresses)
+        let folder = try running.folder ?? library.resolve()
+        let server = try store.resolve() ?? running.server
         let endpoints = try client.endpoints.resolve()
         var time = timespec()
         clock_gettime(CLOCK_REALTIME, &time)
@@ -44,11 +47,13 @@ struct DoctorCommand: AsyncParsableCommand {
 
         var findings = [LibraryVersions.judge("libzmq", MessagingContext.libraryVersion)]
         var machine = MachineChecks(library: folder, run: endpoints.folder, keys: try? KeyFolder(flag: nil), now: now)
+        machine.hasDatabase = server == nil
         machine.lostLibrary = (try? NewLibraryOptions.parse([]))?.history(at: folder)
         findings += machine.findings()
         let programs = ProgramChecks(
             programs: try ServicePaths.programFolder(with: UpCommand.order),
             library: folder,
+            server: server,
             isDeep: deep,
             now: now
         )
@@ -57,11 +62,12 @@ struct DoctorCommand: AsyncParsableCommand {
         }
         if output.showsProgress, deep { try? Output.write("\r\u{1B}[K", to: .standardError) }
         if let addresses {
-            let answers = try await services(addresses)
+            var answers = try await services(addresses)
             // The running catalog knows better which files are still needed than the check of the library folder.
             if answers.contains(where: { $0.subject == "collector" }) {
                 findings.removeAll { $0.subject == "collector" }
             }
+            Self.chooseDatabase(&findings, &answers)
             findings += answers
         }
         if collect, !findings.contains(where: { $0.subject == "catalog" }) {
@@ -78,13 +84,31 @@ struct DoctorCommand: AsyncParsableCommand {
         )
     }
 
-    /// Returns the library of the catalog that runs on this machine, unless one was named; nil if none does.
-    private func runningFolder(_ endpoints: ServiceEndpoints?) async throws -> String? {
-        guard let endpoints, endpoints.catalog.path != nil, !library.isNamed else { return nil }
-        let library = try connect(endpoints)
-        let metrics = try? await library.catalog.metrics(deadline: .seconds(2))
-        await library.close()
-        return metrics?["library"]?["folder"]?.stringValue
+    /// Keeps one of two findings about the database: that of the catalog also has its role, but may be of settings that
+    /// have changed since it connected.
+    private static func chooseDatabase(_ findings: inout [Finding], _ answers: inout [Finding]) {
+        let isDatabase: (Finding) -> Bool = { $0.subject == "database" }
+        guard let ours = findings.first(where: isDatabase), let theirs = answers.first(where: isDatabase) else {
+            return
+        }
+        if ours.level == .ok, theirs.level == .ok {
+            findings.removeAll(where: isDatabase)
+        } else {
+            answers.removeAll(where: isDatabase)
+        }
+    }
+
+    /// Returns the library of the catalog that runs on this machine, unless one was named, and the address of its
+    /// database on PostgreSQL, unless that has a password, which the catalog does not say.
+    private func runningCatalog(_ endpoints: ServiceEndpoints?) async throws -> (folder: String?, server: String?) {
+        guard let endpoints, endpoints.catalog.path != nil else { return (nil, nil) }
+        let connection = try connect(endpoints)
+        let metrics = try? await connection.catalog.metrics(deadline: .seconds(2))
+        await connection.close()
+        let folder = metrics?["library"]?["folder"]?.stringValue
+        let server = metrics?["store"]?["server"]?.stringValue.flatMap { $0.contains("…") ? nil : $0 }
+        guard library.isNamed else { return (folder, server) }
+        return (nil, try folder == library.resolve() ? server : nil)
     }
 
     private func services(_ endpoints: ServiceEndpoints) async throws -> [Finding] {

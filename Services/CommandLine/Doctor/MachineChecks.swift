@@ -11,6 +11,11 @@ struct MachineChecks {
     let now: Int64
     /// The history of the library that the catalog opened last at this path; nil if none is known.
     var lostLibrary: String?
+    /// False if the database is on a server, and not in the folder.
+    var hasDatabase = true
+
+    /// The file that each library of its kind has in the folder.
+    private var file: String { hasDatabase ? "\(library)/library.sqlite" : "\(library)/head" }
 
     /// 2025-01-01; an earlier time means that the clock is wrong. Microseconds since 1970.
     static let earliest: Int64 = 1_735_689_600_000_000
@@ -34,7 +39,7 @@ struct MachineChecks {
     }
 
     private var libraryFolder: Finding {
-        if access("\(library)/library.sqlite", F_OK) != 0, let history = lostLibrary {
+        if access(file, F_OK) != 0, let history = lostLibrary {
             return .problem(
                 "library",
                 "\(library) has no library, but had the library \(history) before",
@@ -48,10 +53,10 @@ struct MachineChecks {
                 "mount it, or name the library with --library; `safelight up` creates a new one"
             )
         }
-        guard access("\(library)/library.sqlite", F_OK) == 0 else {
+        guard access(file, F_OK) == 0 else {
             return .problem("library", "\(library) has no database", "name the library with --library")
         }
-        guard access(library, R_OK | W_OK | X_OK) == 0, access("\(library)/library.sqlite", R_OK | W_OK) == 0 else {
+        guard access(library, R_OK | W_OK | X_OK) == 0, access(file, R_OK | W_OK) == 0 else {
             return .problem(
                 "library",
                 "this user cannot write to \(library), which belongs to user \(status.st_uid)",

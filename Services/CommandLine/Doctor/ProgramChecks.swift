@@ -8,6 +8,8 @@ import SystemPackage
 struct ProgramChecks {
     let programs: FilePath
     let library: String
+    /// The address of the database on PostgreSQL; nil for a file in the library's folder.
+    let server: String?
     let isDeep: Bool
     /// Microseconds since 1970.
     let now: Int64
@@ -86,14 +88,19 @@ struct ProgramChecks {
     private func store(_ progress: @escaping @Sendable (Int64, Int64) -> Void) async -> [Finding] {
         let arguments = ["examine", "--library", library] + (isDeep ? ["--deep"] : [])
         guard let json = await ask("catalog", arguments, progress) else {
-            return [.problem("database", "it cannot be checked", "run `catalog examine --library …` for the reason")]
+            let place = server == nil ? "" : " --store …"
+            return [
+                .problem("database", "it cannot be checked", "run `catalog examine --library …\(place)` for the reason")
+            ]
         }
         return Self.judge(json, now: now)
     }
 
     static func judge(_ json: JSON, now: Int64) -> [Finding] {
+        let version = json["store"]?["version"]?.stringValue ?? ""
+        let server = json["store"].flatMap(ServiceChecks.store)
         var findings = [
-            LibraryVersions.judge("sqlite", json["sqlite"]?.stringValue ?? ""),
+            server == nil ? LibraryVersions.judge("sqlite", version) : .ok("postgresql", "version \(version)"),
             LibraryVersions.judge("exiv2", json["exiv2"]?.stringValue ?? ""),
         ]
         let problems = json["problems"]?.arrayValue?.compactMap(\.stringValue) ?? []
@@ -101,6 +108,7 @@ struct ProgramChecks {
             let text = problems.joined(separator: "; ")
             return findings + [.problem("database", "it is damaged: \(text)", "stop the services and restore a backup")]
         }
+        if let server { findings.append(server) }
         func add(_ member: String, _ what: String, _ advice: String) {
             guard let sample = json[member], let count = sample["count"]?.intValue, count > 0 else { return }
             let first = sample["first"]?.arrayValue?.compactMap(\.stringValue) ?? []
@@ -175,6 +183,8 @@ struct ProgramChecks {
             let result = try await Subprocess.run(
                 .path(programs.appending(name)),
                 arguments: Arguments(arguments),
+                // Not an argument, which other users can read: the address may have a password.
+                environment: .inherit.updating(["SAFELIGHT_STORE": Optional(server ?? "sqlite")]),
                 input: .none,
                 output: .sequence,
                 error: .discarded

@@ -138,17 +138,20 @@ struct ServiceChecks {
         let mode = metrics["synchronousCommit"]?.stringValue ?? "?"
         let standbys = metrics["synchronousStandbys"]?.stringValue ?? ""
         let server = metrics["server"]?.stringValue ?? ""
-        if mode == "off" || metrics["fsync"]?.boolValue == false {
+        let isOff = { (setting: String) in metrics[setting]?.boolValue == false }
+        let wrong =
+            (mode == "off" ? ["synchronous_commit=off"] : []) + (isOff("fsync") ? ["fsync=off"] : [])
+            + (isOff("fullPageWrites") ? ["full_page_writes=off"] : [])
+        guard wrong.isEmpty else {
             return .problem(
                 "database",
-                "\(server): acknowledged changes can be lost in a power failure (synchronous_commit=\(mode), "
-                    + "fsync=\(metrics["fsync"]?.boolValue == false ? "off" : "on"))",
-                "set fsync=on and synchronous_commit=on in postgresql.conf, and reload the server"
+                "\(server): acknowledged changes can be lost in a power failure (\(wrong.joined(separator: ", ")))",
+                "set them to on in postgresql.conf, and reload the server"
             )
         }
-        let role = metrics["role"]?.stringValue ?? "?"
+        let role = metrics["role"]?.stringValue.map { $0 + "; " } ?? ""
         let place = standbys.isEmpty || mode == "local" ? "of the server" : "of the server and its replicas \(standbys)"
-        return .ok("database", "\(server): \(role); acknowledged changes are on the disks \(place)")
+        return .ok("database", "\(server): \(role)acknowledged changes are on the disks \(place)")
     }
 
     /// Returns how far the files of an earlier version were read again; nil if there are none.

@@ -55,4 +55,59 @@ struct DoctorTests {
             #expect(deep.contains { $0.contains((file as NSString).lastPathComponent) })
         }
     }
+
+    @Test func `doctor checks the settings of PostgreSQL, its rows and the files of a library there`() throws {
+        let server = try PostgreSQLServer(settings: ["fsync=on"])
+        let address = try server.address(schema: "doctor")
+        let services = try SafelightFixture("doctor-pg", environment: ["SAFELIGHT_STORE": address])
+        for seed in 1...4 { try services.folder.write(TestImages.jpeg(seed: UInt64(seed)), to: "p/\(seed).jpg") }
+        try services.start()
+        #expect(try services.safelight(["import", services.folder.file("p")]).status == 0)
+        #expect(try services.safelight(["album", "create", "Alps"]).status == 0)
+        func text(_ findings: [JSON], _ subject: String) -> String? {
+            findings.first { $0["subject"] == .string(subject) && $0["level"] == "ok" }?["text"]?.stringValue
+        }
+        // Beside the running services and without them.
+        for isRunning in [true, false] {
+            if !isRunning { #expect(services.stop() == []) }
+            let well = try doctor(services).findings
+            #expect(problems(well).filter { !$0.contains("respond") } == [])
+            #expect(text(well, "database")?.contains("acknowledged changes are on the disks of the server") == true)
+            #expect(text(well, "postgresql")?.hasPrefix("version ") == true)
+            #expect(text(well, "store")?.hasPrefix("4 files") == true)
+            #expect(text(well, "library")?.isEmpty == false)
+            #expect(text(well, "sqlite") == nil)
+        }
+        for (setting, value) in [("synchronous_commit", "off"), ("full_page_writes", "off")] {
+            try PostgreSQLServer.execute("ALTER SYSTEM SET \(setting) = \(value)", at: address)
+            try PostgreSQLServer.execute("SELECT pg_reload_conf()", at: address)
+            // A new session has the setting once the server has read its file.
+            var found: [String] = []
+            for _ in 0..<20 where !found.contains(where: { $0.contains("\(setting)=\(value)") }) {
+                found = problems(try doctor(services).findings)
+            }
+            #expect(found.contains { $0.contains("\(setting)=\(value)") }, "\(found)")
+            try PostgreSQLServer.execute("ALTER SYSTEM RESET \(setting)", at: address)
+        }
+        let root = services.folder.file("library/resources")
+        let files = try FileManager.default.subpathsOfDirectory(atPath: root)
+            .filter { ($0 as NSString).lastPathComponent.count == 64 }.map { root + "/" + $0 }
+        try FileManager.default.removeItem(atPath: #require(files.first))
+        #expect(problems(try doctor(services).findings).contains { $0.contains("1 files of assets are missing") })
+        try PostgreSQLServer.execute("DELETE FROM change WHERE sequence = 1", at: address)
+        #expect(problems(try doctor(services).findings).contains { $0.contains("damaged: change: there are") })
+
+        // A page of the table of assets is overwritten on the disk.
+        try PostgreSQLServer.execute("CHECKPOINT", at: address)
+        let path = try PostgreSQLServer.text("SELECT pg_relation_filepath('asset')", at: address)
+        try server.kill()
+        let file = try FileHandle(forUpdating: URL(filePath: server.folder.file("data/" + path)))
+        try file.write(contentsOf: Data(repeating: 0xFF, count: 8192))
+        try file.close()
+        try server.restart()
+        #expect(problems(try doctor(services).findings).contains { $0.contains("asset: invalid page in block 0") })
+        // Nothing can be checked if the server does not answer.
+        try server.kill()
+        #expect(problems(try doctor(services).findings).contains { $0.contains("it cannot be checked") })
+    }
 }

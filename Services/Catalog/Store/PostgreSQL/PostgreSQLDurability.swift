@@ -10,6 +10,8 @@ struct PostgreSQLDurability: Sendable, Equatable {
     var standbys = ""
     /// False if the server does not sync its files at all.
     var syncsFiles = true
+    /// False if a page that is written partly, because the power fails, cannot be repaired.
+    var writesFullPages = true
 
     init() {}
 
@@ -17,12 +19,13 @@ struct PostgreSQLDurability: Sendable, Equatable {
         let settings = try connection.execute(
             """
             SELECT current_setting('synchronous_commit'), current_setting('synchronous_standby_names'),
-                current_setting('fsync') = 'on'
+                current_setting('fsync') = 'on', current_setting('full_page_writes') = 'on'
             """
         )
         version = connection.serverVersion
         (synchronousCommit, standbys) = (settings.text(0, 0), settings.text(0, 1))
         syncsFiles = settings.int64(0, 2) != 0
+        writesFullPages = settings.int64(0, 3) != 0
     }
 
     /// The loss that the settings allow; nil if an acknowledged change survives a power failure of the server.
@@ -36,6 +39,7 @@ struct PostgreSQLDurability: Sendable, Equatable {
         [
             "version": .string(version), "synchronousCommit": .string(synchronousCommit),
             "synchronousStandbys": .string(standbys), "fsync": .bool(syncsFiles),
+            "fullPageWrites": .bool(writesFullPages),
         ]
     }
 }

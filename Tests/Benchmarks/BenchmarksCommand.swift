@@ -26,6 +26,7 @@ private let groups: [(name: String, measure: @Sendable (BenchmarkContext) async 
     ("hits", HitBenchmarks.run),
     ("requests", RequestBenchmarks.run),
     ("commits", CommitBenchmarks.run),
+    ("commits.postgresql", PostgreSQLBenchmarks.run),
     ("feed", FeedBenchmarks.run),
     ("latency", LatencyBenchmarks.run),
     ("live", LiveFetchBenchmarks.run),

@@ -61,53 +61,72 @@ enum LatencyBenchmarks {
             )
             try await besideNATS(bench, ours, favourites, subscribers, count, frame(bytes: bytes))
         }
-        try await chained(bench, services, favourites)
         await services.stop()
+        try await chained(bench)
     }
 
-    /// Measures 2,000 subscribers, half of them at a change-broker that follows the one of the others, at 20 commits a second.
-    private static func chained(
-        _ bench: BenchmarkContext,
-        _ services: ServicesFixture,
-        _ favourites: FavoriteToggler
-    ) async throws {
-        let name = "latency.chained"
-        guard bench.wants(name) else { return }
-        let (subscribers, rate, count) = (1000, 20, bench.amount(200, quick: 20))
-        let feed = try await services.startChainedBroker()
-        let near = try await Subscribers(services.client.endpoints.feed.description, subscribers)
-        let far = try await Subscribers(feed, subscribers)
-        var lost = 0
-        func measure() async throws -> (near: Subscribers.Result, far: Subscribers.Result) {
-            var first: Subscribers.Result?
-            let second = try await far.batch(count) {
-                first = try await near.batch(count) { _ = try await pace(favourites, count, perSecond: rate) }
-            }
-            let both = (first ?? second, second)
-            lost += both.0.lost + both.1.lost
-            return both
+    /// Measures 2,000 subscribers, half of them at a change-broker that follows the one of the others, beside another
+    /// catalog with one change-broker and 1,000 subscribers.
+    private static func chained(_ bench: BenchmarkContext) async throws {
+        let rates = [20, 100, 200].filter { bench.wants("latency.chained.\($0)") }
+        guard !rates.isEmpty else { return }
+        let subscribers = 1000
+        func services(_ name: String) async throws -> (ServicesFixture, FavoriteToggler) {
+            let library = try await bench.libraries.folder(assets: 10_000, for: name)
+            let services = try ServicesFixture(bench.place, name, library: library)
+            try await services.start("catalog")
+            try await services.start("change-broker")
+            return (services, try await FavoriteToggler(services.client))
         }
-        try await bench.compare(
-            ["p50", "p99"].map { part in
-                Comparison(
-                    name: "\(name).\(part)",
-                    ours: "\(subscribers) subscribers of a change-broker that follows another one, \(rate) commits/s",
-                    peer: "as many subscribers of that one, at the same time",
-                    unit: "µs",
-                    smallerIsBetter: true
-                )
-            },
-            pairs: min(5, bench.pairs),
-            ours: {
-                let far = try await measure().far
-                return [far.median, far.nearlySlowest]
-            },
-            peer: {
-                let near = try await measure().near
-                return [near.median, near.nearlySlowest]
-            },
-            notes: { ["\(lost) deliveries lost"] }
-        )
+        let (two, changes) = try await services("latency-chained")
+        let far = try await Subscribers(two.startChainedBroker(), subscribers)
+        let near = try await Subscribers(two.client.endpoints.feed.description, subscribers)
+        let (one, others) = try await services("latency-single")
+        let single = try await Subscribers(one.client.endpoints.feed.description, subscribers)
+        for rate in rates {
+            let count = bench.amount(5 * rate, quick: 20)
+            var (lost, slowest, firsts) = (0, 0.0, [Double]())
+            try await bench.compare(
+                ["p50", "p99"].map { part in
+                    Comparison(
+                        name: "latency.chained.\(rate).\(part)",
+                        ours: "2,000 subscribers, half of them at a change-broker that follows the other one, "
+                            + "\(rate) commits/s",
+                        peer: "1,000 subscribers of one change-broker, \(rate) commits/s",
+                        unit: "µs",
+                        smallerIsBetter: true
+                    )
+                },
+                pairs: min(5, bench.pairs),
+                ours: {
+                    var first: Subscribers.Result?
+                    let second = try await far.batch(count) {
+                        first = try await near.batch(count) {
+                            slowest = max(slowest, try await pace(changes, count, perSecond: rate))
+                        }
+                    }
+                    lost += (first?.lost ?? count * subscribers) + second.lost
+                    firsts.append(first?.nearlySlowest ?? 0)
+                    return [second.median, second.nearlySlowest]
+                },
+                peer: {
+                    let batch = try await single.batch(count) {
+                        _ = try await pace(others, count, perSecond: rate)
+                    }
+                    lost += batch.lost
+                    return [batch.median, batch.nearlySlowest]
+                },
+                notes: {
+                    [
+                        "\(lost) deliveries lost; A is of the second change-broker's subscribers, the first one's have a p99 "
+                            + "of \(NumberFormat.text(SampleSummary(firsts).median)) µs; the slowest run made "
+                            + "\(NumberFormat.text(Double(count) / slowest)) changes/s"
+                    ]
+                }
+            )
+        }
+        await two.stop()
+        await one.stop()
     }
 
     /// Measures the same beside NATS without a durable stream, which publishes as many bytes to as many subscribers.

@@ -65,8 +65,8 @@ enum PostgreSQLBenchmarks {
         clients: Int,
         each: Int
     ) throws -> Double {
-        // Sequences that no run before has used.
-        let base = UInt64(Date().timeIntervalSince1970) * 100_000_000
+        // Sequences that no run before has used: short runs follow each other within a second.
+        let base = UInt64(Date().timeIntervalSince1970 * 1000) * 1_000_000
         let run = try RunningProgram.run(
             pgbench,
             [
@@ -85,7 +85,7 @@ enum PostgreSQLBenchmarks {
     /// they wait for each other only from the counters on.
     private static let script = #"""
         \set n :n + 1
-        \set sequence :base + :client_id * 1000000 + :n
+        \set sequence :base + :client_id * 10000 + :n
         \set asset random(1, 1000)
         BEGIN;
         SELECT history, coalesce((SELECT max(sequence) FROM change), head), oldest FROM library;

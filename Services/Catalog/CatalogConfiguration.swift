@@ -162,3 +162,25 @@ struct CatalogEnvironment: Sendable {
         return random.nextHexadecimal()
     }
 }
+
+extension CatalogConfiguration {
+    /// Binds the catalog's addresses: that of this machine, and that of the network listener if there is one.
+    func requestServers(
+        on thread: PollThread,
+        clock: MonotonicClock,
+        logger: Logger,
+        handler: any RequestHandler
+    ) throws(MessagingError) -> RequestServers {
+        try RequestServers(
+            .catalog,
+            address: address,
+            listener: listener,
+            thread: thread,
+            security: localSecurity,
+            traffic: traffic,
+            clock: clock,
+            logger: logger,
+            handler: handler
+        )
+    }
+}

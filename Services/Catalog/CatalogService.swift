@@ -218,13 +218,8 @@ struct CatalogService: RunnableService {
             logger: logger
         )
         let thread = try PollThread(name: "catalog")
-        let servers = try RequestServers(
-            .catalog,
-            address: configuration.address,
-            listener: configuration.listener,
-            thread: thread,
-            security: configuration.localSecurity,
-            traffic: configuration.traffic,
+        let servers = try configuration.requestServers(
+            on: thread,
             clock: environment.clock,
             logger: logger,
             handler: GuardedHandler(handler, access: CatalogRequest.access, table: access, refusals: refusals)

@@ -34,13 +34,8 @@ struct OfflineCatalog: RunnableService {
         try LibraryFolder.make(folder)
         lock = try LibraryLock(folder)
         thread = try PollThread(name: "catalog")
-        servers = try RequestServers(
-            .catalog,
-            address: configuration.address,
-            listener: configuration.listener,
-            thread: thread,
-            security: configuration.localSecurity,
-            traffic: configuration.traffic,
+        servers = try configuration.requestServers(
+            on: thread,
             clock: environment.clock,
             logger: logger,
             handler: OfflineHandler(since: environment.now())

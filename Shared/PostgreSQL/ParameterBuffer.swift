@@ -9,6 +9,16 @@ struct ParameterBuffer {
     /// The number of bytes of all values.
     var size: Int { bytes.count }
 
+    /// Returns the values with the types that they have, for a statement that is not prepared.
+    static func natural(
+        _ values: [PostgreSQLValue]
+    ) throws(PostgreSQLError) -> (types: [UInt32], parameters: ParameterBuffer) {
+        let types = values.map(PostgreSQLType.natural)
+        var parameters = ParameterBuffer()
+        for (value, type) in zip(values, types) { try parameters.append(value, as: type) }
+        return (types, parameters)
+    }
+
     mutating func removeAll() {
         count = 0
         bytes.removeAll(keepingCapacity: true)

@@ -210,9 +210,7 @@ public final class PostgreSQLConnection {
     /// Executes a statement once, with values of the types that they have.
     public func execute(_ sql: String, _ values: [PostgreSQLValue] = []) throws(PostgreSQLError) -> PostgreSQLResult {
         try flush()
-        let types = values.map(PostgreSQLType.natural)
-        var parameters = ParameterBuffer()
-        for (value, type) in zip(values, types) { try parameters.append(value, as: type) }
+        let (types, parameters) = try ParameterBuffer.natural(values)
         let result = parameters.withArrays { values, lengths, formats in
             PQexecParams(connection, sql, Int32(types.count), types, values, lengths, formats, 1)
         }
@@ -228,9 +226,7 @@ public final class PostgreSQLConnection {
         _ visit: (PostgreSQLResult) throws -> Void
     ) throws {
         try flush()
-        let types = values.map(PostgreSQLType.natural)
-        var parameters = ParameterBuffer()
-        for (value, type) in zip(values, types) { try parameters.append(value, as: type) }
+        let (types, parameters) = try ParameterBuffer.natural(values)
         let sent = parameters.withArrays { values, lengths, formats in
             PQsendQueryParams(connection, sql, Int32(types.count), types, values, lengths, formats, 1)
         }

@@ -26,6 +26,8 @@ import time
 
 from safelight import Endpoints, Library, SafelightError, adjustments
 
+from measuring import Clock
+
 # A request is given up after this time, and repeated.
 ATTEMPT_SECONDS = 1
 EDIT_SECONDS = 10
@@ -37,52 +39,6 @@ PAUSE_SECONDS = {"change": 0.05, "import": 0.5, "edit": 1, "read": 0.05, "retry"
 LONGEST_WITHOUT_CHANGES = 22
 # Until a command has what it waits for.
 PATIENCE_SECONDS = 150
-
-
-class Clock:
-    """The times at which one kind of request succeeded, and the longest time between two of them in each part."""
-
-    all = {}
-
-    def __init__(self, name):
-        self.name = name
-        self.condition = threading.Condition()
-        self.last = time.monotonic()
-        self.part = "before a failure"
-        self.longest = {}
-        self.errors = {}
-        self.count = 0
-        Clock.all[name] = self
-
-    def succeed(self):
-        with self.condition:
-            self._look()
-            self.last = time.monotonic()
-            self.count += 1
-            self.condition.notify_all()
-
-    def _look(self):
-        self.longest[self.part] = max(self.longest.get(self.part, 0), time.monotonic() - self.last)
-
-    def fail(self, error):
-        name = getattr(error, "name", type(error).__name__)
-        with self.condition:
-            self.errors[name] = self.errors.get(name, 0) + 1
-
-    def mark(self, part):
-        with self.condition:
-            self._look()
-            self.part = part
-
-    def seconds(self):
-        """The longest time of the present part, which may be going on."""
-        with self.condition:
-            self._look()
-            return self.longest[self.part]
-
-    def wait_until(self, count, end):
-        with self.condition:
-            return self.condition.wait_for(lambda: self.count >= count, max(0, end - time.monotonic()))
 
 
 class Acknowledged:
@@ -114,6 +70,11 @@ def problem(text):
     print(f"PROBLEM: {text}", file=sys.stderr, flush=True)
 
 
+def numbers():
+    """1, 2, 3 and so on, until the measurement ends."""
+    return itertools.takewhile(lambda _: not is_done.is_set(), itertools.count(1))
+
+
 def repeat(clock, function):
     """Repeats a function until it succeeds, and returns its value."""
     while True:
@@ -128,9 +89,7 @@ def repeat(clock, function):
 
 def change(clock, assets):
     library = Library()
-    for number in itertools.count(1):
-        if is_done.is_set():
-            return
+    for number in numbers():
         transaction = f"change-{number}"
 
         def once():
@@ -145,9 +104,7 @@ def change(clock, assets):
 
 def import_photos(clock, paths):
     library = Library()
-    for number in itertools.count(1):
-        if is_done.is_set():
-            return
+    for number in numbers():
         transaction = f"import-{number}"
         with open(paths[number % len(paths)], "rb") as file:
             photo = file.read()
@@ -170,9 +127,7 @@ def import_photos(clock, paths):
 
 def edit(clock, assets):
     library = Library()
-    for number in itertools.count(1):
-        if is_done.is_set():
-            return
+    for number in numbers():
         transaction = f"edit-{number}"
         asset = assets[number % len(assets)]
         # Each list is another one than that of before.
@@ -296,20 +251,21 @@ def main():
 
     front = [Library().catalog]
     listed = [Library(Endpoints(catalog=address)).catalog for address in catalogs.split(",")]
+    kinds = {
+        "change": (change, [assets[:half]]),
+        "import": (import_photos, [paths]),
+        "edit": (edit, [assets[half:]]),
+        "read": (read, [front, False]),
+        "read of a list": (read, [listed, False]),
+        "own read of a list": (read, [listed, True]),
+    }
+    clocks = {name: Clock() for name in kinds}
     workers = [
-        threading.Thread(target=function, args=[Clock(name), *arguments], daemon=True)
-        for name, function, arguments in (
-            ("change", change, [assets[:half]]),
-            ("import", import_photos, [paths]),
-            ("edit", edit, [assets[half:]]),
-            ("read", read, [front, False]),
-            ("read of a list", read, [listed, False]),
-            ("own read of a list", read, [listed, True]),
-        )
+        threading.Thread(target=function, args=[clocks[name], *arguments], daemon=True)
+        for name, (function, arguments) in kinds.items()
     ]
     for worker in workers:
         worker.start()
-    clocks = Clock.all
 
     for line in sys.stdin:
         command, _, argument = line.strip().partition(" ")
@@ -322,7 +278,7 @@ def main():
                       for name, count in zip(("change", "import", "edit"), argument.split())]
             for clock, count in wanted:
                 if not clock.wait_until(count, end):
-                    print(f"too few of {clock.name} in {PATIENCE_SECONDS} s; errors: {clock.errors}", file=sys.stderr)
+                    print(f"too few requests in {PATIENCE_SECONDS} s; errors: {clock.errors}", file=sys.stderr)
                     return 1
         elif command == "report":
             times = ", ".join(f"{name} {clock.seconds():.1f} s" for name, clock in clocks.items())

@@ -18,44 +18,11 @@ import time
 
 from safelight import Library, SafelightError
 
+from measuring import Clock
+
 PAUSE_SECONDS = 0.05
 # A request whose connection has ended is repeated after this time.
 ATTEMPT_SECONDS = 1
-
-
-class Clock:
-    """The times at which one kind of request succeeded, and the longest time between two of them in each part."""
-
-    def __init__(self):
-        self.condition = threading.Condition()
-        self.last = time.monotonic()
-        self.part = "before a failure"
-        self.longest = {}
-        self.errors = {}
-        self.count = 0
-
-    def succeed(self):
-        with self.condition:
-            now = time.monotonic()
-            self.longest[self.part] = max(self.longest.get(self.part, 0), now - self.last)
-            self.last = now
-            self.count += 1
-            self.condition.notify_all()
-
-    def fail(self, error):
-        name = type(error).__name__
-        with self.condition:
-            self.errors[name] = self.errors.get(name, 0) + 1
-
-    def mark(self, part):
-        with self.condition:
-            self.part = part
-
-    def wait_for(self, more, seconds):
-        """Waits until `more` requests have succeeded from now on; returns false after the time limit."""
-        with self.condition:
-            count = self.count + more
-            return self.condition.wait_for(lambda: self.count >= count, seconds)
 
 
 def main():
@@ -108,7 +75,7 @@ def main():
             writes.mark(argument)
             reads.mark(argument)
         elif command == "progress":
-            if not writes.wait_for(int(argument), 90):
+            if not writes.wait_until(writes.count + int(argument), time.monotonic() + 90):
                 print(f"no {argument} changes were acknowledged within 90 s; errors: {writes.errors}", file=sys.stderr)
                 return 1
         elif command == "finish":

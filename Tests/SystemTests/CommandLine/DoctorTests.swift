@@ -106,7 +106,7 @@ struct DoctorTests {
         try file.close()
         try server.restart()
         #expect(problems(try doctor(services).findings).contains { $0.contains("asset: invalid page in block 0") })
-        // Nothing can be checked if the server does not answer.
+        // Without an answer of the server, doctor cannot check the library, and says so.
         try server.kill()
         #expect(problems(try doctor(services).findings).contains { $0.contains("it cannot be checked") })
     }

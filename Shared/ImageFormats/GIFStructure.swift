@@ -13,8 +13,13 @@ enum GIFStructure {
             case 0x2C:
                 guard let left = reader.little16(offset + 1), let top = reader.little16(offset + 3),
                     let across = reader.little16(offset + 5), let down = reader.little16(offset + 7),
-                    let local = reader.byte(offset + 9)
+                    let local = reader.byte(offset + 9), let codeSize = reader.byte(offset + 10 + table(local))
                 else { break scan }
+                guard across > 0, down > 0, left + across <= 0xFFFF, top + down <= 0xFFFF else {
+                    throw .invalid("a GIF frame without area, or outside any canvas")
+                }
+                // A code begins one bit longer than this and has at most 12 bits (GIF89a, appendix F).
+                guard (1...11).contains(codeSize) else { throw .invalid("a GIF frame with impossible codes") }
                 frames += 1
                 // Some encoders write a canvas that is too small: it is extended to contain the frames.
                 width = max(width, left + across)

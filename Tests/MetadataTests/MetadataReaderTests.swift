@@ -130,6 +130,22 @@ struct MetadataReaderTests {
         #expect(try MetadataReader.facts(of: TestImages.gif(frames: 1)).mediaSubtypes == 0)
     }
 
+    @Test func `a GIF frame must have an area within a canvas, and possible codes`() throws {
+        let valid = TestImages.gif(frames: 1)
+        let frame = try #require(valid.firstIndex(of: 0x2C))
+        _ = try MetadataReader.requireWhole(valid)
+        for (offset, value) in [(5, 0), (7, 0), (10, 0), (10, 12)] as [(Int, UInt8)] {
+            var bytes = valid
+            bytes[frame + offset] = value
+            #expect(throws: MetadataError.self, "byte \(offset)") { try MetadataReader.requireWhole(bytes) }
+        }
+        for offset in [1, 3] {
+            var bytes = valid
+            (bytes[frame + offset], bytes[frame + offset + 1]) = (0xFF, 0xFF)
+            #expect(throws: MetadataError.self, "byte \(offset)") { try MetadataReader.requireWhole(bytes) }
+        }
+    }
+
     @Test func `padding of text is dropped, and Latin-1 is decoded`() throws {
         let latin: [UInt8] = [0x4B, 0xF6, 0x6C, 0x6E, 0]
         let facts = try facts(main: [

@@ -183,7 +183,7 @@ struct ImageScriptTests {
             damage = reply["result"]["assets"][0]["resources"][0].get("damage")
             if damage:
                 break
-            zmq.Poller().poll(50)
+            sockets["catalog"].poll(50)
         check("damaged row", damage is not None and "of 480 on" in damage, damage)
         print(json.dumps(problems, indent=1))
         """#

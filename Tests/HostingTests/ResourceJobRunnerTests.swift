@@ -31,7 +31,7 @@ struct ResourceJobRunnerTests {
         try await PythonPool(count: 2).run { pool in
             let work = ResourceJobRunner(pool) { book.write($0) }
             try await withThrowingTaskGroup { group in
-                let job = WorkerJob(method: "sleep", params: ["seconds": 1, "begun": .string(begun)])
+                let job = WorkerJob(method: "sleep", params: ["seconds": 60, "begun": .string(begun)])
                 group.addTask { try await work.run(job, over: "d") }
                 // A slot is busy a moment before its worker has the job, and a job that never arrived is no crash.
                 try await until(pool) { _ in access(begun, F_OK) == 0 }

@@ -348,10 +348,13 @@ let commonSettings: [SwiftSetting] = [
 /// True if another package depends on this one: the package manager keeps its copy in one of these folders.
 let isDependency = ["/checkouts/", "/registry/downloads/"].contains { Context.packageDirectory.contains($0) }
 
-/// Debug builds of this package itself optimize the C loops over pixels, because its tests render large images;
-/// unoptimized they take ten times as long. There is no safe setting for this. A package that others depend on may not
-/// have unsafe flags and gets none; release builds use none either.
-let optimizedDebugSettings: [CSetting] = isDependency ? [] : [.unsafeFlags(["-O2"], .when(configuration: .debug))]
+/// Debug builds of this package itself optimize the C loops over pixels, because its tests render large images, and three
+/// small modules in which they spend much of their time; unoptimized these take up to ten times as long. There is no
+/// safe setting for this. A package that others depend on may not have unsafe flags and gets none; release builds use
+/// none either.
+let optimizedDebugC: [CSetting] = isDependency ? [] : [.unsafeFlags(["-O2"], .when(configuration: .debug))]
+let optimizedDebugSwift: [SwiftSetting] =
+    isDependency ? [] : [.unsafeFlags(["-O", "-assert-config", "Debug"], .when(configuration: .debug))]
 
 func targetDependency(_ name: String) -> Target.Dependency {
     if layers[name] != nil { return .target(name: name) }
@@ -361,8 +364,8 @@ func targetDependency(_ name: String) -> Target.Dependency {
     return .product(name: name, package: package.key)
 }
 
-/// The modules of C whose loops over pixels are optimized in debug builds too.
-let optimizedModules: Set = ["CPixels", "CVideo"]
+/// The modules that are optimized in debug builds too.
+let optimizedModules: Set = ["CPixels", "CVideo", "JSONValue", "SamplePhotos", "TestSupport"]
 /// The tables of data that modules of C embed.
 let tables = ["CTimeZones": "TimeZones.bin", "CPlaceNames": "PlaceNames.bin"]
 
@@ -370,14 +373,19 @@ func target(_ module: Module) -> Target {
     let dependencies = module.dependencies.map(targetDependency)
     switch module.kind {
     case .library, .support:
-        return .target(name: module.name, dependencies: dependencies, path: module.path, swiftSettings: commonSettings)
+        return .target(
+            name: module.name,
+            dependencies: dependencies,
+            path: module.path,
+            swiftSettings: commonSettings + (optimizedModules.contains(module.name) ? optimizedDebugSwift : [])
+        )
     case .c:
         return .target(
             name: module.name,
             dependencies: dependencies,
             path: module.path,
             exclude: tables[module.name].map { ["LICENSE", $0, "make-table.py"] } ?? [],
-            cSettings: optimizedModules.contains(module.name) ? optimizedDebugSettings : []
+            cSettings: optimizedModules.contains(module.name) ? optimizedDebugC : []
         )
     case .system(let pkgConfig, let apt):
         return .systemLibrary(name: module.name, path: module.path, pkgConfig: pkgConfig, providers: [.apt([apt])])

@@ -104,13 +104,17 @@ struct ConnectionAttempts {
         var waiting = ([first] + hosts.indices.filter { $0 != first })[...]
         var running: [Attempt] = []
         defer { for attempt in running { PQfinish(attempt.connection) } }
-        var nextStart = Self.now
+        let begin = Self.now
+        var nextStart = begin
         while !running.isEmpty || !waiting.isEmpty {
+            // A replica is preferred, and a lost one is not waited for if another host has answered.
+            if session == "standby", !failures.isEmpty, Self.now >= begin + 2 * Self.delay { return nil }
             if running.isEmpty || Self.now >= nextStart, let host = waiting.popFirst() {
                 running.append(try start(host, session))
                 nextStart = Self.now + Self.delay
             }
-            wait(running, until: waiting.isEmpty ? .max : nextStart)
+            let limit = session == "standby" && !failures.isEmpty ? begin + 2 * Self.delay : .max
+            wait(running, until: waiting.isEmpty ? limit : min(limit, nextStart))
             for index in running.indices.reversed() {
                 let attempt = running[index]
                 switch attempt.status {

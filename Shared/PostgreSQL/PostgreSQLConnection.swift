@@ -23,6 +23,9 @@ public final class PostgreSQLConnection {
         public init() {}
     }
 
+    /// The server of this connection, and the way to end it from another thread.
+    public let peer: Peer
+
     private let connection: OpaquePointer
     private let limits: Limits
     private var prepared: [String: PreparedStatement] = [:]
@@ -37,6 +40,7 @@ public final class PostgreSQLConnection {
     public init(_ address: String, limits: Limits = Limits()) throws(PostgreSQLError) {
         self.limits = limits
         connection = try ConnectionAttempts(address, limits: limits).connect()
+        peer = Peer(connection)
         // libpq prints notices on standard error unless there is a receiver.
         PQsetNoticeReceiver(connection, { _, _ in }, nil)
         guard PQserverVersion(connection) >= Self.oldestVersion else {

@@ -34,6 +34,13 @@ struct ReplicaTests {
 
     /// Runs two catalogs that read from the replica; the first one writes.
     private func withTwo(_ body: (CatalogFixture, CatalogFixture) async throws -> Void) async throws {
+        try await withTwo(change, body)
+    }
+
+    private func withTwo(
+        _ change: (inout CatalogConfiguration) -> Void,
+        _ body: (CatalogFixture, CatalogFixture) async throws -> Void
+    ) async throws {
         let other = try TemporaryFolder("replica")
         try await CatalogFixture.with(folder) {
             change(&$0)
@@ -258,6 +265,44 @@ struct ReplicaTests {
                 }
                 isDone.withLock { $0 = true }
                 for try await reads in group { #expect(reads > 20) }
+            }
+        }
+    }
+
+    @Test func `reads go on when the promoted replica is lost after the former primary server has come back`()
+        async throws
+    {
+        let both = primary.address(with: replica)
+        try await withTwo {
+            $0.server = both + "&target_session_attrs=read-write"
+            $0.replica = both + "&target_session_attrs=prefer-standby"
+        } _: { one, two in
+            var last = try await one.perform([.createCollection(.init(title: "0"))])
+            for catalog in [one, two] { #expect(try await albums(catalog).token == last.token) }
+            try primary.kill()
+            try run("SELECT pg_promote()", on: replica)
+            last = try await awaitValue { () async throws -> PerformChanges.Result? in
+                for catalog in [one, two] {
+                    if let made = try? await catalog.perform([.createCollection(.init(title: "1"))]) { return made }
+                }
+                return nil
+            }
+            try primary.follow(replica)
+            // Each catalog reads there again, or has had the time for it.
+            let end = ContinuousClock.now + .seconds(10)
+            for catalog in [one, two] {
+                while ContinuousClock.now < end, figure(catalog, "servers")?.arrayValue?.count != 1 {
+                    #expect(try await albums(catalog).token == last.token)
+                    await TaskDelay.pollInterval(.milliseconds(50))
+                }
+            }
+            try replica.suspend()
+            defer { try? replica.suspend(false) }
+            for _ in 0..<10 {
+                for catalog in [one, two] {
+                    let read = try await timed { try await albums(catalog, deadline: .seconds(10)) }
+                    #expect(read.value.token == last.token && read.seconds < 1.5, "\(read.seconds) s")
+                }
             }
         }
     }

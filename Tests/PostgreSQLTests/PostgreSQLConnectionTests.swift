@@ -175,6 +175,17 @@ struct PostgreSQLConnectionTests {
         #expect(second < .milliseconds(200), "\(second)")
     }
 
+    @Test func `a lost replica costs half a second if the primary server answers`() throws {
+        let server = try PostgreSQLServer.shared()
+        let silent = try silentHost()
+        defer { close(silent.socket) }
+        let address =
+            "postgresql://safelight@/postgres?host=\(silent.folder.path),\(server.folder.path)&connect_timeout=20"
+            + "&target_session_attrs=prefer-standby"
+        let time = try ContinuousClock().measure { _ = try PostgreSQLConnection(address) }
+        #expect(time < .seconds(10), "\(time)")
+    }
+
     @Test func `of a primary server and a replica the wanted one is found, and a refusal names every host`() throws {
         let primary = try PostgreSQLServer()
         let replica = try PostgreSQLServer(replicaOf: primary)

@@ -37,15 +37,28 @@ public final class PostgreSQLServer: Sendable {
         settings = []
         folder = try TemporaryFolder("pg")
         if let owner = Self.owner { chown(folder.path, owner.uid, owner.gid) }
+        try Self.copy(primary, to: folder)
+        program = Mutex(try Self.start(folder, settings))
+    }
+
+    /// Starts again at the same address, as a replica of a server: as a former primary server that has come back.
+    public func follow(_ primary: PostgreSQLServer) throws {
+        try program.withLock { program in
+            try FileManager.default.removeItem(atPath: folder.file("data"))
+            try Self.copy(primary, to: folder)
+            program = try Self.start(folder, settings)
+        }
+    }
+
+    private static func copy(_ primary: PostgreSQLServer, to folder: TemporaryFolder) throws {
         let copied = try RunningProgram.run(
             "/usr/bin/env",
-            Self.prefix + [
-                try Self.tool("pg_basebackup"), "--write-recovery-conf", "--checkpoint=fast", "--no-sync",
+            prefix + [
+                try tool("pg_basebackup"), "--write-recovery-conf", "--checkpoint=fast", "--no-sync",
                 "--dbname=" + primary.address, "--pgdata=" + folder.file("data"),
             ]
         )
         guard copied.status == 0 else { throw FixtureError(description: "pg_basebackup failed: \(copied.errors)") }
-        program = Mutex(try Self.start(folder, settings))
     }
 
     /// The one server that all tests of this process share; each library has a schema of its own.

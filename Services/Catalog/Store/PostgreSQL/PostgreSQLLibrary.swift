@@ -30,7 +30,9 @@ final class PostgreSQLLibrary: LibraryDatabase {
         let replicated = replica.map { replica in
             ReplicatedReads(replica, primary: primary, primaryAddress: address, readers: readers, isLocal: isLocal)
         }
-        let election = WriterElection(address, replica: replica, limits: limits) { replicated?.primary(isAway: $0) }
+        let election = WriterElection(address, replica: replica, limits: limits) { server in
+            if let server { replicated?.findPrimary(server) } else { replicated?.losePrimary() }
+        }
         self.election = election
         self.replicated = replicated
         self.readers = primary
@@ -44,7 +46,7 @@ final class PostgreSQLLibrary: LibraryDatabase {
             try PostgreSQLSchema.prepare(SQLConnection(session))
         } catch let error as PostgreSQLError where error.kind == .disconnected && replica != nil {
             // The replica serves reads until the server is back; `open` tests whether it has the tables.
-            replicated?.primary(isAway: true)
+            replicated?.losePrimary()
         } catch {
             throw failure(error) ?? .io("\(location): \(error)")
         }

@@ -6,13 +6,24 @@ import Synchronization
 
 /// A connection to PostgreSQL and its queue: libpq blocks, so each connection has a thread that is not Swift's.
 final class PostgreSQLAccess: @unchecked Sendable {
-    // Used on the queue only.
+    // Used on the queue only, besides its peer.
     private let session: PostgreSQLSession
     private let queue: DispatchQueue
 
     init(_ session: PostgreSQLSession, label: String) {
         self.session = session
         queue = DispatchQueue(label: label)
+    }
+
+    /// The server of the connection; nil without one.
+    var server: String? { session.peer?.server }
+
+    /// Ends the connection if it leads to such a server: work that runs on it fails as disconnected, and the next one connects
+    /// anew.
+    func disconnect(where isMeant: (_ server: String) -> Bool) {
+        guard let peer = session.peer, isMeant(peer.server) else { return }
+        peer.disconnect()
+        queue.async { [self] in if session.peer === peer { session.close() } }
     }
 
     func run<Value: Sendable>(
@@ -37,6 +48,7 @@ final class PostgreSQLReaders: Sendable {
     /// The most reads that wait for a connection.
     static let waitingLimit = 4096
 
+    private let all: [PostgreSQLAccess]
     private let readers: Mutex<Readers>
 
     private struct Readers {
@@ -44,28 +56,66 @@ final class PostgreSQLReaders: Sendable {
         var waiting: Deque<CheckedContinuation<PostgreSQLAccess, Never>> = []
     }
 
+    /// The connection that a read has at a time, for one that gives the read up.
+    final class Lease: Sendable {
+        fileprivate let reader = Mutex<PostgreSQLAccess?>(nil)
+    }
+
     init(_ address: String, count: Int, label: String, isLocal: @escaping @Sendable (String) -> Bool) {
-        readers = Mutex(
-            Readers(
-                idle: (0..<max(1, count)).map {
-                    PostgreSQLAccess(PostgreSQLSession(address, isLocal: isLocal), label: "\(label) \($0)")
-                }
-            )
-        )
+        all = (0..<max(1, count)).map {
+            PostgreSQLAccess(PostgreSQLSession(address, isLocal: isLocal), label: "\(label) \($0)")
+        }
+        readers = Mutex(Readers(idle: all))
     }
 
     /// Runs work on one of the connections, which it may not use any more afterwards.
     func run<Value: Sendable>(
+        lease: Lease? = nil,
         _ work: @escaping @Sendable (PostgreSQLSession) throws -> Value
     ) async throws -> Value {
         let reader = try await take()
-        defer { put(reader) }
+        lease?.reader.withLock { $0 = reader }
+        defer {
+            lease?.reader.withLock { $0 = nil }
+            put(reader)
+        }
         return try await reader.run(work)
     }
 
+    // MARK: Servers
+
+    /// The servers to which the connections lead.
+    var servers: Set<String> { Set(all.compactMap(\.server)) }
+
+    /// Ends the connections to such servers, whether they are in use or not.
+    func disconnect(where isMeant: (_ server: String) -> Bool) {
+        for reader in all { reader.disconnect(where: isMeant) }
+    }
+
+    /// Ends the connections to such servers that are not in use.
+    func disconnectIdle(where isMeant: (_ server: String) -> Bool) {
+        // A read that takes one of them meanwhile repeats its work.
+        for reader in readers.withLock({ $0.idle }) { reader.disconnect(where: isMeant) }
+    }
+
+    /// Gives up a read whose server does not answer, and the connections to that server that are not in use.
+    func giveUp(_ lease: Lease) {
+        let server = lease.reader.withLock { reader -> String? in
+            guard let reader, let server = reader.server else { return nil }
+            reader.disconnect { _ in true }
+            return server
+        }
+        if let server { disconnectIdle { $0 == server } }
+    }
+
+    // MARK: Reading
+
     /// Reads from one snapshot.
-    func read<Value: Sendable>(_ value: @escaping @Sendable (SQLConnection) throws -> Value) async throws -> Value {
-        try await run { try $0.inReading(value) }
+    func read<Value: Sendable>(
+        lease: Lease? = nil,
+        _ value: @escaping @Sendable (SQLConnection) throws -> Value
+    ) async throws -> Value {
+        try await run(lease: lease) { try $0.inReading(value) }
     }
 
     private func take() async throws(StorageError) -> PostgreSQLAccess {

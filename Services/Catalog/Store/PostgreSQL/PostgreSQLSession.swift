@@ -1,9 +1,13 @@
 import PostgreSQL
+import Synchronization
 
 /// A connection to PostgreSQL for the stores, with their statements in its dialect. It connects when a transaction begins.
 final class PostgreSQLSession {
     private let address: String
-    private var connection: PostgreSQLConnection?
+    private var connection: PostgreSQLConnection? {
+        didSet { known.withLock { $0 = connection?.peer } }
+    }
+    private let known = Mutex<PostgreSQLConnection.Peer?>(nil)
     private var translations: [String: String] = [:]
     /// Returns true if the bytes of a digest are on this machine.
     let isLocal: @Sendable (_ digest: String) -> Bool
@@ -34,6 +38,9 @@ final class PostgreSQLSession {
         }
         return connection
     }
+
+    /// The other end of the newest connection; nil without one. It may be asked on any thread.
+    var peer: PostgreSQLConnection.Peer? { known.withLock { $0 } }
 
     var isConnected: Bool { connection?.isConnected == true }
     var isInTransaction: Bool { isConnected && connection?.isInTransaction == true }

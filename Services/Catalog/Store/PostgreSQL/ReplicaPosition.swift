@@ -131,6 +131,9 @@ final class ReplicaPosition: Sendable {
         }
     }
 
+    /// Ends the connection if it leads to such a server.
+    func disconnect(where isMeant: (_ server: String) -> Bool) { access.disconnect(where: isMeant) }
+
     func close() {
         let waiters = state.withLock { state in
             state.isClosed = true

@@ -16,6 +16,10 @@ import Synchronization
 ///
 /// A read may take long, and a server that has disappeared is noticed late by its connections. So a read that is not done
 /// yet goes on only while the server answers a short question.
+///
+/// A failover changes which server is which. Connections that lead to a former primary server are ended when the catalog knows
+/// the new one; and while reads at the replica lead to the primary server, because there was no other one, the catalog looks
+/// for a replica that has come back. So the loss of one server never ends both kinds of connections.
 final class ReplicatedReads: Sendable {
     /// Limits, in milliseconds.
     struct Limits: Sendable {
@@ -32,6 +36,9 @@ final class ReplicatedReads: Sendable {
     private struct State {
         /// True if the primary server does not answer.
         var isPrimaryAway = false
+        /// The primary server, as far as it is known.
+        var primaryServer: String?
+        var nextSearch = DispatchTime(uptimeNanoseconds: 0)
         /// True if reads go to the primary server, because the replica lags or does not answer.
         var isReplicaAvoided = false
         var nextLook = DispatchTime(uptimeNanoseconds: 0)
@@ -54,6 +61,8 @@ final class ReplicatedReads: Sendable {
     private let position: ReplicaPosition
     private let question: ServerHead
     private let replicaQuestion: ServerHead
+    /// Looks for a replica that has come back.
+    private let search: PostgreSQLAccess
     private let limits: Limits
     private let state = Mutex(State())
 
@@ -72,12 +81,48 @@ final class ReplicatedReads: Sendable {
         position = ReplicaPosition(address)
         question = ServerHead(primaryAddress, label: "postgresql head", patience: limits.patience)
         replicaQuestion = ServerHead(address, label: "postgresql replica head", patience: limits.patience)
+        search = PostgreSQLAccess(PostgreSQLSession(address), label: "postgresql replica search")
     }
 
     // MARK: The primary server
 
-    /// Learns whether the primary server answers.
-    func primary(isAway: Bool) { state.withLock { $0.isPrimaryAway = isAway } }
+    /// Learns that the primary server does not answer: what the replica's connections ask of it does not either.
+    func losePrimary() {
+        let lost = state.withLock { state -> String? in
+            defer { state.isPrimaryAway = true }
+            return state.isPrimaryAway ? nil : state.primaryServer
+        }
+        guard let lost else { return }
+        replica.disconnectIdle { $0 == lost }
+        replicaQuestion.disconnect { $0 == lost }
+        position.disconnect { $0 == lost }
+    }
+
+    /// Learns which server is the primary one, and that it answers.
+    func findPrimary(_ server: String) {
+        state.withLock { ($0.isPrimaryAway, $0.primaryServer) = (false, server) }
+        // Reads there are repeated at the right server.
+        primary.disconnect { $0 != server }
+        question.disconnect { $0 != server }
+        guard replica.servers.contains(server) else { return }
+        let isDue = state.withLock { state in
+            guard .now() >= state.nextSearch else { return false }
+            state.nextSearch = .now() + .milliseconds(Int(limits.retry))
+            return true
+        }
+        if isDue { searchReplica(besides: server) }
+    }
+
+    /// Has reads go to a replica, if there is one, instead of the primary server.
+    private func searchReplica(besides primary: String) {
+        search.async { [self] session in
+            defer { session.close() }
+            guard (try? session.connect()) != nil, let server = session.peer?.server, server != primary else { return }
+            replica.disconnectIdle { $0 == primary }
+            replicaQuestion.disconnect { $0 == primary }
+            position.disconnect { $0 == primary }
+        }
+    }
 
     /// True if the primary server does not answer.
     var isPrimaryAway: Bool { state.withLock { $0.isPrimaryAway } }
@@ -87,15 +132,19 @@ final class ReplicatedReads: Sendable {
     /// - Throws: ``NoAnswer`` if the server does not; the work then goes on, and nobody waits for its end
     private func whileAnswering<Value: Sendable>(
         _ question: ServerHead,
-        _ work: @escaping @Sendable () async throws -> Value
+        _ readers: PostgreSQLReaders,
+        _ work: @escaping @Sendable (PostgreSQLReaders.Lease) async throws -> Value
     ) async throws -> Value {
         let outcome = Promise<Result<Value, any Error>>()
+        let lease = PostgreSQLReaders.Lease()
         Task {
-            do { outcome.fulfill(.success(try await work())) } catch { outcome.fulfill(.failure(error)) }
+            do { outcome.fulfill(.success(try await work(lease))) } catch { outcome.fulfill(.failure(error)) }
         }
         let watch = Task { [limits] in
             while await TaskDelay.timeout(.milliseconds(limits.patience)) {
-                if await question.ask() == nil { outcome.fulfill(.failure(NoAnswer())) }
+                guard await question.ask() == nil else { continue }
+                if outcome.fulfill(.failure(NoAnswer())) { readers.giveUp(lease) }
+                return
             }
         }
         defer { watch.cancel() }
@@ -109,14 +158,21 @@ final class ReplicatedReads: Sendable {
         _ value: @escaping @Sendable (SQLConnection) throws -> Value
     ) async throws -> Value {
         do {
-            let value = try await whileAnswering(question) { [primary] in try await primary.read(value) }
+            let value = try await whileAnswering(question, primary) { [primary] lease in
+                do {
+                    return try await primary.read(lease: lease, value)
+                } catch let error as PostgreSQLError where error.kind == .disconnected {
+                    // Another server may be the primary one now: reading changes nothing, and is repeated.
+                    return try await primary.read(lease: lease, value)
+                }
+            }
             state.withLock { $0.primaryReads += 1 }
             return value
         } catch let error as PostgreSQLError where error.kind == .disconnected {
-            primary(isAway: true)
+            losePrimary()
             throw PrimaryAway()
         } catch is NoAnswer {
-            primary(isAway: true)
+            losePrimary()
             throw PrimaryAway()
         }
     }
@@ -138,10 +194,12 @@ final class ReplicatedReads: Sendable {
             do { return try await atPrimary(value) } catch is PrimaryAway {}
         }
         if !isPrimaryAway {
-            if let head = await question.ask() { learn(head) } else { primary(isAway: true) }
+            if let head = await question.ask() { learn(head) } else { losePrimary() }
         }
         do {
-            return try await whileAnswering(replicaQuestion) { [self] in try await atReplica(value, position.known) }
+            return try await whileAnswering(replicaQuestion, replica) { [self] lease in
+                try await atReplica(lease, value, position.known)
+            }
         } catch is NoAnswer {
             if let read = try await instead(value) { return read }
             throw PostgreSQLError(.disconnected, "neither the primary server nor the replica answers")
@@ -187,6 +245,7 @@ final class ReplicatedReads: Sendable {
     }
 
     private func atReplica<Value: Sendable>(
+        _ lease: PostgreSQLReaders.Lease,
         _ value: @escaping @Sendable (SQLConnection) throws -> Value,
         _ newest: Int64
     ) async throws -> Value {
@@ -195,7 +254,7 @@ final class ReplicatedReads: Sendable {
             attempts += 1
             let isAgain = attempts > 1
             do {
-                let outcome = try await replica.run { [position] session in
+                let outcome = try await replica.run(lease: lease) { [position] session in
                     try session.inReading { connection -> Outcome<Value> in
                         let head = try LibraryReader(database: connection).head()
                         guard head.sequence >= newest else { return .behind(head) }
@@ -252,6 +311,7 @@ final class ReplicatedReads: Sendable {
             "server": .string(location), "sequence": .int(position.shown), "reads": JSON(state.replicaReads),
             "readsAtPrimary": JSON(state.primaryReads), "isUsed": .bool(!state.isReplicaAvoided),
             "isPrimaryAway": .bool(state.isPrimaryAway),
+            "servers": .array(replica.servers.subtracting([state.primaryServer ?? ""]).sorted().map { .string($0) }),
         ]
     }
 
@@ -259,6 +319,7 @@ final class ReplicatedReads: Sendable {
         position.close()
         question.close()
         replicaQuestion.close()
+        search.sync { $0.close() }
         replica.close()
     }
 }

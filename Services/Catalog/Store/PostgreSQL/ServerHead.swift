@@ -62,5 +62,8 @@ final class ServerHead: Sendable {
         }
     }
 
+    /// Ends the connection if it leads to such a server.
+    func disconnect(where isMeant: (_ server: String) -> Bool) { access.disconnect(where: isMeant) }
+
     func close() { access.sync { $0.close() } }
 }

@@ -58,8 +58,8 @@ final class WriterElection: Sendable {
     private let state = Mutex(State())
     private let queue = DispatchQueue(label: "postgresql election")
     private let session: Session
-    /// Receives whether the server does not answer.
-    private let onServer: @Sendable (_ isAway: Bool) -> Void
+    /// Receives the server that answers; nil if none does.
+    private let onServer: @Sendable (_ server: String?) -> Void
 
     /// The session that holds the lock.
     private final class Session: @unchecked Sendable {
@@ -79,12 +79,12 @@ final class WriterElection: Sendable {
 
     /// - Parameters:
     ///   - replica: the address of a replica, which is followed while the server does not answer; nil if there is none
-    ///   - onServer: receives whether the server does not answer
+    ///   - onServer: receives the server whenever it has answered; nil if none does
     init(
         _ address: String,
         replica: String? = nil,
         limits: Limits = Limits(),
-        onServer: @escaping @Sendable (_ isAway: Bool) -> Void = { _ in }
+        onServer: @escaping @Sendable (_ server: String?) -> Void = { _ in }
     ) {
         self.address = address
         self.limits = limits
@@ -157,7 +157,7 @@ final class WriterElection: Sendable {
         because error: PostgreSQLError,
         _ body: (SQLConnection, _ isWriter: Bool) throws -> Value
     ) throws -> Value {
-        onServer(true)
+        onServer(nil)
         do {
             let value = try replica.inReading { database in
                 try PostgreSQLSchema.check(database)
@@ -250,11 +250,11 @@ final class WriterElection: Sendable {
         var shown = role
         while !state.withLock({ $0.isStopping }) {
             do {
-                if try pass(follower) { onServer(false) }
+                if try pass(follower), let server = session.session.peer?.server { onServer(server) }
             } catch let error as PostgreSQLError {
                 lose("\(error.kind)")
                 if error.kind == .disconnected {
-                    onServer(true)
+                    onServer(nil)
                     try followReplica(follower)
                     // The server may be starting again: the next attempt is a little later.
                     pause()

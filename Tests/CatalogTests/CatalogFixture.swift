@@ -51,6 +51,9 @@ final class CatalogFixture: Sendable {
         try await life.value
     }
 
+    /// Waits until the catalog has ended by itself; ``stop()`` throws its error.
+    func end() async { _ = try? await life.value }
+
     /// Runs a body against a catalog and stops the catalog afterwards.
     static func with<Value>(
         _ folder: TemporaryFolder,

@@ -150,6 +150,30 @@ struct WriterElectionTests {
         try await life.value
     }
 
+    @Test func `a standby that acknowledged a change before its start, which the server lost, begins another history`()
+        async throws
+    {
+        let address = try PostgreSQLServer.shared().address(library: folder.path)
+        let writer = try store(folder, address, history: "a")
+        // The second catalog wrote the changes up to 5, and was started again at a replica that had not received them.
+        let other = try TemporaryFolder("election")
+        let configured = other.file("library")
+        try FileManager.default.createDirectory(atPath: configured, withIntermediateDirectories: true)
+        try HeadFile(path: configured + "/head").store(library: writer.history, sequence: 5)
+        let error = await #expect(throws: StorageError.self) {
+            try await CatalogFixture.with(other) {
+                $0.server = address
+            } _: { catalog in
+                try writer.close()
+                await catalog.end()
+            }
+        }
+        #expect("\(error.map { "\($0)" } ?? "")".contains("the changes 1 to 5"))
+        let after = try store(try TemporaryFolder("election"), address, history: "c")
+        defer { try? after.close() }
+        #expect(try await after.read { try $0.head() }.sequence == 5)
+    }
+
     @Test func `a server that lost commits which a standby has shown begins another history`() async throws {
         let address = try PostgreSQLServer.shared().address(library: folder.path)
         let before = try store(folder, address, history: "a")

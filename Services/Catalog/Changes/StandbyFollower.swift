@@ -35,6 +35,7 @@ struct StandbyFollower: Sendable {
         try await election.run(
             WriterElection.Follower(
                 head: { tail.head },
+                acknowledged: store.acknowledgedSequence,
                 receive: { records, head in try receive(records, head) },
                 changed: { report($0) },
                 newHistory: newHistory

@@ -20,6 +20,8 @@ final class LibraryStore: Sendable {
     let history: String
     /// The newest sequence at this start.
     let startSequence: Int64
+    /// The newest sequence that this catalog has acknowledged before this start, or that the database has shown then.
+    let acknowledgedSequence: Int64
     /// Serializes every write that is not part of a group of transactions.
     private let writes = WriteSerializer()
     private let remoteResources: RemoteResources
@@ -83,6 +85,7 @@ final class LibraryStore: Sendable {
             try headFile.store(library: head.library, sequence: newest)
             library.learn(head.sequence)
             (database, self.headFile, path) = (library, headFile, headFile.path)
+            acknowledgedSequence = newest
         } else {
             var options = options
             options.prepare = { database in
@@ -104,6 +107,7 @@ final class LibraryStore: Sendable {
             }
             let headFile = try remembering.renew(library: head.library, sequence: head.sequence)
             (database, self.headFile, path) = (SQLiteLibrary(file: file), headFile, file.path)
+            acknowledgedSequence = head.sequence
         }
         if let reason {
             logger.warning(

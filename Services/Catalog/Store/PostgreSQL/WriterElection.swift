@@ -35,6 +35,8 @@ final class WriterElection: Sendable {
     struct Follower: Sendable {
         /// Returns the newest sequence that the catalog knows.
         var head: @Sendable () -> Int64
+        /// A sequence that the catalog has acknowledged or shown before it started: a replica may not have had it then.
+        var acknowledged: Int64 = 0
         /// Receives records of the writer, in order, and the newest sequence among them.
         var receive: @Sendable ([StoredRecord], Int64) throws -> Void
         /// Called with the role whenever it changes.
@@ -335,7 +337,7 @@ final class WriterElection: Sendable {
     ///   is of the old history
     private func takeOver(_ follower: Follower) throws {
         let connection = SQLConnection(session.session)
-        let known = follower.head()
+        let known = max(follower.head(), follower.acknowledged)
         var epoch: Int64 = 0
         var stored: Int64 = 0
         try connection.inImmediateTransaction {

@@ -34,7 +34,7 @@ BUILD_PACKAGES := libzmq3-dev libmagickwand-dev libexiv2-dev libsqlite3-dev libh
 	libavformat-dev libavcodec-dev libavfilter-dev libavutil-dev libswscale-dev pkg-config
 FONT_PACKAGES := fonts-dejavu-core fonts-droid-fallback
 DEMO_PACKAGES := ffmpeg
-CLUSTER_PACKAGES := etcd-server etcd-client patroni python3-etcd python3-psycopg2 haproxy iproute2
+CLUSTER_PACKAGES := etcd-server etcd-client patroni python3-etcd python3-psycopg2 iproute2
 FAILOVER_PACKAGES := nftables
 TEST_PACKAGES := python3 python3-pip libimage-exiftool-perl libvips-tools libjxl-tools imagemagick ffmpeg sqlite3 \
 	faketime gcc libc6-dev make postgresql

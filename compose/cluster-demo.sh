@@ -3,8 +3,8 @@
 #
 #   etcd1 … etcd3       a member of etcd each
 #   db1 db2             PostgreSQL, primary and replica, managed by Patroni
-#   front               HAProxy as the catalog's address, and an S3 server
-#   catalog1 catalog2   a catalog each: one writes, the other stands by
+#   s3                  an S3 server
+#   catalog1 catalog2   a catalog each: one writes, the other stands by; clients and services know both
 #   render1 … render3   a thumbnailer each; the first two have an editor too
 #   feed1 feed2         a change-broker each; the second one follows the first one
 #   client              the command line, and a program that measures

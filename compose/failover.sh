@@ -307,7 +307,7 @@ if [ "${1:-}" = --inside ]; then
     safelight import "$FOLDER/client/photos"
     wait_for 120 "all files are uploaded" are_files_uploaded
     watch_writers
-    measure_with check_failover.py "$FOLDER/client/photos" "$(list 5571 "${catalogs[@]}")" \
+    measure_with check_failover.py "$FOLDER/client/photos" \
         "tcp://feed1:5574 tcp://feed1:5575" "tcp://feed2:5574 tcp://feed2:5575"
     measure "${work[@]}"
     say "$ROUNDS rounds with the seed $SEED"

@@ -115,7 +115,10 @@ struct CatalogHandler: RequestHandler {
         case .follow(let stream): return try await history.follow(stream, context, view: view)
         case .token: return Reply(try await history.token().json)
         case .editsStatus(let status): return Reply(try await edits.status(status, context).json)
-        case .editsPending(let page): return Reply(try await edits.pending(page, context).json)
+        case .editsPending(let page):
+            // The claims of editors are in the memory of the catalog that writes.
+            try refuseAtStandby()
+            return Reply(try await edits.pending(page, context).json)
         case .supports(let question): return Reply(ResourceRules.supports(question).json)
         case .readResource(let read):
             let isService = changes.services.includes(identity)
@@ -136,7 +139,7 @@ struct CatalogHandler: RequestHandler {
             return Reply(try await jobs.update(update, for: jobClient(context, view)).json)
         case .beginUpload(let new):
             // A standby could not use the bytes, and they would count against the client's limits until their lease ends.
-            if let refusal = changes.store.election?.refusal { throw refusal }
+            try refuseAtStandby()
             return Reply(try await uploads.begin(new, owner: identity).json)
         case .appendUpload(let next):
             return Reply(try await uploads.append(next, context.attachments, owner: identity).json)
@@ -156,7 +159,10 @@ struct CatalogHandler: RequestHandler {
         case .collect(let collect): return Reply(try await collector.collect(collect, identity: identity).json)
         case .openSession(let question): return Reply(try await grants.open(question, context).json)
         case .listGrants(let list): return Reply(grants.list(list).json)
-        case .pendingGrants: return Reply(grants.pending().json)
+        case .pendingGrants:
+            // The questions are in the memory of the catalog that writes.
+            try refuseAtStandby()
+            return Reply(grants.pending().json)
         case .approveGrant(let decision): return Reply(try await grants.approve(decision, by: identity).json)
         case .denyGrant(let decision): return Reply(try await grants.deny(decision, by: identity).json)
         case .limitGrant(let decision): return Reply(try await grants.limit(decision, by: identity).json)
@@ -167,6 +173,10 @@ struct CatalogHandler: RequestHandler {
         case .health: return Reply(await state.health().json)
         case .figures: return Reply(await state.counts())
         }
+    }
+
+    private func refuseAtStandby() throws {
+        if let refusal = changes.store.election?.refusal { throw refusal }
     }
 
     private func jobClient(_ context: RequestContext, _ view: LimitedView?) -> UploadJobService.Client {

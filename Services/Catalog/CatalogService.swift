@@ -59,6 +59,7 @@ struct CatalogService: RunnableService {
         LibraryFolder.remember(folder, store.history, in: configuration.knownLibraries, logger)
         let availability = LibraryAvailability(
             try LibraryPlace(folder: folder, database: store.path, resources: resources),
+            role: store.role,
             now: environment.now,
             logger: logger
         )
@@ -210,6 +211,7 @@ struct CatalogService: RunnableService {
                 Self.name,
                 methods: CatalogRequest.methods,
                 metrics: metrics,
+                role: { store.role },
                 conditionNow: {
                     let problems = availability.problems + [store.database.durabilityProblem].compactMap { $0 }
                     return (problems.isEmpty ? [writer.problem].compactMap { $0 } : problems, tail.head)
@@ -251,7 +253,7 @@ struct CatalogService: RunnableService {
             rate: configuration.rereadRate,
             logger: logger
         )
-        follower = StandbyFollower(store, tail, registry, lastChanges, logger, newHistory: environment.makeName)
+        follower = StandbyFollower(store, tail, registry, lastChanges, availability, logger, environment.makeName)
         self.originals = originals
         self.availability = availability
         self.configuration = configuration

@@ -115,6 +115,7 @@ private struct OfflineHandler: RequestHandler {
             .catalog,
             methods: CatalogRequest.methods,
             metrics: Hosting.Metrics(),
+            role: { (.standby, nil) },
             conditionNow: { ([problem.message], 0) }
         )
     }
@@ -137,7 +138,10 @@ private struct OfflineHandler: RequestHandler {
         switch parsed {
         case .discover: return Reply(state.document)
         case .health: return Reply(await state.health().json)
-        case .libraryStatus: return Reply(LibraryStatus.Result(since: since, problems: [problem]).json)
+        case .libraryStatus:
+            var status = LibraryStatus.Result(since: since, problems: [problem])
+            status.role = .standby
+            return Reply(status.json)
         default: throw problem.rpcError
         }
     }

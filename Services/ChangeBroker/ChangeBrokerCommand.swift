@@ -87,7 +87,7 @@ struct ChangeBrokerCommand: AsyncParsableCommand {
             }
         }
         configuration.remoteSecurity = endpoints.security
-        configuration.catalogSecurity = endpoints.security(of: .catalog)
+        configuration.catalogs = endpoints.all(.catalog)
         configuration.localSecurity = endpoints.localSecurity
         configuration.traffic = try traffic.resolve()
         configuration.ringRecords = ringRecords

@@ -4,8 +4,8 @@ import Messaging
 
 /// The settings of a change-broker, with their bounds.
 struct ChangeBrokerConfiguration: Sendable {
-    /// The catalog's request endpoint.
-    var catalog: EndpointAddress
+    /// The catalog's request endpoint; one for each of several catalogs of the library, at least one.
+    var catalogs: [EndpointAddress]
     /// The endpoint that accepts requests.
     var requests: EndpointAddress
     /// The endpoint that publishes live messages.
@@ -14,8 +14,6 @@ struct ChangeBrokerConfiguration: Sendable {
     var upstream: EndpointAddress?
     /// The security of connections to other machines.
     var remoteSecurity = SocketSecurity.none
-    /// The security of the connection to the catalog.
-    var catalogSecurity = SocketSecurity.none
     /// The security of the request and feed endpoints.
     var localSecurity = SocketSecurity.none
     var traffic = TrafficLimits()
@@ -62,12 +60,12 @@ struct ChangeBrokerConfiguration: Sendable {
     var catalogInterval: Duration = .seconds(30)
 
     init(catalog: EndpointAddress, requests: EndpointAddress, feed: EndpointAddress) {
-        self.catalog = catalog
+        catalogs = [catalog]
         self.requests = requests
         self.feed = feed
     }
 
-    func security(ofUpstream address: EndpointAddress) -> SocketSecurity {
+    func security(of address: EndpointAddress) -> SocketSecurity {
         address.transport == .tcp ? remoteSecurity : .none
     }
 
@@ -75,7 +73,7 @@ struct ChangeBrokerConfiguration: Sendable {
     var settings: ServiceSettings {
         ServiceSettings(
             .changeBroker,
-            endpoints: [(.broker, requests), (.feed, feed), (.catalog, catalog)],
+            endpoints: [(.broker, requests), (.feed, feed), (.catalog, catalogs[0])],
             limits: [
                 "ringRecords": JSON(ringRecords), "maxFollowers": JSON(maxFollowers), "maxFetches": JSON(maxFetches),
                 "maxFetchesPerIdentity": JSON(maxFetchesPerIdentity), "maxFetchRows": JSON(maxFetchRows),
@@ -111,12 +109,12 @@ struct ChangeBrokerConfiguration: Sendable {
         try require(maxTopics, 1...10_000_000, "--max-topics")
         try require(maxTopicsPerConnection, 1...10_000_000, "--max-topics-per-connection")
         try HostingError.require(
-            Set([catalog, requests, feed]).count == 3,
+            Set(catalogs + [requests, feed]).count == catalogs.count + 2,
             "--feed",
             "catalog, change-broker and feed need three different addresses"
         )
         try HostingError.require(
-            upstream.map { ![catalog, requests, feed].contains($0) } ?? true,
+            upstream.map { !(catalogs + [requests, feed]).contains($0) } ?? true,
             "--upstream",
             "must be the address of another change-broker"
         )

@@ -47,20 +47,26 @@ struct ChangeBrokerService: RunnableService {
         limits.reconnectIntervalMax = configuration.catalogPause
         limits.topics = configuration.maxTopics
         limits.topicsPerSubscriber = configuration.maxTopicsPerConnection
-        let source = try ServiceClient(
-            address: configuration.upstream ?? configuration.catalog,
-            thread: catalogThread,
-            limits: limits,
-            security: configuration.upstream.map(configuration.security(ofUpstream:)) ?? configuration.catalogSecurity,
-            logger: logger
-        )
-        let historyCatalog = try ServiceClient(
-            address: configuration.catalog,
-            thread: historyThread,
-            limits: limits,
-            security: configuration.catalogSecurity,
-            logger: logger
-        )
+        func catalog(_ thread: PollThread) throws(MessagingError) -> ServiceClient {
+            try ServiceClient(
+                catalogs: configuration.catalogs,
+                thread: thread,
+                limits: limits,
+                security: configuration.remoteSecurity,
+                logger: logger
+            )
+        }
+        let source =
+            try configuration.upstream.map { upstream throws(MessagingError) in
+                try ServiceClient(
+                    address: upstream,
+                    thread: catalogThread,
+                    limits: limits,
+                    security: configuration.security(of: upstream),
+                    logger: logger
+                )
+            } ?? catalog(catalogThread)
+        let historyCatalog = try catalog(historyThread)
         let access = AccessTable { identity throws(RPCError) in
             try await historyCatalog.ask(GrantStatus(identity: identity), deadline: .seconds(5)).result.permission
         }

@@ -235,5 +235,6 @@ extension ServiceEndpoints {
             edits: endpoints[.edits],
             security: endpoints.security
         )
+        catalogs = endpoints.all(.catalog)
     }
 }

@@ -42,16 +42,13 @@ struct ThumbnailerService: RunnableService {
         self.metrics = metrics
         let thread = try PollThread(name: "thumbnailer")
         let limits = MessagingLimits()
-        func client(_ name: EndpointName) throws(MessagingError) -> ServiceClient {
-            try ServiceClient(
-                address: configuration.endpoints[name],
-                thread: thread,
-                limits: limits,
-                security: configuration.endpoints.security(of: name),
-                logger: logger
-            )
-        }
-        let catalog = try client(.catalog)
+        let catalog = try ServiceClient(
+            catalogs: configuration.endpoints.all(.catalog),
+            thread: thread,
+            limits: limits,
+            security: configuration.endpoints.security,
+            logger: logger
+        )
         let source = AssetResolver(
             metrics: metrics,
             tablePath: resources.spool == nil ? LastChangeFile.path(in: configuration.library) : nil
@@ -74,7 +71,13 @@ struct ThumbnailerService: RunnableService {
             metrics: metrics,
             logger: logger
         )
-        let broker = try client(.broker)
+        let broker = try ServiceClient(
+            address: configuration.endpoints[.broker],
+            thread: thread,
+            limits: limits,
+            security: configuration.endpoints.security(of: .broker),
+            logger: logger
+        )
         @Sendable func feed(since token: ChangeToken? = nil, topics: [String] = []) -> ChangeFeed {
             ChangeFeed(
                 broker: broker,

@@ -17,6 +17,10 @@ public struct Health: Request {
         public var problems: [String]
         /// The newest sequence that the service has seen.
         public var sequence: Int64
+        /// The part of a catalog in the writing; nil for another service.
+        public var role: CatalogRole?
+        /// The number of the present writer, for several catalogs; each takeover raises it.
+        public var epoch: Int64?
 
         public init(service: String, version: String, isHealthy: Bool, problems: [String], sequence: Int64) {
             self.service = service
@@ -43,6 +47,8 @@ public struct Health: Request {
                     default: []
                 ),
                 .required("sequence", \.sequence, .integer(0...Int64.max), "The newest sequence it has seen."),
+                .optional("role", \.role, .name(CatalogRole.self), "Of a catalog: whether it writes the library."),
+                .optional("epoch", \.epoch, .integer(0...Int64.max), CatalogRole.epoch),
             ]
         )
     }

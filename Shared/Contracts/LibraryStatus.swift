@@ -35,6 +35,10 @@ public struct LibraryStatus: Request {
         public var isWritable: Bool
         /// The reasons, gravest first; empty if the library is available.
         public var problems: [Problem]
+        /// The part of the catalog that answers in the writing.
+        public var role: CatalogRole?
+        /// The number of the present writer, for several catalogs; each takeover raises it.
+        public var epoch: Int64?
 
         public init(since: Int64, problems: [Problem] = []) {
             self.since = since
@@ -66,6 +70,13 @@ public struct LibraryStatus: Request {
                     "The reasons, gravest first.",
                     default: []
                 ),
+                .optional(
+                    "role",
+                    \.role,
+                    .name(CatalogRole.self),
+                    "Whether the catalog that answers writes the library."
+                ),
+                .optional("epoch", \.epoch, .integer(0...Int64.max), CatalogRole.epoch),
             ]
         )
     }

@@ -14,6 +14,9 @@ extension RPCError {
         return error
     }
 
+    /// True if a catalog refused a change because another one writes the library.
+    public var isOfStandby: Bool { data["standby"] == true }
+
     /// True if the service refused or ended the request because it is stopping.
     public var isOfStoppingService: Bool { data["isStopping"] == true }
 

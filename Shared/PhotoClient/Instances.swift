@@ -43,7 +43,8 @@ struct Instances<Connection: InstanceConnection>: Sendable {
         return (connected, true)
     }
 
-    private func waitForAny(within limit: Duration?) async {
+    /// Waits until any instance is connected.
+    func waitForAny(within limit: Duration?) async {
         await withTaskGroup(of: Void.self) { group in
             for connection in connections { group.addTask { await connection.connection.waitUntilUsable() } }
             if let limit { group.addTask { _ = await TaskDelay.timeout(limit) } }

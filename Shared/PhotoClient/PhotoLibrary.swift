@@ -8,7 +8,7 @@ public import PhotoModel
 ///
 /// It connects and reconnects automatically. A program uses one instance for its whole life, from any task.
 public final class PhotoLibrary: Sendable {
-    /// The catalog: fetches, changes and resources.
+    /// The catalog, or several: fetches, changes and resources.
     public let catalog: ServiceClient
     /// The thumbnailer, or several: images.
     public let thumbnailer: ServiceClient
@@ -43,7 +43,8 @@ public final class PhotoLibrary: Sendable {
         self.thread = thread
         self.limits = limits
         self.logger = logger
-        func connect(_ addresses: [EndpointAddress]) throws(MessagingError) -> ServiceClient {
+        func connect(_ addresses: [EndpointAddress], areCatalogs: Bool = false) throws(MessagingError) -> ServiceClient
+        {
             var connections: [RequestClient] = []
             for address in addresses {
                 let security = endpoints.security(for: address)
@@ -57,9 +58,9 @@ public final class PhotoLibrary: Sendable {
                     )
                 )
             }
-            return ServiceClient(connections)
+            return ServiceClient(connections, areCatalogs: areCatalogs)
         }
-        self.catalog = try connect([endpoints.catalog])
+        self.catalog = try connect(endpoints.catalogs, areCatalogs: true)
         self.thumbnailer = try connect(endpoints.thumbnailers)
         self.editor = try connect(endpoints.editors)
         self.changeBroker = try connect([endpoints.changeBroker])

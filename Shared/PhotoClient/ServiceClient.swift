@@ -21,9 +21,12 @@ public struct ServiceResponse<Result: Sendable>: Sendable {
 ///
 /// It connects and reconnects automatically; a request waits for the connection until its deadline. A service may have
 /// several instances: then a ``RoutedRequest`` goes to the one that clients prefer for its asset (rendezvous hashing), and to
-/// the next one while that is not connected.
+/// the next one while that is not connected. Of several catalogs one writes: changes go to that one, and a ``CatalogRead`` to
+/// any that answers.
 public final class ServiceClient: Sendable {
     private let connections: Instances<RequestClient>
+    /// The catalogs of the library; nil for one catalog, and for another service.
+    private let catalogs: Catalogs?
 
     /// The address of the service; of several instances, that of the first.
     public var address: EndpointAddress { requests.address }
@@ -53,9 +56,35 @@ public final class ServiceClient: Sendable {
         )
     }
 
+    /// Begins to connect to the catalogs of a library, of which one writes.
+    ///
+    /// - Parameters:
+    ///   - catalogs: their addresses, at least one
+    ///   - security: that of connections over TCP
+    /// - Throws: as ``init(address:thread:limits:security:logger:)``
+    public convenience init(
+        catalogs: [EndpointAddress],
+        thread: PollThread,
+        limits: MessagingLimits = MessagingLimits(),
+        security: SocketSecurity = .none,
+        logger: Logger
+    ) throws(MessagingError) {
+        var connections: [RequestClient] = []
+        for address in catalogs {
+            let security = address.transport == .tcp ? security : .none
+            connections.append(
+                try RequestClient(address: address, thread: thread, limits: limits, security: security, logger: logger)
+            )
+        }
+        self.init(connections, areCatalogs: true)
+    }
+
     private convenience init(_ connection: RequestClient) { self.init([connection]) }
 
-    init(_ connections: [RequestClient]) { self.connections = Instances(connections: connections) }
+    init(_ connections: [RequestClient], areCatalogs: Bool = false) {
+        self.connections = Instances(connections: connections)
+        catalogs = areCatalogs && connections.count > 1 ? Catalogs(connections) : nil
+    }
 
     /// Returns a client of the instance that gets requests about an asset, for requests that belong together.
     ///
@@ -86,6 +115,11 @@ public final class ServiceClient: Sendable {
         attachments: [Bytes] = [],
         deadline: Duration = .seconds(30)
     ) async throws(RPCError) -> ServiceResponse<R.Result> {
+        if let catalogs {
+            return try await catalogs.send(R.self, deadline) { connection, time, waits throws(RPCError) in
+                try await self.ask(request, attachments, time, connection, waitsForConnection: waits)
+            }
+        }
         if connections.connections.count > 1 { return try await askOne(request, attachments, deadline) }
         return try await ask(request, attachments, deadline, requests)
     }
@@ -135,6 +169,16 @@ public final class ServiceClient: Sendable {
         }
     }
 
+    /// Sends a request to the one service that there is, or to one of the catalogs.
+    private func either<R: Request, Value: Sendable>(
+        _ request: R.Type,
+        _ deadline: Duration,
+        _ attempt: @escaping Catalogs.Attempt<Value>
+    ) async throws(RPCError) -> Value {
+        guard let catalogs else { return try await attempt(requests, deadline, true) }
+        return try await catalogs.send(request, deadline, attempt)
+    }
+
     /// Requests a page of identifiers: of assets without their other members.
     ///
     /// - Throws: as ``ask(_:attachments:deadline:)``
@@ -142,11 +186,14 @@ public final class ServiceClient: Sendable {
         _ request: FetchAssets,
         deadline: Duration
     ) async throws(RPCError) -> (ids: [ObjectID], token: ChangeToken, count: Int) {
-        let reply = try await requests.call(
-            FetchAssets.method,
-            request.json,
-            deadline: max(deadline, .milliseconds(1))
-        ).result
+        let reply = try await either(FetchAssets.self, deadline) { connection, time, waits throws(RPCError) in
+            try await connection.call(
+                FetchAssets.method,
+                request.json,
+                deadline: max(time, .milliseconds(1)),
+                waitsForConnection: waits
+            ).result
+        }
         let ids = (reply["assets"]?.arrayValue ?? []).compactMap { $0["id"]?.stringValue.flatMap { ObjectID($0) } }
         guard let token = reply["token"]?.stringValue.flatMap({ ChangeToken($0) }), let count = reply["count"]?.intValue
         else { throw ErrorCode.internalError.error("the result of \(FetchAssets.method) has no token or no count") }
@@ -160,11 +207,14 @@ public final class ServiceClient: Sendable {
         _ request: ChangesSince,
         deadline: Duration = .seconds(30)
     ) async throws(RPCError) -> EncodedPage {
-        let reply = try await requests.encodedCall(
-            ChangesSince.method,
-            request.json,
-            deadline: max(deadline, .milliseconds(1))
-        )
+        let reply = try await either(ChangesSince.self, deadline) { connection, time, waits throws(RPCError) in
+            try await connection.encodedCall(
+                ChangesSince.method,
+                request.json,
+                deadline: max(time, .milliseconds(1)),
+                waitsForConnection: waits
+            )
+        }
         do throws(JSONProblem) {
             return try EncodedPage(parsing: reply.frame, at: reply.range)
         } catch {
@@ -178,10 +228,24 @@ public final class ServiceClient: Sendable {
     ///   - credit: bytes of unread notifications that the service may send ahead; replenished as they are read
     ///   - deadline: nil to wait until the response or until the connection is lost
     public func stream<R: Request>(_ request: R, credit: Int, deadline: Duration? = nil) -> ServiceStream<R> {
+        if let catalogs {
+            return ServiceStream(choosing: { number in
+                await catalogs.stream(R.self, number, deadline) { connection, waits in
+                    connection.stream(
+                        R.method,
+                        request.json,
+                        deadline: deadline,
+                        credit: credit,
+                        waitsForConnection: waits
+                    )
+                }
+            })
+        }
         guard connections.connections.count > 1, let routed = request as? any RoutedRequest else {
             return ServiceStream(requests.stream(R.method, request.json, deadline: deadline, credit: credit))
         }
-        return ServiceStream(choosing: { [connections] in
+        return ServiceStream(choosing: { [connections] number in
+            guard number == 0 else { return nil }
             let choice = await connections.choice(for: routed.routingAsset, within: deadline)
             return choice.connection.stream(
                 R.method,
@@ -195,7 +259,9 @@ public final class ServiceClient: Sendable {
 
     /// Returns the same stream with undecoded notifications, for callers that forward them.
     public func encodedStream<R: Request>(_ request: R, credit: Int) -> EncodedStream {
-        requests.encodedStream(R.method, request.json, credit: credit)
+        guard let catalogs else { return requests.encodedStream(R.method, request.json, credit: credit) }
+        let connection = catalogs.connectionForStream
+        return connection.encodedStream(R.method, request.json, credit: credit, waitsForConnection: false)
     }
 
     /// Returns the health of the service.

@@ -2,8 +2,8 @@ public import Messaging
 
 /// The addresses of a library's services.
 public struct ServiceEndpoints: Sendable, Hashable {
-    /// Requests to the catalog.
-    public var catalog: EndpointAddress
+    /// Requests to the catalog; one address for each of several catalogs of the library, at least one.
+    public var catalogs: [EndpointAddress]
     /// Requests to the thumbnailer; one address for each instance, at least one.
     public var thumbnailers: [EndpointAddress]
     /// Requests to the editor; one address for each instance, at least one.
@@ -27,7 +27,7 @@ public struct ServiceEndpoints: Sendable, Hashable {
         edits: EndpointAddress,
         security: SocketSecurity = .none
     ) {
-        self.catalog = catalog
+        self.catalogs = [catalog]
         self.thumbnailers = [thumbnailer]
         self.editors = [editor]
         self.changeBroker = changeBroker
@@ -35,6 +35,9 @@ public struct ServiceEndpoints: Sendable, Hashable {
         self.edits = [edits]
         self.security = security
     }
+
+    /// Requests to the catalog; of several catalogs, to the first one.
+    public var catalog: EndpointAddress { catalogs[0] }
 
     /// Returns the security of a connection to one of the addresses: none for `ipc://`, which is protected by the
     /// permissions of the socket folder.

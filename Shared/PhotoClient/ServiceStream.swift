@@ -18,21 +18,26 @@ public struct ServiceStream<R: Request>: AsyncSequence, Sendable {
 
     fileprivate enum Source {
         case stream(RequestStream)
-        /// The instance of the service is chosen when the first element is asked for.
-        case choice(@Sendable () async -> RequestStream)
+        /// The instance of the service is chosen when the first element is asked for, and another one if that one cannot
+        /// answer.
+        case choice(@Sendable (_ number: Int) async -> RequestStream?)
     }
 
     private let source: Source
 
     init(_ stream: RequestStream) { source = .stream(stream) }
 
-    init(choosing stream: @escaping @Sendable () async -> RequestStream) { source = .choice(stream) }
+    /// - Parameter stream: returns the stream of an attempt, 0 for the first one; nil if there is no further one
+    init(choosing stream: @escaping @Sendable (_ number: Int) async -> RequestStream?) { source = .choice(stream) }
 
     public func makeAsyncIterator() -> Iterator { Iterator(source) }
 
     public struct Iterator: AsyncIteratorProtocol {
         private var inner: RequestStream.Iterator?
-        private let choice: (@Sendable () async -> RequestStream)?
+        private let choice: (@Sendable (_ number: Int) async -> RequestStream?)?
+        private var attempts = 0
+        private var hasBegun = false
+        private var failure: RPCError?
 
         fileprivate init(_ source: Source) {
             switch source {
@@ -47,14 +52,33 @@ public struct ServiceStream<R: Request>: AsyncSequence, Sendable {
         public mutating func next(
             isolation actor: isolated (any Actor)? = #isolation
         ) async throws(RPCError) -> ServiceEvent<R>? {
-            if inner == nil { inner = await choice?().makeAsyncIterator() }
-            switch try await inner?.next(isolation: actor) {
+            switch try await nextElement(isolation: actor) {
             case .notification(let method, let params, let attachments):
                 return .notification(method: method, params: params, attachments: attachments)
             case .reply(let reply):
                 return .answer(ServiceResponse(result: try R.result(of: reply.result), attachments: reply.attachments))
             case nil: return nil
             }
+        }
+
+        private mutating func nextElement(
+            isolation actor: isolated (any Actor)?
+        ) async throws(RPCError) -> StreamElement? {
+            guard !hasBegun, let choice else { return try await inner?.next(isolation: actor) }
+            while let stream = await choice(attempts) {
+                attempts += 1
+                inner = stream.makeAsyncIterator()
+                do throws(RPCError) {
+                    let element = try await inner?.next(isolation: actor)
+                    hasBegun = true
+                    return element
+                } catch {
+                    failure = failure ?? error
+                    guard error.mayBeDifferentElsewhere else { break }
+                }
+            }
+            hasBegun = true
+            throw failure ?? ErrorCode.unavailable.error("no instance of the service can be asked")
         }
 
         public mutating func next() async throws(RPCError) -> ServiceEvent<R>? {

@@ -68,10 +68,14 @@ struct EndpointTests {
         }
     }
 
-    @Test func `a list of catalogs is refused`() throws {
-        let options = try EndpointOptions.parse(["--run", "/r", "--catalog", "tcp://a:1,tcp://b:2"])
+    @Test func `a list of catalogs is accepted, and one of change-brokers refused`() throws {
+        let catalogs = try EndpointOptions.parse(["--run", "/r"]).resolve {
+            $0 == "SAFELIGHT_CATALOG" ? "tcp://a:1,tcp://b:2" : nil
+        }
+        #expect(catalogs.all(.catalog).map(\.description) == ["tcp://a:1", "tcp://b:2"])
+        let options = try EndpointOptions.parse(["--run", "/r", "--broker", "tcp://a:1,tcp://b:2"])
         let error = #expect(throws: HostingError.self) { try options.resolve { _ in nil } }
-        #expect(error?.description.contains("one catalog") == true)
+        #expect(error?.description.contains("one change-broker") == true)
     }
 
     @Test func `traffic limits are set by flag or variable and validated`() throws {

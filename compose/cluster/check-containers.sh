@@ -19,11 +19,18 @@ fail() {
 
 safelight() { docker compose run --rm -T tools "$@"; }
 
+# inside COMMAND…: runs a command in a container of PostgreSQL that runs.
+inside() {
+    local service=db1
+    docker compose ps --status running --services | grep -qx db1 || service=db2
+    docker compose exec -T "$service" "$@"
+}
+
 # query SQL: prints what the primary answers.
 query() {
     # The variable is the container's.
     # shellcheck disable=SC2016
-    docker compose exec -T front sh -c 'exec psql --no-psqlrc --tuples-only --no-align --command="$1" "$STORE"' sh "$1"
+    inside sh -c 'exec psql --no-psqlrc --tuples-only --no-align --command="$1" "$STORE"' sh "$1"
 }
 
 # Prints the containers in which the catalog writes and PostgreSQL is the primary.
@@ -38,7 +45,7 @@ service_at() {
     local address=$1 service
     shift
     for service in "$@"; do
-        if [ "$(docker compose exec -T front getent hosts "$service" | cut -d ' ' -f 1)" = "$address" ]; then
+        if [ "$(inside getent hosts "$service" | cut -d ' ' -f 1)" = "$address" ]; then
             echo "$service"
             return
         fi

@@ -1,13 +1,12 @@
 #!/bin/sh
 # Starts a program of the cluster in a container.
 #
-# usage: entry.sh database | etcd | forward
+# usage: entry.sh database | etcd
 #
 #   database   PostgreSQL, managed by Patroni; PATRONI_NAME is the container's name
 #   etcd       a member of etcd
-#   forward    HAProxy, which forwards connections to the catalog that writes
 #
-# /secrets has the passwords. /data holds the files of the first two.
+# /secrets has the passwords. /data holds the files of both.
 set -eu
 
 # Waits until a file exists, for at most a minute.
@@ -43,14 +42,8 @@ case ${1:-} in
         export PATRONI_SUPERUSER_USERNAME=postgres PATRONI_REPLICATION_USERNAME=replicator SAFELIGHT_DATABASE_PASSWORD
         exec patroni /cluster/patroni.yaml
         ;;
-    forward)
-        wait_for_file /secrets/pgpass
-        # HAProxy ends the container if it ends; without the agent it keeps the last known state.
-        /cluster/writer_agent.py "$STORE" &
-        exec haproxy -db -f /cluster/haproxy.cfg
-        ;;
     *)
-        echo "usage: entry.sh database | etcd | forward" >&2
+        echo "usage: entry.sh database | etcd" >&2
         exit 2
         ;;
 esac

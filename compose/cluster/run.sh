@@ -6,7 +6,7 @@
 root=$(dirname "$(dirname "$script")")
 cluster="$root/compose/cluster"
 
-hosts=(etcd1 etcd2 etcd3 db1 db2 front catalog1 catalog2 render1 render2 render3 feed1 feed2 client)
+hosts=(etcd1 etcd2 etcd3 db1 db2 s3 catalog1 catalog2 render1 render2 render3 feed1 feed2 client)
 members=(etcd1 etcd2 etcd3)
 databases=(db1 db2)
 catalogs=(catalog1 catalog2)
@@ -28,7 +28,7 @@ fail() {
 check_requirements() {
     local program
     [ "$(id -u)" -eq 0 ] || fail "network namespaces need root; run it with sudo"
-    for program in ip unshare setpriv etcd etcdctl patroni psql haproxy python3 "$@"; do
+    for program in ip unshare setpriv etcd etcdctl patroni psql python3 "$@"; do
         command -v "$program" >/dev/null || fail "$program is missing; make $name installs what is needed"
     done
     for program in catalog thumbnailer editor change-broker safelight; do
@@ -99,12 +99,11 @@ start_cluster() {
     start_etcd
     start_database
     echo "the primary is $(primary); commits wait until the replica has them"
-    say "Starting an S3 server, two catalogs of one library, and HAProxy"
+    say "Starting an S3 server, and two catalogs of one library"
     create_keys >"$FOLDER/logs/keys.log"
     start_object_store
     start_catalog catalog1
     start_catalog catalog2
-    start_forwarding
     echo "$(writer) writes the library, the other catalog stands by"
     say "Starting three thumbnailers, two editors and two change-brokers"
     start_services

@@ -21,7 +21,7 @@ start_etcd() {
 etcd_addresses() { printf '%s:2379\n' "${members[@]}" | paste -sd ,; }
 
 # ask_etcd COMMAND…: asks a member that answers.
-ask_etcd() { on front env ETCDCTL_API=3 etcdctl --dial-timeout 1s --endpoints "$(etcd_addresses)" "$@"; }
+ask_etcd() { on s3 env ETCDCTL_API=3 etcdctl --dial-timeout 1s --endpoints "$(etcd_addresses)" "$@"; }
 
 # Starts Patroni, which starts PostgreSQL as the primary or as a replica.
 start_patroni() {
@@ -63,7 +63,7 @@ store() {
 }
 
 # query SQL: prints what the primary answers.
-query() { on front psql --no-psqlrc --tuples-only --no-align --set=ON_ERROR_STOP=1 --command="$1" "$(store)"; }
+query() { on s3 psql --no-psqlrc --tuples-only --no-align --set=ON_ERROR_STOP=1 --command="$1" "$(store)"; }
 
 # Succeeds if commits wait for a replica that is there: Patroni keeps its name in etcd.
 has_synchronous_replica() { ask_etcd get --print-value-only /service/safelight/sync | grep -q '"sync_standby": *"db'; }
@@ -88,31 +88,24 @@ create_keys() {
 }
 
 start_object_store() {
-    start front s3 env PYTHONPATH="$PYTHON" python3 -m moto.server --host 0.0.0.0 --port 9000
-    wait_for 30 "the S3 server answers" on front env PYTHONPATH="$PYTHON" python3 -c '
+    start s3 s3 env PYTHONPATH="$PYTHON" python3 -m moto.server --host 0.0.0.0 --port 9000
+    wait_for 30 "the S3 server answers" on s3 env PYTHONPATH="$PYTHON" python3 -c '
 import boto3
 access = {"aws_access_key_id": "demo", "aws_secret_access_key": "demo", "region_name": "us-east-1"}
-boto3.client("s3", endpoint_url="http://front:9000", **access).create_bucket(Bucket="photos")'
-}
-
-# Gives the catalog one address: HAProxy forwards connections to the catalog that writes.
-start_forwarding() {
-    start front writer-agent "$cluster/writer_agent.py" "$(store)"
-    start front haproxy haproxy -db -f "$cluster/haproxy.cfg"
-    wait_for 30 "HAProxy knows the writing catalog" grep "is DOWN" "$FOLDER/logs/front-haproxy.log"
+boto3.client("s3", endpoint_url="http://s3:9000", **access).create_bucket(Bucket="photos")'
 }
 
 start_catalog() {
     start "$1" catalog env \
         SAFELIGHT_RUN="$FOLDER/$1/run" SAFELIGHT_STATE="$FOLDER/$1/state" SAFELIGHT_KEYS="$FOLDER/$1/keys" \
-        SAFELIGHT_OBJECT_STORE=s3://photos/library SAFELIGHT_OBJECT_STORE_ENDPOINT=http://front:9000 \
+        SAFELIGHT_OBJECT_STORE=s3://photos/library SAFELIGHT_OBJECT_STORE_ENDPOINT=http://s3:9000 \
         AWS_ACCESS_KEY_ID=demo AWS_SECRET_ACCESS_KEY=demo \
         "$BINARIES/catalog" --library "$FOLDER/$1/library" --store "$(store)" \
         --store-replica "$(store prefer-standby)" --listen 0.0.0.0
     wait_for 60 "the catalog of $1 answers" answers "$1" catalog
 }
 
-# start_service HOST PROGRAM OPTION…: starts a service that uses the catalog and, unless it is a change-broker itself, the
+# start_service HOST PROGRAM OPTION…: starts a service that uses the catalogs and, unless it is a change-broker itself, the
 # first change-broker.
 start_service() {
     local host=$1 program=$2 feed=()
@@ -120,7 +113,7 @@ start_service() {
     [ "$program" = change-broker ] || feed=(SAFELIGHT_BROKER=tcp://feed1:5574 SAFELIGHT_FEED=tcp://feed1:5575)
     start "$host" "$program" env \
         SAFELIGHT_RUN="$FOLDER/$host/run" SAFELIGHT_CACHE="$FOLDER/$host/cache" SAFELIGHT_KEYS="$FOLDER/$host/keys" \
-        SAFELIGHT_CATALOG=tcp://front:5571 "${feed[@]}" \
+        SAFELIGHT_CATALOG="$(list 5571 "${catalogs[@]}")" "${feed[@]}" \
         SAFELIGHT_SERVER_KEY="$FOLDER/$host/key/server.key" \
         SAFELIGHT_CLIENT_KEY="$FOLDER/$host/key/$host.key_secret" \
         "$BINARIES/$program" --listen 0.0.0.0 "$@"
@@ -154,11 +147,11 @@ list() {
     printf '%s' "$text"
 }
 
-# as_client COMMAND…: runs a command on the client's host, which knows all thumbnailers and editors, and the second
+# as_client COMMAND…: runs a command on the client's host, which knows all catalogs, thumbnailers and editors, and the second
 # change-broker.
 as_client() {
     on client env -C "$FOLDER/client" \
-        SAFELIGHT_CATALOG=tcp://front:5571 \
+        SAFELIGHT_CATALOG="$(list 5571 "${catalogs[@]}")" \
         SAFELIGHT_THUMBNAILER="$(list 5572 "${workers[@]}")" \
         SAFELIGHT_EDITOR="$(list 5573 "${editors[@]}")" \
         SAFELIGHT_EDITS="$(list 5576 "${editors[@]}")" \

@@ -26,6 +26,7 @@ final class LibraryAvailability: Sendable {
 
     private struct State {
         var status: LibraryStatus.Result
+        var role: (CatalogRole, epoch: Int64?)
         /// The problem of the folder.
         var folder: LibraryStatus.Problem?
         /// States that failures of requests have shown.
@@ -47,11 +48,19 @@ final class LibraryAvailability: Sendable {
     private let logger: Logger
     private let state: Mutex<State>
 
-    init(_ place: LibraryPlace, now: @escaping @Sendable () -> Int64, logger: Logger) {
+    /// - Parameter role: the part of the catalog in the writing
+    init(
+        _ place: LibraryPlace,
+        role: (CatalogRole, epoch: Int64?),
+        now: @escaping @Sendable () -> Int64,
+        logger: Logger
+    ) {
         self.place = place
         self.now = now
         self.logger = logger
-        state = Mutex(State(status: LibraryStatus.Result(since: max(0, now()))))
+        var status = LibraryStatus.Result(since: max(0, now()))
+        (status.role, status.epoch) = role
+        state = Mutex(State(status: status, role: role))
     }
 
     // MARK: Requests
@@ -127,6 +136,9 @@ final class LibraryAvailability: Sendable {
     /// Learns that a write has succeeded after a failure.
     func forgetFailures() { change { $0.noted = [] } }
 
+    /// Learns the part of the catalog in the writing.
+    func note(_ role: (CatalogRole, epoch: Int64?)) { change { $0.role = role } }
+
     // MARK: Watching
 
     /// Looks until cancelled.
@@ -194,8 +206,12 @@ final class LibraryAvailability: Sendable {
                 problems.append(.folder(cause))
             }
             if let store = state.store { problems.append(store) }
-            guard problems != state.status.problems else { return (value, nil, []) }
+            let (role, epoch) = state.role
+            guard (problems, role, epoch) != (state.status.problems, state.status.role, state.status.epoch) else {
+                return (value, nil, [])
+            }
             state.status = LibraryStatus.Result(since: max(now(), state.status.since + 1), problems: problems)
+            (state.status.role, state.status.epoch) = (role, epoch)
             defer { state.waiters = [:] }
             return (value, state.status, Array(state.waiters.values))
         }

@@ -11,6 +11,7 @@ struct StandbyFollower: Sendable {
     let tail: ChangeLogTail
     let registry: GrantRegistry
     let lastChanges: LastChangeFile
+    let availability: LibraryAvailability
     let logger: Logger
     /// Returns the name of another history, as ``WriterElection/Follower/newHistory`` says.
     let newHistory: @Sendable () -> String
@@ -20,11 +21,13 @@ struct StandbyFollower: Sendable {
         _ tail: ChangeLogTail,
         _ registry: GrantRegistry,
         _ lastChanges: LastChangeFile,
+        _ availability: LibraryAvailability,
         _ logger: Logger,
-        newHistory: @escaping @Sendable () -> String
+        _ newHistory: @escaping @Sendable () -> String
     ) {
         (self.store, self.tail, self.registry) = (store, tail, registry)
-        (self.lastChanges, self.logger, self.newHistory) = (lastChanges, logger, newHistory)
+        (self.lastChanges, self.availability) = (lastChanges, availability)
+        (self.logger, self.newHistory) = (logger, newHistory)
     }
 
     /// Holds the lock of the writer, or follows it and waits for the lock, until the service stops.
@@ -44,6 +47,7 @@ struct StandbyFollower: Sendable {
     }
 
     private func report(_ role: WriterElection.Role) {
+        availability.note(store.role)
         switch role {
         case .writer(let epoch): logger.notice("this catalog writes the library", metadata: ["epoch": "\(epoch)"])
         case .standby(let writer):

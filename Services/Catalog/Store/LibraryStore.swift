@@ -1,3 +1,4 @@
+import Contracts
 import GRDB
 import JSONValue
 import Logging
@@ -279,6 +280,12 @@ final class LibraryStore: Sendable {
 
     /// The election of the writer among several catalogs; nil for a file, whose folder only one catalog can open.
     var election: WriterElection? { (database as? PostgreSQLLibrary)?.election }
+
+    /// The part of this catalog in the writing, and the number of the present writer if there may be several catalogs.
+    var role: (CatalogRole, epoch: Int64?) {
+        guard let election else { return (.writer, nil) }
+        return (election.refusal == nil ? .writer : .standby, election.epoch)
+    }
 
     /// True if the check at the start ran out of time.
     var isCheckUnfinished: Bool { database.isCheckUnfinished }

@@ -64,6 +64,8 @@ struct StatusCommand: LibraryCommand {
             if let health {
                 json["version"] = .string(health.version)
                 json["sequence"] = .int(health.sequence)
+                if let role = health.role { json["role"] = .string(role.rawValue) }
+                if let epoch = health.epoch { json["epoch"] = .int(epoch) }
                 json["problems"] = JSON(health.problems)
                 json["figures"] = .object(metrics)
             } else {
@@ -156,7 +158,8 @@ struct StatusCommand: LibraryCommand {
             .init(title: "version"), .init(title: "address"),
         ])
         for state in states {
-            let word = state.health == nil ? "unreachable" : state.isHealthy ? "healthy" : "unhealthy"
+            var word = state.health == nil ? "unreachable" : state.isHealthy ? "healthy" : "unhealthy"
+            if state.health?.role == .standby { word += ", standby" }
             table.add([
                 state.service.rawValue, word, state.health.map { "\($0.sequence)" } ?? "-",
                 state.health?.version ?? "-", state.address,

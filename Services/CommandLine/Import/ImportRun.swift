@@ -63,7 +63,7 @@ struct ImportRun: Sendable {
         self.isReferenced = isReferenced
         self.width = max(1, width)
         // Only a catalog on this machine can open the paths.
-        self.access = Access(mayNamePaths: library.endpoints.catalog.transport == .ipc)
+        self.access = Access(mayNamePaths: library.endpoints.catalogs.allSatisfy { $0.transport == .ipc })
     }
 
     /// Imports items until there are none. If a stop is requested, finishes the items in progress and returns.

@@ -47,6 +47,7 @@ struct ClientOptions: ParsableArguments {
             edits: endpoints[.edits],
             security: endpoints.security
         )
+        addresses.catalogs = endpoints.all(.catalog)
         addresses.thumbnailers = endpoints.all(.thumbnailer)
         addresses.editors = endpoints.all(.editor)
         addresses.edits = endpoints.all(.edits)

@@ -44,5 +44,5 @@ public enum EndpointName: String, Sendable, CaseIterable {
     }
 
     /// True if clients may have a list of addresses: several instances of the service can work for one library.
-    public var mayHaveInstances: Bool { service == .thumbnailer || service == .editor }
+    public var mayHaveInstances: Bool { service != .changeBroker }
 }

@@ -17,6 +17,8 @@ public struct ServiceState: Sendable {
     private let condition: @Sendable () async -> Condition
     /// The condition without waiting; nil if it has to be asked for elsewhere.
     private let conditionNow: (@Sendable () -> Condition)?
+    /// The part of a catalog in the writing; nil for another service.
+    private let role: (@Sendable () -> (CatalogRole, epoch: Int64?))?
     private let healthyReply = HealthyReply()
 
     /// - Parameters:
@@ -33,22 +35,27 @@ public struct ServiceState: Sendable {
         self.metrics = metrics
         self.condition = condition
         conditionNow = nil
+        role = nil
         documentation = Documentation(name, methods)
     }
 
     /// Makes the state of a service whose condition is known without waiting.
     ///
-    /// - Parameter conditionNow: called for each `health` request, on the poll thread; it must not block
+    /// - Parameters:
+    ///   - role: for catalogs: the part in the writing
+    ///   - conditionNow: called for each `health` request, on the poll thread; it must not block
     public init(
         _ name: ServiceName,
         methods: [MethodDescription],
         metrics: Metrics,
+        role: (@Sendable () -> (CatalogRole, epoch: Int64?))? = nil,
         conditionNow: @escaping @Sendable () -> Condition
     ) {
         self.name = name
         self.metrics = metrics
         self.condition = conditionNow
         self.conditionNow = conditionNow
+        self.role = role
         documentation = Documentation(name, methods)
     }
 
@@ -62,17 +69,20 @@ public struct ServiceState: Sendable {
         else { return nil }
         let condition = conditionNow()
         guard condition.problems.isEmpty else { return Reply(health(condition).json) }
-        return Reply(encoded: healthyReply.bytes(at: condition.sequence) { health(condition).json.bytes })
+        let health = health(condition)
+        return Reply(encoded: healthyReply.bytes(of: health))
     }
 
     private func health(_ condition: Condition) -> Health.Result {
-        Health.Result(
+        var health = Health.Result(
             service: name.rawValue,
             version: ServiceVersion.current,
             isHealthy: condition.problems.isEmpty,
             problems: condition.problems,
             sequence: condition.sequence
         )
+        if let (role, epoch) = role?() { (health.role, health.epoch) = (role, epoch) }
+        return health
     }
 
     /// Returns all counters and gauges.
@@ -104,15 +114,19 @@ private final class Documentation: Sendable {
     }
 }
 
-/// The encoded health of a service without problems. It changes only with the sequence.
+/// The encoded health of a service without problems. It changes only with the sequence, and at takeovers.
 private final class HealthyReply: Sendable {
-    private let cached = Mutex<(sequence: Int64, bytes: Bytes)?>(nil)
+    private let cached = Mutex<(health: Health.Result, bytes: Bytes)?>(nil)
 
-    func bytes(at sequence: Int64, _ encode: () -> Bytes) -> Bytes {
+    func bytes(of health: Health.Result) -> Bytes {
         cached.withLock { cached in
-            if let cached, cached.sequence == sequence { return cached.bytes }
-            let bytes = encode()
-            cached = (sequence, bytes)
+            if let (known, bytes) = cached, known.sequence == health.sequence, known.role == health.role,
+                known.epoch == health.epoch
+            {
+                return bytes
+            }
+            let bytes = health.json.bytes
+            cached = (health, bytes)
             return bytes
         }
     }

@@ -99,10 +99,18 @@ public actor RequestClient: SocketOwner {
     public nonisolated func encodedCall(
         _ method: String,
         _ params: JSON = [:],
-        deadline: Duration = .seconds(30)
+        deadline: Duration = .seconds(30),
+        waitsForConnection: Bool = true
     ) async throws(RPCError) -> EncodedReply {
-        guard case .encodedReply(let reply) = try await response(to: method, params, [], deadline, isEncoded: true)
-        else { throw Self.resultless }
+        let element = try await response(
+            to: method,
+            params,
+            [],
+            deadline,
+            waitsForConnection: waitsForConnection,
+            isEncoded: true
+        )
+        guard case .encodedReply(let reply) = element else { throw Self.resultless }
         return reply
     }
 
@@ -170,7 +178,8 @@ public actor RequestClient: SocketOwner {
         _ method: String,
         _ params: JSON = [:],
         deadline: Duration? = nil,
-        credit: Int? = nil
+        credit: Int? = nil,
+        waitsForConnection: Bool = true
     ) -> EncodedStream {
         EncodedStream(
             stream: RequestStream(
@@ -180,6 +189,7 @@ public actor RequestClient: SocketOwner {
                 attachments: [],
                 deadline: deadline,
                 credit: credit,
+                waitsForConnection: waitsForConnection,
                 isEncoded: true
             )
         )

@@ -23,7 +23,9 @@ import zmq.asyncio
 
 from . import images
 from .endpoints import Endpoints, addresses, check_address
-from .errors import JSON, ConnectionLostError, NotRunningError, SafelightError, UnavailableError
+from .errors import (
+    JSON, ConnectionLostError, DeadlineExceededError, NotRunningError, SafelightError, UnavailableError,
+)
 from .feed import Event, Feed
 from .fetching import Predicate, Sort, description
 from .following import (
@@ -31,7 +33,10 @@ from .following import (
     parse_message, should_deliver,
 )
 from .images import ImageData, Size
-from .instances import Instances
+from .instances import (
+    CATALOG_READS, CATALOG_SINGLE_READS, PATIENCE, WATCH, WATCH_ANSWER, WRITER_PAUSE, CatalogChoice, Instances,
+    is_of_standby, may_be_different_elsewhere,
+)
 from .library import PART_SIZE, RETRY_DELAYS, keys_of_environment
 from .live import LiveList
 from .objects import Asset, Object, identifier
@@ -208,6 +213,134 @@ class AsyncServiceInstances(AsyncService):
             instance.close()
 
 
+class AsyncCatalogs(AsyncService):
+    """A client of the catalogs of one library, like `Catalogs`."""
+
+    def __init__(self, members: Sequence[AsyncService], wait: float = 0.0) -> None:
+        first = members[0]
+        super().__init__(first._context, first.address, first._keys, first.name, wait)
+        self._choice = CatalogChoice(members)
+
+    async def request(
+        self, method: str, params: Optional[Mapping[str, Any]] = None, attachments: Attachments = (),
+        deadline: float = 30.0,
+    ) -> Reply:
+        start = time.monotonic()
+        while True:
+            try:
+                if method in CATALOG_READS:
+                    return await self._read_twice(method, params, deadline)
+                if method in CATALOG_SINGLE_READS:
+                    return await self._read_once(method, params, deadline)
+                return await self._change(method, params, attachments, deadline)
+            except NotRunningError:
+                if time.monotonic() >= start + self._wait:
+                    raise
+                await asyncio.sleep(0.05)
+
+    async def _read_twice(self, method: str, params: Optional[Mapping[str, Any]], deadline: float) -> Reply:
+        choice = self._choice
+        asked = choice.order(choice.reader)
+        first = asked[0]
+        pending: "Dict[asyncio.Future[Reply], int]" = {}
+        failures: List[SafelightError] = []
+
+        def ask_next() -> None:
+            index = asked.pop(0)
+            pending[asyncio.ensure_future(choice.members[index].request(method, params, (), deadline))] = index
+
+        try:
+            ask_next()
+            while pending:
+                done, _ = await asyncio.wait(
+                    pending, timeout=PATIENCE if asked else None, return_when=asyncio.FIRST_COMPLETED
+                )
+                for task in done:
+                    index = pending.pop(task)
+                    try:
+                        reply: Reply = task.result()
+                    except SafelightError as error:
+                        choice.missed(index, error)
+                        if not may_be_different_elsewhere(error) and (index == first or not pending):
+                            raise
+                        failures.insert(0 if index == first else len(failures), error)
+                    else:
+                        choice.reached(index)
+                        choice.reader = index
+                        return reply
+                if asked and (not done or not pending):
+                    ask_next()
+            raise failures[0]
+        finally:
+            for task, index in pending.items():
+                choice.leave(index)
+                task.cancel()
+
+    async def _read_once(self, method: str, params: Optional[Mapping[str, Any]], deadline: float) -> Reply:
+        failures: List[SafelightError] = []
+        end = time.monotonic() + deadline
+        for index in self._choice.order(self._choice.reader):
+            try:
+                reply = await self._watched(index, method, params, (), max(0.1, end - time.monotonic()))
+            except SafelightError as error:
+                self._choice.missed(index, error)
+                if not may_be_different_elsewhere(error):
+                    raise
+                failures.append(error)
+            else:
+                self._choice.reached(index)
+                self._choice.reader = index
+                return reply
+        raise failures[0]
+
+    async def _change(
+        self, method: str, params: Optional[Mapping[str, Any]], attachments: Attachments, deadline: float
+    ) -> Reply:
+        choice = self._choice
+        end = time.monotonic() + deadline
+        while True:
+            failures: List[SafelightError] = []
+            for index in choice.writers():
+                left = max(0.1, end - time.monotonic())
+                try:
+                    reply = await self._watched(index, method, params, attachments, left)
+                except SafelightError as error:
+                    if not choice.refused(index, error):
+                        raise
+                    failures.append(error)
+                else:
+                    choice.reached(index)
+                    choice.writer = index
+                    return reply
+            # All have refused: a takeover may be under way.
+            if all(isinstance(error, NotRunningError) for error in failures) or time.monotonic() + WRITER_PAUSE >= end:
+                raise next((error for error in failures if is_of_standby(error)), failures[0])
+            await asyncio.sleep(WRITER_PAUSE)
+
+    async def _watched(
+        self, index: int, method: str, params: Optional[Mapping[str, Any]], attachments: Attachments, deadline: float
+    ) -> Reply:
+        """Returns the reply of a catalog. One that does not even answer for its health counts as lost."""
+        member = self._choice.members[index]
+        task: "asyncio.Future[Reply]" = asyncio.ensure_future(member.request(method, params, attachments, deadline))
+        try:
+            while not (await asyncio.wait([task], timeout=WATCH))[0]:
+                try:
+                    await asyncio.wait_for(member.request("health", deadline=WATCH_ANSWER), WATCH_ANSWER)
+                except (asyncio.TimeoutError, DeadlineExceededError):
+                    member.close()
+                    raise ConnectionLostError(message=f"{member.address} did not answer during {method}") from None
+                except SafelightError:
+                    pass  # the request has the same error, or an answer
+            return task.result()
+        finally:
+            task.cancel()
+
+    def close(self) -> None:
+        for member in self._choice.members:
+            member.close()
+
+
 class AsyncFetchResult:
     """The result of a fetch: `async for asset in result`, `await result.count()`, `await result.get(index)`.
 
@@ -267,7 +400,7 @@ class AsyncLibrary:
         self.client = client
         self.keys = keys or keys_of_environment()
         self.context = zmq.asyncio.Context.instance()
-        self.catalog = AsyncService(self.context, self.endpoints.catalog, self.keys, "catalog", wait)
+        self.catalog = self._instances("catalog", self.endpoints.catalog, wait)
         self.thumbnailer = self._instances("thumbnailer", self.endpoints.thumbnailer, wait)
         self.editor = self._instances("editor", self.endpoints.editor, wait)
         self.broker = AsyncService(self.context, self.endpoints.broker, self.keys, "change-broker", wait)
@@ -276,7 +409,8 @@ class AsyncLibrary:
         listed = addresses(address)
         if len(listed) == 1:
             return AsyncService(self.context, address, self.keys, name, wait)
-        return AsyncServiceInstances([AsyncService(self.context, one, self.keys, name) for one in listed], wait)
+        members = [AsyncService(self.context, one, self.keys, name) for one in listed]
+        return AsyncCatalogs(members, wait) if name == "catalog" else AsyncServiceInstances(members, wait)
 
     async def __aenter__(self) -> "AsyncLibrary":
         return self

@@ -14,7 +14,46 @@ REPEATABLE = frozenset((
 # Seconds for which an instance that did not answer is asked after the others.
 ABSENCE = 2.0
 
-from .errors import BusyError, ConnectionLostError, SafelightError, UnavailableError
+# The requests to the catalog that change nothing, so that every catalog of a library can answer them. All others are for the
+# catalog that writes.
+CATALOG_READS = frozenset((
+    "fetch.assets", "fetch.collections", "fetch.lists", "fetch.counts", "fetch.find", "fetch.objects", "fetch.keyAssets",
+    "fetch.duplicates", "fetch.can", "ids.toCloud", "ids.toLocal", "changes.details", "details.diff", "changes.since",
+    "changes.token", "resource.supports", "quarantine.list", "grants.list", "grants.history", "grants.status",
+    "rpc.discover", "health",
+))
+# Those that wait, that cost much, or that are about something in the memory or on the disk of one catalog: they are not asked
+# of a second one while the first one has not answered.
+CATALOG_SINGLE_READS = frozenset((
+    "fetch.keys", "changes.follow", "transient.create", "transient.release", "edits.status", "jobs.list", "library.status",
+    "resource.read", "resource.download", "resource.export", "storage.status", "figures",
+))
+# Seconds after which a read is asked of another catalog too.
+PATIENCE = 0.3
+# Seconds between two attempts to find the catalog that writes.
+WRITER_PAUSE = 0.1
+# Seconds without an answer after which a catalog is asked for its health, and then for the answer to that.
+WATCH = 1.0
+WATCH_ANSWER = 2.0
+# The errors of a catalog that another one may not have.
+ELSEWHERE = frozenset((
+    "library_offline", "behind", "missing_resource", "network_access_required", "network_error",
+))
+
+from .errors import BusyError, ConnectionLostError, DeadlineExceededError, SafelightError, UnavailableError
+
+
+def is_of_standby(error: SafelightError) -> bool:
+    """Returns whether a catalog refused a change because another one writes the library."""
+    return error.data.get("standby") is True
+
+
+def may_be_different_elsewhere(error: SafelightError) -> bool:
+    """Returns whether another catalog may answer: this one was lost, does not reach the database, or lacks a file."""
+    return (
+        isinstance(error, (ConnectionLostError, UnavailableError)) or error.data.get("isStopping") is True
+        or is_of_standby(error) or error.name in ELSEWHERE
+    )
 
 
 class HasAddress(Protocol):
@@ -77,3 +116,49 @@ class Instances(Generic[Instance]):
 
     def reached(self, instance: Instance) -> None:
         self._absent_until.pop(instance.address, None)
+
+
+class CatalogChoice(Generic[Instance]):
+    """The catalogs of a library, of which one writes: which one is asked first."""
+
+    def __init__(self, members: Sequence[Instance]) -> None:
+        self.members = list(members)
+        # The indexes of the catalog that has answered a read last, and of the one that has accepted a change last.
+        self.reader = 0
+        self.writer = 0
+        self._absent_until: Dict[str, float] = {}
+
+    def order(self, start: int) -> List[int]:
+        """Returns the indexes from one on; those that did not answer a moment ago come last."""
+        places = [(start + index) % len(self.members) for index in range(len(self.members))]
+        return sorted(places, key=self.is_absent)
+
+    def writers(self) -> List[int]:
+        """Returns the indexes of the catalogs to ask for a change, without those that did not answer a moment ago."""
+        places = self.order(self.writer)
+        return [index for index in places if not self.is_absent(index)] or places
+
+    def is_absent(self, index: int) -> bool:
+        return self._absent_until.get(self.members[index].address, 0.0) > time.monotonic()
+
+    def leave(self, index: int) -> None:
+        """Notes that a catalog does not answer."""
+        self._absent_until[self.members[index].address] = time.monotonic() + ABSENCE
+
+    def missed(self, index: int, error: SafelightError) -> None:
+        """Notes an error of a catalog."""
+        if isinstance(error, (ConnectionLostError, UnavailableError)):
+            self.leave(index)
+
+    def reached(self, index: int) -> None:
+        self._absent_until.pop(self.members[index].address, None)
+
+    def refused(self, index: int, error: SafelightError) -> bool:
+        """Notes an error upon a change. Returns whether it is certain that nothing was changed, so that the next catalog may
+        be asked."""
+        self.missed(index, error)
+        if isinstance(error, (ConnectionLostError, DeadlineExceededError)):
+            # The caller decides about repeating it: then the next one is asked.
+            self.writer = (index + 1) % len(self.members)
+        is_stopping = isinstance(error, BusyError) and error.data.get("isStopping") is True
+        return is_stopping or is_of_standby(error) or isinstance(error, UnavailableError)

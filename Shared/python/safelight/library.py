@@ -25,7 +25,7 @@ from .jobs import UploadJobs
 from .live import LiveList
 from .objects import Asset, AssetCollection, CollectionList, Object, identifier
 from .progress import Path, Progress, ProgressHandler, save_parts
-from .transport import Attachments, Keys, NotificationHandler, Reply, Service, ServiceInstances
+from .transport import Attachments, Catalogs, Keys, NotificationHandler, Reply, Service, ServiceInstances
 
 RETRY_DELAYS = (0.05, 0.1, 0.2, 0.4, 0.8, 1.0)  # seconds; the last one is repeated
 PART_SIZE = 8 << 20  # bytes of a part of a file
@@ -140,9 +140,12 @@ class Library:
         self.upload_jobs = UploadJobs(self)
 
     def _service(self, name: str, address: str, wait: float) -> Service:
-        listed = addresses(address) if name in ("thumbnailer", "editor") else [address]
+        listed = addresses(address) if name != "change-broker" else [address]
         if len(listed) == 1:
             return Service(self.context, address, self.keys, name, wait)
+        if name == "catalog":
+            catalogs = [Service(self.context, one, self.keys, name, is_replaceable=True) for one in listed]
+            return Catalogs(catalogs, wait)
         return ServiceInstances([Service(self.context, one, self.keys, name) for one in listed], wait)
 
     def __enter__(self) -> "Library":

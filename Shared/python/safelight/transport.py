@@ -11,11 +11,17 @@ import zmq
 from zmq.utils.monitor import parse_monitor_message
 
 from .endpoints import check_address, not_running
-from .errors import JSON, ConnectionLostError, DeadlineExceededError, NotRunningError, SafelightError, UnavailableError
-from .instances import Instances
+from .errors import (
+    JSON, ConnectionLostError, DeadlineExceededError, NotRunningError, SafelightError, UnavailableError,
+)
+from .instances import (
+    CATALOG_READS, CATALOG_SINGLE_READS, PATIENCE, WATCH, WATCH_ANSWER, WRITER_PAUSE, CatalogChoice, Instances,
+    is_of_standby, may_be_different_elsewhere,
+)
 
 CONNECT_TIMEOUT = 0.7  # seconds until a connection exists
 HANDSHAKE_TIMEOUT = 5.0  # seconds from there until keys are exchanged
+SHORT_HANDSHAKE_TIMEOUT = 1.0  # the same, if another catalog can be asked
 SEND_TIMEOUT = 1000  # milliseconds
 LONGEST_POLL = 3600.0  # seconds
 
@@ -41,9 +47,10 @@ class Reply(NamedTuple):
 class ConnectionState:
     """The state of a connection, from the events of its socket."""
 
-    def __init__(self, service: str, address: str) -> None:
+    def __init__(self, service: str, address: str, is_replaceable: bool = False) -> None:
         self.service = service
         self.address = address
+        self.handshake = SHORT_HANDSHAKE_TIMEOUT if is_replaceable else HANDSHAKE_TIMEOUT
         self.is_connected = False
         self.is_ready = False
         self.is_lost = False
@@ -61,7 +68,7 @@ class ConnectionState:
     @property
     def timeout(self) -> float:
         """Seconds until the connection must be ready."""
-        return HANDSHAKE_TIMEOUT if self.is_connected else CONNECT_TIMEOUT
+        return self.handshake if self.is_connected else CONNECT_TIMEOUT
 
     def failure(self) -> NotRunningError:
         """The reason why the connection did not become ready."""
@@ -133,9 +140,12 @@ def timeout_error(method: str) -> DeadlineExceededError:
 class Connection:
     """A connected socket of one thread."""
 
-    def __init__(self, context: "zmq.Context[Any]", service: str, address: str, keys: Optional[Keys]) -> None:
+    def __init__(
+        self, context: "zmq.Context[Any]", service: str, address: str, keys: Optional[Keys],
+        is_replaceable: bool = False,
+    ) -> None:
         check_address(service, address)
-        self.state = ConnectionState(service, address)
+        self.state = ConnectionState(service, address, is_replaceable)
         self.socket: "zmq.Socket[bytes]" = request_socket(context, keys)
         self.monitor: "zmq.Socket[bytes]" = self.socket.get_monitor_socket(CONNECTION_EVENTS)
         self.last_number = 0
@@ -156,38 +166,39 @@ class Connection:
 
     def request(
         self, method: str, params: Optional[Mapping[str, Any]], attachments: Attachments, deadline: float,
-        on_notification: Optional[NotificationHandler],
+        on_notification: Optional[NotificationHandler], watched: bool = False,
     ) -> Reply:
-        self.last_number += 1
-        number = self.last_number
+        """Returns the reply. With `watched`, a service that does not even answer for its health counts as lost."""
+        pending = Pending(self, method, params, attachments, deadline, on_notification)
         end = time.monotonic() + deadline + 1
-        try:
-            self.socket.send_multipart([encode_request(number, method, params, deadline), *attachments])
-        except zmq.Again:
-            raise self.state.lost(method) from None
-        poller = zmq.Poller()
-        poller.register(self.socket, zmq.POLLIN)
-        poller.register(self.monitor, zmq.POLLIN)
+        silence = time.monotonic() + WATCH
+        is_asked = False
         while True:
-            left = end - time.monotonic()
-            ready = dict(poller.poll(max(1, int(min(left, LONGEST_POLL) * 1000)))) if left > 0 else {}
-            if not ready:
-                if left > LONGEST_POLL:
-                    continue
+            now = time.monotonic()
+            if now >= end:
                 raise timeout_error(method)
-            if self.socket not in ready:
-                if not self.check():
-                    raise self.state.lost(method)
+            wait = min(end - now, LONGEST_POLL)
+            if watched:
+                if now >= silence:
+                    if is_asked:
+                        raise self.state.lost(method)
+                    self.ask_health()
+                    is_asked, silence = True, now + WATCH_ANSWER
+                wait = min(wait, silence - now)
+            if not poll([self], wait):
                 continue
-            frames = self.socket.recv_multipart()
-            message = json.loads(frames[0])
-            if message.get("id") == number and is_response(message):
-                return decode_response(message, frames[1:])
-            params_of_notification = message.get("params") or {}
-            if on_notification and params_of_notification.get("id") == number:
-                on_notification(message["method"], params_of_notification, frames[1:])
-            if params and params.get("credit") and params_of_notification.get("id") == number:
-                self.socket.send(encode_credit(number, sum(map(len, frames))))
+            reply = pending.receive()
+            if reply:
+                return reply
+            is_asked, silence = False, time.monotonic() + WATCH
+
+    def ask_health(self) -> None:
+        """Sends a request whose answer only shows that the service answers."""
+        self.last_number += 1
+        try:
+            self.socket.send(encode_request(self.last_number, "health", None, WATCH_ANSWER), zmq.NOBLOCK)
+        except zmq.Again:
+            pass
 
     def close(self) -> None:
         if not self.socket.closed:
@@ -201,15 +212,65 @@ class Connection:
             self.close()
 
 
+class Pending:
+    """A request that was sent, and has no response yet."""
+
+    def __init__(
+        self, connection: Connection, method: str, params: Optional[Mapping[str, Any]], attachments: Attachments,
+        deadline: float, on_notification: Optional[NotificationHandler] = None,
+    ) -> None:
+        self.connection = connection
+        self._method = method
+        self._has_credit = bool(params and params.get("credit"))
+        self._on_notification = on_notification
+        connection.last_number += 1
+        self._number = connection.last_number
+        try:
+            connection.socket.send_multipart([encode_request(self._number, method, params, deadline), *attachments])
+        except zmq.Again:
+            raise connection.state.lost(method) from None
+
+    def receive(self) -> Optional[Reply]:
+        """Handles one message, if there is one. Returns the reply if it is the response. Raises its error, and
+        ConnectionLostError."""
+        socket = self.connection.socket
+        if not socket.poll(0):
+            if not self.connection.check():
+                raise self.connection.state.lost(self._method)
+            return None
+        frames = socket.recv_multipart()
+        message = json.loads(frames[0])
+        if message.get("id") == self._number and is_response(message):
+            return decode_response(message, frames[1:])
+        values = message.get("params") or {}
+        if values.get("id") == self._number:
+            if self._on_notification:
+                self._on_notification(message["method"], values, frames[1:])
+            if self._has_credit:
+                socket.send(encode_credit(self._number, sum(map(len, frames))))
+        return None
+
+
+def poll(connections: Sequence[Connection], seconds: float) -> bool:
+    """Waits until something has happened at one of the connections. Returns whether it has."""
+    poller = zmq.Poller()
+    for connection in connections:
+        poller.register(connection.socket, zmq.POLLIN)
+        poller.register(connection.monitor, zmq.POLLIN)
+    return bool(poller.poll(max(1, math.ceil(seconds * 1000))))
+
+
 class Service:
     """A client of one service. Each thread has a connection of its own and sends one request at a time."""
 
     def __init__(
         self, context: "zmq.Context[Any]", address: str, keys: Optional[Keys] = None, name: str = "service",
-        wait: float = 0.0,
+        wait: float = 0.0, is_replaceable: bool = False,
     ) -> None:
         self.address = address
         self.name = name
+        # Whether another instance can be asked, so that this one is not waited for as long as it may take.
+        self._is_replaceable = is_replaceable
         self._context = context
         self._keys = keys
         self._wait = wait
@@ -233,13 +294,9 @@ class Service:
         deadline: float = 30.0, on_notification: Optional[NotificationHandler] = None,
     ) -> Reply:
         """Returns the result and the attachments of a request, which is sent once."""
-        connection: Optional[Connection] = getattr(self._local, "connection", None)
-        if connection is None or not connection.check():
-            self._forget(connection)
-            connection = self._local.connection = self._connect()
-            self._connections.add(connection)
+        connection = self.connection()
         try:
-            return connection.request(method, params, attachments, deadline, on_notification)
+            return connection.request(method, params, attachments, deadline, on_notification, self._is_replaceable)
         except SafelightError as error:
             if isinstance(error, (ConnectionLostError, DeadlineExceededError)):
                 self._forget(connection)  # a late response must not reach the next request
@@ -248,6 +305,20 @@ class Service:
             # Interrupted, also by an exception of the handler: closing the connection cancels the request.
             self._forget(connection)
             raise
+
+    def connection(self) -> Connection:
+        """Returns the connection of this thread, a new one if there is none."""
+        connection: Optional[Connection] = getattr(self._local, "connection", None)
+        if connection is None or not connection.check():
+            self._forget(connection)
+            connection = self._local.connection = self._connect()
+            self._connections.add(connection)
+        return connection
+
+    def forget(self) -> None:
+        """Closes the connection of this thread: a late response does not reach the next request, and the service gives
+        the request up."""
+        self._forget(getattr(self._local, "connection", None))
 
     def instance(self, params: Optional[Mapping[str, Any]]) -> "Service":
         """Returns the instance of the service that gets a request, for requests that belong together."""
@@ -262,7 +333,7 @@ class Service:
         end = time.monotonic() + self._wait
         while True:
             try:
-                connection = Connection(self._context, self.name, self.address, self._keys)
+                connection = Connection(self._context, self.name, self.address, self._keys, self._is_replaceable)
                 self._was_reached = True
                 return connection
             except NotRunningError as error:
@@ -334,3 +405,158 @@ class ServiceInstances(Service):
     def close(self) -> None:
         for instance in self._instances.members:
             instance.close()
+
+
+class Catalogs(Service):
+    """A client of the catalogs of one library, of which one writes, and all answer reads.
+
+    A read goes to the catalog that has answered before, and to another one at once when that is lost. Without an answer for a
+    short while it is asked of another one too, and the first answer counts. Everything else goes to the catalog that writes: a
+    standby refuses changes by name, and then the next one is asked.
+    """
+
+    def __init__(self, members: Sequence[Service], wait: float = 0.0) -> None:
+        first = members[0]
+        super().__init__(first._context, first.address, first._keys, first.name, wait)
+        self._choice = CatalogChoice(members)
+
+    def request(
+        self, method: str, params: Optional[Mapping[str, Any]] = None, attachments: Attachments = (),
+        deadline: float = 30.0, on_notification: Optional[NotificationHandler] = None,
+    ) -> Reply:
+        start = time.monotonic()
+        while True:
+            try:
+                if method in CATALOG_READS:
+                    return self._read_twice(method, params, deadline)
+                if method in CATALOG_SINGLE_READS:
+                    return self._read_once(method, params, deadline, on_notification)
+                return self._change(method, params, attachments, deadline, on_notification)
+            except NotRunningError:
+                if time.monotonic() >= start + self._wait:
+                    raise
+                time.sleep(0.05)
+
+    def _read_twice(self, method: str, params: Optional[Mapping[str, Any]], deadline: float) -> Reply:
+        choice = self._choice
+        pending: Dict[int, Pending] = {}
+        failures: List[SafelightError] = []
+        asked = choice.order(choice.reader)
+        first = asked[0]
+
+        def fail(index: int, error: SafelightError) -> None:
+            pending.pop(index, None)
+            choice.missed(index, error)
+            if not isinstance(error, UnavailableError):
+                choice.members[index].forget()
+            if index != first and pending and not may_be_different_elsewhere(error):
+                failures.append(error)  # the first one decides
+            elif may_be_different_elsewhere(error):
+                failures.insert(0 if index == first else len(failures), error)
+            else:
+                raise error
+
+        def ask_next() -> None:
+            while asked:
+                index = asked.pop(0)
+                try:
+                    connection = choice.members[index].connection()
+                    pending[index] = Pending(connection, method, params, (), deadline)
+                    return
+                except (ConnectionLostError, UnavailableError) as error:
+                    fail(index, error)
+
+        end = time.monotonic() + deadline + 1
+        try:
+            ask_next()
+            next_attempt = time.monotonic() + PATIENCE
+            while pending:
+                now = time.monotonic()
+                if now >= end:
+                    raise timeout_error(method)
+                # To one that did not answer a moment ago, connecting may take a while.
+                if asked and now >= next_attempt + (2 * PATIENCE if choice.is_absent(asked[0]) else 0):
+                    ask_next()
+                    next_attempt = time.monotonic() + PATIENCE
+                connections = [one.connection for one in pending.values()]
+                poll(connections, min(PATIENCE, end - now) if asked else end - now)
+                for index, one in list(pending.items()):
+                    try:
+                        reply = one.receive()
+                    except SafelightError as error:
+                        fail(index, error)
+                        if not pending:
+                            ask_next()
+                        continue
+                    if reply:
+                        del pending[index]
+                        choice.reached(index)
+                        choice.reader = index
+                        return reply
+            raise failures[0]
+        finally:
+            for index in pending:
+                choice.leave(index)
+                choice.members[index].forget()
+
+    def _read_once(
+        self, method: str, params: Optional[Mapping[str, Any]], deadline: float,
+        on_notification: Optional[NotificationHandler],
+    ) -> Reply:
+        failure: Optional[SafelightError] = None
+        end = time.monotonic() + deadline
+        was_notified = False
+
+        def notified(name: str, values: JSON, parts: List[bytes]) -> None:
+            nonlocal was_notified
+            was_notified = True
+            if on_notification:
+                on_notification(name, values, parts)
+
+        for index in self._choice.order(self._choice.reader):
+            left = max(0.1, end - time.monotonic())
+            try:
+                reply = self._choice.members[index].request(method, params, (), left, notified)
+            except SafelightError as error:
+                self._choice.missed(index, error)
+                if was_notified or not may_be_different_elsewhere(error):
+                    raise
+                failure = failure or error
+            else:
+                self._choice.reached(index)
+                self._choice.reader = index
+                return reply
+        raise failure or timeout_error(method)
+
+    def _change(
+        self, method: str, params: Optional[Mapping[str, Any]], attachments: Attachments, deadline: float,
+        on_notification: Optional[NotificationHandler],
+    ) -> Reply:
+        choice = self._choice
+        end = time.monotonic() + deadline
+        while True:
+            failures: List[SafelightError] = []
+            for index in choice.writers():
+                left = max(0.1, end - time.monotonic())
+                try:
+                    reply = choice.members[index].request(method, params, attachments, left, on_notification)
+                except SafelightError as error:
+                    if not choice.refused(index, error):
+                        raise
+                    failures.append(error)
+                else:
+                    choice.reached(index)
+                    choice.writer = index
+                    return reply
+            # All have refused: a takeover may be under way.
+            if all(isinstance(error, NotRunningError) for error in failures) or time.monotonic() + WRITER_PAUSE >= end:
+                raise next((error for error in failures if is_of_standby(error)), failures[0])
+            time.sleep(WRITER_PAUSE)
+
+    @property
+    def instances(self) -> List[Service]:
+        return list(self._choice.members)
+
+    def close(self) -> None:
+        for member in self._choice.members:
+            member.close()

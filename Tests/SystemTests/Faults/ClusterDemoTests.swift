@@ -22,7 +22,7 @@ struct ClusterDemoTests {
     }
 
     private func script() throws -> String {
-        for program in ["ip", "etcd", "patroni", "haproxy"] { _ = try Needed.program(program) }
+        for program in ["ip", "etcd", "patroni"] { _ = try Needed.program(program) }
         return TestPaths.package + "/compose/cluster-demo.sh"
     }
 

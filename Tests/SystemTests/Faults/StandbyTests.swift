@@ -1,6 +1,7 @@
 import Contracts
 import Foundation
 import JSONValue
+import Messaging
 import PhotoClient
 import PhotoModel
 import TestSupport
@@ -115,5 +116,142 @@ struct StandbyTests {
         let error = await #expect(throws: RPCError.self) { try await again.collections(fetch, atLeast: lost.token) }
         #expect(error?.errorCode == .tokenExpired, "\(error?.message ?? "")")
         #expect(two.stop() == [])
+    }
+
+    /// Two catalogs that have their library in one database: the second one writes.
+    private struct Cluster {
+        let objects: S3Server
+        let one: SafelightFixture
+        let two: SafelightFixture
+        /// The variables of a client that knows both.
+        let client: [String: String]
+    }
+
+    private func cluster() throws -> Cluster {
+        let place = try TemporaryFolder("standby")
+        let objects = try S3Server()
+        let store = try objects.environment.merging([
+            "SAFELIGHT_STORE": try PostgreSQLServer.shared().address(library: place.path)
+        ]) { $1 }
+        let (one, two) = (
+            try SafelightFixture("one", environment: store), try SafelightFixture("two", environment: store)
+        )
+        try two.start([.catalog])
+        try one.start([.catalog])
+        let addresses = try [one, two].map { try $0.address("catalog").description }.joined(separator: ",")
+        let client = one.environment.merging(["SAFELIGHT_CATALOG": addresses]) { $1 }
+        return Cluster(objects: objects, one: one, two: two, client: client)
+    }
+
+    @Test
+    func `a client that knows both catalogs changes and imports through the writer, and goes on at the other one`()
+        async throws
+    {
+        let cluster = try cluster()
+        let (one, two, client) = (cluster.one, cluster.two, cluster.client)
+        func safelight(_ arguments: String...) throws -> (status: Int32?, output: String, errors: String) {
+            try RunningProgram.run("safelight", arguments, environment: client, seconds: 60)
+        }
+        // The first one of the list is the standby.
+        let status = try JSON(parsing: safelight("status", "catalog", "--json").output)
+        #expect(status["services"]?["catalog"]?["role"] == "standby", "\(status)")
+        let photo = try one.folder.write(TestImages.jpeg(width: 300, height: 200), to: "photo.jpg")
+        let imported = try safelight("import", photo)
+        #expect(imported.status == 0, "\(imported.errors)")
+        #expect(try safelight("favorite", "photo.jpg").status == 0)
+        // The file is on the writer's disk, and perhaps not at the object store yet.
+        let exported = try safelight("export", "--output", one.folder.file("exported"))
+        #expect(exported.status == 0, "\(exported.errors)")
+        let script = """
+            import asyncio, os, signal, sys, time, safelight
+            from safelight import aio
+            first, second = int(sys.argv[1]), int(sys.argv[2])
+            library = safelight.Library(client="list")
+            def change(title):
+                with library.changing(transaction=title, deadline=60) as changes:
+                    changes.create_album(title)
+                assert [one.title for one in library.albums].count(title) == 1
+            def read():
+                start = time.monotonic()
+                for _ in range(20):
+                    assert library.count() == 1
+                seconds = time.monotonic() - start
+                assert seconds < 3, seconds
+            assert len(library.fetch()[0].resource().read()) > 1000
+            change("before")
+            # The writer stands still: the other one answers reads, and takes over.
+            os.kill(second, signal.SIGSTOP)
+            read()
+            change("after")
+            os.kill(second, signal.SIGCONT)
+            # Now the one stands still that has answered reads.
+            os.kill(first, signal.SIGSTOP)
+            read()
+            os.kill(first, signal.SIGCONT)
+            async def use():
+                async with aio.AsyncLibrary(client="list") as library:
+                    await library.perform([{"type": "collection.create", "title": "async"}], deadline=60)
+                    os.kill(first, signal.SIGSTOP)
+                    start = time.monotonic()
+                    assert await library.fetch().count() == 1
+                    seconds = time.monotonic() - start
+                    assert seconds < 3, seconds
+            asyncio.run(use())
+            os.kill(first, signal.SIGCONT)
+            print("done")
+            """
+        let paths = [TestPaths.package + "/Shared/python", TestEnvironment.text("PYTHONPATH")].compactMap { $0 }
+        let numbers = try [one, two].map { "\(try #require($0.program(.catalog)).processIdentifier)" }
+        let ran = try RunningProgram.run(
+            try Needed.python(),
+            ["-B", "-c", script] + numbers,
+            environment: client.merging(["PYTHONPATH": paths.joined(separator: ":")]) { $1 },
+            seconds: 120
+        )
+        for fixture in [one, two] { fixture.program(.catalog)?.signal(SIGCONT) }
+        #expect(ran.output == "done\n", "\(ran.errors)")
+        #expect(one.stop() == [] && two.stop() == [])
+        withExtendedLifetime(cluster) {}
+    }
+
+    @Test func `services that know both catalogs follow the one that answers, and go on when the writer is killed`()
+        async throws
+    {
+        let cluster = try cluster()
+        let (one, two) = (cluster.one, cluster.two)
+        let addresses = ["SAFELIGHT_CATALOG": cluster.client["SAFELIGHT_CATALOG"] ?? ""]
+        let services = try SafelightFixture(
+            "services",
+            environment: addresses,
+            arguments: [.thumbnailer: ["--remote-resources"], .editor: ["--remote-resources"]]
+        )
+        try services.start([.changeBroker, .thumbnailer, .editor])
+        func safelight(_ arguments: String...) throws -> (status: Int32?, output: String, errors: String) {
+            try RunningProgram.run("safelight", arguments, environment: services.environment, seconds: 60)
+        }
+        let photo = try one.folder.write(TestImages.jpeg(width: 300, height: 200), to: "photo.jpg")
+        let token = try safelight("status", "--token").output.trimmingCharacters(in: .whitespacesAndNewlines)
+        let imported = try safelight("import", photo)
+        #expect(imported.status == 0, "\(imported.errors)")
+        #expect(try safelight("warm", "--size", "64").status == 0)
+        // Files that only the writer's host has would be lost with it.
+        try await FeedChecker.until("all files are uploaded", seconds: 60) {
+            try JSON(parsing: safelight("storage", "--json").output)["waitingCount"]?.intValue == 0
+        }
+        for (name, writer) in [("first", two), ("second", one)] {
+            writer.killHard(.catalog)
+            let edited = try safelight("edit", "photo.jpg", "--exposure", "0.5", "--download")
+            #expect(edited.status == 0, "\(edited.errors)")
+            let album = try safelight("album", "create", name)
+            #expect(album.status == 0, "\(album.errors)")
+            try writer.start([.catalog])
+        }
+        let watched = try safelight("watch", "--since", token, "--count", "5", "--json")
+        #expect(
+            watched.status == 0 && watched.output.split(separator: "\n").count == 5,
+            "\(watched.output)\(watched.errors)"
+        )
+        #expect(services.stop() == [] && one.stop() == [] && two.stop() == [])
+        withExtendedLifetime(cluster) {}
     }
 }

@@ -29,8 +29,9 @@ final class ReplicatedReads: Sendable {
         var wait: Int64 = 10_000
         /// The time between two looks at a replica that is not used.
         var retry: UInt64 = 1000
-        /// The time that a server has for an answer to a short question.
+        /// The time that a server has for an answer to a short question, and the time between two questions during a read.
         var patience: Int64 = 300
+        var watch: Int64 = 100
     }
 
     private struct State {
@@ -104,13 +105,15 @@ final class ReplicatedReads: Sendable {
         // Reads there are repeated at the right server.
         primary.disconnect { $0 != server }
         question.disconnect { $0 != server }
-        guard replica.servers.contains(server) else { return }
         let isDue = state.withLock { state in
             guard .now() >= state.nextSearch else { return false }
             state.nextSearch = .now() + .milliseconds(Int(limits.retry))
             return true
         }
-        if isDue { searchReplica(besides: server) }
+        guard isDue else { return }
+        // A catalog that writes needs the replica only when the primary server is lost: it knows then which host answers.
+        replicaQuestion.refresh()
+        if replica.servers.contains(server) { searchReplica(besides: server) }
     }
 
     /// Has reads go to a replica, if there is one, instead of the primary server.
@@ -141,7 +144,7 @@ final class ReplicatedReads: Sendable {
             do { outcome.fulfill(.success(try await work(lease))) } catch { outcome.fulfill(.failure(error)) }
         }
         let watch = Task { [limits] in
-            while await TaskDelay.timeout(.milliseconds(limits.patience)) {
+            while await TaskDelay.timeout(.milliseconds(limits.watch)) {
                 guard await question.ask() == nil else { continue }
                 if outcome.fulfill(.failure(NoAnswer())) { readers.giveUp(lease) }
                 return

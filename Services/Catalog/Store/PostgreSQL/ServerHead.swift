@@ -29,17 +29,24 @@ final class ServerHead: Sendable {
     /// Returns the newest sequence at a moment after the call; nil if the server does not answer in time.
     func ask() async -> Int64? {
         let promise = Promise<Int64?>()
+        begin(promise)
+        let timer = Task { [patience] in
+            if await TaskDelay.timeout(patience) { promise.fulfill(nil) }
+        }
+        defer { timer.cancel() }
+        return await promise.value()
+    }
+
+    /// Asks without waiting for the answer, so that there is a connection to a server that answers.
+    func refresh() { begin(Promise()) }
+
+    private func begin(_ promise: Promise<Int64?>) {
         let starts = state.withLock { state in
             state.waiting.append(promise)
             defer { state.isAsking = true }
             return !state.isAsking
         }
         if starts { access.async { [self] in ask($0) } }
-        let timer = Task { [patience] in
-            if await TaskDelay.timeout(patience) { promise.fulfill(nil) }
-        }
-        defer { timer.cancel() }
-        return await promise.value()
     }
 
     private func ask(_ session: PostgreSQLSession) {

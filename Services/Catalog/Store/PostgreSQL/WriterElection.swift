@@ -48,6 +48,7 @@ final class WriterElection: Sendable {
     private struct State {
         var durability = PostgreSQLDurability()
         var role = Role.standby(writer: "unknown")
+        var epoch: Int64?
         var isStopping = false
         var waiting: [Int: CheckedContinuation<Void, Never>] = [:]
         var nextWaiter = 0
@@ -99,6 +100,9 @@ final class WriterElection: Sendable {
     }
 
     var role: Role { state.withLock { $0.role } }
+
+    /// The newest epoch that this catalog has heard of; nil before it has read one.
+    var epoch: Int64? { state.withLock { $0.epoch } }
 
     /// The settings of the server when this catalog connected to it.
     var durability: PostgreSQLDurability { state.withLock { $0.durability } }
@@ -217,15 +221,17 @@ final class WriterElection: Sendable {
 
     /// Reads who writes.
     private func learnWriter() throws {
-        let sql = "SELECT name FROM safelight_writer"
-        let writer = try session.session.inReading { try $0.first(sql) { $0.text(0) } }
-        set(.standby(writer: writer ?? "unknown"))
+        let sql = "SELECT name, epoch FROM safelight_writer"
+        let writer = try session.session.inReading { try $0.first(sql) { (name: $0.text(0), epoch: $0.int64(1)) } }
+        if let writer { state.withLock { $0.epoch = writer.epoch } }
+        set(.standby(writer: writer?.name ?? "unknown"))
     }
 
     private func set(_ role: Role) {
         let woken = state.withLock { state -> [CheckedContinuation<Void, Never>] in
             state.role = role
-            guard case .writer = role else { return [] }
+            guard case .writer(let epoch) = role else { return [] }
+            state.epoch = epoch
             defer { state.waiting = [:] }
             return Array(state.waiting.values)
         }

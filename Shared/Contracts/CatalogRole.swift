@@ -1,0 +1,11 @@
+/// The part of a catalog in the writing of its library.
+public enum CatalogRole: String, Sendable, CaseIterable {
+    /// It accepts changes.
+    case writer
+    /// It answers reads, and refuses changes until it takes over.
+    case standby
+
+    /// The description of the member `epoch` of results.
+    static let epoch =
+        "Of several catalogs: the number of the present writer as far as it is known; a takeover raises it."
+}

@@ -1,0 +1,271 @@
+import Basics
+import Contracts
+import JSONValue
+import Messaging
+import Synchronization
+
+/// The connections to the catalogs of one library, at least two: one of them writes, and all of them answer reads.
+///
+/// A read goes to the catalog that has answered before, at first to the first one of the list, and to another one at once when
+/// that is lost. If there is no answer for a short while it is asked of another one too, and the first answer counts: a read
+/// changes nothing. Everything else goes to the catalog that writes. Which one that is, the catalogs say themselves: a standby
+/// refuses changes by name, and then the next one is asked.
+final class Catalogs: Sendable {
+    /// A request to one of them.
+    typealias Attempt<Value: Sendable> =
+        @Sendable (
+            _ connection: RequestClient,
+            _ time: Duration,
+            _ waitsForConnection: Bool
+        ) async throws(RPCError) -> Value
+
+    private struct State {
+        /// The indexes of the catalog that has answered a read last, and of the one that has accepted a change last.
+        var reader = 0
+        var writer = 0
+        /// The reads that are asked of a second catalog now.
+        var doubled = 0
+    }
+
+    /// The time after which a read is asked of another catalog too.
+    private static let patience = Duration.milliseconds(300)
+    /// The most reads that are asked of a second catalog at a time, so that a slow catalog does not make the others slow.
+    private static let mostDoubled = 16
+    /// The time between two attempts to find the catalog that writes.
+    private static let pause = Duration.milliseconds(100)
+    /// A catalog that is asked for something that takes longer is asked for its health from time to time.
+    private static let watch = (interval: Duration.seconds(1), answer: Duration.seconds(2))
+
+    let connections: [RequestClient]
+    private let state = Mutex(State())
+
+    init(_ connections: [RequestClient]) { self.connections = connections }
+
+    /// Sends a request, to a catalog that can carry it out.
+    ///
+    /// - Throws: the catalog's error; if no catalog writes until the deadline, the refusal of a standby
+    func send<R: Request, Value: Sendable>(
+        _ request: R.Type,
+        _ deadline: Duration,
+        _ attempt: @escaping Attempt<Value>
+    ) async throws(RPCError) -> Value {
+        let end = ContinuousClock.now + deadline
+        guard let read = request as? any CatalogRead.Type else { return try await change(until: end, attempt) }
+        return try await read.mayBeAskedTwice ? readTwice(until: end, attempt) : readOnce(until: end, attempt)
+    }
+
+    // MARK: Choice
+
+    private func order(from start: Int) -> [Int] { connections.indices.map { (start + $0) % connections.count } }
+
+    private func usable(from start: Int) -> Int? {
+        order(from: start).first { connections[$0].connection.isUsable }
+    }
+
+    /// Returns the first catalog from an index on that is connected; waits for one if there is none.
+    private func choice(from start: Int, within limit: Duration?) async -> (index: Int, isConnected: Bool) {
+        if let index = usable(from: start) { return (index, true) }
+        await Instances(connections: connections).waitForAny(within: limit)
+        return usable(from: start).map { ($0, true) } ?? (start, false)
+    }
+
+    private var reader: Int {
+        get { state.withLock { $0.reader } }
+        set { state.withLock { $0.reader = newValue } }
+    }
+
+    // MARK: Reads
+
+    private enum Event<Value: Sendable>: Sendable {
+        case answer(Int, Result<Value, RPCError>)
+        case isLate
+    }
+
+    private func readTwice<Value>(
+        until end: ContinuousClock.Instant,
+        _ attempt: @escaping Attempt<Value>
+    ) async throws(RPCError) -> Value {
+        let first = await choice(from: reader, within: end - .now)
+        let result = await withTaskGroup(of: Event<Value>.self) { group -> Result<Value, RPCError> in
+            var asked = [first.index]
+            var open = 0
+            var failure: RPCError?
+            func ask(_ index: Int, isConnected: Bool) {
+                open += 1
+                group.addTask { [connections] in
+                    do throws(RPCError) {
+                        let value = try await attempt(connections[index], end - .now, !isConnected)
+                        return .answer(index, .success(value))
+                    } catch {
+                        return .answer(index, .failure(error))
+                    }
+                }
+            }
+            func askAnother() {
+                let next = order(from: first.index).first {
+                    !asked.contains($0) && connections[$0].connection.isUsable
+                }
+                guard let next else { return }
+                asked.append(next)
+                ask(next, isConnected: true)
+            }
+            func beginWaiting() { group.addTask { await Self.isLate() } }
+            var isDoubled = false
+            defer { if isDoubled { state.withLock { $0.doubled -= 1 } } }
+            ask(first.index, isConnected: first.isConnected)
+            beginWaiting()
+            while let event = await group.next() {
+                switch event {
+                case .isLate:
+                    if Task.isCancelled || isDoubled { continue }
+                    isDoubled = state.withLock { state in
+                        guard state.doubled < Self.mostDoubled else { return false }
+                        state.doubled += 1
+                        return true
+                    }
+                    if isDoubled { askAnother() } else { beginWaiting() }
+                case .answer(let index, .success(let value)):
+                    reader = index
+                    group.cancelAll()
+                    return .success(value)
+                case .answer(let index, .failure(let error)):
+                    open -= 1
+                    if failure == nil || index == first.index { failure = error }
+                    if error.mayBeDifferentElsewhere {
+                        askAnother()
+                    } else if index == first.index {
+                        open = 0
+                    }
+                    if open == 0 {
+                        group.cancelAll()
+                        return .failure(failure ?? error)
+                    }
+                }
+            }
+            return .failure(failure ?? .internalError("no catalog was asked"))
+        }
+        return try result.get()
+    }
+
+    private static func isLate<Value>() async -> Event<Value> {
+        _ = await TaskDelay.timeout(patience)
+        return .isLate
+    }
+
+    private func readOnce<Value>(
+        until end: ContinuousClock.Instant,
+        _ attempt: @escaping Attempt<Value>
+    ) async throws(RPCError) -> Value {
+        var failure: RPCError?
+        var start = reader
+        for _ in connections {
+            let choice = await choice(from: start, within: end - .now)
+            do throws(RPCError) {
+                let value = try await watched(choice, until: end, attempt)
+                reader = choice.index
+                return value
+            } catch {
+                failure = failure ?? error
+                guard error.mayBeDifferentElsewhere else { throw error }
+            }
+            start = choice.index + 1
+        }
+        throw failure ?? .internalError("no catalog was asked")
+    }
+
+    // MARK: Changes
+
+    private func change<Value>(
+        until end: ContinuousClock.Instant,
+        _ attempt: @escaping Attempt<Value>
+    ) async throws(RPCError) -> Value {
+        var start = state.withLock { $0.writer }
+        var refusals = 0
+        while true {
+            let choice = await choice(from: start, within: end - .now)
+            do throws(RPCError) {
+                let value = try await watched(choice, until: end, attempt)
+                state.withLock { $0.writer = choice.index }
+                return value
+            } catch {
+                start = (choice.index + 1) % connections.count
+                // Without an answer it may have been carried out: the caller decides about repeating it.
+                let isLost = error.isOfLostInstance || error.errorCode == .deadlineExceeded
+                if isLost { state.withLock { $0.writer = start } }
+                guard error.isOfStandby || error.isUnsent else { throw error }
+                refusals += 1
+                // All have refused: a takeover may be under way.
+                let pause = refusals % connections.count == 0 ? Self.pause : .zero
+                guard .now + pause < end else { throw error }
+                if pause > .zero { try await PhotoClient.pause(pause) }
+            }
+        }
+    }
+
+    /// Sends a request that may take long for as long as its catalog answers questions about its health.
+    private func watched<Value>(
+        _ choice: (index: Int, isConnected: Bool),
+        until end: ContinuousClock.Instant,
+        _ attempt: @escaping Attempt<Value>
+    ) async throws(RPCError) -> Value {
+        let connection = connections[choice.index]
+        let result = await withTaskGroup(of: Result<Value, RPCError>?.self) { group in
+            group.addTask {
+                do throws(RPCError) {
+                    return .success(try await attempt(connection, end - .now, !choice.isConnected))
+                } catch {
+                    return .failure(error)
+                }
+            }
+            group.addTask {
+                while await TaskDelay.timeout(Self.watch.interval) {
+                    do throws(RPCError) {
+                        _ = try await connection.call(Health.method, deadline: Self.watch.answer)
+                    } catch  where error.errorCode == .deadlineExceeded {
+                        return .failure(.connectionLost("the catalog at \(connection.address) does not answer"))
+                    } catch {}
+                }
+                return nil
+            }
+            var result: Result<Value, RPCError>?
+            while result == nil, let next = await group.next() { result = next }
+            group.cancelAll()
+            return result
+        }
+        guard let result else { throw .cancelled("the waiting task was cancelled") }
+        return try result.get()
+    }
+
+    // MARK: Streams
+
+    /// Returns the stream of an attempt to send a request, 0 for the first one; nil if all catalogs were asked.
+    func stream<R: Request>(
+        _ request: R.Type,
+        _ number: Int,
+        _ deadline: Duration?,
+        _ make: (_ connection: RequestClient, _ waitsForConnection: Bool) -> RequestStream
+    ) async -> RequestStream? {
+        guard number < connections.count else { return nil }
+        let start = state.withLock { request is any CatalogRead.Type ? $0.reader : $0.writer }
+        guard number == 0 else {
+            let index = (start + number) % connections.count
+            return connections[index].connection.isUsable ? make(connections[index], false) : nil
+        }
+        let choice = await choice(from: start, within: deadline)
+        return make(connections[choice.index], !choice.isConnected)
+    }
+
+    /// Returns a catalog for a stream of reads that its caller begins again elsewhere when it is lost.
+    var connectionForStream: RequestClient { connections[usable(from: reader) ?? reader] }
+}
+
+extension RPCError {
+    /// True if another catalog may answer: this one was lost, does not reach the database, or lacks a file.
+    var mayBeDifferentElsewhere: Bool {
+        if isOfLostInstance || isOfStandby { return true }
+        return switch errorCode {
+        case .unavailable, .libraryOffline, .behind, .missingResource, .networkAccessRequired, .networkError: true
+        default: false
+        }
+    }
+}

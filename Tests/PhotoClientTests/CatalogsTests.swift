@@ -1,0 +1,216 @@
+import Basics
+import Contracts
+import JSONValue
+import Logging
+import Messaging
+import PhotoModel
+import TestSupport
+import Testing
+
+@testable import PhotoClient
+
+/// A client of two catalogs, of which one writes.
+@Suite(.timeLimit(.minutes(1)))
+struct CatalogsTests {
+    private static let names = ["one", "two"]
+    private let seen = RecordedList<String>()
+    private let change = ChangeRequest.createCollection(.init(title: "album"))
+
+    /// Serves two catalogs with a script each, and runs a body with a library that knows both.
+    private func with(
+        _ one: @escaping ScriptedHandler.Script,
+        _ two: @escaping ScriptedHandler.Script,
+        _ body: @escaping @Sendable (PhotoLibrary) async throws -> Void
+    ) async throws {
+        try await ClientFixture.with { fixture in
+            var endpoints = fixture.endpoints
+            endpoints.catalogs = try Self.names.map { try EndpointAddress("ipc://\(fixture.folder.file($0))") }
+            let library = try PhotoLibrary(
+                endpoints: endpoints,
+                client: "test",
+                limits: ClientFixture.limits,
+                logger: ClientFixture.logger
+            )
+            let addresses = endpoints.catalogs
+            try await fixture.serving(addresses[0], recorded("one", one)) {
+                try await fixture.serving(addresses[1], recorded("two", two)) {
+                    for instance in library.catalog.instances { _ = await instance.rpcError(of: CurrentToken()) }
+                    try await body(library)
+                }
+            }
+            await library.close()
+        }
+    }
+
+    private func recorded(_ name: String, _ script: @escaping ScriptedHandler.Script) -> ScriptedHandler {
+        ScriptedHandler { [seen] request, context throws(RPCError) in
+            if request.method == CurrentToken.method { return Reply(Self.head(1)) }
+            if request.method != Health.method { seen.add("\(name) \(request.method)") }
+            return try await script(request, context)
+        }
+    }
+
+    private static func head(_ sequence: Int64) -> JSON {
+        CurrentToken.Result(token: token(sequence), oldest: token(0)).json
+    }
+
+    private static func counted(_ count: Int) -> Reply {
+        Reply(FetchCounts.Result(token: token(1), counts: [count]).json)
+    }
+
+    private static let standby = ErrorCode.libraryReadOnly.error("this catalog is a standby", ["standby": true])
+
+    /// Answers nothing until the client gives up, not even for its health.
+    private static let silent: ScriptedHandler.Script = { _, _ throws(RPCError) in
+        await withTaskCancellationHandler {
+            await Promise<Void>().value(ifCancelled: ())
+        } onCancel: {
+        }
+        throw .internalError("given up")
+    }
+
+    private func count(_ library: PhotoLibrary) async throws -> Int {
+        try await library.catalog.ask(FetchCounts(fetches: [FetchDescription(.assets)])).result.counts[0]
+    }
+
+    @Test func `a read goes to the first catalog, and to the other one while the first does not answer`() async throws {
+        try await with(Self.silent, { _, _ in Self.counted(2) }) { library async throws in
+            let start = ContinuousClock.now
+            #expect(try await count(library) == 2)
+            #expect(ContinuousClock.now - start < .seconds(2))
+            // The next one is asked of the one that answered, and of no other.
+            #expect(try await count(library) == 2)
+            #expect(seen.all == ["one fetch.counts", "two fetch.counts", "two fetch.counts"])
+        }
+    }
+
+    @Test func `a catalog that is slow is not given up because another one refuses`() async throws {
+        let (asked, asking) = AsyncStream.makeStream(of: Void.self)
+        try await with(
+            { _, _ in
+                for await _ in asked {}
+                return Self.counted(1)
+            },
+            { _, _ throws(RPCError) in
+                asking.finish()
+                throw ErrorCode.handleExpired.error("the collection is in the memory of another catalog")
+            }
+        ) { library async throws in
+            #expect(try await count(library) == 1)
+            #expect(seen.all == ["one fetch.counts", "two fetch.counts"])
+        }
+    }
+
+    @Test func `a catalog that has lost its database is replaced at once, and a wrong request is refused`() async throws
+    {
+        try await with(
+            { _, _ throws(RPCError) in throw ErrorCode.libraryOffline.error("no database") },
+            { _, _ throws(RPCError) in throw ErrorCode.invalidPredicate.error("wrong") }
+        ) { library async throws in
+            let error = await library.catalog.rpcError(of: FetchCounts(fetches: [FetchDescription(.assets)]))
+            #expect(error?.errorCode == .libraryOffline)
+        }
+        try await with(
+            { _, _ throws(RPCError) in throw ErrorCode.libraryOffline.error("no database") },
+            { _, _ in Self.counted(2) }
+        ) { library async throws in
+            #expect(try await count(library) == 2)
+        }
+    }
+
+    @Test func `a request that waits is asked of one catalog only`() async throws {
+        let (late, ending) = AsyncStream.makeStream(of: Void.self)
+        let health = Health.Result(service: "catalog", version: "1", isHealthy: true, problems: [], sequence: 1).json
+        try await with(
+            { request, _ in
+                // Asked after a second without an answer.
+                if request.method == Health.method {
+                    ending.finish()
+                    return Reply(health)
+                }
+                for await _ in late {}
+                return Reply(LibraryStatus.Result(since: 1).json)
+            },
+            { _, _ in Reply(LibraryStatus.Result(since: 2).json) }
+        ) { library async throws in
+            let status = try await library.catalog.ask(LibraryStatus(after: 1)).result
+            #expect(status.since == 1 && seen.all == ["one library.status"])
+        }
+    }
+
+    @Test
+    func `a change that a standby refuses is sent to the writer under its transaction id, and the next one at once`()
+        async throws
+    {
+        let transactions = RecordedList<String>()
+        try await with(
+            { _, _ throws(RPCError) in throw Self.standby },
+            { request, _ in
+                transactions.add(request.params["transaction"]?.stringValue ?? "")
+                return Reply(PerformChanges.Result(token: token(5), isChanged: true).json)
+            }
+        ) { library async throws in
+            for transaction in ["t1", "t2"] {
+                #expect(try await library.perform([change], transaction: transaction).sequence == 5)
+            }
+            #expect(transactions.all == ["t1", "t2"])
+            #expect(seen.all == ["one changes.perform", "two changes.perform", "two changes.perform"])
+        }
+    }
+
+    @Test func `a change waits for a takeover while all catalogs are standbys, and is refused after its deadline`()
+        async throws
+    {
+        let refusals = RecordedList<Int>()
+        let script: ScriptedHandler.Script = { _, _ throws(RPCError) in
+            guard refusals.add(1) > 6 else { throw Self.standby }
+            return Reply(PerformChanges.Result(token: token(5), isChanged: true).json)
+        }
+        try await with(script, script) { library async throws in
+            #expect(try await library.perform([change]).sequence == 5)
+        }
+        try await with(
+            { _, _ throws(RPCError) in throw Self.standby },
+            { _, _ throws(RPCError) in throw Self.standby }
+        ) { library async throws in
+            let error = await #expect(throws: RPCError.self) {
+                try await library.perform([change], deadline: .milliseconds(400))
+            }
+            #expect(error?.isOfStandby == true, "\(error?.message ?? "")")
+        }
+    }
+
+    @Test
+    func `a writer that does not even answer for its health is given up, and the change repeated at the other one`()
+        async throws
+    {
+        let transactions = RecordedList<String>()
+        try await with(
+            { request, context throws(RPCError) in
+                transactions.add(request.params["transaction"]?.stringValue ?? "")
+                return try await Self.silent(request, context)
+            },
+            { request, _ in
+                transactions.add(request.params["transaction"]?.stringValue ?? "")
+                return Reply(PerformChanges.Result(token: token(5), isChanged: true).json)
+            }
+        ) { library async throws in
+            #expect(try await library.perform([change], transaction: "t").sequence == 5)
+            #expect(transactions.all.filter { !$0.isEmpty } == ["t", "t"])
+        }
+    }
+
+    @Test func `bytes that one catalog does not have are read from the other one`() async throws {
+        try await with(
+            { _, _ throws(RPCError) in throw ErrorCode.networkAccessRequired.error("the bytes are elsewhere") },
+            { _, _ throws(RPCError) in throw ErrorCode.missingResource.error("the bytes are nowhere") }
+        ) { library async throws in
+            let error = await #expect(throws: RPCError.self) {
+                try await library.catalog.read(ReadResource(asset: assetID(1), type: .photo)) { _ in }
+            }
+            // The error of the first one counts.
+            #expect(error?.errorCode == .networkAccessRequired)
+            #expect(seen.all == ["one resource.read", "two resource.read"])
+        }
+    }
+}

@@ -61,6 +61,18 @@ struct JPEGXLTests {
         #expect(facts.rating == 4 && facts.cameraMake == "Safelight")
     }
 
+    @Test func `bytes behind a codestream are allowed only if its pixels can be decoded`() throws {
+        let png = TestImages.png(width: 60, height: 40) { x, y in (UInt8(x * 4), UInt8(y * 6), UInt8((x ^ y) & 255), 255) }
+        let whole = try #require(try TestJXL.encoded(png, ending: "png", ["--container=0"]))
+        try #require(whole.starts(with: [0xFF, 0x0A]))
+        let rest = [UInt8](repeating: 7, count: 50)
+        try MetadataReader.requireWhole(whole)
+        try MetadataReader.requireWhole(whole + rest)
+        // The header and the sizes of the parts stay, the coded pixels do not.
+        let damaged = whole.prefix(whole.count / 2) + [UInt8](repeating: 0xA5, count: whole.count - whole.count / 2)
+        #expect(throws: MetadataError.self) { try MetadataReader.requireWhole(damaged + rest) }
+    }
+
     @Test func `truncated or damaged boxes are handled`() throws {
         let whole = try #require(try TestJXL.encoded(Self.jpeg(orientation: 1), ending: "jpg"))
         var random = SeededRandom(named: "damaged boxes")

@@ -348,10 +348,9 @@ let commonSettings: [SwiftSetting] = [
 /// True if another package depends on this one: the package manager keeps its copy in one of these folders.
 let isDependency = ["/checkouts/", "/registry/downloads/"].contains { Context.packageDirectory.contains($0) }
 
-/// Debug builds of this package itself optimize the C loops over pixels, because its tests render large images, and three
-/// small modules in which they spend much of their time; unoptimized these take up to ten times as long. There is no
-/// safe setting for this. A package that others depend on may not have unsafe flags and gets none; release builds use
-/// none either.
+/// Debug builds of this package itself optimize the C loops over pixels, because its tests render large images, and the
+/// modules that make the images of the tests; unoptimized these take up to ten times as long. There is no safe setting
+/// for this. A package that others depend on may not have unsafe flags and gets none; release builds use none either.
 let optimizedDebugC: [CSetting] = isDependency ? [] : [.unsafeFlags(["-O2"], .when(configuration: .debug))]
 let optimizedDebugSwift: [SwiftSetting] =
     isDependency ? [] : [.unsafeFlags(["-O", "-assert-config", "Debug"], .when(configuration: .debug))]
@@ -365,7 +364,7 @@ func targetDependency(_ name: String) -> Target.Dependency {
 }
 
 /// The modules that are optimized in debug builds too.
-let optimizedModules: Set = ["CPixels", "CVideo", "JSONValue", "SamplePhotos", "TestSupport"]
+let optimizedModules: Set = ["CPixels", "CVideo", "SamplePhotos", "TestSupport"]
 /// The tables of data that modules of C embed.
 let tables = ["CTimeZones": "TimeZones.bin", "CPlaceNames": "PlaceNames.bin"]
 

@@ -40,11 +40,28 @@ struct RecordFollower: Sendable {
         }
     }
 
-    /// Follows until the stream ends.
+    /// Follows until the stream ends, or one of several catalogs does not answer any more.
     private func follow() async throws(RPCError) {
         // Waits for the connection. The current token is requested first, because it says whether the history is the
         // same.
         let token = await feed.adopt(try await source.current(deadline: .seconds(10)))
+        guard let catalog = source.presentCatalog else { return try await read(source, after: token) }
+        let result = await withTaskGroup(of: Result<Void, RPCError>?.self) { group in
+            group.addTask {
+                do throws(RPCError) { return .success(try await read(.catalog(catalog), after: token)) } catch {
+                    return .failure(error)
+                }
+            }
+            group.addTask { await catalog.untilSilent().map { .failure($0) } }
+            var result: Result<Void, RPCError>?
+            while result == nil, let next = await group.next() { result = next }
+            group.cancelAll()
+            return result
+        }
+        try result?.get()
+    }
+
+    private func read(_ source: RecordSource, after token: ChangeToken) async throws(RPCError) {
         for try await event in source.records(after: token, credit: configuration.catalogCredit) {
             guard case .notification(let notification) = event, notification.method == source.notification
             else { continue }

@@ -31,6 +31,12 @@ enum RecordSource: Sendable {
         }
     }
 
+    /// The one of several catalogs whose records can be read now; nil if there is no choice.
+    var presentCatalog: ServiceClient? {
+        guard case .catalog(let catalog) = self else { return nil }
+        return catalog.presentCatalog
+    }
+
     /// The method of the notifications that have records.
     var notification: String {
         switch self {

@@ -217,16 +217,7 @@ final class Catalogs: Sendable {
                     return .failure(error)
                 }
             }
-            group.addTask {
-                while await TaskDelay.timeout(Self.watch.interval) {
-                    do throws(RPCError) {
-                        _ = try await connection.call(Health.method, deadline: Self.watch.answer)
-                    } catch  where error.errorCode == .deadlineExceeded {
-                        return .failure(.connectionLost("the catalog at \(connection.address) does not answer"))
-                    } catch {}
-                }
-                return nil
-            }
+            group.addTask { await Self.untilSilent(connection).map { .failure($0) } }
             var result: Result<Value, RPCError>?
             while result == nil, let next = await group.next() { result = next }
             group.cancelAll()
@@ -234,6 +225,18 @@ final class Catalogs: Sendable {
         }
         guard let result else { throw .cancelled("the waiting task was cancelled") }
         return try result.get()
+    }
+
+    /// Returns the error of a service that does not answer for its health, once it does not; nil if the task is cancelled.
+    static func untilSilent(_ connection: RequestClient) async -> RPCError? {
+        while await TaskDelay.timeout(watch.interval) {
+            do throws(RPCError) {
+                _ = try await connection.call(Health.method, deadline: watch.answer)
+            } catch  where error.errorCode == .deadlineExceeded {
+                return .connectionLost("the service at \(connection.address) does not answer")
+            } catch {}
+        }
+        return nil
     }
 
     // MARK: Streams
@@ -255,8 +258,8 @@ final class Catalogs: Sendable {
         return make(connections[choice.index], !choice.isConnected)
     }
 
-    /// Returns a catalog for a stream of reads that its caller begins again elsewhere when it is lost.
-    var connectionForStream: RequestClient { connections[usable(from: reader) ?? reader] }
+    /// The catalog that a read is asked of now.
+    var presentReader: RequestClient { connections[usable(from: reader) ?? reader] }
 }
 
 extension RPCError {

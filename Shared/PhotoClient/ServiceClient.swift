@@ -259,10 +259,17 @@ public final class ServiceClient: Sendable {
 
     /// Returns the same stream with undecoded notifications, for callers that forward them.
     public func encodedStream<R: Request>(_ request: R, credit: Int) -> EncodedStream {
-        guard let catalogs else { return requests.encodedStream(R.method, request.json, credit: credit) }
-        let connection = catalogs.connectionForStream
-        return connection.encodedStream(R.method, request.json, credit: credit, waitsForConnection: false)
+        requests.encodedStream(R.method, request.json, credit: credit)
     }
+
+    /// The one of several catalogs that answers reads now, for a stream that the caller begins again elsewhere; nil if there is
+    /// one catalog only.
+    public var presentCatalog: ServiceClient? { catalogs.map { ServiceClient($0.presentReader) } }
+
+    /// Waits until the service does not answer for its health, not even within seconds.
+    ///
+    /// - Returns: the error of its requests; nil if the task is cancelled
+    public func untilSilent() async -> RPCError? { await Catalogs.untilSilent(requests) }
 
     /// Returns the health of the service.
     public func health(deadline: Duration = .seconds(5)) async throws(RPCError) -> Health.Result {

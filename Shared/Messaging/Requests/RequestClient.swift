@@ -178,8 +178,7 @@ public actor RequestClient: SocketOwner {
         _ method: String,
         _ params: JSON = [:],
         deadline: Duration? = nil,
-        credit: Int? = nil,
-        waitsForConnection: Bool = true
+        credit: Int? = nil
     ) -> EncodedStream {
         EncodedStream(
             stream: RequestStream(
@@ -189,7 +188,6 @@ public actor RequestClient: SocketOwner {
                 attachments: [],
                 deadline: deadline,
                 credit: credit,
-                waitsForConnection: waitsForConnection,
                 isEncoded: true
             )
         )

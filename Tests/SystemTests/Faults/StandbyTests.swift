@@ -238,6 +238,15 @@ struct StandbyTests {
         try await FeedChecker.until("all files are uploaded", seconds: 60) {
             try JSON(parsing: safelight("storage", "--json").output)["waitingCount"]?.intValue == 0
         }
+        // The change-broker follows the first one of the list, which is the standby: it leaves it sooner than its connection
+        // would be given up.
+        let standby = try #require(one.program(.catalog))
+        standby.signal(SIGSTOP)
+        let start = ContinuousClock.now
+        #expect(try safelight("album", "create", "while the first one stands still").status == 0)
+        #expect(try safelight("watch", "--since", token, "--count", "2").status == 0)
+        #expect(ContinuousClock.now - start < .seconds(10))
+        standby.signal(SIGCONT)
         for (name, writer) in [("first", two), ("second", one)] {
             writer.killHard(.catalog)
             let edited = try safelight("edit", "photo.jpg", "--exposure", "0.5", "--download")
@@ -246,9 +255,9 @@ struct StandbyTests {
             #expect(album.status == 0, "\(album.errors)")
             try writer.start([.catalog])
         }
-        let watched = try safelight("watch", "--since", token, "--count", "5", "--json")
+        let watched = try safelight("watch", "--since", token, "--count", "6", "--json")
         #expect(
-            watched.status == 0 && watched.output.split(separator: "\n").count == 5,
+            watched.status == 0 && watched.output.split(separator: "\n").count == 6,
             "\(watched.output)\(watched.errors)"
         )
         #expect(services.stop() == [] && one.stop() == [] && two.stop() == [])

@@ -1,8 +1,8 @@
-/// A request to the catalog that changes nothing, so every catalog of a library can answer it. All others are for the catalog
-/// that writes.
+/// A request to the catalog that changes nothing, so every catalog of a library can answer it. All others are for the
+/// catalog that writes.
 public protocol CatalogRead: Request {
-    /// True if it may be sent to a second catalog while the first one has not answered. False for requests that wait, that
-    /// cost much, or that are about something in the memory or on the disk of one catalog.
+    /// True if it may be sent to a second catalog while the first one has not answered. False for requests that wait,
+    /// that cost much, or that are about something in the memory or on the disk of one catalog.
     static var mayBeAskedTwice: Bool { get }
 }
 

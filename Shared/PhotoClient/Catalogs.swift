@@ -6,10 +6,10 @@ import Synchronization
 
 /// The connections to the catalogs of one library, at least two: one of them writes, and all of them answer reads.
 ///
-/// A read goes to the catalog that has answered before, at first to the first one of the list, and to another one at once when
-/// that is lost. If there is no answer for a short while it is asked of another one too, and the first answer counts: a read
-/// changes nothing. Everything else goes to the catalog that writes. Which one that is, the catalogs say themselves: a standby
-/// refuses changes by name, and then the next one is asked.
+/// A read goes to the catalog that has answered before, at first to the first one of the list, and to another one at
+/// once when that is lost. If there is no answer for a short while it is asked of another one too, and the first answer
+/// counts: a read changes nothing. Everything else goes to the catalog that writes. Which one that is, the catalogs say
+/// themselves: a standby refuses changes by name, and then the next one is asked.
 final class Catalogs: Sendable {
     /// A request to one of them.
     typealias Attempt<Value: Sendable> =
@@ -29,7 +29,8 @@ final class Catalogs: Sendable {
 
     /// The time after which a read is asked of another catalog too.
     private static let patience = Duration.milliseconds(300)
-    /// The most reads that are asked of a second catalog at a time, so that a slow catalog does not make the others slow.
+    /// The most reads that are asked of a second catalog at a time, so that a slow catalog does not make the others
+    /// slow.
     private static let mostDoubled = 16
     /// The time between two attempts to find the catalog that writes.
     private static let pause = Duration.milliseconds(100)
@@ -227,7 +228,8 @@ final class Catalogs: Sendable {
         return try result.get()
     }
 
-    /// Returns the error of a service that does not answer for its health, once it does not; nil if the task is cancelled.
+    /// Returns the error of a service that does not answer for its health, once it does not; nil if the task is
+    /// cancelled.
     static func untilSilent(_ connection: RequestClient) async -> RPCError? {
         while await TaskDelay.timeout(watch.interval) {
             do throws(RPCError) {

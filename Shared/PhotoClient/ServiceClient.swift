@@ -20,9 +20,9 @@ public struct ServiceResponse<Result: Sendable>: Sendable {
 /// A client of one service that sends typed requests.
 ///
 /// It connects and reconnects automatically; a request waits for the connection until its deadline. A service may have
-/// several instances: then a ``RoutedRequest`` goes to the one that clients prefer for its asset (rendezvous hashing), and to
-/// the next one while that is not connected. Of several catalogs one writes: changes go to that one, and a ``CatalogRead`` to
-/// any that answers.
+/// several instances: then a ``RoutedRequest`` goes to the one that clients prefer for its asset (rendezvous hashing),
+/// and to the next one while that is not connected. Of several catalogs one writes: changes go to that one, and a
+/// ``CatalogRead`` to any that answers.
 public final class ServiceClient: Sendable {
     private let connections: Instances<RequestClient>
     /// The catalogs of the library; nil for one catalog, and for another service.
@@ -262,8 +262,8 @@ public final class ServiceClient: Sendable {
         requests.encodedStream(R.method, request.json, credit: credit)
     }
 
-    /// The one of several catalogs that answers reads now, for a stream that the caller begins again elsewhere; nil if there is
-    /// one catalog only.
+    /// The one of several catalogs that answers reads now, for a stream that the caller begins again elsewhere; nil if
+    /// there is one catalog only.
     public var presentCatalog: ServiceClient? { catalogs.map { ServiceClient($0.presentReader) } }
 
     /// Waits until the service does not answer for its health, not even within seconds.

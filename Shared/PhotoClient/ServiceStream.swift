@@ -18,8 +18,8 @@ public struct ServiceStream<R: Request>: AsyncSequence, Sendable {
 
     fileprivate enum Source {
         case stream(RequestStream)
-        /// The instance of the service is chosen when the first element is asked for, and another one if that one cannot
-        /// answer.
+        /// The instance of the service is chosen when the first element is asked for, and another one if that one
+        /// cannot answer.
         case choice(@Sendable (_ number: Int) async -> RequestStream?)
     }
 

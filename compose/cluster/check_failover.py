@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 """Changes, imports, edits and reads while parts of a cluster fail, and checks what became of it.
 
-Each change, import and edit is repeated under its transaction id until it is acknowledged, whatever the error. Clients know
-both catalogs. Readers ask with and without the token of the newest change that was acknowledged. Two followers receive the changes of two change-brokers. Commands are lines of the standard input; each is
-answered with the line "done":
+Each change, import and edit is repeated under its transaction id until it is acknowledged, whatever the error. Clients
+know both catalogs. Readers ask with and without the token of the newest change that was acknowledged. Two followers
+receive the changes of two change-brokers. Commands are lines of the standard input; each is answered with the line
+"done":
 
   mark NAME        begins a part of the measurement, which the result names
   progress C I E   waits until C more changes, I more imports and E more edits were acknowledged

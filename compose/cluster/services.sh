@@ -105,8 +105,8 @@ start_catalog() {
     wait_for 60 "the catalog of $1 answers" answers "$1" catalog
 }
 
-# start_service HOST PROGRAM OPTION…: starts a service that uses the catalogs and, unless it is a change-broker itself, the
-# first change-broker.
+# start_service HOST PROGRAM OPTION…: starts a service that uses the catalogs and, unless it is a change-broker itself,
+# the first change-broker.
 start_service() {
     local host=$1 program=$2 feed=()
     shift 2
@@ -147,8 +147,8 @@ list() {
     printf '%s' "$text"
 }
 
-# as_client COMMAND…: runs a command on the client's host, which knows all catalogs, thumbnailers and editors, and the second
-# change-broker.
+# as_client COMMAND…: runs a command on the client's host, which knows all catalogs, thumbnailers and editors, and the
+# second change-broker.
 as_client() {
     on client env -C "$FOLDER/client" \
         SAFELIGHT_CATALOG="$(list 5571 "${catalogs[@]}")" \

@@ -48,8 +48,9 @@ public struct EndpointOptions: ParsableArguments {
 
     @Option(
         help: ArgumentHelp(
-            "Address of the catalog; of several catalogs, with commas between them. (SAFELIGHT_CATALOG, else catalog.sock in the run folder; with a port in --host that "
-                + "port, and for the others the five after it, else 5571 to 5576)",
+            "Address of the catalog; of several catalogs, with commas between them. (SAFELIGHT_CATALOG, else catalog.sock "
+                + "in the run folder; with a port in --host that port, and for the others the five after it, else 5571 to "
+                + "5576)",
             visibility: .hidden
         )
     )

@@ -19,8 +19,8 @@ class Endpoints:
     `host`, or `SAFELIGHT_HOST`, is the host of services on another machine, with the first of their six ports if it is
     not 5571: `photos.example:5571`. The run folder is `folder`, `SAFELIGHT_RUN`, `$XDG_RUNTIME_DIR/safelight` or `/tmp/safelight-UID`, in this order.
     Each address may be given as an argument, or as `SAFELIGHT_CATALOG`, `SAFELIGHT_THUMBNAILER`, `SAFELIGHT_EDITOR`,
-    `SAFELIGHT_BROKER`, `SAFELIGHT_FEED` and `SAFELIGHT_EDITS`. Those of the catalog, the thumbnailer, the editor and the
-    edits may be lists of several instances, with commas between the addresses.
+    `SAFELIGHT_BROKER`, `SAFELIGHT_FEED` and `SAFELIGHT_EDITS`. Those of the catalog, the thumbnailer, the editor and
+    the edits may be lists of several instances, with commas between the addresses.
     """
 
     def __init__(

@@ -14,19 +14,20 @@ REPEATABLE = frozenset((
 # Seconds for which an instance that did not answer is asked after the others.
 ABSENCE = 2.0
 
-# The requests to the catalog that change nothing, so that every catalog of a library can answer them. All others are for the
-# catalog that writes.
+# The requests to the catalog that change nothing, so that every catalog of a library can answer them. All others are
+# for the catalog that writes.
 CATALOG_READS = frozenset((
-    "fetch.assets", "fetch.collections", "fetch.lists", "fetch.counts", "fetch.find", "fetch.objects", "fetch.keyAssets",
-    "fetch.duplicates", "fetch.can", "ids.toCloud", "ids.toLocal", "changes.details", "details.diff", "changes.since",
+    "fetch.assets", "fetch.collections", "fetch.lists", "fetch.counts", "fetch.find", "fetch.objects",
+    "fetch.keyAssets", "fetch.duplicates", "fetch.can", "ids.toCloud", "ids.toLocal", "changes.details", "details.diff",
+    "changes.since",
     "changes.token", "resource.supports", "quarantine.list", "grants.list", "grants.history", "grants.status",
     "rpc.discover", "health",
 ))
-# Those that wait, that cost much, or that are about something in the memory or on the disk of one catalog: they are not asked
-# of a second one while the first one has not answered.
+# Those that wait, that cost much, or that are about something in the memory or on the disk of one catalog: they are not
+# asked of a second one while the first one has not answered.
 CATALOG_SINGLE_READS = frozenset((
-    "fetch.keys", "changes.follow", "transient.create", "transient.release", "edits.status", "jobs.list", "library.status",
-    "resource.read", "resource.download", "resource.export", "storage.status", "figures",
+    "fetch.keys", "changes.follow", "transient.create", "transient.release", "edits.status", "jobs.list",
+    "library.status", "resource.read", "resource.download", "resource.export", "storage.status", "figures",
 ))
 # Seconds after which a read is asked of another catalog too.
 PATIENCE = 0.3
@@ -154,8 +155,8 @@ class CatalogChoice(Generic[Instance]):
         self._absent_until.pop(self.members[index].address, None)
 
     def refused(self, index: int, error: SafelightError) -> bool:
-        """Notes an error upon a change. Returns whether it is certain that nothing was changed, so that the next catalog may
-        be asked."""
+        """Notes an error upon a change. Returns whether it is certain that nothing was changed, so that the next catalog
+        may be asked."""
         self.missed(index, error)
         if isinstance(error, (ConnectionLostError, DeadlineExceededError)):
             # The caller decides about repeating it: then the next one is asked.

@@ -410,9 +410,9 @@ class ServiceInstances(Service):
 class Catalogs(Service):
     """A client of the catalogs of one library, of which one writes, and all answer reads.
 
-    A read goes to the catalog that has answered before, and to another one at once when that is lost. Without an answer for a
-    short while it is asked of another one too, and the first answer counts. Everything else goes to the catalog that writes: a
-    standby refuses changes by name, and then the next one is asked.
+    A read goes to the catalog that has answered before, and to another one at once when that is lost. Without an answer
+    for a short while it is asked of another one too, and the first answer counts. Everything else goes to the catalog
+    that writes: a standby refuses changes by name, and then the next one is asked.
     """
 
     def __init__(self, members: Sequence[Service], wait: float = 0.0) -> None:

@@ -238,8 +238,8 @@ struct StandbyTests {
         try await FeedChecker.until("all files are uploaded", seconds: 60) {
             try JSON(parsing: safelight("storage", "--json").output)["waitingCount"]?.intValue == 0
         }
-        // The change-broker follows the first one of the list, which is the standby: it leaves it sooner than its connection
-        // would be given up.
+        // The change-broker follows the first one of the list, which is the standby: it leaves it sooner than its
+        // connection would be given up.
         let standby = try #require(one.program(.catalog))
         standby.signal(SIGSTOP)
         let start = ContinuousClock.now

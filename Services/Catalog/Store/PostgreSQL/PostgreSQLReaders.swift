@@ -18,8 +18,8 @@ final class PostgreSQLAccess: @unchecked Sendable {
     /// The server of the connection; nil without one.
     var server: String? { session.peer?.server }
 
-    /// Ends the connection if it leads to such a server: work that runs on it fails as disconnected, and the next one connects
-    /// anew.
+    /// Ends the connection if it leads to such a server: work that runs on it fails as disconnected, and the next one
+    /// connects anew.
     func disconnect(where isMeant: (_ server: String) -> Bool) {
         guard let peer = session.peer, isMeant(peer.server) else { return }
         peer.disconnect()

@@ -17,9 +17,10 @@ import Synchronization
 /// A read may take long, and a server that has disappeared is noticed late by its connections. So a read that is not done
 /// yet goes on only while the server answers a short question.
 ///
-/// A failover changes which server is which. Connections that lead to a former primary server are ended when the catalog knows
-/// the new one; and while reads at the replica lead to the primary server, because there was no other one, the catalog looks
-/// for a replica that has come back. So the loss of one server never ends both kinds of connections.
+/// A failover changes which server is which. Connections that lead to a former primary server are ended when the
+/// catalog knows the new one; and while reads at the replica lead to the primary server, because there was no other
+/// one, the catalog looks for a replica that has come back. So the loss of one server never ends both kinds of
+/// connections.
 final class ReplicatedReads: Sendable {
     /// Limits, in milliseconds.
     struct Limits: Sendable {
@@ -29,7 +30,8 @@ final class ReplicatedReads: Sendable {
         var wait: Int64 = 10_000
         /// The time between two looks at a replica that is not used.
         var retry: UInt64 = 1000
-        /// The time that a server has for an answer to a short question, and the time between two questions during a read.
+        /// The time that a server has for an answer to a short question, and the time between two questions during a
+        /// read.
         var patience: Int64 = 300
         var watch: Int64 = 100
     }
@@ -111,7 +113,8 @@ final class ReplicatedReads: Sendable {
             return true
         }
         guard isDue else { return }
-        // A catalog that writes needs the replica only when the primary server is lost: it knows then which host answers.
+        // A catalog that writes needs the replica only when the primary server is lost: it knows then which host
+        // answers.
         replicaQuestion.refresh()
         if replica.servers.contains(server) { searchReplica(besides: server) }
     }

@@ -62,7 +62,9 @@ struct JPEGXLTests {
     }
 
     @Test func `bytes behind a codestream are allowed only if its pixels can be decoded`() throws {
-        let png = TestImages.png(width: 60, height: 40) { x, y in (UInt8(x * 4), UInt8(y * 6), UInt8((x ^ y) & 255), 255) }
+        let png = TestImages.png(width: 60, height: 40) { x, y in
+            (UInt8(x * 4), UInt8(y * 6), UInt8((x ^ y) & 255), 255)
+        }
         let whole = try #require(try TestJXL.encoded(png, ending: "png", ["--container=0"]))
         try #require(whole.starts(with: [0xFF, 0x0A]))
         let rest = [UInt8](repeating: 7, count: 50)

@@ -284,8 +284,8 @@ let modules: [Module] = [
         name: "CommandLineTests",
         kind: .tests,
         dependencies: [
-            "CommandLine", "Hosting", "Contracts", "PhotoModel", "JSONValue", "ArgumentParser", "SystemPackage",
-            "TestSupport", "Basics",
+            "CommandLine", "Hosting", "Contracts", "PhotoClient", "PhotoModel", "JSONValue", "ArgumentParser",
+            "SystemPackage", "TestSupport", "Basics",
         ]
     ),
     Module(

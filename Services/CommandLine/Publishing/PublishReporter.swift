@@ -70,7 +70,10 @@ struct PublishReporter {
         case .accepted:
             accepted += 1
             lines[edit.id]?.isAccepted = true
-        case .applied: applied += 1
+        case .applied:
+            applied += 1
+            // It was accepted before, even if the first state that was seen is this one.
+            if lines[edit.id]?.isAccepted == false { accepted += 1 }
         case .failed:
             failed += 1
             json["error"] = [
@@ -97,7 +100,7 @@ struct PublishReporter {
     }
 
     private var words: String {
-        var words = ["\(published) published", "\(max(accepted, applied)) accepted"]
+        var words = ["\(published) published", "\(accepted) accepted"]
         if goal == .applied { words.append("\(applied) applied") }
         words.append("\(failed) failed")
         if broken > 0 { words.append("\(QuantityFormatter.count(broken, "broken line"))") }
@@ -136,7 +139,7 @@ struct PublishReporter {
             }
             return try output.json([
                 "summary": [
-                    "published": JSON(published), "accepted": JSON(max(accepted, applied)), "applied": JSON(applied),
+                    "published": JSON(published), "accepted": JSON(accepted), "applied": JSON(applied),
                     "failed": JSON(failed), "broken": JSON(broken), "open": JSON(open.count),
                     "notAccepted": JSON(missing.count), "seconds": .double(seconds), "isStopped": .bool(isStopped),
                 ]

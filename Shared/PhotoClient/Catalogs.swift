@@ -190,8 +190,9 @@ final class Catalogs: Sendable {
                 return value
             } catch {
                 start = (choice.index + 1) % connections.count
-                // Without an answer it may have been carried out: the caller decides about repeating it.
-                let isLost = error.isOfLostInstance || error.errorCode == .deadlineExceeded
+                // Without an answer, or if the database was lost, it may have been carried out: the caller decides about
+                // repeating it, at another catalog, which may write by then.
+                let isLost = error.isOfLostInstance || [.deadlineExceeded, .libraryOffline].contains(error.errorCode)
                 if isLost { state.withLock { $0.writer = start } }
                 guard error.isOfStandby || error.isUnsent else { throw error }
                 refusals += 1

@@ -200,6 +200,24 @@ struct CatalogsTests {
         }
     }
 
+    @Test func `a change is repeated at another catalog after one that does not reach its database`() async throws {
+        let transactions = RecordedList<String>()
+        let script: @Sendable (Int64) -> ScriptedHandler.Script = { sequence in
+            { request, _ throws(RPCError) in
+                transactions.add(request.params["transaction"]?.stringValue ?? "")
+                if sequence == 5, transactions.all.count > 1 { throw ErrorCode.libraryOffline.error("no database") }
+                return Reply(PerformChanges.Result(token: token(sequence), isChanged: true).json)
+            }
+        }
+        try await with(script(5), script(6)) { library async throws in
+            #expect(try await library.perform([change], transaction: "t1").sequence == 5)
+            let error = await #expect(throws: RPCError.self) { try await library.perform([change], transaction: "t2") }
+            #expect(error?.errorCode == .libraryOffline)
+            #expect(try await library.perform([change], transaction: "t2").sequence == 6)
+            #expect(transactions.all == ["t1", "t2", "t2"])
+        }
+    }
+
     @Test func `bytes that one catalog does not have are read from the other one`() async throws {
         try await with(
             { _, _ throws(RPCError) in throw ErrorCode.networkAccessRequired.error("the bytes are elsewhere") },

@@ -158,8 +158,8 @@ class CatalogChoice(Generic[Instance]):
         """Notes an error upon a change. Returns whether it is certain that nothing was changed, so that the next catalog
         may be asked."""
         self.missed(index, error)
-        if isinstance(error, (ConnectionLostError, DeadlineExceededError)):
-            # The caller decides about repeating it: then the next one is asked.
+        if isinstance(error, (ConnectionLostError, DeadlineExceededError)) or error.name == "library_offline":
+            # The caller decides about repeating it: then the next one is asked, which may write by then.
             self.writer = (index + 1) % len(self.members)
         is_stopping = isinstance(error, BusyError) and error.data.get("isStopping") is True
         return is_stopping or is_of_standby(error) or isinstance(error, UnavailableError)

@@ -10,6 +10,8 @@ public struct PostgreSQLError: Error, Sendable, Equatable, CustomStringConvertib
         case readOnly
         /// The transaction was ended because of another one; it can be tried again.
         case conflict
+        /// A table or a column of the statement does not exist in the server's schema.
+        case schema
         /// A value violates a constraint of a table.
         case constraint
         /// The server's files are damaged or cannot be read.
@@ -47,6 +49,7 @@ public struct PostgreSQLError: Error, Sendable, Equatable, CustomStringConvertib
         case "", "57P01", "57P02", "57P03", "57P05": return .disconnected
         case "25006": return .readOnly
         case "40001", "40P01", "55P03": return .conflict
+        case "42P01", "42703": return .schema
         default: break
         }
         switch sqlState.prefix(2) {

@@ -114,6 +114,20 @@ struct ReplicaTests {
         }
     }
 
+    @Test func `a standby starts and reads while the replica does not have the library yet`() async throws {
+        try run("SELECT pg_wal_replay_pause()", on: replica)
+        try await withTwo { writer, standby in
+            let made = try await writer.perform([.createCollection(.init(title: "one"))])
+            #expect(try await albums(standby, atLeast: made.token).collections.map(\.title) == ["one"])
+            #expect(figure(standby, "isUsed") == .bool(false))
+            try run("SELECT pg_wal_replay_resume()", on: replica)
+            try await awaitValue { [self] in
+                _ = try await albums(standby)
+                return figure(standby, "isUsed") == .bool(true) ? true : nil
+            }
+        }
+    }
+
     @Test func `without the primary server a read waits for the replica and fails as behind`() async throws {
         try await withTwo { writer, standby in
             try run("SELECT pg_wal_replay_pause()", on: replica)

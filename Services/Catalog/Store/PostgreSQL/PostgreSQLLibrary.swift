@@ -130,7 +130,7 @@ final class PostgreSQLLibrary: LibraryDatabase {
         case .readOnly: .readOnly("\(reason). Name the primary server in --store.")
         case .conflict: .busy("\(reason). Try again.")
         case .storage: .corrupt("\(reason). Restore a backup of PostgreSQL.")
-        case .constraint, .statement, .limit: nil
+        case .schema, .constraint, .statement, .limit: nil
         }
     }
 

@@ -212,7 +212,8 @@ final class ReplicatedReads: Sendable {
         } catch let error as ReplicaBehind {
             if let read = try await instead(value) { return read }
             throw CatalogError.behind(head: error.head.token, wanted: position.known)
-        } catch let error as PostgreSQLError where error.kind == .disconnected || error.kind == .conflict {
+        } catch let error as PostgreSQLError where [.disconnected, .conflict, .schema].contains(error.kind) {
+            // The schema: the library was created or upgraded a moment ago, and the replica does not show that yet.
             if let read = try await instead(value) { return read }
             throw error
         }

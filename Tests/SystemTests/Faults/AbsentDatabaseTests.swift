@@ -38,12 +38,22 @@ struct AbsentDatabaseTests {
         let made = try await library.perform([.createCollection(.init(ref: "a", title: "Alps"))])
         let albums = try await library.collections(FetchDescription(.collections)).collections
         #expect(albums.contains { $0.title == "Alps" })
-        // The change-broker has followed the catalog since then.
-        while try await library.changeBroker.ask(FeedHeadRequest()).result.sequence < made.token.sequence {
+        // The change-broker follows the catalog from then on; until it has reached it, it is `unavailable`.
+        while try await followed(library) ?? -1 < made.token.sequence {
             await TaskDelay.pollInterval(.milliseconds(50))
         }
         await library.close()
         #expect(services.stop() == [])
+    }
+
+    /// Returns the newest sequence of the feed; nil while the change-broker has not reached the catalog.
+    private func followed(_ library: PhotoLibrary) async throws(RPCError) -> Int64? {
+        do {
+            return try await library.changeBroker.ask(FeedHeadRequest()).result.sequence
+        } catch {
+            guard error.errorCode == .unavailable else { throw error }
+            return nil
+        }
     }
 
     @Test func `it ends on SIGTERM while it waits, and at once if the server refuses it`() throws {

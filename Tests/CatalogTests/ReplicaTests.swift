@@ -82,6 +82,15 @@ struct ReplicaTests {
         _ = try PostgreSQLConnection(server.address).execute(sql)
     }
 
+    /// Lets the replica go on, and waits until a catalog reads there.
+    private func resumeReplica(of catalog: CatalogFixture) async throws {
+        try run("SELECT pg_wal_replay_resume()", on: replica)
+        try await awaitValue { [self] in
+            _ = try await albums(catalog)
+            return figure(catalog, "isUsed") == .bool(true) ? true : nil
+        }
+    }
+
     @Test func `a standby reads each change from the replica, with a token and without`() async throws {
         try await withTwo { writer, standby in
             for index in 0..<200 {
@@ -103,11 +112,7 @@ struct ReplicaTests {
             #expect(try await albums(standby).token == made.token)
             #expect(try await albums(standby, atLeast: made.token).collections.map(\.title) == ["one"])
             #expect(figure(standby, "isUsed") == .bool(false))
-            try run("SELECT pg_wal_replay_resume()", on: replica)
-            try await awaitValue { [self] in
-                _ = try await albums(standby)
-                return figure(standby, "isUsed") == .bool(true) ? true : nil
-            }
+            try await resumeReplica(of: standby)
             let before = figure(standby, "reads")?.intValue ?? 0
             #expect(try await albums(standby).token == made.token)
             #expect(figure(standby, "reads")?.intValue ?? 0 > before)
@@ -120,11 +125,7 @@ struct ReplicaTests {
             let made = try await writer.perform([.createCollection(.init(title: "one"))])
             #expect(try await albums(standby, atLeast: made.token).collections.map(\.title) == ["one"])
             #expect(figure(standby, "isUsed") == .bool(false))
-            try run("SELECT pg_wal_replay_resume()", on: replica)
-            try await awaitValue { [self] in
-                _ = try await albums(standby)
-                return figure(standby, "isUsed") == .bool(true) ? true : nil
-            }
+            try await resumeReplica(of: standby)
         }
     }
 

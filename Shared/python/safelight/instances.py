@@ -4,6 +4,8 @@ import hashlib
 import time
 from typing import Any, Dict, Generic, List, Mapping, Optional, Protocol, Sequence, Tuple, TypeVar
 
+from .errors import BusyError, ConnectionLostError, DeadlineExceededError, SafelightError, UnavailableError
+
 # The methods that change nothing, so that a request may be sent again although an earlier one may have been carried out.
 REPEATABLE = frozenset((
     "image.request", "image.data", "image.frames", "image.sheet", "livePhoto.request",
@@ -19,9 +21,8 @@ ABSENCE = 2.0
 CATALOG_READS = frozenset((
     "fetch.assets", "fetch.collections", "fetch.lists", "fetch.counts", "fetch.find", "fetch.objects",
     "fetch.keyAssets", "fetch.duplicates", "fetch.can", "ids.toCloud", "ids.toLocal", "changes.details", "details.diff",
-    "changes.since",
-    "changes.token", "resource.supports", "quarantine.list", "grants.list", "grants.history", "grants.status",
-    "rpc.discover", "health",
+    "changes.since", "changes.token", "resource.supports", "quarantine.list", "grants.list", "grants.history",
+    "grants.status", "rpc.discover", "health",
 ))
 # Those that wait, that cost much, or that are about something in the memory or on the disk of one catalog: they are not
 # asked of a second one while the first one has not answered.
@@ -40,8 +41,6 @@ WATCH_ANSWER = 2.0
 ELSEWHERE = frozenset((
     "library_offline", "behind", "missing_resource", "network_access_required", "network_error",
 ))
-
-from .errors import BusyError, ConnectionLostError, DeadlineExceededError, SafelightError, UnavailableError
 
 
 def is_of_standby(error: SafelightError) -> bool:

@@ -6,6 +6,7 @@ import unittest
 
 from safelight.errors import SafelightError
 from safelight.feed import CaughtUp, Change, Feed
+from safelight.instances import CatalogChoice
 from safelight.live import LiveList, apply_details
 
 LIBRARY, OTHER = "ab" * 16, "cd" * 16
@@ -193,6 +194,33 @@ class LiveListTests(unittest.TestCase):
         self.assertEqual((live.ids, live.next_action), (["z"], ("live",)))
         live.detailed({"token": token(3), "details": {"hasIncrementalChanges": False}})
         self.assertEqual(live.next_action, ("list",))
+
+
+class Member:
+    def __init__(self, address):
+        self.address = address
+
+
+def failure(name, data=None):
+    """Returns an error as a service reports it."""
+    return SafelightError.from_json({"code": 0, "message": "", "data": {"name": name, **(data or {})}})
+
+
+class CatalogChoiceTest(unittest.TestCase):
+    def test_the_catalog_for_the_next_change(self):
+        # The error of the first catalog; whether the same change may go on to the next one; who is asked first later.
+        cases = [
+            (failure("library_read_only", {"standby": True}), True, [0, 1]),
+            (failure("library_offline"), False, [1, 0]),
+            (failure("deadline_exceeded"), False, [1, 0]),
+            (failure("connection_lost"), False, [1]),
+            (failure("unavailable"), True, [1]),
+            (failure("invalid_params"), False, [0, 1]),
+        ]
+        for error, goes_on, order in cases:
+            choice = CatalogChoice([Member("one"), Member("two")])
+            self.assertEqual((error.name, choice.refused(0, error)), (error.name, goes_on))
+            self.assertEqual((error.name, choice.writers()), (error.name, order))
 
 
 if __name__ == "__main__":

@@ -84,10 +84,11 @@ public struct MessagingLimits: Sendable {
     public var inboxMessages = 16_384
     /// Bytes queued there.
     public var inboxBytes = 64 << 20
-    /// Interval of heartbeats.
-    public var heartbeatInterval: Duration = .seconds(1)
-    /// The time after which a silent peer is disconnected: long enough for an overloaded machine.
-    public var heartbeatTimeout: Duration = .seconds(15)
+    /// Interval of heartbeats. Each wakes both ends of a connection, also of one that nobody uses.
+    public var heartbeatInterval: Duration = .seconds(3)
+    /// The time without an answer to a heartbeat after which a peer is disconnected: long enough for an overloaded
+    /// machine. With the interval before it a lost peer is noticed after 16 seconds at the latest.
+    public var heartbeatTimeout: Duration = .seconds(13)
     /// Time limit of the ZeroMQ handshake.
     public var handshakeInterval: Duration = .seconds(5)
     /// How long a closed request socket keeps sending what libzmq had accepted.

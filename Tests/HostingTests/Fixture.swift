@@ -151,7 +151,13 @@ struct PythonPool {
     let lines = LogLines()
     let pool: WorkerPool
 
-    init(count: Int = 1, limits: WorkerLimits = WorkerLimits(), queueLimit: Int = 100, arguments: [String] = []) {
+    init(
+        count: Int = 1,
+        limits: WorkerLimits = WorkerLimits(),
+        queueLimit: Int = 100,
+        idleTime: Duration = .seconds(15),
+        arguments: [String] = []
+    ) {
         let script = folder.write("worker.py", pythonWorker)
         pool = WorkerPool(
             executable: "/usr/bin/python3",
@@ -159,6 +165,7 @@ struct PythonPool {
             count: count,
             limits: limits,
             queueLimit: queueLimit,
+            idleTime: idleTime,
             logger: lines.logger()
         )
     }

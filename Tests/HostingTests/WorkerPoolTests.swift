@@ -207,6 +207,25 @@ struct WorkerPoolTests {
         }
     }
 
+    @Test func `workers without jobs end, one stays, and jobs start them again`() async throws {
+        try await PythonPool(count: 3, idleTime: .milliseconds(50)).run { pool in
+            for round in 1...3 {
+                try await until(pool) { $0["endedIdle"] == .int(Int64(2 * round)) }
+                let kept = try #require(pool.metrics()["pids"]?.arrayValue)
+                #expect(kept.count == 1)
+                #expect(pool.metrics()["idle"] == 3)
+                #expect(try await pool.run(WorkerJob(method: "about")).result["pid"] == kept.first)
+                let jobs = (0..<3).map { _ in
+                    Task { await failure(of: WorkerJob(method: "sleep", params: ["seconds": 60]), in: pool) }
+                }
+                try await until(pool) { $0["busy"] == 3 }
+                // It ends the three workers, and their slots start others.
+                for job in jobs { job.cancel() }
+                for job in jobs { #expect(await job.value == .cancelled) }
+            }
+        }
+    }
+
     @Test func `output of a worker is logged up to a limit with control characters escaped`() async throws {
         let python = PythonPool()
         try await python.run { pool in _ = try await pool.run(WorkerJob(method: "babble")) }

@@ -12,8 +12,8 @@ enum MemoryGuard {
     /// `EX_TEMPFAIL`: the service works again after a restart.
     static let status: Int32 = 75
 
-    /// Checks resident memory ten times a second until the source is cancelled; three times a second while it is below
-    /// a quarter of the limit, which one peer cannot fill in that time.
+    /// Checks resident memory ten times a second until the source is cancelled; less often while it is far below the
+    /// limit, as ``pause(resident:limit:)`` says.
     static func watch(_ logger: Logger) throws(HostingError) -> any DispatchSourceTimer {
         let limit = try limit { Environment[$0] }
         let timer = DispatchSource.makeTimerSource(queue: .global(qos: .userInitiated))
@@ -40,9 +40,14 @@ enum MemoryGuard {
         return timer
     }
 
-    /// Returns the time until the next check: a service without work is woken seldom.
+    /// Returns the time until the next check: a service without work is woken seldom. One peer cannot fill the rest of
+    /// the limit in that time: at the usual limit it would have to send more than 3.7 GB a second.
     static func pause(resident: Int64, limit: Int64) -> DispatchTimeInterval {
-        .milliseconds(resident < limit / 4 ? 300 : 100)
+        switch resident {
+        case ..<(limit / 8): .milliseconds(500)
+        case ..<(limit / 4): .milliseconds(300)
+        default: .milliseconds(100)
+        }
     }
 
     /// Returns the limit in bytes.

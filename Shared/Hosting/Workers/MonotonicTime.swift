@@ -29,9 +29,9 @@ struct MonotonicTime: Comparable {
 }
 
 extension EventDescriptor {
-    /// Waits until it is signalled, and clears it, or until the time is reached.
-    func wait(until: MonotonicTime) {
+    /// Waits until it is signalled, and clears it, or until the time is reached; nil for no such time.
+    func wait(until: MonotonicTime? = nil) {
         var polled = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
-        if poll(&polled, 1, until.pollTimeout) > 0 { clear() }
+        if poll(&polled, 1, until?.pollTimeout ?? -1) > 0 { clear() }
     }
 }

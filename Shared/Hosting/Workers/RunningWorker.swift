@@ -166,12 +166,21 @@ final class RunningWorker {
         }
     }
 
-    /// Waits for the wakeup; returns false if the worker ended, or sent anything without a job.
-    func waitForWakeup(_ wakeup: EventDescriptor) -> Bool {
+    /// The reason why an idle worker waits no longer.
+    enum IdleEvent {
+        case wakeup
+        /// The worker ended, or sent anything without a job.
+        case ended
+        case outOfTime
+    }
+
+    /// Waits for the wakeup.
+    func waitForWakeup(_ wakeup: EventDescriptor, until deadline: MonotonicTime?) -> IdleEvent {
         while true {
-            let events = wait(wakeup, until: nil)
-            if events.hasInput { return false }
-            if events.wasRung { return true }
+            let events = wait(wakeup, until: deadline)
+            if events.hasInput { return .ended }
+            if events.wasRung { return .wakeup }
+            if let deadline, MonotonicTime.now() >= deadline { return .outOfTime }
         }
     }
 

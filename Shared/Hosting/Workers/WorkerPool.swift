@@ -5,6 +5,9 @@ import Synchronization
 
 /// A fixed number of worker processes that decode untrusted bytes, which must not happen in a service.
 ///
+/// All of them run at the start, and while there is work. One that has had no job for a while ends, except for the first:
+/// a service that nobody uses needs the memory of one worker.
+///
 /// A worker that crashes, hangs or is killed fails only its job, with a named error, and is replaced at once. Blocking
 /// calls run on the pool's own threads, one per worker, never on those of Swift concurrency. A started pool runs until
 /// ``stop(graceSeconds:)``.
@@ -17,6 +20,8 @@ public final class WorkerPool: Sendable {
     /// Number of workers.
     let count: Int
     let command: WorkerLaunch
+    /// The time without a job after which a worker ends, in microseconds.
+    let idleTime: Int64
     let state: Mutex<State>
     /// Fulfilled when the outcome of every slot's first start is known.
     let started = Promise<Void>()
@@ -59,7 +64,7 @@ public final class WorkerPool: Sendable {
 
     struct Counts {
         var started = 0, completed = 0, refused = 0, crashed = 0, timedOut = 0, cancelled = 0
-        var retired = 0, startFailures = 0, rejected = 0
+        var retired = 0, endedIdle = 0, startFailures = 0, rejected = 0
     }
 
     /// Creates a pool without starting it.
@@ -71,6 +76,7 @@ public final class WorkerPool: Sendable {
     ///   - count: number of workers, 1...64.
     ///   - limits: limits of each worker.
     ///   - queueLimit: maximum number of waiting jobs; further jobs are refused.
+    ///   - idleTime: the time without a job after which a worker ends, except for the first one.
     ///   - logger: receives starts, ends, and the standard output and error of workers.
     public init(
         executable: String = WorkerPool.ownExecutable,
@@ -79,9 +85,11 @@ public final class WorkerPool: Sendable {
         count: Int,
         limits: WorkerLimits = WorkerLimits(),
         queueLimit: Int = 256,
+        idleTime: Duration = .seconds(15),
         logger: Logger
     ) {
         self.logger = logger
+        self.idleTime = idleTime.microseconds
         self.limits = limits
         self.command = WorkerLaunch(
             executable: executable,
@@ -203,6 +211,7 @@ public final class WorkerPool: Sendable {
                 "cancelled": JSON(counts.cancelled),
                 "rejected": JSON(counts.rejected),
                 "retired": JSON(counts.retired),
+                "endedIdle": JSON(counts.endedIdle),
                 "confinement": state.confinement.map { .string("\($0)") } ?? .null,
                 "pids": .array(state.slots.filter { $0.pid > 0 }.map { JSON(Int($0.pid)) }),
             ]
@@ -323,6 +332,32 @@ extension WorkerPool {
             return state.allKnown
         }
         if isStarted { started.fulfill(()) }
+    }
+
+    /// Returns when the slot's idle worker ends; nil if it stays.
+    ///
+    /// Jobs are given to the first idle slot, so the worker that stays has the most recent files in its caches.
+    func idleDeadline(of index: Int) -> MonotonicTime? {
+        index == 0 ? nil : .now().after(microseconds: idleTime)
+    }
+
+    /// Gives up the worker of a slot that stays idle; returns false if it has something to do meanwhile.
+    func releaseWorker(of index: Int) -> Bool {
+        state.withLock { state in
+            guard state.stage == .running, state.queue.count == 0 else { return false }
+            state.slots[index].pid = 0
+            state.counts.endedIdle += 1
+            return true
+        }
+    }
+
+    /// Returns true if an idle slot without a worker has to start one.
+    func needsWorker(_ index: Int) -> Bool {
+        state.withLock { state in
+            guard state.queue.count > 0 else { return false }
+            state.slots[index].stage = .starting
+            return true
+        }
     }
 
     func slotDidLoseWorker(_ index: Int, wasRetired: Bool) {

@@ -4,7 +4,8 @@ import Glibc
 import JSONValue
 import Logging
 
-/// A slot of the pool: a thread that keeps one worker running and gives it jobs.
+/// A slot of the pool: a thread that keeps one worker running and gives it jobs. A worker that the pool can do without
+/// ends when it has had no job for a while, and the next job of the slot starts another one.
 ///
 /// The thread runs as long as the pool. The workers' parent death signal depends on this thread, so if the service dies
 /// its workers are killed.
@@ -41,6 +42,8 @@ struct WorkerSlot {
         case replaced
         /// It ended before its first job.
         case diedIdle(String)
+        /// It had no job for a while.
+        case idle
         case stopping
     }
 
@@ -59,6 +62,11 @@ struct WorkerSlot {
                 switch serve(worker) {
                 case .replaced:
                     failures = 0
+                    continue
+                case .idle:
+                    failures = 0
+                    worker.end()
+                    while pool.isRunning, !pool.needsWorker(index) { wakeup.wait() }
                     continue
                 case .stopping: return
                 case .diedIdle(let reason): problem = reason
@@ -89,8 +97,14 @@ struct WorkerSlot {
             case .stop:
                 return .stopping
             case .wait:
-                // Returns if there is a job, the pool stops, or the worker has ended.
-                if worker.waitForWakeup(wakeup) { continue }
+                switch worker.waitForWakeup(wakeup, until: pool.idleDeadline(of: index)) {
+                // There is a job, or the pool stops.
+                case .wakeup: continue
+                case .outOfTime:
+                    guard pool.releaseWorker(of: index) else { continue }
+                    return .idle
+                case .ended: break
+                }
                 pool.slotDidLoseWorker(index, wasRetired: false)
                 let reason = worker.describeEnd()
                 pool.logger.warning("idle worker ended", metadata: ["worker.end": "\(reason)"])

@@ -286,6 +286,8 @@ struct CatalogService: RunnableService {
             executable: configuration.workerExecutable,
             count: count,
             limits: configuration.workerLimits,
+            // An import can wait until a worker is ready.
+            keptWorkers: 0,
             logger: logger
         )
     }

@@ -155,6 +155,7 @@ struct PythonPool {
         count: Int = 1,
         limits: WorkerLimits = WorkerLimits(),
         queueLimit: Int = 100,
+        keptWorkers: Int = 1,
         idleTime: Duration = .seconds(15),
         arguments: [String] = []
     ) {
@@ -165,6 +166,7 @@ struct PythonPool {
             count: count,
             limits: limits,
             queueLimit: queueLimit,
+            keptWorkers: keptWorkers,
             idleTime: idleTime,
             logger: lines.logger()
         )

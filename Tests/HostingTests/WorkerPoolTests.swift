@@ -207,14 +207,13 @@ struct WorkerPoolTests {
         }
     }
 
-    @Test func `workers without jobs end, one stays, and jobs start them again`() async throws {
-        try await PythonPool(count: 3, idleTime: .milliseconds(50)).run { pool in
+    @Test(arguments: [0, 1])
+    func `workers without jobs end except for those that are kept, and jobs start them again`(kept: Int) async throws {
+        try await PythonPool(count: 3, keptWorkers: kept, idleTime: .milliseconds(50)).run { pool in
             for round in 1...3 {
-                try await until(pool) { $0["endedIdle"] == .int(Int64(2 * round)) }
-                let kept = try #require(pool.metrics()["pids"]?.arrayValue)
-                #expect(kept.count == 1)
+                try await until(pool) { $0["endedIdle"] == .int(Int64((3 - kept) * round)) }
+                #expect(pool.metrics()["pids"]?.arrayValue?.count == kept)
                 #expect(pool.metrics()["idle"] == 3)
-                #expect(try await pool.run(WorkerJob(method: "about")).result["pid"] == kept.first)
                 let jobs = (0..<3).map { _ in
                     Task { await failure(of: WorkerJob(method: "sleep", params: ["seconds": 60]), in: pool) }
                 }

@@ -5,8 +5,8 @@ import Synchronization
 
 /// A fixed number of worker processes that decode untrusted bytes, which must not happen in a service.
 ///
-/// All of them run at the start, and while there is work. One that has had no job for a while ends, except for the first:
-/// a service that nobody uses needs the memory of one worker.
+/// All of them run at the start, and while there is work. One that has had no job for a while ends, except for a few that
+/// stay, so that a service that nobody uses needs little memory.
 ///
 /// A worker that crashes, hangs or is killed fails only its job, with a named error, and is replaced at once. Blocking
 /// calls run on the pool's own threads, one per worker, never on those of Swift concurrency. A started pool runs until
@@ -22,6 +22,8 @@ public final class WorkerPool: Sendable {
     let command: WorkerLaunch
     /// The time without a job after which a worker ends, in microseconds.
     let idleTime: Int64
+    /// The number of workers that stay without a job.
+    let keptWorkers: Int
     let state: Mutex<State>
     /// Fulfilled when the outcome of every slot's first start is known.
     let started = Promise<Void>()
@@ -76,7 +78,9 @@ public final class WorkerPool: Sendable {
     ///   - count: number of workers, 1...64.
     ///   - limits: limits of each worker.
     ///   - queueLimit: maximum number of waiting jobs; further jobs are refused.
-    ///   - idleTime: the time without a job after which a worker ends, except for the first one.
+    ///   - keptWorkers: the number of workers that stay without a job: for jobs that cannot wait the tenth of a second
+    ///     until a worker is ready.
+    ///   - idleTime: the time without a job after which another worker ends.
     ///   - logger: receives starts, ends, and the standard output and error of workers.
     public init(
         executable: String = WorkerPool.ownExecutable,
@@ -85,10 +89,12 @@ public final class WorkerPool: Sendable {
         count: Int,
         limits: WorkerLimits = WorkerLimits(),
         queueLimit: Int = 256,
+        keptWorkers: Int = 1,
         idleTime: Duration = .seconds(15),
         logger: Logger
     ) {
         self.logger = logger
+        self.keptWorkers = keptWorkers
         self.idleTime = idleTime.microseconds
         self.limits = limits
         self.command = WorkerLaunch(
@@ -336,9 +342,9 @@ extension WorkerPool {
 
     /// Returns when the slot's idle worker ends; nil if it stays.
     ///
-    /// Jobs are given to the first idle slot, so the worker that stays has the most recent files in its caches.
+    /// Jobs are given to the first idle slot, so the workers of the first slots are those that stay.
     func idleDeadline(of index: Int) -> MonotonicTime? {
-        index == 0 ? nil : .now().after(microseconds: idleTime)
+        index < keptWorkers ? nil : .now().after(microseconds: idleTime)
     }
 
     /// Gives up the worker of a slot that stays idle; returns false if it has something to do meanwhile.

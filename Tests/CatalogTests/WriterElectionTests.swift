@@ -130,6 +130,34 @@ struct WriterElectionTests {
         }
     }
 
+    @Test func `a change that meets one of the catalog which has taken over is refused by name`() async throws {
+        let address = try PostgreSQLServer.shared().address(library: folder.path)
+        try await CatalogFixture.with(folder) {
+            $0.server = address
+        } _: { catalog in
+            _ = try await catalog.perform([.createCollection(.init(title: "one"))])
+            // The other catalog commits between this one's look at the newest sequence and its commit.
+            let connection = try PostgreSQLConnection(address)
+            try connection.execute(script: "BEGIN; LOCK TABLE change IN EXCLUSIVE MODE")
+            async let refused = rpcError { try await catalog.perform([.createCollection(.init(title: "late"))]) }
+            let waiting = "SELECT count(*) FROM pg_locks WHERE relation = 'change'::regclass AND NOT granted"
+            while try connection.execute(waiting).int64(0, 0) == 0 {
+                await TaskDelay.pollInterval(.milliseconds(5))
+            }
+            try connection.execute(
+                script: """
+                    UPDATE library SET epoch = epoch + 1;
+                    INSERT INTO change (sequence, date, library, size, record)
+                        SELECT sequence + 1, date, library, size, record FROM change ORDER BY sequence DESC LIMIT 1;
+                    COMMIT
+                    """
+            )
+            let error = await refused
+            #expect(error?.errorCode == .libraryReadOnly, "\(error?.message ?? "it was committed")")
+            #expect(error?.data["standby"] == .bool(true))
+        }
+    }
+
     @Test func `the session of a writer that does not renew its date is ended by the next one`() async throws {
         let address = try PostgreSQLServer.shared().address(library: folder.path)
         // A writer whose loop does not run, as if its process were stopped.

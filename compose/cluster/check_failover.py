@@ -287,6 +287,8 @@ def main():
         place = min(len(rounds) - 1, int(len(rounds) * 0.99))
         print(f"{name}: {clock.count}; longest times without one: median {rounds[len(rounds) // 2]:.1f} s, "
               f"p99 {rounds[place]:.1f} s; errors: {clock.errors or 'none'}")
+        if clock.unnamed:
+            problem(f"an error says nothing: {clock.unnamed}")
         if name == "change" and rounds[place] > LONGEST_WITHOUT_CHANGES:
             problem(f"there was no change for {rounds[place]:.1f} s")
     check(delivered, Library())

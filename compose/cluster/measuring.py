@@ -13,6 +13,8 @@ class Clock:
         self.part = "before a failure"
         self.longest = {}
         self.errors = {}
+        # The first error that tells its client nothing.
+        self.unnamed = None
         self.count = 0
 
     def succeed(self):
@@ -29,6 +31,8 @@ class Clock:
         name = getattr(error, "name", type(error).__name__)
         with self.condition:
             self.errors[name] = self.errors.get(name, 0) + 1
+            if name == "internal_error" and self.unnamed is None:
+                self.unnamed = f"{self.part}: {error}"
 
     def mark(self, part):
         with self.condition:

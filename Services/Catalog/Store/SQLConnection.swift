@@ -140,7 +140,9 @@ struct SQLConnection {
             switch engine {
             // SQLite may have rolled back already, for example if the disk is full.
             case .sqlite(let database): if database.isInsideTransaction { try? run("ROLLBACK") }
-            case .postgresql(let session): session.rollBack()
+            case .postgresql(let session):
+                session.rollBack()
+                if let refusal = session.refusal(explaining: error) { throw refusal }
             }
             throw error
         }

@@ -84,10 +84,25 @@ final class PostgreSQLSession {
             result = try connected().execute(try prepare("COMMIT"))
         } catch {
             guard error.sqlState == PostgreSQLSchema.otherEpoch else { throw error }
-            throw CatalogError.standby(writer: "another catalog, which has taken over")
+            throw Self.takenOver
         }
         guard result.command == "COMMIT" else {
             throw PostgreSQLError(.statement, sqlState: "25P02", "the transaction had failed and was rolled back")
+        }
+    }
+
+    private static let takenOver = CatalogError.standby(writer: "another catalog, which has taken over")
+
+    /// Returns the refusal of a catalog that must not write any more, if the error of a transaction that was rolled back
+    /// may come from that: another catalog has written what this one was about to write.
+    func refusal(explaining error: any Error) -> CatalogError? {
+        guard let check, (error as? PostgreSQLError)?.kind == .constraint else { return nil }
+        do {
+            _ = try connected().execute(try prepare(try check()))
+            return nil
+        } catch {
+            return (error as? PostgreSQLError)?.sqlState == PostgreSQLSchema.otherEpoch
+                ? Self.takenOver : error as? CatalogError
         }
     }
 

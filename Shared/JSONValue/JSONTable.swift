@@ -85,11 +85,12 @@ public struct JSONTable<Root: Sendable>: Sendable {
             )
         }
         var root = blank
-        for field in fields {
+        // By index: a copy of a field counts references to its text and all of its functions.
+        for index in fields.indices {
             do throws(JSONProblem) {
-                try field.decode(object[field.name], &root)
+                try fields[index].decode(object[fields[index].name], &root)
             } catch {
-                throw error.inside(field.name)
+                throw error.inside(fields[index].name)
             }
         }
         return root
@@ -99,8 +100,8 @@ public struct JSONTable<Root: Sendable>: Sendable {
     public func encode(_ root: Root) -> JSONObject {
         var members: [(name: String, value: JSON)] = []
         members.reserveCapacity(fields.count)
-        for field in fields {
-            if let value = field.encode(root) { members.append((field.name, value)) }
+        for index in fields.indices {
+            if let value = fields[index].encode(root) { members.append((fields[index].name, value)) }
         }
         return JSONObject(distinct: members)
     }

@@ -68,11 +68,15 @@ public struct PerformChanges: Request {
     )
 
     public init(params: JSON) throws(RPCError) {
-        try Self.refuseNested(params)
-        self = try Self.read(params)
+        do throws(RPCError) {
+            self = try Self.read(params)
+        } catch {
+            try Self.refuseNested(params)
+            throw error
+        }
     }
 
-    /// Refuses a transaction inside a transaction (T-29).
+    /// Refuses a transaction inside a transaction (T-29), which the table only refuses as an unknown request.
     private static func refuseNested(_ params: JSON) throws(RPCError) {
         guard let index = params["requests"]?.arrayValue?.firstIndex(where: { $0["type"] == .string(method) }) else {
             return

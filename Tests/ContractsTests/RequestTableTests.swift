@@ -73,6 +73,12 @@ struct RequestTableTests {
         #expect(back.requests == requests)
     }
 
+    @Test func `a transaction within a transaction is refused as such, whatever else is wrong`() throws {
+        let params = try JSON(parsing: #"{"requests":[{"type":"asset.explode"},{"type":"changes.perform"}],"x":1}"#)
+        let error = #expect(throws: RPCError.self) { try PerformChanges(params: params) }
+        #expect(error?.errorCode == .nestedChange && error?.data["request"] == 1)
+    }
+
     @Test func `null clears a property and an absent one is unchanged`() throws {
         let patch = try AssetPatch(json: JSON(parsing: #"{"location":null}"#))
         #expect(patch.location == .some(nil))

@@ -105,10 +105,11 @@ struct CatalogHandler: RequestHandler {
         case .fetchKeys(let fetch):
             return try await keys.keys(fetch, context, view: self.view(onBehalfOf: fetch.onBehalfOf, context))
         case .perform(let transaction):
-            let result = try await edits.claims.during(transaction, context.connection) {
+            // The closure captures one member: a copy of the handler refers to all its parts.
+            let reply = try await edits.claims.during(transaction, context.connection) { [changes] in
                 try await changes.perform(transaction, context)
             }
-            return Reply(result)
+            return Reply(encoded: reply)
         case .since(let page):
             let view = try self.view(onBehalfOf: page.onBehalfOf, context) ?? view
             return Reply(encoded: try await history.since(page, view: view).encoded)

@@ -1,3 +1,4 @@
+public import Basics
 public import JSONValue
 public import PhotoModel
 
@@ -196,6 +197,23 @@ public struct PerformChanges: Request {
 
         /// Returns the identifier of the entity created as `ref`; nil if there is none.
         public func id(_ ref: String) -> ObjectID? { placeholders[ref]?.stringValue.flatMap { ObjectID($0) } }
+
+        /// The encoded result. That of a transaction which only changes entities, the usual one, is written directly; a
+        /// test compares it with that of the table.
+        public var bytes: Bytes {
+            guard placeholders.isEmpty, duplicates.isEmpty, restored.isEmpty, ignored.isEmpty, sameImage.isEmpty,
+                healed.isEmpty
+            else { return json.bytes }
+            return JSONWriter.bytes(capacity: 128) { writer in
+                writer.append("{\"token\":")
+                writer.write(token.description)
+                writer.append(",\"sequence\":")
+                writer.write(sequence)
+                writer.append(",\"isChanged\":")
+                writer.write(isChanged)
+                writer.append("}")
+            }
+        }
 
         public static let table = JSONTable(
             "Performed",

@@ -21,7 +21,7 @@ struct DuplicateRulesTests {
         try transaction.apply(changes)
         let result = try transaction.finish()
         let token = ChangeToken(library: String(repeating: "0", count: 32), sequence: 100)
-        return (result, try PerformChanges.Result(json: transaction.result(token: token, isChanged: !result.isEmpty)))
+        return (result, transaction.result(token: token, isChanged: !result.isEmpty))
     }
 
     @Test(.spec("S-09", "P-23", "T-28"))

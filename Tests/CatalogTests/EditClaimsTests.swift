@@ -43,7 +43,7 @@ struct EditClaimsTests {
     private func perform(_ changes: PerformChanges, _ connection: ConnectionID, isChanged: Bool? = true) async {
         _ = try? await claims.during(changes, connection) {
             guard let isChanged else { throw RPCError.busy("it fails") }
-            return ["isChanged": .bool(isChanged)]
+            return JSON.object(["isChanged": .bool(isChanged)]).bytes
         }
     }
 

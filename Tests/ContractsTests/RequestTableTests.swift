@@ -73,6 +73,21 @@ struct RequestTableTests {
         #expect(back.requests == requests)
     }
 
+    @Test func `the text of a result is that of its table`() throws {
+        let token = ChangeToken(library: String(repeating: "a", count: 32), sequence: .max)
+        var results = [
+            PerformChanges.Result(token: token, isChanged: true), PerformChanges.Result(token: .none, isChanged: false),
+            PerformChanges.Result(token: token, isChanged: true, placeholders: ["p": .string(asset.text)]),
+            PerformChanges.Result(token: token, isChanged: true, duplicates: ["p"]),
+            PerformChanges.Result(token: token, isChanged: true, restored: [asset]),
+            PerformChanges.Result(token: token, isChanged: true, ignored: [.init(request: 0, members: ["burst"])]),
+            PerformChanges.Result(token: token, isChanged: true, sameImage: [.init(request: 0, assets: [asset])]),
+            PerformChanges.Result(token: token, isChanged: true, healed: ["d"]),
+        ]
+        results[0].sequence = 7
+        for result in results { #expect(result.bytes == result.json.bytes) }
+    }
+
     @Test func `a transaction within a transaction is refused as such, whatever else is wrong`() throws {
         let params = try JSON(parsing: #"{"requests":[{"type":"asset.explode"},{"type":"changes.perform"}],"x":1}"#)
         let error = #expect(throws: RPCError.self) { try PerformChanges(params: params) }

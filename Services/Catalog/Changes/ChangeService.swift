@@ -1,3 +1,4 @@
+import Basics
 import Contracts
 import JSONValue
 import Messaging
@@ -18,8 +19,9 @@ struct ChangeService: Sendable {
     let services: ServiceIdentities
     let grants: GrantService
 
+    /// - Returns: the encoded result
     /// - Throws: `id_reused` if the transaction id was used for other requests; the refusal of a request, with its index
-    func perform(_ asked: PerformChanges, _ context: RequestContext) async throws -> JSON {
+    func perform(_ asked: PerformChanges, _ context: RequestContext) async throws -> Bytes {
         if asked.onBehalfOf != nil { try services.check(context.identity, for: "onBehalfOf") }
         guard !asked.recall || asked.transaction != nil else {
             throw ChangeError.recallWithoutTransaction
@@ -43,7 +45,7 @@ struct ChangeService: Sendable {
             question != nil || changes.recall || changes.requests.contains { $0.hasBytes || $0.hasSnapshot }
         if let key, isLookedUp, let known = try await store.read({ try $0.history.outcome(key) }) {
             let isUnchecked = changes.recall && changes.requests.isEmpty && changes.requestDigest == nil
-            return try known.result(for: isUnchecked ? known.digest : digest, key)
+            return try known.reply(for: isUnchecked ? known.digest : digest, key)
         }
         guard !changes.recall else {
             throw CatalogError.transactionNotFound(changes.transaction ?? "")
@@ -58,7 +60,7 @@ struct ChangeService: Sendable {
         origin.onBehalfOf = changes.onBehalfOf
         let taken = TakenResources()
         do {
-            let result = try await write(changes, context, taken) { prepared in
+            let reply = try await write(changes, context, taken) { prepared in
                 var write = WriteRequest(changes: prepared, origin: origin, key: key, digest: digest)
                 write.source = WriteSource(connection: context.connection, client: changes.onBehalfOf)
                 write.tellsOthers = permission.seesEverything
@@ -83,7 +85,7 @@ struct ChangeService: Sendable {
             if !taken.uploads.isEmpty { await uploads.taken(taken.uploads, owner: context.identity) }
             if !taken.isEmpty { await healing.healed(taken.healed) }
             // Up to here the stored bytes must not be collected.
-            return Self.result(result, healed: permission.seesEverything ? taken.healed : [])
+            return try Self.reply(reply, healed: permission.seesEverything ? taken.healed : [])
         } catch {
             await healing.healed(taken.healed)
             await collector.discard(taken.release())
@@ -145,7 +147,7 @@ struct ChangeService: Sendable {
         _ context: RequestContext,
         _ taken: TakenResources,
         _ request: ([PreparedChange]) -> WriteRequest
-    ) async throws -> JSON {
+    ) async throws -> Bytes {
         var alwaysReads = false
         while true {
             var prepared = try await ingestor.prepare(changes.requests, context, taken, alwaysReads: alwaysReads)
@@ -161,7 +163,7 @@ struct ChangeService: Sendable {
                 let performed = try await writer.perform(request(prepared))
                 grants.review(performed)
                 await ingestor.removeMoved(changes.requests, prepared, context)
-                return performed.result
+                return performed.reply
             } catch {
                 switch error {
                 case .refused(let refusal): throw refusal
@@ -174,10 +176,10 @@ struct ChangeService: Sendable {
     }
 
     /// Returns the reply with the digests of healed files.
-    private static func result(_ result: JSON, healed: [ResourceDigest]) -> JSON {
-        guard !healed.isEmpty, case .object(var members) = result else { return result }
+    private static func reply(_ reply: Bytes, healed: [ResourceDigest]) throws -> Bytes {
+        guard !healed.isEmpty, case .object(var members) = try JSON(parsing: reply) else { return reply }
         members["healed"] = JSON(healed.map(\.text))
-        return .object(members)
+        return JSON.object(members).bytes
     }
 }
 

@@ -19,7 +19,7 @@ struct TransactionResult: Sendable, Equatable {
 
 extension ChangeTransaction {
     /// Returns the reply to a transaction that was performed.
-    func result(token: ChangeToken, isChanged: Bool) -> JSON {
+    func result(token: ChangeToken, isChanged: Bool) -> PerformChanges.Result {
         var ids = JSONObject()
         for (ref, id) in placeholders { ids[ref] = .string(id.text) }
         return PerformChanges.Result(
@@ -30,7 +30,7 @@ extension ChangeTransaction {
             restored: restored,
             ignored: ignored,
             sameImage: sameImage
-        ).json
+        )
     }
 
     /// Returns the entities that differ from before, with new revisions and all derived values: counts and dates of

@@ -70,20 +70,21 @@ final class EditClaims: Sendable {
 
     /// Performs a transaction: edits that it accepts belong to the editor that sends it, those that it finishes to none.
     ///
-    /// - Parameter perform: returns the result, with `isChanged`
+    /// - Parameter perform: returns the encoded result, with `isChanged`
     func during(
         _ changes: PerformChanges,
         _ connection: ConnectionID,
-        perform: () async throws -> JSON
-    ) async throws -> JSON {
+        perform: () async throws -> Bytes
+    ) async throws -> Bytes {
         guard let publisher = changes.onBehalfOf else { return try await perform() }
         // Before the commit, so that no other editor claims them in between.
         let accepted = begin(changes, publisher, connection)
         do {
-            let result = try await perform()
+            let reply = try await perform()
+            let isChanged = try JSON(parsing: reply)["isChanged"] == true
             // An edit that is sent again may be finished already.
-            end(changes, publisher, accepted: result["isChanged"] == true ? [] : accepted)
-            return result
+            end(changes, publisher, accepted: isChanged ? [] : accepted)
+            return reply
         } catch {
             end(changes, publisher, accepted: accepted, isFailed: true)
             throw error

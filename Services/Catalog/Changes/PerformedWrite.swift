@@ -1,3 +1,4 @@
+import Basics
 import JSONValue
 import PhotoModel
 
@@ -11,8 +12,8 @@ struct CommittedRecord: Sendable {
 
 /// A transaction that was performed, or whose outcome was already known.
 struct PerformedWrite: Sendable {
-    /// The result as it is sent.
-    var result: JSON
+    /// The result as it is stored and sent: it is encoded once.
+    var reply: Bytes = []
     /// The record; nil if nothing changed or the outcome was already known.
     var record: CommittedRecord?
     /// The grant after the transaction, if it changed one; the change of its list is in the record and in the database.
@@ -34,14 +35,14 @@ enum WriteFailure: Error, Sendable {
 /// The outcome of a transaction, kept for clients that repeat the request.
 struct StoredOutcome: Sendable, Equatable {
     let digest: [UInt8]
-    let reply: [UInt8]
+    let reply: Bytes
 
     /// Returns the same reply again.
     ///
     /// - Throws: ``CatalogError/transactionReused(_:)`` if the request has other parameters
-    func result(for digest: [UInt8], _ key: OutcomeKey) throws -> JSON {
+    func reply(for digest: [UInt8], _ key: OutcomeKey) throws -> Bytes {
         guard digest == self.digest else { throw CatalogError.transactionReused(key.transaction) }
-        return try JSON(parsing: reply)
+        return reply
     }
 }
 

@@ -64,7 +64,7 @@ struct StandbyFollower: Sendable {
                 throw StorageError.resourceChanged("the library began another history; start the catalog again")
             }
             changed += record.assets.map { ($0.id.text, record.sequence) }
-            var performed = PerformedWrite(result: .null)
+            var performed = PerformedWrite()
             performed.record = CommittedRecord(
                 sequence: stored.sequence,
                 bytes: stored.bytes,

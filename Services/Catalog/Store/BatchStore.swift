@@ -94,7 +94,7 @@ struct BatchStore {
 
     /// The state of one request while it is performed.
     private struct Work {
-        var performed = PerformedWrite(result: .null)
+        var performed = PerformedWrite()
         /// True once the request may have changed the database.
         var isWriting = false
         var counters = CounterChanges()
@@ -158,7 +158,7 @@ struct BatchStore {
     private func perform(_ request: WriteRequest, _ head: LibraryHead, _ work: inout Work) throws {
         let history = HistoryStore(database: database)
         if let key = request.key, let known = try history.outcome(key) {
-            work.performed = PerformedWrite(result: try known.result(for: request.digest, key), isRepeat: true)
+            work.performed = PerformedWrite(reply: try known.reply(for: request.digest, key), isRepeat: true)
             return
         }
         try request.mayBegin?()
@@ -173,7 +173,7 @@ struct BatchStore {
             publisher: request.origin.onBehalfOf,
             makeID: rules.makeID
         )
-        var performed = PerformedWrite(result: .null)
+        var performed = PerformedWrite()
         transaction.tellsOthers = request.tellsOthers
         if let limited = request.limited {
             let grants = GrantStore(database: database)
@@ -228,9 +228,9 @@ struct BatchStore {
             work.isWriting = true
             try library.imageDigests.save(changes.imageDigests)
         }
-        performed.result = transaction.result(token: token, isChanged: isChanged)
+        performed.reply = transaction.result(token: token, isChanged: isChanged).bytes
         if let key = request.key {
-            let outcome = StoredOutcome(digest: request.digest, reply: performed.result.bytes)
+            let outcome = StoredOutcome(digest: request.digest, reply: performed.reply)
             work.isWriting = true
             try history.remember(outcome, for: key, record: isChanged ? token.sequence : 0, date: now)
         }

@@ -239,6 +239,17 @@ public struct JSONWriter: ~Copyable {
         append(byte: UInt8(ascii: "]"))
     }
 
+    /// Writes a list of some elements, with a closure for the one at each position. For large elements, which a closure
+    /// for the element itself would be given a copy of.
+    public mutating func writeList(count: Int, _ write: (inout JSONWriter, Int) -> Void) {
+        append(byte: UInt8(ascii: "["))
+        for position in 0..<count {
+            if position > 0 { append(byte: UInt8(ascii: ",")) }
+            write(&self, position)
+        }
+        append(byte: UInt8(ascii: "]"))
+    }
+
     // MARK: Layout
 
     private mutating func open(_ bracket: StaticString) {

@@ -22,7 +22,7 @@ extension ChangeRecord {
             origin.write(to: &writer)
             if !assets.isEmpty {
                 writer.append(",\"assets\":")
-                writer.writeList(assets) { $1.write(to: &$0) }
+                writer.writeList(count: assets.count) { assets[$1].write(to: &$0) }
             }
             write(collections, ",\"collections\":", to: &writer) { $0.write($1.json) }
             write(lists, ",\"lists\":", to: &writer) { $0.write($1.json) }

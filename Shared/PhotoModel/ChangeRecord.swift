@@ -50,7 +50,7 @@ public struct ChangeRecord: Sendable, Hashable, JSONTabled {
 
     /// The feed topics that carry this record, besides `changes`.
     public var topics: [String] {
-        assets.map { Self.topic(of: $0.id) } + collections.map { Self.topic(of: $0.id) }
+        assets.indices.map { Self.topic(of: assets[$0].id) } + collections.map { Self.topic(of: $0.id) }
             + lists.map { Self.topic(of: $0.id) } + edits.map { "edit.\($0.id)" }
             + (grants.isEmpty && questions.isEmpty ? [] : [Grant.topic])
     }

@@ -40,8 +40,12 @@ extension EntityChange {
     public var objectWasDeleted: Bool { after == nil }
 }
 
+// An asset has many members, and a change that is bound to a name, or whose asset is, is copied with all of them. Code on
+// the path of every change asks an element of a list for the members that it needs: `changes[index].after?.isFavorite`.
 extension EntityChange where Entity == Asset {
     public var id: ObjectID { after?.id ?? before?.id ?? .none }
+    /// True if the asset was created.
+    public var isInsertion: Bool { before?.id == nil }
     /// True if the pixels changed: PhotoKit's `assetContentChanged` (S-66).
     public var isContentChanged: Bool {
         guard let before, let after else { return false }

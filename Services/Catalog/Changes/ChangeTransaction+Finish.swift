@@ -114,9 +114,10 @@ extension ChangeTransaction {
         var steps: [ObjectID: Int] = [:]
         var leaving: [ObjectID: Set<ObjectID>] = [:]
         var withOtherMembers: Set<ObjectID> = []
-        for change in changes {
-            let (before, after) = (change.before?.memberships ?? [], change.after?.memberships ?? [])
+        for index in changes.indices {
+            let (before, after) = (changes[index].before?.memberships ?? [], changes[index].after?.memberships ?? [])
             guard !before.isEmpty || !after.isEmpty else { continue }
+            let change = changes[index]
             let wasInTrash = change.before?.trashedDate != nil
             let isInTrash = change.after?.trashedDate != nil
             for id in Set((before + after).map(\.collection)) {

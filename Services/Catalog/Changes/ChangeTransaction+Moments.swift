@@ -5,9 +5,10 @@ extension ChangeTransaction {
     /// deleted with its last one, in the same transaction.
     mutating func updateMoments(_ changes: [EntityChange<Asset>]) throws {
         var steps: [Moment: Int] = [:]
-        for change in changes {
-            let (before, after) = (change.before?.moment, change.after?.moment)
-            guard before != after || change.before?.creationDate != change.after?.creationDate else { continue }
+        for index in changes.indices {
+            let (before, after) = (changes[index].before?.moment, changes[index].after?.moment)
+            let (old, new) = (changes[index].before?.creationDate, changes[index].after?.creationDate)
+            guard before != after || old != new else { continue }
             if let before { steps[before, default: 0] -= 1 }
             if let after { steps[after, default: 0] += 1 }
         }

@@ -177,22 +177,22 @@ struct AssetStore {
     /// Writes a transaction's insertions, changes and deletions of assets.
     ///
     /// - Parameters:
-    ///   - rows: the row numbers of some of the assets, which are then not looked up
+    ///   - row: returns the row number of an asset; nil to look it up
     ///   - counters: collects the resulting differences in the library's counts
     func save(
         _ changes: [EntityChange<Asset>],
         sequence: Int64,
-        rows: [ObjectID: Int64] = [:],
+        row known: (ObjectID) -> Int64? = { _ in nil },
         _ counters: inout CounterChanges
     ) throws {
         try deleteMemberships(changes)
         var columns = ColumnUpdate(database)
-        for change in changes {
-            counters.count(change)
-            switch (change.before, change.after) {
+        for index in changes.indices {
+            counters.count(changes[index])
+            switch (changes[index].before, changes[index].after) {
             case (nil, let after?): try insert(after)
             case (let before?, let after?):
-                guard let row = try rows[after.id] ?? rowNumber(of: after.id) else { throw missing(after) }
+                guard let row = try known(after.id) ?? rowNumber(of: after.id) else { throw missing(after) }
                 try columns.update(before, after, row)
                 try updateOtherTables(before, after, row)
             case (let before?, nil):
@@ -275,9 +275,9 @@ struct AssetStore {
     /// Deletes the memberships that assets give up, before other assets of the same transaction are inserted with the
     /// same order keys.
     private func deleteMemberships(_ changes: [EntityChange<Asset>]) throws {
-        for change in changes {
-            let staying = change.after?.memberships ?? []
-            for membership in change.before?.memberships ?? [] where !staying.contains(membership) {
+        for index in changes.indices {
+            let staying = changes[index].after?.memberships ?? []
+            for membership in changes[index].before?.memberships ?? [] where !staying.contains(membership) {
                 try database.run(
                     """
                     DELETE FROM membership

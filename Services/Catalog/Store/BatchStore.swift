@@ -137,7 +137,7 @@ struct BatchStore {
 
     /// Returns the change that puts the new assets of a client on the list of its limited grant; nil if there are none.
     private func joining(_ assets: [EntityChange<Asset>], _ grant: Grant) throws -> GrantChange? {
-        let new = assets.compactMap { $0.before == nil ? $0.after?.id : nil }
+        let new = assets.compactMap { $0.isInsertion ? $0.after?.id : nil }
         guard !new.isEmpty else { return nil }
         let list = GrantListChange(.add, new, areNew: true)
         return GrantChange(identity: grant.identity, list: list, wasLimited: true) { stored in
@@ -146,7 +146,9 @@ struct BatchStore {
     }
 
     /// Records what a client has added that may not read the library, and has it uploaded like new bytes.
-    private func noteAdded(_ assets: [Asset], _ request: WriteRequest) throws {
+    private func noteAdded(_ changes: [EntityChange<Asset>], _ request: WriteRequest) throws {
+        guard request.addOnly != nil || request.uploadsAgain else { return }
+        let assets = changes.compactMap { $0.isInsertion ? $0.after : nil }
         if let client = request.addOnly {
             for asset in assets { try AddedResourceStore(database: database).add(asset, by: client) }
         }
@@ -214,15 +216,15 @@ struct BatchStore {
             work.isWriting = true
             try library.save(changes, sequence: head.sequence + 1, &work.counters)
             if let grant { try GrantStore(database: database).save(grant, wanted, sequence: record.sequence) }
-            try noteAdded(changes.assets.compactMap { $0.before == nil ? $0.after : nil }, request)
+            try noteAdded(changes.assets, request)
             try history.append(record, bytes: bytes, &work.counters)
             performed.record = CommittedRecord(
                 sequence: record.sequence,
                 bytes: bytes,
-                bringsAssets: changes.assets.contains { $0.before == nil }
+                bringsAssets: changes.assets.indices.contains { changes.assets[$0].isInsertion }
             )
             token = record.token
-            work.changed = changes.assets.map(\.id)
+            work.changed = changes.assets.indices.map { changes.assets[$0].id }
         }
         if !isChanged, !changes.imageDigests.isEmpty {
             work.isWriting = true

@@ -91,12 +91,11 @@ struct DatabaseLibrary: LibraryState {
     /// Writes the result of a transaction, except for the counters. Collections are inserted before their members and
     /// deleted after them.
     func save(_ result: TransactionResult, sequence: Int64, _ counters: inout CounterChanges) throws {
-        let rows = known.assets.compactMapValues { $0?.row }
-        known.assets = [:]
         try collections.deleteMemberships(result.collections, result.lists)
         try collections.save(Self.parentsFirst(result.lists.filter { $0.after != nil }, \.after))
         try collections.save(result.collections.filter { $0.after != nil })
-        try assets.save(result.assets, sequence: sequence, rows: rows, &counters)
+        try assets.save(result.assets, sequence: sequence, row: { known.assets[$0]??.row }, &counters)
+        known.assets = [:]
         try collections.save(result.collections.filter { $0.after == nil })
         try collections.save(Self.parentsFirst(result.lists.filter { $0.after == nil }, \.before).reversed())
         try edits.save(result.editRows)

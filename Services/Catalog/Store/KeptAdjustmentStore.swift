@@ -21,10 +21,10 @@ struct KeptAdjustmentStore {
     /// Keeps the adjustment data that a record's assets had before it and no longer have, and the images of edits that
     /// only another program could render again.
     func keep(_ record: ChangeRecord) throws {
-        for change in record.assets {
-            guard let before = change.before, let after = change.after, before.resources != after.resources else {
-                continue
-            }
+        for index in record.assets.indices {
+            let (old, new) = (record.assets[index].before?.resources, record.assets[index].after?.resources)
+            guard let old, let new, old != new else { continue }
+            guard let before = record.assets[index].before, let after = record.assets[index].after else { continue }
             try keep(before.keptForUndo(after: after), record.sequence)
         }
     }

@@ -1,6 +1,7 @@
 import Contracts
 import Hosting
 import JSONValue
+import PhotoClient
 import PhotoModel
 
 /// Makes images ahead of time, at a lower priority than interactive requests.
@@ -13,6 +14,8 @@ struct ImagePreparer: Sendable {
 
     /// The originals that are downloaded from remote storage at the same time.
     private static let concurrentDownloads = 2
+    /// The attempts for images whose original is given up again before they are made.
+    private static let attempts = 3
 
     init(source: AssetResolver, renditions: RenditionProvider, originals: OriginalFiles) {
         self.source = source
@@ -40,15 +43,21 @@ struct ImagePreparer: Sendable {
             else { continue }
             plans.append((options, plan, source))
         }
-        for entry in plans where renditions.cached(entry.plan, urgency: .prefetch) == nil {
-            await makeLocal(entry.plan.digest, of: id, entry.options.isNetworkAccessAllowed)
-        }
         var prepared: [CachedImages: RenditionPlan] = [:]
         if allowsHighQuality {
-            let failures = await renditions.prepare(plans.map(\.plan))
-            for (entry, failure) in zip(plans, failures) where failure == nil { prepared[entry.options] = entry.plan }
+            for _ in 0..<Self.attempts {
+                for entry in plans { try await makeLocal(entry.plan, of: id, entry.options) }
+                let failures = await renditions.prepare(plans.map(\.plan))
+                for index in plans.indices where failures[index] == nil {
+                    prepared[plans[index].options] = plans[index].plan
+                }
+                // Of the others the original may have been given up meanwhile, because other files needed its space.
+                let areAway = zip(plans, failures).contains { $1 != nil && !originals.isHere($0.plan.digest) }
+                guard areAway, !Task.isCancelled else { break }
+            }
         } else {
             for entry in plans {
+                try await makeLocal(entry.plan, of: id, entry.options)
                 if await renditions.degraded(entry.plan, of: entry.source) == nil {
                     _ = await renditions.fastDecode(entry.plan)
                 }
@@ -58,11 +67,23 @@ struct ImagePreparer: Sendable {
         return prepared
     }
 
-    /// Makes sure that an original is on this machine. If that fails, so does the image.
-    private func makeLocal(_ digest: String, of asset: ObjectID, _ isNetworkAccessAllowed: Bool) async {
-        guard !originals.isHere(digest) else { return }
-        _ = await downloads.withPermit(for: 0) {
-            _ = try? await originals.require(digest, of: asset, isNetworkAccessAllowed: isNetworkAccessAllowed)
+    /// Makes sure that the original of an image that is not cached is on this machine. If it cannot be downloaded, the image
+    /// fails.
+    ///
+    /// - Throws: the reason why the catalog could not be asked
+    private func makeLocal(
+        _ plan: RenditionPlan,
+        of asset: ObjectID,
+        _ options: CachedImages
+    ) async throws(RPCError) {
+        guard !originals.isHere(plan.digest), renditions.cached(plan, urgency: .prefetch) == nil else { return }
+        do throws(RPCError) {
+            _ = try await downloads.withPermit(for: 0) { () async throws(RPCError) in
+                let isAllowed = options.isNetworkAccessAllowed
+                try await originals.require(plan.digest, of: asset, isNetworkAccessAllowed: isAllowed)
+            }
+        } catch {
+            if error.isTransient { throw error }
         }
     }
 }

@@ -1,14 +1,17 @@
 public import JSONValue
 
 /// One request of a transaction: `PHAssetChangeRequest` and its siblings.
+///
+/// The largest requests are stored indirectly, so that the usual ones, of which a transaction may have a thousand, are
+/// small.
 public enum ChangeRequest: Sendable, Hashable {
-    case createAsset(CreateAsset)
+    indirect case createAsset(CreateAsset)
     case updateAsset(UpdateAsset)
     case deleteAssets(DeleteObjects)
-    case editAsset(EditAsset)
+    indirect case editAsset(EditAsset)
     case revertAsset(RevertAsset)
     case createCollection(CreateCollection)
-    case updateCollection(UpdateCollection)
+    indirect case updateCollection(UpdateCollection)
     case deleteCollections(DeleteObjects)
     case trashAssets(DeleteObjects)
     case restoreAssets(DeleteObjects)

@@ -72,10 +72,10 @@ struct ChangeTransaction<State: LibraryState> {
     mutating func apply(_ changes: [PreparedChange]) throws {
         let named = changes.flatMap(\.request.assets)
         if named.count > 1 { try state.prefetch(Array(named.prefix(limit))) }
-        for (index, change) in changes.enumerated() {
+        for index in changes.indices {
             requestIndex = index
             do {
-                try apply(change)
+                try apply(changes[index])
             } catch let error as any RefusedRequest {
                 throw CatalogErrorMapping.rpcError(error).about(request: index)
             }

@@ -7,14 +7,40 @@ struct PreparedResource: Sendable {
     var digest: String
     var size: Int64
     /// False if the bytes are new: no asset has them, unless its stored file was lost or is a reference.
-    var wasPresent = true
+    var wasPresent: Bool
     var originalFilename: String?
     /// The path that the client sent, for error messages; nil if the bytes did not come from a path.
     var path: String?
     /// The file at the path, if it is to be removed once its bytes belong to an asset.
     var identity: FileIdentity?
+    // Apart, because it is large and every change has room for a resource.
+    private var storedFacts: Indirect<ExtractedMetadata>?
+
+    init(
+        type: ResourceType,
+        digest: String,
+        size: Int64,
+        wasPresent: Bool = true,
+        originalFilename: String? = nil,
+        path: String? = nil,
+        identity: FileIdentity? = nil,
+        facts: ExtractedMetadata? = nil
+    ) {
+        self.type = type
+        self.digest = digest
+        self.size = size
+        self.wasPresent = wasPresent
+        self.originalFilename = originalFilename
+        self.path = path
+        self.identity = identity
+        self.facts = facts
+    }
+
     /// The metadata; nil if it was not extracted because an asset with these bytes already existed.
-    var facts: ExtractedMetadata?
+    var facts: ExtractedMetadata? {
+        get { storedFacts?.value }
+        set { storedFacts = newValue.map { Indirect($0) } }
+    }
 }
 
 /// A change request whose bytes are in the resource store.

@@ -31,7 +31,7 @@ enum RequestDigest {
                     writer.write(changes.client)
                 }
                 writer.append(",\"requests\":")
-                writer.writeList(changes.requests) { write($1, to: &$0) }
+                writer.writeList(count: changes.requests.count) { write(changes.requests[$1], to: &$0) }
                 guard let transaction = changes.transaction else { return }
                 writer.append(",\"transaction\":")
                 writer.write(transaction)
@@ -46,7 +46,7 @@ enum RequestDigest {
                 writer.write(name)
                 writer.append(":")
                 if name == "requests" {
-                    writer.writeList(changes.requests) { write($1, to: &$0) }
+                    writer.writeList(count: changes.requests.count) { write(changes.requests[$1], to: &$0) }
                 } else {
                     writer.write(value)
                 }

@@ -26,9 +26,15 @@ final class TransactionWriter: Sendable {
         var batchWeight = 512
     }
 
-    private struct PendingWrite: Sendable {
+    /// A waiting transaction. A reference, because a request has many members to move from the queue to the commit.
+    private final class PendingWrite: Sendable {
         let request: WriteRequest
         let continuation: CheckedContinuation<Result<PerformedWrite, WriteFailure>, Never>
+
+        init(request: WriteRequest, continuation: CheckedContinuation<Result<PerformedWrite, WriteFailure>, Never>) {
+            self.request = request
+            self.continuation = continuation
+        }
     }
 
     private struct State {

@@ -74,7 +74,7 @@ struct WriteSource: Sendable, Hashable {
 
 extension WriteRequest {
     /// The approximate number of entities that the request names, at least 1; it bounds the size of a commit.
-    var weight: Int { changes.reduce(0) { $0 + $1.request.weight } }
+    var weight: Int { changes.indices.reduce(0) { $0 + changes[$1].request.weight } }
 }
 
 extension ChangeRequest {

@@ -1,7 +1,7 @@
 import PhotoModel
 
 /// Metadata that was read from a file before the transaction.
-struct ExtractedMetadata: Sendable, Equatable {
+struct ExtractedMetadata: Sendable, Hashable {
     var mediaType = MediaType.image
     var mediaSubtypes: MediaSubtypes = []
     var playbackStyle = PlaybackStyle.image
@@ -39,7 +39,7 @@ struct ExtractedMetadata: Sendable, Equatable {
     var film: Film?
 
     /// A part of a photo's file that is a film.
-    struct Film: Sendable, Equatable {
+    struct Film: Sendable, Hashable {
         /// Its bytes in the file.
         let offset: Int64
         let size: Int64

@@ -183,9 +183,9 @@ struct ResourceIngestor: Sendable {
     /// Removes the source files that a committed transaction moved in, after the stored bytes were read back from disk
     /// and verified. A file that is not the one that was read stays.
     func removeMoved(_ requests: [ChangeRequest], _ prepared: [PreparedChange], _ context: RequestContext) async {
-        for (request, change) in zip(requests, prepared) {
-            guard case .createAsset(let create) = request else { continue }
-            for (resource, taken) in zip(create.resources, change.resources) {
+        for index in requests.indices {
+            guard case .createAsset(let create) = requests[index] else { continue }
+            for (resource, taken) in zip(create.resources, prepared[index].resources) {
                 guard resource.isMoved, let path = resource.path, let identity = taken.identity,
                     let digest = ResourceDigest(taken.digest)
                 else { continue }

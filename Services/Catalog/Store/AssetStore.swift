@@ -189,20 +189,19 @@ struct AssetStore {
         var columns = ColumnUpdate(database)
         for index in changes.indices {
             counters.count(changes[index])
-            switch (changes[index].before, changes[index].after) {
-            case (nil, let after?): try insert(after)
-            case (let before?, let after?):
+            if let before = changes[index].before, let after = changes[index].after {
                 guard let row = try known(after.id) ?? rowNumber(of: after.id) else { throw missing(after) }
                 try columns.update(before, after, row)
                 try updateOtherTables(before, after, row)
-            case (let before?, nil):
+            } else if let after = changes[index].after {
+                try insert(after)
+            } else if let before = changes[index].before {
                 try database.run(
                     "INSERT INTO departed SELECT row, id, ? FROM asset WHERE id = ?",
                     sequence,
                     before.id.text
                 )
                 try database.run("DELETE FROM asset WHERE id = ?", before.id.text)
-            case (nil, nil): break
             }
         }
     }

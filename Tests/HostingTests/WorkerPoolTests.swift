@@ -225,6 +225,19 @@ struct WorkerPoolTests {
         }
     }
 
+    @Test func `a job fails with the reason if none of the workers that ended can be started again`() async throws {
+        let python = PythonPool(count: 2, keptWorkers: 0, idleTime: .milliseconds(50))
+        try await python.run { pool in
+            try await until(pool) { $0["endedIdle"] == 2 }
+            python.folder.write("worker.py", "raise SystemExit(3)")
+            let echo = WorkerJob(method: "echo")
+            #expect(await failure(of: echo, in: pool) == .unavailable("exited with code 3"))
+            python.folder.write("worker.py", pythonWorker)
+            try await until(pool) { $0["idle"] != 0 }
+            #expect(await failure(of: echo, in: pool) == nil)
+        }
+    }
+
     @Test func `output of a worker is logged up to a limit with control characters escaped`() async throws {
         let python = PythonPool()
         try await python.run { pool in _ = try await pool.run(WorkerJob(method: "babble")) }

@@ -13,7 +13,7 @@ struct PreparedResource: Sendable {
     var path: String?
     /// The file at the path, if it is to be removed once its bytes belong to an asset.
     var identity: FileIdentity?
-    // Apart, because it is large and every change has room for a resource.
+    // Stored indirectly, because each change contains a resource, which usually has no metadata.
     private var storedFacts: Indirect<ExtractedMetadata>?
 
     init(

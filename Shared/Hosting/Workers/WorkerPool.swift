@@ -382,6 +382,8 @@ extension WorkerPool {
             state.slots[index].problem = problem
             state.slots[index].isKnown = true
             state.counts.startFailures += 1
+            // An idle slot without a worker may be able to start one, or fails too.
+            if state.queue.count > 0 { state.slots.first { $0.stage == .idle }?.wakeup.signal() }
             return (state.allKnown, state.startFailure == nil ? [] : state.queue.removeAll())
         }
         logger.warning(

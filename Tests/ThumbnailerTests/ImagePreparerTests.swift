@@ -1,0 +1,81 @@
+import ArgumentParser
+import Contracts
+import Foundation
+import Hosting
+import JSONValue
+import PhotoClient
+import PhotoModel
+import Storage
+import TestSupport
+import Testing
+
+@testable import Thumbnailer
+
+extension ThumbnailerWorkerTests {
+    /// Images that are made ahead of time, of an original that is only in remote storage.
+    @Suite(.timeLimit(.minutes(1)))
+    struct ImagePreparerTests {
+        /// Runs a test with an asset whose original is away, and a function that brings it back.
+        private func withoutOriginal(
+            _ body:
+                @Sendable (
+                    ThumbnailerFixture, _ prepare: @Sendable () async throws -> Int,
+                    _ restore: @escaping @Sendable () -> Void
+                ) async throws -> Void
+        ) async throws {
+            try await ThumbnailerFixture.open { fixture in
+                let catalog = fixture.catalog
+                let asset = try catalog.add(TestImages.jpeg(width: 90, height: 60, seed: 1))
+                let digest = try #require(ResourceDigest(asset.resources[0].digest))
+                let (here, away) = (fixture.resources.path(of: digest), fixture.folder.file("away"))
+                try FileManager.default.moveItem(atPath: here, toPath: away)
+                let endpoints = try EndpointOptions.parse(["--run", fixture.folder.file("run")]).resolve { _ in nil }
+                let client = try ServiceClient(
+                    address: endpoints[.catalog],
+                    thread: fixture.thread,
+                    logger: ThumbnailerFixture.logger
+                )
+                let preparer = ImagePreparer(
+                    source: AssetResolver(metrics: ThumbnailerMetrics(), tablePath: nil) { ids, _ throws(RPCError) in
+                        let assets = ids.compactMap { catalog.asset($0) }
+                        let token = ChangeToken(library: catalog.library, sequence: catalog.sequence)
+                        return FetchAssets.Result(token: token, count: assets.count, assets: assets)
+                    },
+                    renditions: fixture.service.renditions,
+                    originals: OriginalFiles(
+                        resources: ResourceFolder(library: fixture.folder.file("library")),
+                        catalog: client
+                    )
+                )
+                var images = CachedImages(assets: [], targetSize: .size(width: 40, height: 40))
+                images.isNetworkAccessAllowed = true
+                try await body(fixture) { [images] in
+                    try await preparer.prepare(asset.id, [images]).count
+                } _: {
+                    try? FileManager.default.moveItem(atPath: away, toPath: here)
+                }
+            }
+        }
+
+        @Test(arguments: [1, 2, 3, 4])
+        func `an original that is given up again is downloaded again, three times at most`(download: Int) async throws {
+            try await withoutOriginal { fixture, prepare, restore in
+                fixture.catalog.before { catalog, method in
+                    if catalog.count(DownloadResource.method) == download { restore() }
+                }
+                let prepared = try await prepare()
+                #expect(prepared == (download > 3 ? 0 : 1))
+                #expect(fixture.catalog.count(DownloadResource.method) == min(download, 3))
+            }
+        }
+
+        @Test func `images wait for a catalog that is away`() async throws {
+            try await withoutOriginal { fixture, prepare, _ in
+                fixture.catalog.fail(DownloadResource.method, .connectionLost("it was restarted"))
+                await #expect { _ = try await prepare() } throws: { error in
+                    (error as? RPCError)?.errorCode == .connectionLost
+                }
+            }
+        }
+    }
+}

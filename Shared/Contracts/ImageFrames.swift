@@ -22,7 +22,8 @@ public struct ImageFrames: Request {
     public var targetSize: TargetSize
     /// Fit the image into the size, or fill the size.
     public var contentMode: ImageContentMode
-    /// none: all pixels; fast: the size or larger; exact: the size.
+    /// none: all pixels; fast: the size, but never enlarged, and aspectFill cuts nothing off; exact: the size, enlarged if
+    /// necessary.
     public var resizeMode: ImageResizeMode
     /// The video with or without edits.
     public var version: ImageVersion
@@ -99,7 +100,8 @@ public struct ImageFrames: Request {
                 "resizeMode",
                 \.resizeMode,
                 .name(ImageResizeMode.self),
-                "none: all pixels; fast: the size or larger; exact: the size.",
+                "none: all pixels; fast: the size, but never enlarged, and aspectFill cuts nothing off; exact: the "
+                    + "size, enlarged if necessary.",
                 default: .fast
             ),
             .version(\.version),

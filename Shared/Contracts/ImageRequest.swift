@@ -14,7 +14,8 @@ public struct ImageRequest: Request {
     public var targetSize: TargetSize
     /// Fit the image into the size, or fill the size.
     public var contentMode: ImageContentMode
-    /// none: all pixels; fast: the size or larger; exact: the size.
+    /// none: all pixels; fast: the size, but never enlarged, and aspectFill cuts nothing off; exact: the size, enlarged if
+    /// necessary.
     public var resizeMode: ImageResizeMode
     /// opportunistic: a degraded image first if it is faster; highQualityFormat: only the requested image; fastFormat:
     /// one image, degraded if that is available sooner.
@@ -92,7 +93,8 @@ public struct ImageRequest: Request {
                 "resizeMode",
                 \.resizeMode,
                 .name(ImageResizeMode.self),
-                "none: all pixels; fast: the size or larger; exact: the size.",
+                "none: all pixels; fast: the size, but never enlarged, and aspectFill cuts nothing off; exact: the "
+                    + "size, enlarged if necessary.",
                 default: .fast
             ),
             .defaulted(

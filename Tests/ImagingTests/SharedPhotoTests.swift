@@ -61,7 +61,7 @@ struct SharedPhotoTests {
         for file in SharedPhotos.files(["heic", "heif"]) where !file.lastPathComponent.contains("hdr") {
             let bytes = SharedPhotos.bytes(file)
             let header = try ImageHeader.read(bytes)
-            // The fast mode may use the preview, which some phones compress strongly: the correct orientation is above
+            // It may be made from the preview, which some phones compress strongly: the correct orientation is above
             // 20 dB, a double rotation below 15.
             var options = Self.options
             options.resizeMode = .fast

@@ -24,13 +24,13 @@ struct ThumbCommand: LibraryCommand {
     @Option(help: ArgumentHelp("Size in pixels that the image must fit into, or max.", valueName: "WxH|N|max"))
     var size = "512"
 
-    @Flag(help: "Fill this size instead of fitting into it.")
+    @Flag(help: "Fill this size instead of fitting into it: enlarge, and cut off edges, if necessary.")
     var fill = false
 
-    @Flag(help: "Produce exactly this size, by cropping or enlarging if necessary.")
+    @Flag(help: "Enlarge an image that is smaller than this size.")
     var exact = false
 
-    @Flag(help: "Save what is decoded fastest: an image of this size up to twice as large.")
+    @Flag(help: "Enlarge nothing, and with --fill cut nothing off.")
     var fast = false
 
     @Flag(help: "Use the original, without edits.")

@@ -22,7 +22,7 @@ struct WarmCommand: LibraryCommand {
     @Option(help: ArgumentHelp("Size in pixels to fit into, or max. May be repeated.", valueName: "WxH|N|max"))
     var size: [String] = ["256"]
 
-    @Flag(help: "Produce exactly this size, like `thumb --exact`.")
+    @Flag(help: "Enlarge images that are smaller than this size, like `thumb --exact`.")
     var exact = false
 
     @Option(help: "Image format: jpeg, webp, png or avif.")

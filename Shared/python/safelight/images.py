@@ -43,7 +43,8 @@ def request(
 
     - `size`: width and height of a box in pixels, or one number for a square box; None for all pixels
     - `mode`: `aspectFit` fits the image into the box, `aspectFill` fills the box
-    - `resize`: `exact` is the size, `fast` is the size or larger and takes less time, `none` is all pixels
+    - `resize`: `exact` is the size, enlarged if necessary; `fast` is the size, but never enlarged, and `aspectFill` cuts
+      nothing off; `none` is all pixels
     - `delivery`: `highQualityFormat`, `fastFormat` (one image, degraded if that is ready sooner), `opportunistic`
     - `crop`: x, y, width and height of a part, as fractions of the sides
     - `version`: `current`, `unadjusted` or `original`

@@ -178,8 +178,9 @@ struct EverydayCommandTests {
             return [json["pixelWidth"], json["pixelHeight"]].map { Int($0?.intValue ?? 0) }
         }
         #expect(try size("a.jpg", "tall", "--size", "400") == [300, 400])
-        let fast = try size("b.jpg", "tall", "--size", "400", "--fast")
-        #expect(fast[1] >= 400 && fast[1] <= 800)
+        #expect(try size("b.jpg", "tall", "--size", "400", "--fast") == [300, 400])
+        #expect(try size("b.jpg", "tall", "--size", "300", "--fill") == [300, 300])
+        #expect(try size("b.jpg", "tall", "--size", "300", "--fill", "--fast") == [300, 400])
         #expect(try size("c.png", "small", "--size", "400") == [60, 40])
         #expect(try size("d.jpg", "small", "--size", "400", "--exact") == [400, 267])
         let png = try [UInt8](Data(contentsOf: URL(filePath: services.folder.file("c.png"))))

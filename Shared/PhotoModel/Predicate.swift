@@ -44,7 +44,3 @@ public struct Predicate: Sendable, Hashable {
     /// Returns true if an entity matches.
     public func evaluate(_ subject: some PredicateSubject) -> Bool { root.evaluate(subject) }
 }
-
-// MARK: - Evaluation
-
-// MARK: - Normal form

@@ -5,7 +5,7 @@ public import Messaging
 /// The check at the entry of a service: compares the access that a method declares with what the identity may do, before
 /// anything of the method runs.
 ///
-/// The owner's requests pass with one comparison; others cost one load from memory and one look-up of the method.
+/// Requests of the user who runs the services (role `host`) pass with one comparison; others cost one load from memory and one look-up of the method.
 public struct GuardedHandler: RequestHandler {
     private let handler: any RequestHandler
     private let access: @Sendable (String) -> MethodAccess?

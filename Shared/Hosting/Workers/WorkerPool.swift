@@ -194,7 +194,7 @@ public final class WorkerPool: Sendable {
         await stopped.wait()
     }
 
-    /// Returns the pool's counters and gauges, for the `metrics` method.
+    /// Returns the pool's counters and gauges, for the `figures` method.
     public func metrics() -> JSONObject {
         state.withLock { state in
             let counts = state.counts

@@ -32,6 +32,7 @@ final class CancellationSignal: Sendable {
         if isOver { Self.cancel(task) }
     }
 
-    /// Cancels on the pool instead of the caller's thread, because cancelling runs the handlers' cancellation code.
+    /// Cancels on Swift's concurrent executor instead of the caller's thread, because cancelling runs the handlers'
+    /// cancellation code.
     private static func cancel(_ task: Task<Void, Never>) { Task.detached { task.cancel() } }
 }

@@ -1,6 +1,6 @@
 import JSONValue
 
-/// Runs one request's handler on the pool and posts its response.
+/// Runs one request's handler, on Swift's concurrent executor or on that of the handler, and posts its response.
 struct RequestExecution: Sendable {
     let request: OpenRequest
     let handler: any RequestHandler

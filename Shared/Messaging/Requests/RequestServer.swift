@@ -6,8 +6,8 @@ public import Logging
 
 /// A server of requests at one address: JSON-RPC 2.0 over a ROUTER socket.
 ///
-/// Messages are received and sent on the poll thread; handlers run on the pool, except for replies that need no
-/// waiting, which are made on the poll thread.
+/// Messages are received and sent on the poll thread; handlers run on Swift's concurrent executor, or on
+/// that of the handler, except for replies that need no waiting, which are made on the poll thread.
 public actor RequestServer: SocketOwner {
     let thread: PollThread
     /// The registration for keys removed from that list.

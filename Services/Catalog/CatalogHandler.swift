@@ -79,29 +79,31 @@ struct CatalogHandler: RequestHandler {
         let view = grants.view(of: context)
         try await catchUp.wait(for: request, context)
         switch request {
-        case .fetchAssets(let fetch): return try await fetches.assetPage(fetch, owner: identity, view: view)
+        case .fetchAssets(let fetch): return try await fetches.assetPage(fetch, identity: identity, view: view)
         case .fetchCollections(let fetch):
-            return Reply(fetch.form.applied(to: try await fetches.collections(fetch, owner: identity, view: view).json))
+            return Reply(
+                fetch.form.applied(to: try await fetches.collections(fetch, identity: identity, view: view).json)
+            )
         case .fetchLists(let fetch):
-            return Reply(fetch.form.applied(to: try await fetches.lists(fetch, owner: identity, view: view).json))
-        case .counts(let counts): return Reply(try await fetches.counts(counts, owner: identity, view: view).json)
-        case .find(let find): return Reply(try await fetches.find(find, owner: identity, view: view).json)
-        case .objects(let objects): return try await fetches.objects(objects, owner: identity, view: view)
+            return Reply(fetch.form.applied(to: try await fetches.lists(fetch, identity: identity, view: view).json))
+        case .counts(let counts): return Reply(try await fetches.counts(counts, identity: identity, view: view).json)
+        case .find(let find): return Reply(try await fetches.find(find, identity: identity, view: view).json)
+        case .objects(let objects): return try await fetches.objects(objects, identity: identity, view: view)
         case .keyAssets(let covers):
             let form = ObjectForm(dates: covers.dates)
-            return Reply(form.applied(to: try await fetches.keyAssets(covers, owner: identity, view: view).json))
+            return Reply(form.applied(to: try await fetches.keyAssets(covers, identity: identity, view: view).json))
         case .duplicates(let page): return Reply(try await fetches.duplicates(page).json)
         case .can(let can): return Reply(try await fetches.can(can, view: view).json)
         case .toCloud(let ids): return Reply(try await fetches.toCloud(ids, view: view).json)
         case .toLocal(let ids): return Reply(try await fetches.toLocal(ids, view: view).json)
         case .createTransient(let new):
-            return Reply(try await fetches.createTransient(new, owner: identity, view: view).json)
-        case .releaseTransient(let old): return Reply(fetches.releaseTransient(old, owner: identity).json)
+            return Reply(try await fetches.createTransient(new, identity: identity, view: view).json)
+        case .releaseTransient(let old): return Reply(fetches.releaseTransient(old, identity: identity).json)
         case .details(let details):
             let view = try self.view(onBehalfOf: details.onBehalfOf, context) ?? view
-            return Reply(try await fetches.details(details, owner: identity, view: view).json)
+            return Reply(try await fetches.details(details, identity: identity, view: view).json)
         case .difference(let diff):
-            return Reply(try await fetches.difference(diff, owner: identity, view: view).json)
+            return Reply(try await fetches.difference(diff, identity: identity, view: view).json)
         case .fetchKeys(let fetch):
             return try await keys.keys(fetch, context, view: self.view(onBehalfOf: fetch.onBehalfOf, context))
         case .perform(let transaction):
@@ -141,15 +143,15 @@ struct CatalogHandler: RequestHandler {
         case .beginUpload(let new):
             // A standby could not use the bytes, and they would count against the client's limits until their lease ends.
             try refuseAtStandby()
-            return Reply(try await uploads.begin(new, owner: identity).json)
+            return Reply(try await uploads.begin(new, identity: identity).json)
         case .appendUpload(let next):
-            return Reply(try await uploads.append(next, context.attachments, owner: identity).json)
+            return Reply(try await uploads.append(next, context.attachments, identity: identity).json)
         case .finishUpload(let upload):
-            var finished = try await uploads.finish(upload, owner: identity)
+            var finished = try await uploads.finish(upload, identity: identity)
             // A client that may not read the whole library does not learn which bytes it had.
             if view != nil { finished.isHealed = false }
             return Reply(finished.json)
-        case .cancelUpload(let upload): return Reply(try await uploads.cancel(upload, owner: identity).json)
+        case .cancelUpload(let upload): return Reply(try await uploads.cancel(upload, identity: identity).json)
         case .reportHarm(let harm): return Reply(try await quarantine.report(harm, from: identity).json)
         case .listQuarantine(let list): return Reply(try await quarantine.list(list).json)
         case .liftQuarantine(let lift): return Reply(try await quarantine.lift(lift, for: identity).json)

@@ -21,14 +21,14 @@ struct ThumbnailerHandler: RequestHandler {
 
     @concurrent
     func handle(_ request: IncomingRequest, _ context: RequestContext) async throws(RPCError) -> Reply {
-        let owner = context.identity
+        let identity = context.identity
         let question = try ThumbnailerRequest(method: request.method, params: request.params)
         var unseen: Set<ObjectID> = []
         if let mark = context.accessMark, !Permission(byte: mark.value).seesEverything {
             let named = question.viewedAssets
             // As many as one question may name.
             for start in stride(from: 0, to: named.count, by: 1000) {
-                unseen.formUnion(try await hidden(owner, Array(named[start..<min(start + 1000, named.count)])))
+                unseen.formUnion(try await hidden(identity, Array(named[start..<min(start + 1000, named.count)])))
             }
             if let asset = question.viewedAsset, unseen.contains(asset) { throw RPCError.assetNotFound(asset) }
         }
@@ -42,17 +42,17 @@ struct ThumbnailerHandler: RequestHandler {
         case .videoAsset(let video): return Reply(try await videos.asset(video, context).json)
         case .readVideo(let range): return try await videos.read(range, context)
         case .exportVideo(let video): return Reply(try await exports.begin(video, context).json)
-        case .exportStatus(let export): return Reply(try await exports.wait(export, owner: owner).json)
-        case .cancelExport(let export): try exports.cancel(export, owner: owner)
-        case .openCache(let cache): return Reply(try caches.open(cache, owner: owner).json)
-        case .configureCache(let cache): try caches.configure(cache, owner: owner)
+        case .exportStatus(let export): return Reply(try await exports.wait(export, identity: identity).json)
+        case .cancelExport(let export): try exports.cancel(export, identity: identity)
+        case .openCache(let cache): return Reply(try caches.open(cache, identity: identity).json)
+        case .configureCache(let cache): try caches.configure(cache, identity: identity)
         case .startCaching(var images):
             images.images.assets.removeAll(where: unseen.contains)
-            try caches.start(images, owner: owner)
-        case .stopCaching(let images): try caches.stop(images, owner: owner)
-        case .stopAllCaching(let cache): try caches.stopAll(cache, owner: owner)
-        case .cacheStatus(let cache): return Reply(try caches.status(cache, owner: owner).json)
-        case .closeCache(let cache): try caches.close(cache, owner: owner)
+            try caches.start(images, identity: identity)
+        case .stopCaching(let images): try caches.stop(images, identity: identity)
+        case .stopAllCaching(let cache): try caches.stopAll(cache, identity: identity)
+        case .cacheStatus(let cache): return Reply(try caches.status(cache, identity: identity).json)
+        case .closeCache(let cache): try caches.close(cache, identity: identity)
         case .discover: return Reply(state.document)
         case .health: return Reply(await state.health().json)
         case .figures: return Reply(await state.counts())

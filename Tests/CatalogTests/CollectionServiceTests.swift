@@ -253,17 +253,17 @@ struct CollectionServiceTests {
             #expect(try await catalog.call(FetchCan(ids: [list.id])).can[list.id.text] == [])
         }
         let uploads = TransientCollectionRegistry(clock: time.clock, limits: .init(lease: 100, perIdentity: 2))
-        let id = try uploads.create(.assetCollection, [], owner: "a")
-        #expect(throws: FetchError.expired(id)) { try uploads.members(of: id, owner: "b") }
+        let id = try uploads.create(.assetCollection, [], identity: "a")
+        #expect(throws: FetchError.expired(id)) { try uploads.members(of: id, identity: "b") }
         time.advance(by: 60)
-        _ = try uploads.members(of: id, owner: "a")
+        _ = try uploads.members(of: id, identity: "a")
         time.advance(by: 60)
-        _ = try uploads.members(of: id, owner: "a")
-        _ = try uploads.create(.assetCollection, [], owner: "a")
-        #expect(throws: FetchError.self) { try uploads.create(.assetCollection, [], owner: "a") }
+        _ = try uploads.members(of: id, identity: "a")
+        _ = try uploads.create(.assetCollection, [], identity: "a")
+        #expect(throws: FetchError.self) { try uploads.create(.assetCollection, [], identity: "a") }
         time.advance(by: 101)
-        #expect(throws: FetchError.expired(id)) { try uploads.members(of: id, owner: "a") }
-        _ = try uploads.create(.assetCollection, [], owner: "a")
+        #expect(throws: FetchError.expired(id)) { try uploads.members(of: id, identity: "a") }
+        _ = try uploads.create(.assetCollection, [], identity: "a")
         #expect(uploads.count == 1)
     }
 

@@ -129,7 +129,7 @@ struct ResourceTests {
             #expect(try await append(3, [4]) == 4)
             let uploads = catalog.service.uploads
             await #expect(throws: ResourceError.uploadExpired(name)) {
-                try await uploads.finish(FinishUpload(upload: name), owner: "uid:99999")
+                try await uploads.finish(FinishUpload(upload: name), identity: "uid:99999")
             }
             let wrong = await rpcError {
                 try await catalog.call(FinishUpload(upload: name, digest: String(repeating: "0", count: 64)))
@@ -155,28 +155,28 @@ struct ResourceTests {
             limits: limits,
             makeName: { "u\(names.advance(by: 1))" }
         )
-        let first = try await uploads.begin(BeginUpload(), owner: "a").upload
+        let first = try await uploads.begin(BeginUpload(), identity: "a").upload
         _ = try await uploads.append(
             AppendUpload(upload: first, offset: 0),
             [Array(repeating: 1, count: 9)],
-            owner: "a"
+            identity: "a"
         )
-        let big = await rpcError { try await uploads.begin(BeginUpload(size: 7), owner: "a") }
+        let big = await rpcError { try await uploads.begin(BeginUpload(size: 7), identity: "a") }
         #expect(big?.name == "limit_exceeded" && big?.data["limit"] == 6)
-        let second = try await uploads.begin(BeginUpload(size: 6), owner: "a").upload
-        let third = await rpcError { try await uploads.begin(BeginUpload(), owner: "a") }
+        let second = try await uploads.begin(BeginUpload(size: 6), identity: "a").upload
+        let third = await rpcError { try await uploads.begin(BeginUpload(), identity: "a") }
         #expect(third?.name == "limit_exceeded")
-        _ = try await uploads.begin(BeginUpload(), owner: "b")
+        _ = try await uploads.begin(BeginUpload(), identity: "b")
         clock.advance(by: limits.lease - 1)
-        _ = try await uploads.append(AppendUpload(upload: second, offset: 0), [[1]], owner: "a")
+        _ = try await uploads.append(AppendUpload(upload: second, offset: 0), [[1]], identity: "a")
         clock.advance(by: 2)
         let expired = await rpcError {
-            try await uploads.append(AppendUpload(upload: first, offset: 9), [[1]], owner: "a")
+            try await uploads.append(AppendUpload(upload: first, offset: 9), [[1]], identity: "a")
         }
         #expect(expired?.name == "handle_expired")
         #expect(await uploads.count == 1)
-        _ = try await uploads.finish(FinishUpload(upload: second), owner: "a")
-        _ = try await uploads.finish(FinishUpload(upload: second), owner: "a")
+        _ = try await uploads.finish(FinishUpload(upload: second), identity: "a")
+        _ = try await uploads.finish(FinishUpload(upload: second), identity: "a")
         #expect(try FileManager.default.contentsOfDirectory(atPath: folder.file("resources/.incoming")).isEmpty)
     }
 

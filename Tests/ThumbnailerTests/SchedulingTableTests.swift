@@ -96,7 +96,7 @@ struct CachingManagerTableTests {
 
     private func table(limit: Int = 100) throws -> CachingManagerTable {
         var table = CachingManagerTable(limit: limit)
-        try table.open("c", owner: "me", allowsHighQuality: true, now: 0)
+        try table.open("c", identity: "me", allowsHighQuality: true, now: 0)
         return table
     }
 
@@ -120,7 +120,7 @@ struct CachingManagerTableTests {
 
     @Test(.spec("S-55", "S-56")) func `stopped images are dropped, cancelled or released from memory`() throws {
         var table = try table()
-        try table.open("d", owner: "me", allowsHighQuality: true, now: 0)
+        try table.open("d", identity: "me", allowsHighQuality: true, now: 0)
         let plan = try RenditionPlan(
             options(10).request(ids[0]),
             of: {
@@ -152,22 +152,22 @@ struct CachingManagerTableTests {
 
     @Test func `a manager belongs to its owner and is kept while it is used`() throws {
         var table = try table()
-        try table.use("c", owner: "me", now: 1)
-        #expect(throws: RPCError.self) { try table.use("c", owner: "you", now: 1) }
-        #expect(throws: RPCError.self) { try table.use("d", owner: "me", now: 1) }
-        try table.use("c", owner: "me", now: CachingManagerTable.leaseMicroseconds)
+        try table.use("c", identity: "me", now: 1)
+        #expect(throws: RPCError.self) { try table.use("c", identity: "you", now: 1) }
+        #expect(throws: RPCError.self) { try table.use("d", identity: "me", now: 1) }
+        try table.use("c", identity: "me", now: CachingManagerTable.leaseMicroseconds)
         _ = table.expire(now: CachingManagerTable.leaseMicroseconds + 1)
         #expect(table.metrics.managers == 1)
         _ = table.expire(now: 2 * CachingManagerTable.leaseMicroseconds)
         #expect(table.metrics.managers == 0)
-        for number in 0..<CachingManagerTable.mostPerOwner {
-            try table.open("n\(number)", owner: "me", allowsHighQuality: true, now: 0)
+        for number in 0..<CachingManagerTable.mostPerIdentity {
+            try table.open("n\(number)", identity: "me", allowsHighQuality: true, now: 0)
         }
         let refusal = #expect(throws: RPCError.self) {
-            try table.open("one more", owner: "me", allowsHighQuality: true, now: 0)
+            try table.open("one more", identity: "me", allowsHighQuality: true, now: 0)
         }
         #expect(refusal?.errorCode == .limitExceeded)
-        try table.open("another's", owner: "you", allowsHighQuality: true, now: 0)
+        try table.open("another's", identity: "you", allowsHighQuality: true, now: 0)
     }
 
     @Test(.spec("S-58")) func `a list above its limit drops its oldest images`() throws {

@@ -82,7 +82,7 @@ struct ChangeService: Sendable {
                 return write
             }
             // Most transactions wait for no actor.
-            if !taken.uploads.isEmpty { await uploads.taken(taken.uploads, owner: context.identity) }
+            if !taken.uploads.isEmpty { await uploads.taken(taken.uploads, identity: context.identity) }
             if !taken.isEmpty { await healing.healed(taken.healed) }
             // Up to here the stored bytes must not be collected.
             return try Self.reply(reply, healed: permission.seesEverything ? taken.healed : [])
@@ -153,7 +153,7 @@ struct ChangeService: Sendable {
             var prepared = try await ingestor.prepare(changes.requests, context, taken, alwaysReads: alwaysReads)
             for (index, request) in changes.requests.enumerated() where request.hasSnapshot {
                 do {
-                    prepared[index].snapshot = try await fetches.snapshot(for: request, owner: context.identity)
+                    prepared[index].snapshot = try await fetches.snapshot(for: request, identity: context.identity)
                 } catch {
                     throw CatalogErrorMapping.rpcError(error).about(request: index)
                 }

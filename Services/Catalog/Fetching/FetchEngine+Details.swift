@@ -9,10 +9,10 @@ extension FetchEngine {
 
     func details(
         _ request: ChangesDetails,
-        owner: String = "",
+        identity: String = "",
         view: LimitedView? = nil
     ) async throws -> ChangesDetails.Result {
-        let fetch = try request.fetch.map { try resolved($0, owner: owner) }
+        let fetch = try request.fetch.map { try resolved($0, identity: identity) }
         if let described = request.fetch, let fetch {
             let isHeld = described.container?.isTransient == true
             guard !isHeld, fetch.kind.isFollowable else {
@@ -62,18 +62,19 @@ extension FetchEngine {
     /// - Parameter view: for an identity with a limited grant, what it sees
     func difference(
         _ request: DetailsDiff,
-        owner: String = "",
+        identity: String = "",
         view: LimitedView? = nil
     ) async throws -> ChangesDetails.Result {
         let (old, new) = (
-            try resolved(request.from.fetch, owner: owner), try resolved(request.to.fetch, owner: owner)
+            try resolved(request.from.fetch, identity: identity), try resolved(request.to.fetch, identity: identity)
         )
         guard old.kind.entityClass == new.kind.entityClass else {
             throw FetchError.differentClasses(old.kind.entityClass, new.kind.entityClass)
         }
         guard !old.dependsOnLocalFiles, !new.dependsOnLocalFiles else { throw FetchError.localFiles }
         let members = (
-            before: try transientMembers(of: old, owner: owner), after: try transientMembers(of: new, owner: owner)
+            before: try transientMembers(of: old, identity: identity),
+            after: try transientMembers(of: new, identity: identity)
         )
         return try await store.read { [cache] reader in
             let (head, from) = try Self.moment(request.from.token, reader)

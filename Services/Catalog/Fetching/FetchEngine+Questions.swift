@@ -7,11 +7,12 @@ import PhotoModel
 extension FetchEngine {
     // MARK: Counting
 
-    func counts(_ request: FetchCounts, owner: String = "", view: LimitedView? = nil) async throws -> FetchCounts.Result
+    func counts(_ request: FetchCounts, identity: String = "", view: LimitedView? = nil) async throws
+        -> FetchCounts.Result
     {
         let fetches = try request.fetches.map { description in
-            let fetch = try resolved(description, owner: owner)
-            return (fetch: fetch, members: try transientMembers(of: fetch, owner: owner))
+            let fetch = try resolved(description, identity: identity)
+            return (fetch: fetch, members: try transientMembers(of: fetch, identity: identity))
         }
         return try await store.read { [cache] reader in
             let (head, token) = try Self.moment(request.token, reader)
@@ -27,7 +28,7 @@ extension FetchEngine {
                     continue
                 }
                 let rows = ResultRows(reader: reader, head: head, cache: cache, isContinued: request.token != nil)
-                var fetch = try self.expanded(fetch, owner: owner, rows, at: token.sequence)
+                var fetch = try self.expanded(fetch, identity: identity, rows, at: token.sequence)
                 if let view { fetch = try view.fetch(fetch, reader, at: token.sequence, head) }
                 if token.sequence == head.sequence, fetch.kind.isDecidedByEntity {
                     result.counts.append(try Self.count(fetch, head, reader, cache))
@@ -57,16 +58,18 @@ extension FetchEngine {
 
     // MARK: Finding
 
-    func find(_ request: FindInFetch, owner: String = "", view: LimitedView? = nil) async throws -> FindInFetch.Result {
-        let resolved = try resolved(request.fetch, owner: owner)
-        let members = try transientMembers(of: resolved, owner: owner)
+    func find(_ request: FindInFetch, identity: String = "", view: LimitedView? = nil) async throws
+        -> FindInFetch.Result
+    {
+        let resolved = try resolved(request.fetch, identity: identity)
+        let members = try transientMembers(of: resolved, identity: identity)
         return try await store.read { [cache] reader in
             let (head, token) = try Self.moment(request.token, reader)
             let found: [Int?]
             let rows = ResultRows(reader: reader, head: head, cache: cache, isContinued: request.token != nil)
             if resolved.kind.entityClass == .asset {
                 let fetch = try view.map { try $0.fetch(resolved, reader, at: token.sequence, head) } ?? resolved
-                let all = try self.expanded(fetch, owner: owner, rows, at: token.sequence)
+                let all = try self.expanded(fetch, identity: identity, rows, at: token.sequence)
                 let array = try Array(rows.window(of: all, at: token.sequence))
                 let part = array.dropFirst(request.from).prefix(request.count ?? .max)
                 found = try rows.positions(of: request.ids, in: part)
@@ -84,17 +87,17 @@ extension FetchEngine {
     /// - Parameter view: for an identity with a limited grant, what it sees
     func keyAssets(
         _ request: FetchKeyAssets,
-        owner: String = "",
+        identity: String = "",
         view: LimitedView? = nil
     ) async throws -> FetchKeyAssets.Result {
         var description = FetchDescription(.assets)
         description.container = request.collection
-        let fetch = try resolved(description, owner: owner)
+        let fetch = try resolved(description, identity: identity)
         let collection = request.collection
         return try await store.read { [cache] reader in
             let head = try reader.head()
             let rows = ResultRows(reader: reader, head: head, cache: cache)
-            var fetch = try self.expanded(fetch, owner: owner, rows, at: head.sequence)
+            var fetch = try self.expanded(fetch, identity: identity, rows, at: head.sequence)
             if let view { fetch = try view.fetch(fetch, reader, at: head.sequence, head) }
             let window = FetchStore.Window(from: 0, count: FetchKeyAssets.maxCount + 1)
             guard let rows = try reader.fetches.assetRows(fetch, window) else {
@@ -172,7 +175,7 @@ extension FetchEngine {
     /// Returns the list as the client saw it, for the index operations of a request (T-13).
     ///
     /// - Returns: nil if the request has no index operations
-    func snapshot(for request: ChangeRequest, owner: String) async throws -> SnapshotList? {
+    func snapshot(for request: ChangeRequest, identity: String) async throws -> SnapshotList? {
         let (reference, edits, token, fetch): (ObjectReference, [MemberEdit], ChangeToken?, FetchDescription?)
         switch request {
         case .updateCollection(let request):
@@ -187,7 +190,7 @@ extension FetchEngine {
         }
         var description = FetchDescription(id.kind == .collectionList ? .children : .assets)
         description.container = id
-        let seen = try resolved(fetch ?? description, owner: owner)
+        let seen = try resolved(fetch ?? description, identity: identity)
         switch seen.kind {
         case .assets(.collection(id)), .children(of: id): break
         default: throw FetchError.foreignSnapshot(id)

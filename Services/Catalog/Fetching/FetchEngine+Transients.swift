@@ -14,17 +14,17 @@ extension FetchEngine {
     /// identifiers with transient ones among them; else nil.
     ///
     /// - Throws: `handle_expired` if the list has expired
-    func transientMembers(of fetch: Fetch, owner: String) throws -> TransientMembers? {
+    func transientMembers(of fetch: Fetch, identity: String) throws -> TransientMembers? {
         let ids: [ObjectID]
         switch fetch.kind {
-        case .children(let list) where list.isTransient: ids = try transients.members(of: list, owner: owner)
+        case .children(let list) where list.isTransient: ids = try transients.members(of: list, identity: identity)
         case .collectionIDs(let list), .listIDs(let list):
             guard list.ids.contains(where: \.isTransient) else { return nil }
             ids = list.ids
         default: return nil
         }
         var held: [ObjectID: PhotoCollection] = [:]
-        for id in ids where id.isTransient { held[id] = transients.entity(id, owner: owner) }
+        for id in ids where id.isTransient { held[id] = transients.entity(id, identity: identity) }
         return TransientMembers(ids: ids, transients: held)
     }
 
@@ -32,9 +32,9 @@ extension FetchEngine {
     /// order is that of every fetch below a list: the order of arrival.
     ///
     /// - Throws: `handle_expired`, `limit_exceeded`
-    func expanded(_ fetch: Fetch, owner: String, _ rows: ResultRows, at sequence: Int64) throws -> Fetch {
+    func expanded(_ fetch: Fetch, identity: String, _ rows: ResultRows, at sequence: Int64) throws -> Fetch {
         guard case .assets(.below(let list)) = fetch.kind, list.isTransient else { return fetch }
-        var (stored, assets) = try transients.contents(of: list, owner: owner)
+        var (stored, assets) = try transients.contents(of: list, identity: identity)
         let past = HistoricalState(reader: rows.reader, moment: sequence, head: rows.head)
         var numbers: Set<Int64> = []
         for id in stored {

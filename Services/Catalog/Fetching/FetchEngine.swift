@@ -38,10 +38,10 @@ final class FetchEngine: Sendable {
     static let deepPage = 1000
 
     /// Validates a fetch, and replaces a transient collection of the client by its members.
-    func resolved(_ description: FetchDescription, owner: String) throws -> Fetch {
+    func resolved(_ description: FetchDescription, identity: String) throws -> Fetch {
         let fetch = try Fetch(description)
         guard case .assets(.transient(let id)) = fetch.kind else { return fetch }
-        let members = try transients.members(of: id, owner: owner)
+        let members = try transients.members(of: id, identity: identity)
         return try Fetch(
             .assets(.ids(IDList(members))),
             predicate: fetch.predicate,
@@ -61,19 +61,21 @@ final class FetchEngine: Sendable {
     /// Returns a page in the form that the request names.
     ///
     /// - Parameter view: for an identity with a limited grant, what it sees
-    func assetPage(_ request: FetchAssets, owner: String, view: LimitedView? = nil) async throws -> Reply {
-        if request.form.isIDsOnly { return Reply(encoded: try await identifiers(request, owner: owner, view: view)) }
-        let fetch = try resolvedAssets(request, owner)
+    func assetPage(_ request: FetchAssets, identity: String, view: LimitedView? = nil) async throws -> Reply {
+        if request.form.isIDsOnly {
+            return Reply(encoded: try await identifiers(request, identity: identity, view: view))
+        }
+        let fetch = try resolvedAssets(request, identity)
         return try await store.read { reader in
-            try self.text(of: try self.selection(request, fetch, owner, reader, view), request.form)
+            try self.text(of: try self.selection(request, fetch, identity, reader, view), request.form)
         }
     }
 
     /// Returns the asset values of a page, for callers in this process.
-    func assets(_ request: FetchAssets, owner: String = "") async throws -> FetchAssets.Result {
-        let fetch = try resolvedAssets(request, owner)
+    func assets(_ request: FetchAssets, identity: String = "") async throws -> FetchAssets.Result {
+        let fetch = try resolvedAssets(request, identity)
         return try await store.read { reader in
-            try self.page(of: try self.selection(request, fetch, owner, reader))
+            try self.page(of: try self.selection(request, fetch, identity, reader))
         }
     }
 
@@ -130,13 +132,13 @@ final class FetchEngine: Sendable {
     private func selection(
         _ request: FetchAssets,
         _ fetch: Fetch,
-        _ owner: String,
+        _ identity: String,
         _ reader: LibraryReader,
         _ view: LimitedView? = nil
     ) throws -> Selection {
         let (head, token) = try Self.moment(request.token, reader)
         let results = ResultRows(reader: reader, head: head, cache: cache, isContinued: request.token != nil)
-        var fetch = try expanded(fetch, owner: owner, results, at: token.sequence)
+        var fetch = try expanded(fetch, identity: identity, results, at: token.sequence)
         if let view { fetch = try view.fetch(fetch, reader, at: token.sequence, head) }
         // The list of a limited grant may be long: its results are kept and carried forward instead.
         let isNear = request.from < Self.deepPage && fetch.offset < Self.deepPage && view == nil
@@ -157,8 +159,8 @@ final class FetchEngine: Sendable {
         return Selection(page: page, rows: rows, results: results, isLimited: view != nil)
     }
 
-    private func resolvedAssets(_ request: FetchAssets, _ owner: String) throws -> Fetch {
-        let fetch = try resolved(request.fetch, owner: owner)
+    private func resolvedAssets(_ request: FetchAssets, _ identity: String) throws -> Fetch {
+        let fetch = try resolved(request.fetch, identity: identity)
         guard fetch.kind.entityClass == .asset else {
             throw FetchError.wrongKind(method: "fetch.assets", accepted: "kind assets")
         }
@@ -166,8 +168,8 @@ final class FetchEngine: Sendable {
     }
 
     /// Returns the text of a page that has the identifiers of its assets only; the assets are not read.
-    private func identifiers(_ request: FetchAssets, owner: String, view: LimitedView?) async throws -> [Bytes] {
-        let resolved = try resolvedAssets(request, owner)
+    private func identifiers(_ request: FetchAssets, identity: String, view: LimitedView?) async throws -> [Bytes] {
+        let resolved = try resolvedAssets(request, identity)
         return try await store.read { [cache] reader in
             let (head, token) = try Self.moment(request.token, reader)
             let fetch = try view.map { try $0.fetch(resolved, reader, at: token.sequence, head) } ?? resolved
@@ -193,7 +195,7 @@ final class FetchEngine: Sendable {
         _ head: LibraryHead,
         _ reader: LibraryReader
     ) throws {
-        // The owner of a transient collection knows its members.
+        // The client that created a transient collection knows its members.
         guard case .assets(.ids(let list)) = fetch.kind, request.fetch.ids != nil else { return }
         // An asset that is not in a limited view is missing, whether or not it exists.
         let visible = fetch.granted.map { granted in IDList(list.ids.filter(granted.contains)) } ?? list
@@ -207,15 +209,15 @@ final class FetchEngine: Sendable {
     }
 
     /// Returns the objects at some positions of a result.
-    func objects(_ request: FetchObjects, owner: String = "", view: LimitedView? = nil) async throws -> Reply {
-        let fetch = try resolved(request.fetch, owner: owner)
+    func objects(_ request: FetchObjects, identity: String = "", view: LimitedView? = nil) async throws -> Reply {
+        let fetch = try resolved(request.fetch, identity: identity)
         guard fetch.kind.entityClass == .asset else {
             throw FetchError.wrongKind(method: "fetch.objects", accepted: "kind assets")
         }
         return try await store.read { [cache] reader in
             let (head, token) = try Self.moment(request.token, reader)
             let rows = ResultRows(reader: reader, head: head, cache: cache, isContinued: request.token != nil)
-            var fetch = try self.expanded(fetch, owner: owner, rows, at: token.sequence)
+            var fetch = try self.expanded(fetch, identity: identity, rows, at: token.sequence)
             if let view { fetch = try view.fetch(fetch, reader, at: token.sequence, head) }
             let array = try rows.window(of: fetch, at: token.sequence)
             let selected = try Set(request.at).sorted().map { index in
@@ -236,14 +238,14 @@ final class FetchEngine: Sendable {
     ///   collections, and the moments of its assets
     func collections(
         _ request: FetchCollections,
-        owner: String = "",
+        identity: String = "",
         view: LimitedView? = nil
     ) async throws -> FetchCollections.Result {
-        let fetch = try resolved(request.fetch, owner: owner)
+        let fetch = try resolved(request.fetch, identity: identity)
         guard [.assetCollection, .collection].contains(fetch.kind.entityClass) else {
             throw FetchError.wrongKind(method: "fetch.collections", accepted: "kinds collections and children")
         }
-        let members = try transientMembers(of: fetch, owner: owner)
+        let members = try transientMembers(of: fetch, identity: identity)
         return try await store.read { [cache] reader in
             let (head, token) = try Self.moment(request.token, reader)
             let window = FetchStore.Window(from: request.from, count: request.count)
@@ -265,14 +267,14 @@ final class FetchEngine: Sendable {
     ///   transient lists
     func lists(
         _ request: FetchLists,
-        owner: String = "",
+        identity: String = "",
         view: LimitedView? = nil
     ) async throws -> FetchLists.Result {
         let fetch = try Fetch(request.fetch)
         guard fetch.kind.entityClass == .collectionList else {
             throw FetchError.wrongKind(method: "fetch.lists", accepted: "kind lists")
         }
-        let members = try transientMembers(of: fetch, owner: owner)
+        let members = try transientMembers(of: fetch, identity: identity)
         return try await store.read { [cache] reader in
             let (head, token) = try Self.moment(request.token, reader)
             let window = FetchStore.Window(from: request.from, count: request.count)

@@ -4,7 +4,7 @@ import Hosting
 import PhotoModel
 import Synchronization
 
-/// The transient collections and lists of clients (S-30, S-31): in memory only, visible to their owner only, until ten
+/// The transient collections and lists of clients (S-30, S-31): in memory only, visible to their client only, until ten
 /// minutes after their last use.
 final class TransientCollectionRegistry: Sendable {
     /// The limits of transient collections.
@@ -60,14 +60,14 @@ final class TransientCollectionRegistry: Sendable {
         _ kind: ObjectKind,
         _ members: [ObjectID],
         title: String? = nil,
-        owner: String
+        identity: String
     ) throws(FetchError) -> ObjectID {
         var random = SystemRandomNumberGenerator()
         let id = ObjectID.transient(kind, using: &random)
         let now = clock.nowMicroseconds()
         try state.withLock { state throws(FetchError) in
             for expired in state.leases.expired(now: now) { state.remove(expired) }
-            let own = state.leases.keys(of: owner).compactMap { state.held[$0]?.members }
+            let own = state.leases.keys(of: identity).compactMap { state.held[$0]?.members }
             let all = state.held.values.reduce(0) { $0 + $1.members.count }
             guard own.count < limits.perIdentity,
                 own.reduce(0, { $0 + $1.count }) + members.count <= limits.membersPerIdentity,
@@ -75,7 +75,7 @@ final class TransientCollectionRegistry: Sendable {
             else {
                 throw FetchError.tooManyTransients(limit: limits.perIdentity, members: limits.membersPerIdentity)
             }
-            state.leases.insert(id, owner: owner, now: now)
+            state.leases.insert(id, owner: identity, now: now)
             state.held[id] = Held(members: members, title: title, creationDate: wallClock())
         }
         return id
@@ -84,24 +84,24 @@ final class TransientCollectionRegistry: Sendable {
     /// Returns the members of a client's collection, and renews its lease.
     ///
     /// - Throws: `handle_expired`, also for collections of other identities
-    func members(of id: ObjectID, owner: String) throws(FetchError) -> [ObjectID] {
-        guard let held = held(id, owner: owner) else {
+    func members(of id: ObjectID, identity: String) throws(FetchError) -> [ObjectID] {
+        guard let held = held(id, identity: identity) else {
             throw FetchError.expired(id)
         }
         return held.members
     }
 
-    private func held(_ id: ObjectID, owner: String) -> Held? {
+    private func held(_ id: ObjectID, identity: String) -> Held? {
         let now = clock.nowMicroseconds()
         return state.withLock { state in
-            state.leases.renew(id, owner: owner, now: now) ? state.held[id] : nil
+            state.leases.renew(id, owner: identity, now: now) ? state.held[id] : nil
         }
     }
 
     /// Returns a client's collection or list as an entity, and renews its lease; nil if the client has none with this
     /// identifier.
-    func entity(_ id: ObjectID, owner: String) -> PhotoCollection? {
-        guard let held = held(id, owner: owner) else { return nil }
+    func entity(_ id: ObjectID, identity: String) -> PhotoCollection? {
+        guard let held = held(id, identity: identity) else { return nil }
         if id.kind == .collectionList {
             var list = CollectionList(id: id)
             list.title = held.title
@@ -120,30 +120,31 @@ final class TransientCollectionRegistry: Sendable {
     /// collections in them: stored collections and lists, and assets, each once.
     ///
     /// - Throws: `handle_expired` if the list itself has expired; expired ones in it are left out
-    func contents(of list: ObjectID, owner: String) throws(FetchError) -> (stored: Set<ObjectID>, assets: Set<ObjectID>)
-    {
+    func contents(of list: ObjectID, identity: String) throws(FetchError) -> (
+        stored: Set<ObjectID>, assets: Set<ObjectID>
+    ) {
         var (stored, assets, seen): (Set<ObjectID>, Set<ObjectID>, Set<ObjectID>) = ([], [], [list])
-        var open = try members(of: list, owner: owner)
+        var open = try members(of: list, identity: identity)
         while let id = open.popLast() {
             guard id.isTransient else {
                 if id.kind == .asset { assets.insert(id) } else { stored.insert(id) }
                 continue
             }
-            if seen.insert(id).inserted, let held = held(id, owner: owner) { open += held.members }
+            if seen.insert(id).inserted, let held = held(id, identity: identity) { open += held.members }
         }
         return (stored, assets)
     }
 
     /// Forgets everything of an identity that may no longer read.
-    func releaseAll(of owner: String) {
+    func releaseAll(of identity: String) {
         state.withLock { state in
-            for id in state.leases.keys(of: owner) { state.remove(id) }
+            for id in state.leases.keys(of: identity) { state.remove(id) }
         }
     }
 
-    func release(_ id: ObjectID, owner: String) {
+    func release(_ id: ObjectID, identity: String) {
         state.withLock { state in
-            if state.leases.isOwned(id, by: owner) { state.remove(id) }
+            if state.leases.isOwned(id, by: identity) { state.remove(id) }
         }
     }
 }
@@ -154,27 +155,27 @@ extension FetchEngine {
     /// - Parameter view: for an identity with a limited grant, what it sees
     func createTransient(
         _ request: CreateTransient,
-        owner: String,
+        identity: String,
         view: LimitedView? = nil
     ) async throws -> CreateTransient.Result {
         guard (request.ids == nil) != request.results.isEmpty else {
             throw FetchError.idsAndResults
         }
         var members = request.ids ?? []
-        for reference in request.results { members += try await identifiers(of: reference, owner: owner, view) }
+        for reference in request.results { members += try await identifiers(of: reference, identity: identity, view) }
         members = IDList(members).ids
         let isOfAssets = members.allSatisfy { $0.kind == .asset }
         guard isOfAssets || members.allSatisfy({ $0.kind != .asset }) else {
             throw FetchError.mixedMembers
         }
-        if request.ids != nil { try await requireAll(members, owner: owner, view) }
+        if request.ids != nil { try await requireAll(members, identity: identity, view) }
         let isList = !isOfAssets || (members.isEmpty && request.results.contains { $0.fetch.kind != .assets })
         let title = try request.title.map { try storable($0, "title") }
         let id = try transients.create(
             isList ? .collectionList : .assetCollection,
             members,
             title: title,
-            owner: owner
+            identity: identity
         )
         return CreateTransient.Result(
             id: id,
@@ -185,14 +186,14 @@ extension FetchEngine {
     }
 
     /// Forgets a transient collection of the client, if there is one.
-    func releaseTransient(_ request: ReleaseTransient, owner: String) -> EmptyResult {
-        transients.release(request.id, owner: owner)
+    func releaseTransient(_ request: ReleaseTransient, identity: String) -> EmptyResult {
+        transients.release(request.id, identity: identity)
         return EmptyResult()
     }
 
     /// - Throws: `identifier_not_found` for an unknown entity, `handle_expired` for a transient one
-    private func requireAll(_ ids: [ObjectID], owner: String, _ view: LimitedView?) async throws {
-        for id in ids where id.isTransient { _ = try transients.members(of: id, owner: owner) }
+    private func requireAll(_ ids: [ObjectID], identity: String, _ view: LimitedView?) async throws {
+        for id in ids where id.isTransient { _ = try transients.members(of: id, identity: identity) }
         let ids = ids.filter { !$0.isTransient }
         let missing = try await store.read { reader in
             try ids.first { id in
@@ -209,11 +210,11 @@ extension FetchEngine {
 
     private func identifiers(
         of reference: ResultReference,
-        owner: String,
+        identity: String,
         _ view: LimitedView?
     ) async throws -> [ObjectID] {
-        let fetch = try resolved(reference.fetch, owner: owner)
-        let members = try transientMembers(of: fetch, owner: owner)
+        let fetch = try resolved(reference.fetch, identity: identity)
+        let members = try transientMembers(of: fetch, identity: identity)
         let most = transients.limits.membersPerIdentity
         return try await store.read { [cache] reader in
             let (head, token) = try Self.moment(reference.token, reader)
@@ -223,7 +224,7 @@ extension FetchEngine {
                     .objects.map(\.id)
             }
             let rows = ResultRows(reader: reader, head: head, cache: cache)
-            var fetch = try self.expanded(fetch, owner: owner, rows, at: token.sequence)
+            var fetch = try self.expanded(fetch, identity: identity, rows, at: token.sequence)
             if let view { fetch = try view.fetch(fetch, reader, at: token.sequence, head) }
             let array = try rows.window(of: fetch, at: token.sequence)
             guard array.count <= most else {

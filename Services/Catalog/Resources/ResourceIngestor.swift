@@ -243,7 +243,7 @@ struct ResourceIngestor: Sendable {
             try check(bytes.prefix(MetadataReader.beginningBytes), Int64(bytes.count), resource, name ?? "the bytes")
             staged = try await blockingIO.run(for: source) { try resources.stage(bytes: bytes, verifies: verifies) }
         case .upload(let upload):
-            staged = StagedResource(durable: try await uploads.finished(upload, owner: context.identity))
+            staged = StagedResource(durable: try await uploads.finished(upload, identity: context.identity))
         case .path(let named):
             let isReferenced = resource.isReferenced
             if isReferenced { try roots.requireConfigured() }

@@ -5,9 +5,10 @@ import Storage
 
 /// The uploads in progress, and the finished ones that no transaction has used yet.
 ///
-/// Each upload has an owner and a lease that every use renews. The bytes of an expired upload are removed at the next
-/// request or by the collector. A restart removes all uploads; using one then fails with `handle_expired`. A finished
-/// upload counts against its owner's limits until an asset uses its bytes or they are removed.
+/// Each upload belongs to one identity and has a lease that every use renews. The bytes of an expired upload are
+/// removed at the next request or by the collector. A restart removes all uploads; using one then fails with
+/// `handle_expired`. A finished upload counts against its identity's limits until an asset uses its bytes or they are
+/// removed.
 actor UploadRegistry {
     struct Limits: Sendable {
         /// The time without use after which an upload expires, in microseconds.
@@ -23,7 +24,7 @@ actor UploadRegistry {
     }
 
     private struct Upload {
-        let owner: String
+        let identity: String
         let writer: ResourceWriter
         var size: Int64 = 0
         var finished: StoredResource?
@@ -69,10 +70,10 @@ actor UploadRegistry {
         (self.discard, self.heal) = (discard, heal)
     }
 
-    func begin(_ request: BeginUpload, owner: String) async throws -> BeginUpload.Result {
+    func begin(_ request: BeginUpload, identity: String) async throws -> BeginUpload.Result {
         await removeExpired()
         if uploads.count >= limits.all { uploads = uploads.filter { !$0.value.isTaken } }
-        let own = uploads.values.filter { $0.owner == owner && !$0.isTaken }
+        let own = uploads.values.filter { $0.identity == identity && !$0.isTaken }
         guard own.count < limits.perIdentity, uploads.count < limits.all else {
             throw ResourceError.tooManyUploads(open: own.count, limit: limits.perIdentity)
         }
@@ -82,14 +83,14 @@ actor UploadRegistry {
             throw ResourceError.uploadTooLarge(remaining: remainingBytes)
         }
         let resources = resources
-        let writer = try await blockingIO.run(for: .identity(owner)) { try resources.writer(limit: remainingBytes) }
+        let writer = try await blockingIO.run(for: .identity(identity)) { try resources.writer(limit: remainingBytes) }
         let name = makeName()
-        uploads[name] = Upload(owner: owner, writer: writer, usedAt: clock.nowMicroseconds())
+        uploads[name] = Upload(identity: identity, writer: writer, usedAt: clock.nowMicroseconds())
         return BeginUpload.Result(upload: name)
     }
 
-    func append(_ request: AppendUpload, _ attachments: [Bytes], owner: String) async throws -> AppendUpload.Result {
-        var upload = try await open(request.upload, owner)
+    func append(_ request: AppendUpload, _ attachments: [Bytes], identity: String) async throws -> AppendUpload.Result {
+        var upload = try await open(request.upload, identity)
         guard attachments.count == 1 else {
             throw ResourceError.noChunk
         }
@@ -106,15 +107,15 @@ actor UploadRegistry {
         guard !overflow, request.offset == upload.size else {
             throw ResourceError.chunkOutOfRange(offset: request.offset, size: upload.size)
         }
-        let used = uploads.values.reduce(Int64(0)) { $1.owner == owner && !$1.isTaken ? $0 + $1.size : $0 }
+        let used = uploads.values.reduce(Int64(0)) { $1.identity == identity && !$1.isTaken ? $0 + $1.size : $0 }
         guard Int64(bytes.count) <= limits.bytesPerIdentity - used else {
-            throw ResourceError.tooManyUploadedBytes(identity: owner, limit: limits.bytesPerIdentity)
+            throw ResourceError.tooManyUploadedBytes(identity: identity, limit: limits.bytesPerIdentity)
         }
         upload.isBusy = true
         uploads[request.upload] = upload
         do {
             let writer = upload.writer
-            try await blockingIO.run(for: .identity(owner)) { try writer.append(bytes) }
+            try await blockingIO.run(for: .identity(identity)) { try writer.append(bytes) }
         } catch {
             // The writer failed and removed what it had written.
             uploads[request.upload] = nil
@@ -125,8 +126,8 @@ actor UploadRegistry {
         return AppendUpload.Result(size: end)
     }
 
-    func finish(_ request: FinishUpload, owner: String) async throws -> FinishUpload.Result {
-        var upload = try await open(request.upload, owner)
+    func finish(_ request: FinishUpload, identity: String) async throws -> FinishUpload.Result {
+        var upload = try await open(request.upload, identity)
         if upload.finished == nil {
             upload.isBusy = true
             uploads[request.upload] = upload
@@ -134,7 +135,7 @@ actor UploadRegistry {
                 let writer = upload.writer
                 // `finish` syncs the written bytes to disk.
                 let lane = BlockingIOExecutor.lane(forBytes: upload.size)
-                upload.finished = try await blockingIO.run(lane, for: .identity(owner)) {
+                upload.finished = try await blockingIO.run(lane, for: .identity(identity)) {
                     try writer.finish(verifies: request.verifies)
                 }
             } catch {
@@ -157,30 +158,30 @@ actor UploadRegistry {
         )
     }
 
-    func cancel(_ request: CancelUpload, owner: String) async throws -> EmptyResult {
-        _ = try await open(request.upload, owner)
+    func cancel(_ request: CancelUpload, identity: String) async throws -> EmptyResult {
+        _ = try await open(request.upload, identity)
         await remove([request.upload])
         return EmptyResult()
     }
 
     /// Returns the bytes of a finished upload with a lease of the transaction's own: if the transaction is refused, the
     /// upload keeps the bytes, and if the upload is cancelled meanwhile, the transaction does.
-    func finished(_ name: String, owner: String) async throws -> StoredResource {
-        let upload = try await open(name, owner)
+    func finished(_ name: String, identity: String) async throws -> StoredResource {
+        let upload = try await open(name, identity)
         guard let finished = upload.finished else {
             throw ResourceError.uploadNotFinished(name)
         }
         return finished.leasedAgain()
     }
 
-    /// Stops counting uploads against their owner, because assets now have their bytes.
-    func taken(_ names: [String], owner: String) {
-        for name in names where uploads[name]?.owner == owner { uploads[name]?.isTaken = true }
+    /// Stops counting uploads against their identity, because assets now have their bytes.
+    func taken(_ names: [String], identity: String) {
+        for name in names where uploads[name]?.identity == identity { uploads[name]?.isTaken = true }
     }
 
     /// Removes everything of an identity that may no longer add.
-    func removeAll(of owner: String) async {
-        await remove(uploads.filter { !$0.value.isBusy && $0.value.owner == owner }.map(\.key))
+    func removeAll(of identity: String) async {
+        await remove(uploads.filter { !$0.value.isBusy && $0.value.identity == identity }.map(\.key))
     }
 
     /// Removes the uploads whose lease has expired, with their bytes.
@@ -191,10 +192,10 @@ actor UploadRegistry {
 
     // MARK: Helpers
 
-    private func open(_ name: String, _ owner: String) async throws -> Upload {
+    private func open(_ name: String, _ identity: String) async throws -> Upload {
         await removeExpired()
         // An upload of another identity is reported as missing.
-        guard var upload = uploads[name], upload.owner == owner else { throw Self.expired(name) }
+        guard var upload = uploads[name], upload.identity == identity else { throw Self.expired(name) }
         guard !upload.isBusy else {
             throw ResourceError.uploadBusy(name)
         }

@@ -73,7 +73,7 @@ final class VideoExports: Sendable {
     // MARK: Requests
 
     func begin(_ request: ExportVideo, _ context: RequestContext) async throws(RPCError) -> VideoExportStatus {
-        let owner = context.identity
+        let identity = context.identity
         let answer = try await source.assets([request.asset], atLeast: request.atLeast)
         let asset = try ImageRequestService.asset(request.asset, of: answer)
         let film = try VideoService.resource(of: asset, version: request.version)
@@ -105,29 +105,29 @@ final class VideoExports: Sendable {
             export.outcome = held.map { .success($0) }
             if held != nil { export.ended.signal() }
             state.exports[name] = export
-            state.leases.insert(name, owner: owner, now: now)
+            state.leases.insert(name, owner: identity, now: now)
             return true
         }
         guard isAdded else {
             throw .tooManyExports(limit: Self.limit)
         }
         if held == nil { starting.yield(name) }
-        return try status(name, owner)
+        return try status(name, identity)
     }
 
     /// Returns the state of an export, at once or when it ends.
-    func wait(_ request: WaitForVideoExport, owner: String) async throws(RPCError) -> VideoExportStatus {
-        let now = try status(request.export, owner)
+    func wait(_ request: WaitForVideoExport, identity: String) async throws(RPCError) -> VideoExportStatus {
+        let now = try status(request.export, identity)
         guard request.wait > 0, !now.state.isFinal,
             let ended = state.withLock({ $0.exports[request.export]?.ended })
         else { return now }
         await TaskDelay.withTimeout(.milliseconds(request.wait)) { await ended.waitUnlessCancelled() }
-        return try status(request.export, owner)
+        return try status(request.export, identity)
     }
 
-    func cancel(_ request: CancelVideoExport, owner: String) throws(RPCError) {
+    func cancel(_ request: CancelVideoExport, identity: String) throws(RPCError) {
         let export = state.withLock { state -> Export? in
-            guard state.leases.isOwned(request.export, by: owner) else { return nil }
+            guard state.leases.isOwned(request.export, by: identity) else { return nil }
             state.leases.remove(request.export)
             return state.exports.removeValue(forKey: request.export)
         }
@@ -137,24 +137,24 @@ final class VideoExports: Sendable {
     }
 
     /// Returns the finished file of an asset's export; nil if the stream has another name.
-    func file(_ stream: String, of asset: ObjectID, owner: String) throws(RPCError) -> ExportedVideo? {
+    func file(_ stream: String, of asset: ObjectID, identity: String) throws(RPCError) -> ExportedVideo? {
         guard stream.hasPrefix("e"), stream.utf8.count < 20 else { return nil }
-        let export = try renewed(stream, owner)
+        let export = try renewed(stream, identity)
         guard export.asset == asset, case .success(let file)? = export.outcome else { return nil }
         return file
     }
 
-    private func renewed(_ name: String, _ owner: String) throws(RPCError) -> Export {
+    private func renewed(_ name: String, _ identity: String) throws(RPCError) -> Export {
         let now = clock.nowMicroseconds()
         let export = state.withLock { state in
-            state.leases.renew(name, owner: owner, now: now) ? state.exports[name] : nil
+            state.leases.renew(name, owner: identity, now: now) ? state.exports[name] : nil
         }
         guard let export else { throw RPCError.unknownExport(name) }
         return export
     }
 
-    private func status(_ name: String, _ owner: String) throws(RPCError) -> VideoExportStatus {
-        let export = try renewed(name, owner)
+    private func status(_ name: String, _ identity: String) throws(RPCError) -> VideoExportStatus {
+        let export = try renewed(name, identity)
         let done = files.progress(export.plan)
         var status = VideoExportStatus(
             export: name,

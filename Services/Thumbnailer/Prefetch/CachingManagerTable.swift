@@ -60,7 +60,7 @@ struct CachingManagerTable: Sendable {
         var lastServed: UInt64 = 0
     }
 
-    static let mostPerOwner = 16
+    static let mostPerIdentity = 16
     static let most = 256
     static let leaseMicroseconds: Int64 = 600_000_000
 
@@ -86,19 +86,19 @@ struct CachingManagerTable: Sendable {
 
     // MARK: Managers
 
-    mutating func open(_ name: String, owner: String, allowsHighQuality: Bool, now: Int64) throws(RPCError) {
-        guard managers.count < Self.most, leases.keys(of: owner).count < Self.mostPerOwner else {
-            throw .tooManyCachingManagers(perClient: Self.mostPerOwner, limit: Self.most)
+    mutating func open(_ name: String, identity: String, allowsHighQuality: Bool, now: Int64) throws(RPCError) {
+        guard managers.count < Self.most, leases.keys(of: identity).count < Self.mostPerIdentity else {
+            throw .tooManyCachingManagers(perClient: Self.mostPerIdentity, limit: Self.most)
         }
         managers[name] = Manager(allowsHighQuality: allowsHighQuality)
-        leases.insert(name, owner: owner, now: now)
+        leases.insert(name, owner: identity, now: now)
     }
 
     /// Renews the manager's lease.
     ///
     /// - Throws: `handle_expired` if the manager does not exist or belongs to another client
-    mutating func use(_ name: String, owner: String, now: Int64) throws(RPCError) {
-        guard leases.renew(name, owner: owner, now: now) else {
+    mutating func use(_ name: String, identity: String, now: Int64) throws(RPCError) {
+        guard leases.renew(name, owner: identity, now: now) else {
             throw .unknownCachingManager
         }
     }
@@ -107,8 +107,8 @@ struct CachingManagerTable: Sendable {
         managers[name]?.allowsHighQuality = allowsHighQuality
     }
 
-    /// Returns the names of an owner's caching managers.
-    func names(of owner: String) -> Set<String> { leases.keys(of: owner) }
+    /// Returns the names of an identity's caching managers.
+    func names(of identity: String) -> Set<String> { leases.keys(of: identity) }
 
     mutating func close(_ name: String) -> Removal {
         let leaving = stopAll(name)

@@ -50,76 +50,76 @@ final class CachingManagers: Sendable {
 
     // MARK: Requests
 
-    func open(_ request: OpenCache, owner: String) throws(RPCError) -> OpenCache.Result {
+    func open(_ request: OpenCache, identity: String) throws(RPCError) -> OpenCache.Result {
         var random = SystemRandomNumberGenerator()
         let name = "c" + random.nextHexadecimal(byteCount: 8)
         let now = clock.nowMicroseconds()
         return try change { table throws(RPCError) in
-            try table.open(name, owner: owner, allowsHighQuality: request.allowsHighQuality, now: now)
+            try table.open(name, identity: identity, allowsHighQuality: request.allowsHighQuality, now: now)
             return OpenCache.Result(cache: name, limit: table.limit)
         }
     }
 
-    func configure(_ request: ConfigureCache, owner: String) throws(RPCError) {
-        try using(request.cache, owner) { table in
+    func configure(_ request: ConfigureCache, identity: String) throws(RPCError) {
+        try using(request.cache, identity) { table in
             table.configure(request.cache, allowsHighQuality: request.allowsHighQuality)
             return .init()
         }
     }
 
-    func start(_ request: StartCaching, owner: String) throws(RPCError) {
+    func start(_ request: StartCaching, identity: String) throws(RPCError) {
         for asset in request.images.assets.prefix(1) { try RenditionPlan.check(request.images.request(asset)) }
-        try using(request.cache, owner) { $0.start(request.cache, request.images.assets, request.images.options) }
+        try using(request.cache, identity) { $0.start(request.cache, request.images.assets, request.images.options) }
         ticking.yield()
     }
 
-    func stop(_ request: StopCaching, owner: String) throws(RPCError) {
+    func stop(_ request: StopCaching, identity: String) throws(RPCError) {
         for asset in request.images.assets.prefix(1) { try RenditionPlan.check(request.images.request(asset)) }
-        try using(request.cache, owner) { $0.stop(request.cache, request.images.assets, request.images.options) }
+        try using(request.cache, identity) { $0.stop(request.cache, request.images.assets, request.images.options) }
     }
 
-    func stopAll(_ request: StopAllCaching, owner: String) throws(RPCError) {
-        try using(request.cache, owner) { $0.stopAll(request.cache) }
+    func stopAll(_ request: StopAllCaching, identity: String) throws(RPCError) {
+        try using(request.cache, identity) { $0.stopAll(request.cache) }
     }
 
-    func status(_ request: CacheStatus, owner: String) throws(RPCError) -> CacheStatus.Result {
+    func status(_ request: CacheStatus, identity: String) throws(RPCError) -> CacheStatus.Result {
         let now = clock.nowMicroseconds()
         return try change { table throws(RPCError) in
-            try table.use(request.cache, owner: owner, now: now)
+            try table.use(request.cache, identity: identity, now: now)
             return table.status(request.cache)
         }
     }
 
-    func close(_ request: CloseCache, owner: String) throws(RPCError) {
-        try using(request.cache, owner) { $0.close(request.cache) }
+    func close(_ request: CloseCache, identity: String) throws(RPCError) {
+        try using(request.cache, identity) { $0.close(request.cache) }
     }
 
     /// Closes all caching managers of an identity that may no longer read.
-    func closeAll(of owner: String) {
-        let leaving = state.withLock { state in state.table.names(of: owner).map { state.table.close($0) } }
+    func closeAll(of identity: String) {
+        let leaving = state.withLock { state in state.table.names(of: identity).map { state.table.close($0) } }
         for leaving in leaving { perform(leaving) }
     }
 
     /// Returns the state of a requested image in the list of the caching manager that the request names.
-    func preparationState(of request: ImageRequest, in name: String, owner: String) throws(RPCError)
+    func preparationState(of request: ImageRequest, in name: String, identity: String) throws(RPCError)
         -> CachingManagerTable.PreparationState?
     {
         let now = clock.nowMicroseconds()
         let entry = CachingManagerTable.Entry(asset: request.asset, options: CachedImages(assets: [], like: request))
         return try change { table throws(RPCError) in
-            try table.use(name, owner: owner, now: now)
+            try table.use(name, identity: identity, now: now)
             return table.preparationState(entry, in: name)
         }
     }
 
     private func using(
         _ name: String,
-        _ owner: String,
+        _ identity: String,
         _ body: (inout CachingManagerTable) -> CachingManagerTable.Removal
     ) throws(RPCError) {
         let now = clock.nowMicroseconds()
         let leaving = try change { table throws(RPCError) in
-            try table.use(name, owner: owner, now: now)
+            try table.use(name, identity: identity, now: now)
             return body(&table)
         }
         perform(leaving)

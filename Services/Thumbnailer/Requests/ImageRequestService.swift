@@ -107,7 +107,7 @@ struct ImageRequestService: Sendable {
         try RenditionPlan.check(request)
         try Self.check(request.format)
         guard let name = request.cache else { return nil }
-        return try caches.preparationState(of: request, in: name, owner: context.identity)
+        return try caches.preparationState(of: request, in: name, identity: context.identity)
     }
 
     private enum Step: Sendable {

@@ -166,7 +166,7 @@ struct VideoService: Sendable {
     func read(_ request: ReadVideo, _ context: RequestContext) async throws(RPCError) -> Reply {
         let answer = try await source.assets([request.asset], atLeast: nil)
         let asset = try ImageRequestService.asset(request.asset, of: answer)
-        if let file = try exports.file(request.stream, of: asset.id, owner: context.identity) {
+        if let file = try exports.file(request.stream, of: asset.id, identity: context.identity) {
             return try await read(request, context, size: file.size) { offset, count throws(StorageError) in
                 try file.read(offset: offset, count: count)
             }

@@ -150,7 +150,7 @@ extension FetchEngine {
             return try Array(results.window(of: fetch, at: moment))
         }
 
-        private var results: ResultRows { ResultRows(reader: reader, head: head, cache: cache) }
+        private var results: ResultReader { ResultReader(reader: reader, head: head, cache: cache) }
 
         /// Returns the difference between the collections or lists that a view has. The view makes their facts of its
         /// assets, so that no record has them: those with other facts have changed.

@@ -21,29 +21,29 @@ extension FetchEngine {
                 try Task.checkCancellation()
                 guard fetch.kind.entityClass == .asset else {
                     let window = FetchStore.Window(from: 0, count: 0)
-                    let results = ResultRows(reader: reader, head: head, cache: cache)
+                    let results = ResultReader(reader: reader, head: head, cache: cache)
                     let page = try Self.page(fetch, window, token.sequence, results, members, view)
                     result.counts.append(page.count)
                     if request.byMediaType { result.byMediaType.append([:]) }
                     continue
                 }
-                let rows = ResultRows(reader: reader, head: head, cache: cache, isContinued: request.token != nil)
-                var fetch = try self.expanded(fetch, identity: identity, rows, at: token.sequence)
+                let results = ResultReader(reader: reader, head: head, cache: cache, isContinued: request.token != nil)
+                var fetch = try self.expanded(fetch, identity: identity, results, at: token.sequence)
                 if let view { fetch = try view.fetch(fetch, reader, at: token.sequence, head) }
                 if token.sequence == head.sequence, fetch.kind.isDecidedByEntity {
                     result.counts.append(try Self.count(fetch, head, reader, cache))
                 } else {
-                    result.counts.append(try rows.window(of: fetch, at: token.sequence).count)
+                    result.counts.append(try results.window(of: fetch, at: token.sequence).count)
                 }
                 guard request.byMediaType else { continue }
                 var kinds: [MediaType: Int] = [:]
                 if token.sequence == head.sequence {
                     kinds = try reader.fetches.mediaCounts(fetch) ?? [:]
                 } else {
-                    let array = try rows.window(of: fetch, at: token.sequence)
+                    let array = try results.window(of: fetch, at: token.sequence)
                     for start in stride(from: 0, to: array.count, by: 1000) {
                         let part = Array(array.dropFirst(start).prefix(1000))
-                        for asset in try rows.assets(part, at: token.sequence) {
+                        for asset in try results.assets(part, at: token.sequence) {
                             kinds[asset.mediaType, default: 0] += 1
                         }
                     }
@@ -66,15 +66,15 @@ extension FetchEngine {
         return try await store.read { [cache] reader in
             let (head, token) = try Self.moment(request.token, reader)
             let found: [Int?]
-            let rows = ResultRows(reader: reader, head: head, cache: cache, isContinued: request.token != nil)
+            let results = ResultReader(reader: reader, head: head, cache: cache, isContinued: request.token != nil)
             if resolved.kind.entityClass == .asset {
                 let fetch = try view.map { try $0.fetch(resolved, reader, at: token.sequence, head) } ?? resolved
-                let all = try self.expanded(fetch, identity: identity, rows, at: token.sequence)
-                let array = try Array(rows.window(of: all, at: token.sequence))
+                let all = try self.expanded(fetch, identity: identity, results, at: token.sequence)
+                let array = try Array(results.window(of: all, at: token.sequence))
                 let part = array.dropFirst(request.from).prefix(request.count ?? .max)
-                found = try rows.positions(of: request.ids, in: part)
+                found = try results.positions(of: request.ids, in: part)
             } else {
-                let page = try Self.page(resolved, FetchStore.Window(), token.sequence, rows, members, view)
+                let page = try Self.page(resolved, FetchStore.Window(), token.sequence, results, members, view)
                 let list = page.objects.map(\.id).dropFirst(request.from).prefix(request.count ?? .max)
                 found = request.ids.map { list.firstIndex(of: $0) }
             }
@@ -96,8 +96,8 @@ extension FetchEngine {
         let collection = request.collection
         return try await store.read { [cache] reader in
             let head = try reader.head()
-            let rows = ResultRows(reader: reader, head: head, cache: cache)
-            var fetch = try self.expanded(fetch, identity: identity, rows, at: head.sequence)
+            let results = ResultReader(reader: reader, head: head, cache: cache)
+            var fetch = try self.expanded(fetch, identity: identity, results, at: head.sequence)
             if let view { fetch = try view.fetch(fetch, reader, at: head.sequence, head) }
             let window = FetchStore.Window(from: 0, count: FetchKeyAssets.maxCount + 1)
             guard let rows = try reader.fetches.assetRows(fetch, window) else {
@@ -201,8 +201,8 @@ extension FetchEngine {
                 let page = try Self.page(seen, FetchStore.Window(), token.sequence, head, reader)
                 return SnapshotList(page.objects.map(\.id))
             }
-            let rows = ResultRows(reader: reader, head: head, cache: cache)
-            let array = try rows.window(of: seen, at: token.sequence)
+            let results = ResultReader(reader: reader, head: head, cache: cache)
+            let array = try results.window(of: seen, at: token.sequence)
             guard array.count <= Self.maxSnapshot else {
                 throw FetchError.snapshotTooLarge(id, count: array.count, limit: Self.maxSnapshot)
             }

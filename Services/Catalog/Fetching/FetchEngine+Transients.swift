@@ -32,10 +32,10 @@ extension FetchEngine {
     /// order is that of every fetch below a list: the order of arrival.
     ///
     /// - Throws: `handle_expired`, `limit_exceeded`
-    func expanded(_ fetch: Fetch, identity: String, _ rows: ResultRows, at sequence: Int64) throws -> Fetch {
+    func expanded(_ fetch: Fetch, identity: String, _ results: ResultReader, at sequence: Int64) throws -> Fetch {
         guard case .assets(.below(let list)) = fetch.kind, list.isTransient else { return fetch }
         var (stored, assets) = try transients.contents(of: list, identity: identity)
-        let past = HistoricalState(reader: rows.reader, moment: sequence, head: rows.head)
+        let past = HistoricalState(reader: results.reader, moment: sequence, head: results.head)
         var numbers: Set<Int64> = []
         for id in stored {
             guard try past.had(id) else { continue }
@@ -46,13 +46,13 @@ extension FetchEngine {
                 sourceTypes: .all,
                 inTrash: fetch.inTrash
             )
-            numbers.formUnion(try rows.rows(of: members, at: sequence))
+            numbers.formUnion(try results.rows(of: members, at: sequence))
             let limit = transients.limits.membersPerIdentity
             guard numbers.count + assets.count <= limit else {
                 throw FetchError.tooManyAssets(list, limit: limit)
             }
         }
-        assets.formUnion(try rows.reader.assets.identifiersByRow(numbers).values)
+        assets.formUnion(try results.reader.assets.identifiersByRow(numbers).values)
         return try Fetch(
             .assets(.ids(IDList(assets.sorted()))),
             predicate: fetch.predicate,

@@ -84,7 +84,7 @@ final class FetchEngine: Sendable {
         /// The page without its assets.
         var page: FetchAssets.Result
         let rows: ArraySlice<Int64>
-        let results: ResultRows
+        let results: ResultReader
         /// True if the page is of a limited view.
         var isLimited = false
     }
@@ -137,7 +137,7 @@ final class FetchEngine: Sendable {
         _ view: LimitedView? = nil
     ) throws -> Selection {
         let (head, token) = try Self.moment(request.token, reader)
-        let results = ResultRows(reader: reader, head: head, cache: cache, isContinued: request.token != nil)
+        let results = ResultReader(reader: reader, head: head, cache: cache, isContinued: request.token != nil)
         var fetch = try expanded(fetch, identity: identity, results, at: token.sequence)
         if let view { fetch = try view.fetch(fetch, reader, at: token.sequence, head) }
         // The list of a limited grant may be long: its results are kept and carried forward instead.
@@ -173,7 +173,7 @@ final class FetchEngine: Sendable {
         return try await store.read { [cache] reader in
             let (head, token) = try Self.moment(request.token, reader)
             let fetch = try view.map { try $0.fetch(resolved, reader, at: token.sequence, head) } ?? resolved
-            let results = ResultRows(reader: reader, head: head, cache: cache, isContinued: request.token != nil)
+            let results = ResultReader(reader: reader, head: head, cache: cache, isContinued: request.token != nil)
             let rows = try results.window(of: fetch, at: token.sequence)
             let page = rows.dropFirst(min(request.from, rows.count)).prefix(request.count)
             var result = FetchAssets.Result(token: token, count: rows.count, assets: [])
@@ -216,10 +216,10 @@ final class FetchEngine: Sendable {
         }
         return try await store.read { [cache] reader in
             let (head, token) = try Self.moment(request.token, reader)
-            let rows = ResultRows(reader: reader, head: head, cache: cache, isContinued: request.token != nil)
-            var fetch = try self.expanded(fetch, identity: identity, rows, at: token.sequence)
+            let results = ResultReader(reader: reader, head: head, cache: cache, isContinued: request.token != nil)
+            var fetch = try self.expanded(fetch, identity: identity, results, at: token.sequence)
             if let view { fetch = try view.fetch(fetch, reader, at: token.sequence, head) }
-            let array = try rows.window(of: fetch, at: token.sequence)
+            let array = try results.window(of: fetch, at: token.sequence)
             let selected = try Set(request.at).sorted().map { index in
                 guard index < array.count else {
                     throw FetchError.indexOutOfRange(index, count: array.count)
@@ -227,7 +227,7 @@ final class FetchEngine: Sendable {
                 return array[array.startIndex + index]
             }
             let page = FetchAssets.Result(token: token, count: array.count, assets: [])
-            let selection = Selection(page: page, rows: selected[...], results: rows, isLimited: view != nil)
+            let selection = Selection(page: page, rows: selected[...], results: results, isLimited: view != nil)
             return try self.text(of: selection, request.form)
         }
     }
@@ -249,7 +249,7 @@ final class FetchEngine: Sendable {
         return try await store.read { [cache] reader in
             let (head, token) = try Self.moment(request.token, reader)
             let window = FetchStore.Window(from: request.from, count: request.count)
-            let results = ResultRows(reader: reader, head: head, cache: cache)
+            let results = ResultReader(reader: reader, head: head, cache: cache)
             let page = try Self.page(fetch, window, token.sequence, results, members, view)
             var result = FetchCollections.Result(token: token, count: page.count, collections: [])
             for object in page.objects {
@@ -278,7 +278,7 @@ final class FetchEngine: Sendable {
         return try await store.read { [cache] reader in
             let (head, token) = try Self.moment(request.token, reader)
             let window = FetchStore.Window(from: request.from, count: request.count)
-            let results = ResultRows(reader: reader, head: head, cache: cache)
+            let results = ResultReader(reader: reader, head: head, cache: cache)
             let page = try Self.page(fetch, window, token.sequence, results, members, view)
             let lists = page.objects.compactMap { object -> CollectionList? in
                 if case .list(let list) = object { list } else { nil }
@@ -292,7 +292,7 @@ final class FetchEngine: Sendable {
         _ fetch: Fetch,
         _ window: FetchStore.Window,
         _ moment: Int64,
-        _ results: ResultRows,
+        _ results: ResultReader,
         _ members: TransientMembers?,
         _ view: LimitedView?
     ) throws -> CollectionFetchStore.Page {

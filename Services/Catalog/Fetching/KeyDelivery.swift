@@ -53,7 +53,7 @@ struct KeyDelivery: Sendable {
             }
             if let granted = fetch.granted { keys.granted = [ObjectID.bytes(of: granted.ids)] }
             if let view, fetch.dependsOnViewMoments {
-                let results = ResultRows(reader: reader, head: head, cache: ResultCache(maxBytes: 0))
+                let results = ResultReader(reader: reader, head: head, cache: ResultCache(maxBytes: 0))
                 let members = try view.momentMembers(results, at: token.sequence)
                 keys.granted.append(MomentMember.bytes(of: members))
             }
@@ -105,7 +105,7 @@ private struct KeyedResult {
     /// Returns nil if the object of the fetch does not exist at the moment.
     init?(_ fetch: Fetch, _ past: HistoricalState, _ view: LimitedView?) throws {
         (self.fetch, self.past) = (fetch, past)
-        let results = ResultRows(reader: past.reader, head: past.head, cache: ResultCache(maxBytes: 0))
+        let results = ResultReader(reader: past.reader, head: past.head, cache: ResultCache(maxBytes: 0))
         guard let view, fetch.kind.entityClass != .asset else {
             viewed = nil
             let isThere = try view?.hasObject(of: fetch, results, at: past.moment) ?? past.hasObject(of: fetch)
@@ -134,12 +134,12 @@ private struct KeyedResult {
             return
         }
         // The broker asks for an earlier moment only when a folder has moved: nothing of it is worth keeping.
-        let rows = ResultRows(reader: past.reader, head: past.head, cache: ResultCache(maxBytes: 0))
-        let array = try rows.rows(of: fetch.whole, at: past.moment)
+        let results = ResultReader(reader: past.reader, head: past.head, cache: ResultCache(maxBytes: 0))
+        let array = try results.rows(of: fetch.whole, at: past.moment)
         for start in stride(from: 0, to: array.count, by: Self.batch) {
             try Task.checkCancellation()
             let part = Array(array[start..<min(start + Self.batch, array.count)])
-            for asset in try rows.assets(part, at: past.moment) { try take(fetch.resultKey(of: asset)) }
+            for asset in try results.assets(part, at: past.moment) { try take(fetch.resultKey(of: asset)) }
         }
     }
 }

@@ -223,10 +223,10 @@ extension FetchEngine {
                 return try Self.page(fetch, FetchStore.Window(), token.sequence, head, reader, members: members)
                     .objects.map(\.id)
             }
-            let rows = ResultRows(reader: reader, head: head, cache: cache)
-            var fetch = try self.expanded(fetch, identity: identity, rows, at: token.sequence)
+            let results = ResultReader(reader: reader, head: head, cache: cache)
+            var fetch = try self.expanded(fetch, identity: identity, results, at: token.sequence)
             if let view { fetch = try view.fetch(fetch, reader, at: token.sequence, head) }
-            let array = try rows.window(of: fetch, at: token.sequence)
+            let array = try results.window(of: fetch, at: token.sequence)
             guard array.count <= most else {
                 throw FetchError.resultTooLarge(count: array.count, limit: most)
             }

@@ -6,12 +6,12 @@ import PhotoModel
 /// Their facts are made of these assets: the stored ones count the others too.
 extension LimitedView {
     /// Returns the moments at a sequence.
-    func moments(_ results: ResultRows, at moment: Int64) throws -> [PhotoCollection] {
+    func moments(_ results: ResultReader, at moment: Int64) throws -> [PhotoCollection] {
         try byPlace(results, at: moment).map { .collection($0) }
     }
 
     /// Returns the lists of the moments at a sequence, with counts and dates of these moments alone.
-    func momentLists(_ results: ResultRows, at moment: Int64) throws -> [PhotoCollection] {
+    func momentLists(_ results: ResultReader, at moment: Int64) throws -> [PhotoCollection] {
         var lists: [MomentList: [AssetCollection]] = [:]
         for collection in try byPlace(results, at: moment) {
             guard case .moment(let place)? = DerivedCollection(collection.id) else { continue }
@@ -25,13 +25,13 @@ extension LimitedView {
     }
 
     /// Returns the assets of the view that are in a moment, at a sequence.
-    func momentMembers(_ results: ResultRows, at moment: Int64) throws -> [(id: ObjectID, member: MomentMember)] {
+    func momentMembers(_ results: ResultReader, at moment: Int64) throws -> [(id: ObjectID, member: MomentMember)] {
         var members: [(id: ObjectID, member: MomentMember)] = []
         try eachInMoments(results, at: moment) { members.append(($0.id, $1)) }
         return members
     }
 
-    private func byPlace(_ results: ResultRows, at moment: Int64) throws -> [AssetCollection] {
+    private func byPlace(_ results: ResultReader, at moment: Int64) throws -> [AssetCollection] {
         var members: [Moment: [MomentMember]] = [:]
         var newest = try assets(results.reader, at: moment, results.head).version
         try eachInMoments(results, at: moment) { asset, member in
@@ -48,7 +48,7 @@ extension LimitedView {
     }
 
     private func eachInMoments(
-        _ results: ResultRows,
+        _ results: ResultReader,
         at moment: Int64,
         _ visit: (Asset, MomentMember) -> Void
     ) throws {
@@ -61,7 +61,7 @@ extension LimitedView {
     }
 
     /// Returns whether the view has the object in which a fetch selects, at a sequence.
-    func hasObject(of fetch: Fetch, _ results: ResultRows, at moment: Int64) throws -> Bool {
+    func hasObject(of fetch: Fetch, _ results: ResultReader, at moment: Int64) throws -> Bool {
         let (reader, head) = (results.reader, results.head)
         let place: FetchKind.AssetSource
         switch fetch.kind {

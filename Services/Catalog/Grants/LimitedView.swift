@@ -141,7 +141,7 @@ struct LimitedView: Sendable {
     /// - Throws: `access_denied` for fetches that tell in which collections an object is, and of folders
     func collections(
         _ fetch: Fetch,
-        _ results: ResultRows,
+        _ results: ResultReader,
         at moment: Int64,
         _ members: TransientMembers? = nil
     ) throws -> [PhotoCollection]? {

@@ -1,11 +1,12 @@
 import Contracts
 import PhotoModel
 
-/// The whole result of a fetch of assets at one sequence, as row numbers in its order.
+/// Reads the results of fetches of assets at any sequence, as row numbers in their order, and the assets of these rows.
 ///
-/// Cached within a bounded number of bytes. A missing array is rebuilt by running the query and undoing records, or by
-/// carrying a cached result of an earlier sequence forward, which costs as much as changed between the two.
-struct ResultRows {
+/// Whole results are cached within a bounded number of bytes. One that is not cached is made by running the query and
+/// undoing records, or by carrying a cached result of an earlier sequence forward, which costs as much as changed
+/// between the two.
+struct ResultReader {
     let reader: LibraryReader
     let head: LibraryHead
     let cache: ResultCache

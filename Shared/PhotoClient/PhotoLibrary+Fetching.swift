@@ -43,8 +43,8 @@ extension PhotoLibrary {
     /// Returns all assets of a fetch result at one token; pages are fetched as they are needed.
     ///
     /// - Parameter pageSize: assets per request, 1...1,000
-    public func allAssets(_ fetch: FetchDescription, pageSize: Int = 500) -> AssetPages {
-        AssetPages(library: self, fetch: fetch, pageSize: max(1, min(pageSize, FetchAssets.maxPage)))
+    public func allAssets(_ fetch: FetchDescription, pageSize: Int = 500) -> AssetSequence {
+        AssetSequence(library: self, fetch: fetch, pageSize: max(1, min(pageSize, FetchAssets.maxPage)))
     }
 
     /// Returns the identifiers of all assets of a fetch result, at one token, without reading the assets.

@@ -3,7 +3,7 @@ public import JSONValue
 public import PhotoModel
 
 /// All assets of a fetch result at one token.
-public struct AssetPages: AsyncSequence, Sendable {
+public struct AssetSequence: AsyncSequence, Sendable {
     public typealias Element = Asset
     public typealias Failure = RPCError
 
@@ -11,17 +11,17 @@ public struct AssetPages: AsyncSequence, Sendable {
     let fetch: FetchDescription
     let pageSize: Int
 
-    public func makeAsyncIterator() -> Iterator { Iterator(pages: self) }
+    public func makeAsyncIterator() -> Iterator { Iterator(self) }
 
     public struct Iterator: AsyncIteratorProtocol {
-        let pages: AssetPages
+        let assets: AssetSequence
         private var page: [Asset] = []
         private var index = 0
         private var position = 0
         private var token: ChangeToken?
         private var count = Int.max
 
-        init(pages: AssetPages) { self.pages = pages }
+        init(_ assets: AssetSequence) { self.assets = assets }
 
         /// Returns the next asset; nil after the last.
         ///
@@ -31,11 +31,11 @@ public struct AssetPages: AsyncSequence, Sendable {
         ) async throws(RPCError) -> Asset? {
             if index == page.count {
                 guard position < count else { return nil }
-                let result = try await pages.library.assets(
-                    pages.fetch,
+                let result = try await assets.library.assets(
+                    assets.fetch,
                     token: token,
                     from: position,
-                    count: pages.pageSize
+                    count: assets.pageSize
                 )
                 (page, index, token, count) = (result.assets, 0, result.token, result.count)
                 position += page.count

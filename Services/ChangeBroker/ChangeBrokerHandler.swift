@@ -49,7 +49,7 @@ struct ChangeBrokerHandler: RequestHandler {
         }
     }
 
-    private func since(_ request: FeedSince, _ context: RequestContext) async throws(RPCError) -> EncodedPage {
+    private func since(_ request: FeedSince, _ context: RequestContext) async throws(RPCError) -> EncodedChangePage {
         let remaining = context.deadlineMicroseconds.subtractingReportingOverflow(clock.nowMicroseconds()).partialValue
         let deadline = Duration.microseconds(min(30_000_000, max(1000, remaining)))
         let filter = FeedTopicFilter(request.topics)

@@ -51,11 +51,11 @@ struct ChangeHistory: Sendable {
         limit: Int,
         filter: FeedTopicFilter,
         deadline: Duration
-    ) async throws(RPCError) -> EncodedPage {
+    ) async throws(RPCError) -> EncodedChangePage {
         do throws(RPCError) {
             let topics = filter.topics.sorted()
             let request = ChangesSince(token: token, limit: limit, topics: topics, onBehalfOf: client.identity)
-            return try await catalog.encodedPage(request, deadline: deadline)
+            return try await catalog.encodedChangePage(request, deadline: deadline)
         } catch  where error.isTransient && error.errorCode != .deadlineExceeded {
             throw .catalogUnreachable(has: "records of a limited view")
         }
@@ -75,17 +75,17 @@ struct ChangeHistory: Sendable {
         filter: FeedTopicFilter,
         maxBytes: Int,
         deadline: Duration
-    ) async throws(RPCError) -> EncodedPage {
+    ) async throws(RPCError) -> EncodedChangePage {
         // A client that comes from the catalog may know a commit that reaches the broker in a moment. The ring costs
         // less than the catalog.
         if let token { await feed.wait(for: token, atMost: min(deadline, Self.maxWait)) }
         if let page = await feed.page(after: token, limit: limit, filter: filter, maxBytes: maxBytes) {
             return page
         }
-        let page: EncodedPage
+        let page: EncodedChangePage
         do throws(RPCError) {
             let request = ChangesSince(token: token, limit: limit, topics: filter.topics.sorted())
-            page = try await catalog.encodedPage(request, deadline: deadline)
+            page = try await catalog.encodedChangePage(request, deadline: deadline)
         } catch  where error.isTransient && error.errorCode != .deadlineExceeded {
             throw .catalogUnreachable(has: "older history")
         }

@@ -65,7 +65,7 @@ struct FollowSession: Sendable {
         _ reported: inout ReportedPosition,
         _ notifier: Notifier
     ) async throws(RPCError) -> Bool {
-        let page: EncodedPage
+        let page: EncodedChangePage
         let filter = FeedTopicFilter(request.topics)
         if listed != nil {
             guard let next = try await limitedPage(filter, &listed, cursor) else { return false }
@@ -84,7 +84,7 @@ struct FollowSession: Sendable {
         if !page.records.isEmpty {
             try await notifier.notify(
                 FeedFollow.notification,
-                encoded: EncodedPage.notification(page.records, token: page.token)
+                encoded: EncodedChangePage.notification(page.records, token: page.token)
             )
             reported = ReportedPosition(token: cursor, time: clock.nowMicroseconds())
         } else if cursor.sequence - reported.token.sequence >= Int64(RecordRing.scan) {
@@ -99,7 +99,7 @@ struct FollowSession: Sendable {
         _ filter: FeedTopicFilter,
         _ listed: inout ChangeHistory.Listed?,
         _ cursor: ChangeToken
-    ) async throws(RPCError) -> EncodedPage? {
+    ) async throws(RPCError) -> EncodedChangePage? {
         guard var list = listed else { return nil }
         // The list is that of a later moment until the cursor has come to it.
         if cursor.sequence >= list.token.sequence,
@@ -107,7 +107,7 @@ struct FollowSession: Sendable {
         {
             guard calm.token != cursor else { return nil }
             let head = await history.feed.token ?? calm.token
-            return EncodedPage(records: [], token: calm.token, oldest: calm.token, head: head)
+            return EncodedChangePage(records: [], token: calm.token, oldest: calm.token, head: head)
         }
         let page = try await history.page(
             for: list.client,
@@ -127,7 +127,7 @@ struct FollowSession: Sendable {
             if filter.includes(record.parts.map(\.topic)) { records.append(bytes) }
         }
         listed = list
-        return EncodedPage(records: records, token: page.token, oldest: page.oldest, head: page.head)
+        return EncodedChangePage(records: records, token: page.token, oldest: page.oldest, head: page.head)
     }
 
     private func progress(

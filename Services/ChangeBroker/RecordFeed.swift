@@ -286,7 +286,7 @@ actor RecordFeed {
     /// Returns the records after a token that the ring has; nil if the catalog has to be asked.
     ///
     /// - Parameter token: nil for the beginning of the history
-    func page(after token: ChangeToken?, limit: Int, filter: FeedTopicFilter, maxBytes: Int) -> EncodedPage? {
+    func page(after token: ChangeToken?, limit: Int, filter: FeedTopicFilter, maxBytes: Int) -> EncodedChangePage? {
         guard let ring, problem != Self.lag, token?.library ?? ring.library == ring.library,
             let page = ring.page(
                 after: token?.sequence ?? oldest,
@@ -295,7 +295,7 @@ actor RecordFeed {
                 maxBytes: maxBytes
             )
         else { return nil }
-        return EncodedPage(
+        return EncodedChangePage(
             records: page.records,
             token: ChangeToken(library: ring.library, sequence: page.sequence),
             oldest: ChangeToken(library: ring.library, sequence: oldest),

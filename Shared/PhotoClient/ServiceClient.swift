@@ -203,10 +203,10 @@ public final class ServiceClient: Sendable {
     /// Requests a page of the change log whose records stay encoded, for callers that forward them.
     ///
     /// - Throws: as ``ask(_:attachments:deadline:)``
-    public func encodedPage(
+    public func encodedChangePage(
         _ request: ChangesSince,
         deadline: Duration = .seconds(30)
-    ) async throws(RPCError) -> EncodedPage {
+    ) async throws(RPCError) -> EncodedChangePage {
         let reply = try await either(ChangesSince.self, deadline) { connection, time, waits throws(RPCError) in
             try await connection.encodedCall(
                 ChangesSince.method,
@@ -216,7 +216,7 @@ public final class ServiceClient: Sendable {
             )
         }
         do throws(JSONProblem) {
-            return try EncodedPage(parsing: reply.frame, at: reply.range)
+            return try EncodedChangePage(parsing: reply.frame, at: reply.range)
         } catch {
             throw ErrorCode.internalError.error("the result of \(ChangesSince.method) cannot be decoded: \(error)")
         }

@@ -29,7 +29,7 @@ struct HistoryReader: Sendable {
     }
 
     /// - Parameter view: for an identity with a limited grant, what it sees
-    func since(_ request: ChangesSince, view: LimitedView? = nil) async throws -> EncodedPage {
+    func since(_ request: ChangesSince, view: LimitedView? = nil) async throws -> EncodedChangePage {
         let pageBytes = pageBytes
         return try await store.read { reader in
             let head = try reader.head()
@@ -62,7 +62,7 @@ struct HistoryReader: Sendable {
                     records = try records.filter { filter.includes(try ChangeRecord(json: JSON(parsing: $0)).topics) }
                 }
             }
-            return EncodedPage(
+            return EncodedChangePage(
                 records: records,
                 token: ChangeToken(library: head.library, sequence: last),
                 oldest: head.oldestToken,
@@ -111,7 +111,7 @@ struct HistoryReader: Sendable {
             }
             try await context.notifier.notify(
                 ChangesFollow.notification,
-                encoded: EncodedPage.notification(records, token: token())
+                encoded: EncodedChangePage.notification(records, token: token())
             )
         }
         return Reply(FollowEnd(token: token()).json)

@@ -2,7 +2,7 @@ public import JSONValue
 public import PhotoModel
 
 /// A ``ChangePage`` whose records stay encoded, so that they are forwarded without being parsed.
-public struct EncodedPage: Sendable {
+public struct EncodedChangePage: Sendable {
     public var records: [[UInt8]]
     /// The token at which the next page begins.
     public var token: ChangeToken

@@ -5,15 +5,15 @@ import Testing
 
 /// An encoded page reads what it writes, and reads the same as the parsed form.
 @Suite(.timeLimit(.minutes(1)))
-struct EncodedPageTests {
+struct EncodedChangePageTests {
     private let token = ChangeToken(library: "0123456789abcdef0123456789abcdef", sequence: 7)
     private let oldest = ChangeToken(library: "0123456789abcdef0123456789abcdef", sequence: 0)
     private let head = ChangeToken(library: "0123456789abcdef0123456789abcdef", sequence: 9)
 
     @Test func `records come back byte for byte from the middle of a frame`() throws {
         let records = [#"{"sequence":6,"x":[1,{"a":"]}\""}]}"#, #"{ "sequence" : 7 }"#].map { Array($0.utf8) }
-        let text = EncodedPage(records: records, token: token, oldest: oldest, head: head).encoded.flatMap(\.self)
-        let page = try EncodedPage(parsing: Array("before".utf8) + text + Array("}".utf8), at: 6..<6 + text.count)
+        let text = EncodedChangePage(records: records, token: token, oldest: oldest, head: head).encoded.flatMap(\.self)
+        let page = try EncodedChangePage(parsing: Array("before".utf8) + text + Array("}".utf8), at: 6..<6 + text.count)
         #expect(page.records == records)
         #expect((page.token, page.oldest, page.head) == (token, oldest, head))
         let parsed = try ChangePage(json: JSON(parsing: text))
@@ -27,6 +27,6 @@ struct EncodedPageTests {
     ])
     func `other texts are refused`(_ text: String) {
         let bytes = Array(text.utf8)
-        #expect(throws: JSONProblem.self) { try EncodedPage(parsing: bytes, at: 0..<bytes.count) }
+        #expect(throws: JSONProblem.self) { try EncodedChangePage(parsing: bytes, at: 0..<bytes.count) }
     }
 }

@@ -21,7 +21,7 @@ public func openRPCDocument(service: String, version: String, methods: [MethodDe
         ["code": JSON(refusal.code), "message": .string(refusal.rawValue), "data": .string(refusal.summary)]
     }
     var schemas = JSONObject()
-    for (name, schema) in Predicate.schemas + FeedMessages.schemas { schemas[name] = schema }
+    for (name, schema) in Predicate.schemas + FeedMessageSchemas.schemas { schemas[name] = schema }
     return [
         "openrpc": "1.3.2",
         "info": ["title": .string(service), "version": .string(version), "x-protocol": 1],
@@ -29,7 +29,7 @@ public func openRPCDocument(service: String, version: String, methods: [MethodDe
         "components": [
             "schemas": .object(schemas), "errors": .array(errors), "x-commonParameters": CommonParameters.schema,
         ],
-        "x-topics": FeedMessages.topics,
+        "x-topics": FeedMessageSchemas.topics,
     ]
 }
 

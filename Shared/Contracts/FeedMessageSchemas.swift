@@ -2,7 +2,7 @@ import JSONValue
 import PhotoModel
 
 /// The JSON Schemas of records and of the messages of the live feed.
-enum FeedMessages {
+enum FeedMessageSchemas {
     static let schemas: [(name: String, schema: JSON)] = [
         ("ChangeRecord", ChangeRecord.table.schema), ("FeedHead", FeedHead.table.schema),
         ("LibraryStatus", LibraryStatus.Result.table.schema), ("UploadJobs", UploadJobPage.table.schema),

@@ -162,10 +162,10 @@ struct BrokerRecord: Sendable {
     }
 
     /// The members with which every message about the record begins.
-    var head: JSONObject {
-        var head: JSONObject = ["sequence": .int(sequence), "library": .string(library), "date": .int(date)]
-        head["origin"] = value(at: origin)
-        return head
+    var header: JSONObject {
+        var header: JSONObject = ["sequence": .int(sequence), "library": .string(library), "date": .int(date)]
+        header["origin"] = value(at: origin)
+        return header
     }
 
     /// The grant after the record; nil if it changes none. A record changes at most one.

@@ -57,7 +57,7 @@ enum LiveFrames {
     static func head(_ head: FeedHead) -> [UInt8] { head.json.bytes }
 
     private static func start(_ record: BrokerRecord, previous: Int64) -> JSONObject {
-        var message = record.head
+        var message = record.header
         message["previous"] = .int(previous)
         message["token"] = .string(record.token.description)
         return message

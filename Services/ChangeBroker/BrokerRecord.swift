@@ -28,7 +28,10 @@ struct BrokerRecord: Sendable {
     private let origin: Range<Int>
 
     /// The beginning of each member's topics, which the entity's identifier follows.
-    private static let topics = ["assets": "asset.", "collections": "collection.", "lists": "list.", "edits": "edit."]
+    private static let topics = [
+        "assets": ChangeRecord.TopicPrefix.asset, "collections": ChangeRecord.TopicPrefix.collection,
+        "lists": ChangeRecord.TopicPrefix.list, "edits": ChangeRecord.TopicPrefix.edit,
+    ]
     /// Members whose entities share one topic. A record has at most one entity of both together.
     private static let grantMembers: Set<String> = ["grants", "questions"]
 

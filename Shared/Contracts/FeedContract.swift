@@ -13,23 +13,20 @@ public enum FeedTopic {
     public static let jobs = "jobs"
     public static let maxBytes = 64
 
-    public static func object(_ id: ObjectID) -> String {
-        switch id.kind {
-        case .asset: "asset.\(id)"
-        case .assetCollection: "collection.\(id)"
-        case .collectionList: "list.\(id)"
-        }
-    }
+    /// Returns the topic of an asset, a collection or a list.
+    public static func object(_ id: ObjectID) -> String { ChangeRecord.topic(of: id) }
 
     /// Returns the topic of an observed fetch.
     public static func fetch(_ observation: String) -> String { "fetch.\(observation)" }
 
     /// Returns the asset that a topic is about; nil for all other topics.
     public static func asset(of topic: String) -> ObjectID? {
-        topic.hasPrefix("asset.") ? ObjectID(String(topic.dropFirst(6))) : nil
+        let prefix = ChangeRecord.TopicPrefix.asset
+        return topic.hasPrefix(prefix) ? ObjectID(String(Substring(topic.utf8.dropFirst(prefix.utf8.count)))) : nil
     }
 
-    public static func edit(_ id: String) -> String { "edit.\(id)" }
+    /// Returns the topic of a published edit.
+    public static func edit(_ id: String) -> String { ChangeRecord.TopicPrefix.edit + id }
 }
 
 /// `feed.since` of the broker: the same page as ``ChangesSince``.

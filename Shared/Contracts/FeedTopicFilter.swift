@@ -1,4 +1,5 @@
 public import JSONValue
+import PhotoModel
 
 /// A filter of change records by topic, used by the catalog, the broker and their clients.
 ///
@@ -25,7 +26,10 @@ public struct FeedTopicFilter: Sendable, Hashable {
     }
 
     /// The prefixes of the topics that records carry; an identifier follows.
-    private static let families = ["asset.", "collection.", "list.", "edit."]
+    private static let families = [
+        ChangeRecord.TopicPrefix.asset, ChangeRecord.TopicPrefix.collection, ChangeRecord.TopicPrefix.list,
+        ChangeRecord.TopicPrefix.edit,
+    ]
 
     /// Returns an error message if the change log cannot be filtered by a topic; nil if it can. The length of the topic
     /// is not checked.

@@ -39,19 +39,27 @@ public struct ChangeRecord: Sendable, Hashable, JSONTabled {
     /// The token of the state after this record.
     public var token: ChangeToken { ChangeToken(library: library, sequence: sequence) }
 
+    /// The beginnings of the feed's topics, which an identifier follows.
+    public enum TopicPrefix {
+        public static let asset = "asset."
+        public static let collection = "collection."
+        public static let list = "list."
+        public static let edit = "edit."
+    }
+
     /// The feed topic of the changes of an object.
     public static func topic(of id: ObjectID) -> String {
         switch id.kind {
-        case .asset: "asset." + id.text
-        case .assetCollection: "collection." + id.text
-        case .collectionList: "list." + id.text
+        case .asset: TopicPrefix.asset + id.text
+        case .assetCollection: TopicPrefix.collection + id.text
+        case .collectionList: TopicPrefix.list + id.text
         }
     }
 
     /// The feed topics that carry this record, besides `changes`.
     public var topics: [String] {
         assets.indices.map { Self.topic(of: assets[$0].id) } + collections.map { Self.topic(of: $0.id) }
-            + lists.map { Self.topic(of: $0.id) } + edits.map { "edit.\($0.id)" }
+            + lists.map { Self.topic(of: $0.id) } + edits.map { TopicPrefix.edit + $0.id }
             + (grants.isEmpty && questions.isEmpty ? [] : [Grant.topic])
     }
 

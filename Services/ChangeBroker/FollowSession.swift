@@ -93,8 +93,8 @@ struct FollowSession: Sendable {
         return isMoved && page.hasMore
     }
 
-    /// Returns the next page of a limited view; nil if there is none yet. Records that do not concern the view are stepped
-    /// over in memory; the others are rewritten by the catalog.
+    /// Returns the next page of a limited view; nil if there is none yet. Records that do not concern the view are
+    /// skipped in memory; the others are rewritten by the catalog.
     private func limitedPage(
         _ filter: FeedTopicFilter,
         _ listed: inout ChangeHistory.Listed?,
@@ -103,11 +103,12 @@ struct FollowSession: Sendable {
         guard var list = listed else { return nil }
         // The list is that of a later moment until the cursor has come to it.
         if cursor.sequence >= list.token.sequence,
-            let calm = await history.feed.calm(after: cursor, for: list.assets), calm.token != cursor || !calm.isEnded
+            let skipped = await history.feed.skippingIrrelevant(after: cursor, for: list.assets),
+            skipped.token != cursor || !skipped.isEnded
         {
-            guard calm.token != cursor else { return nil }
-            let head = await history.feed.token ?? calm.token
-            return EncodedChangePage(records: [], token: calm.token, oldest: calm.token, head: head)
+            guard skipped.token != cursor else { return nil }
+            let head = await history.feed.token ?? skipped.token
+            return EncodedChangePage(records: [], token: skipped.token, oldest: skipped.token, head: head)
         }
         let page = try await history.page(
             for: list.client,

@@ -303,13 +303,14 @@ actor RecordFeed {
         )
     }
 
-    /// Steps over the records after a token that concern neither a list of assets, nor grants, nor edits.
+    /// Returns the position after skipping the records that concern neither a list of assets, nor grants, nor edits.
     ///
     /// - Returns: the token before the first record that does, and whether there is such a one; nil if the catalog has to
     ///   be asked
-    func calm(after token: ChangeToken, for assets: Set<ObjectID>) -> (token: ChangeToken, isEnded: Bool)? {
+    func skippingIrrelevant(after token: ChangeToken, for assets: Set<ObjectID>) -> (token: ChangeToken, isEnded: Bool)?
+    {
         guard let ring, token.library == ring.library else { return nil }
-        let found = ring.calm(after: token.sequence) { topics in
+        let found = ring.skippingIrrelevant(after: token.sequence) { topics in
             topics.contains { topic in
                 topic == FeedTopic.grants || topic.hasPrefix(FeedTopic.edit(""))
                     || FeedTopic.asset(of: topic).map(assets.contains) ?? false

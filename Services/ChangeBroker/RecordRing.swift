@@ -97,12 +97,13 @@ struct RecordRing: Sendable {
         return page
     }
 
-    /// Steps over the records after a sequence that do not concern a reader.
+    /// Returns the position after skipping the records that do not concern a reader.
     ///
     /// - Parameter concerns: returns whether a record with these topics does
     /// - Returns: the last record before the first one that does, and whether there is such a one; nil if the ring is not
     ///   complete after the sequence
-    func calm(after sequence: Int64, _ concerns: ([String]) -> Bool) -> (sequence: Int64, isEnded: Bool)? {
+    func skippingIrrelevant(after sequence: Int64, _ concerns: ([String]) -> Bool) -> (sequence: Int64, isEnded: Bool)?
+    {
         guard sequence >= oldestComplete, sequence <= head else { return nil }
         var last = sequence
         for entry in entries[position(after: sequence)...].prefix(Self.scan) {

@@ -230,7 +230,7 @@ struct ObservationService: Sendable {
         // While earlier records are read, the log may forget more of its beginning.
         for _ in 0..<4 where isKnown && moment == nil {
             guard let range = await feed.detailsRange(of: observation) else { return nil }
-            if let token, token.sequence < min(range.oldestComplete, range.calmSince), var begun = earlier {
+            if let token, token.sequence < min(range.oldestComplete, range.lastChange), var begun = earlier {
                 isKnown = try await read(&begun, through: range.oldestComplete, of: observation, for: connection)
                 earlier = begun
             }
@@ -287,7 +287,7 @@ struct ObservationService: Sendable {
     ) async throws(RPCError) -> ObservationState? {
         guard let fetch = await feed.fetch(of: observation), fetch.needsScope,
             let range = await feed.detailsRange(of: observation),
-            token.sequence < min(range.oldestComplete, range.calmSince)
+            token.sequence < min(range.oldestComplete, range.lastChange)
         else { return nil }
         let wanted = isIncremental ? 0 : FetchDetailsResult.maxIDs
         guard var state = await feed.observed(observation, after: nil, wantsIDs: wanted),

@@ -280,7 +280,7 @@ extension RecordFeed {
 
     /// Returns the sequence after which the observation's log is complete, and the sequence of its last visible change;
     /// nil if there is no such observation.
-    func detailsRange(of observation: String) -> (oldestComplete: Int64, calmSince: Int64)? {
+    func detailsRange(of observation: String) -> (oldestComplete: Int64, lastChange: Int64)? {
         fetches[observation].map { ($0.result.oldestComplete, $0.previous) }
     }
 

@@ -26,7 +26,7 @@ struct ChangeBrokerService: RunnableService {
     private let jobs: UploadJobFollower
     let logger: Logger
     private let leaseCheck: Duration
-    private let carrier: FetchCarrier
+    private let fetchUpdater: ObservedFetchUpdater
     private let access: AccessTable
 
     /// Binds both addresses; starts nothing.
@@ -167,7 +167,7 @@ struct ChangeBrokerService: RunnableService {
         self.jobs = UploadJobFollower(catalog: historyCatalog, feed: feed, pause: configuration.catalogPause)
         self.logger = logger
         self.leaseCheck = configuration.fetchLeaseCheck
-        self.carrier = FetchCarrier(history: history, configuration: configuration)
+        self.fetchUpdater = ObservedFetchUpdater(history: history, configuration: configuration)
     }
 
     /// The components in dependency order; they are stopped in reverse order.
@@ -176,7 +176,7 @@ struct ChangeBrokerService: RunnableService {
             ClosingComponent("sockets") { [threads] in for thread in threads { await thread.shutdown() } },
             LoopComponent("head messages") { [feed] in await feed.publishHeads() },
             LoopComponent("leases") { [self] in await expireLeases() },
-            LoopComponent("observed fetches") { [carrier] in await carrier.run() },
+            LoopComponent("observed fetches") { [fetchUpdater] in await fetchUpdater.run() },
             LoopComponent("records") { [follower] in await follower.run() },
             LoopComponent("availability") { [availability] in await availability.run() },
             LoopComponent("jobs") { [jobs] in await jobs.run() },
@@ -201,7 +201,7 @@ struct ChangeBrokerService: RunnableService {
             group.addTask { await follower.run() }
             group.addTask { await availability.run() }
             group.addTask { await jobs.run() }
-            group.addTask { await carrier.run() }
+            group.addTask { await fetchUpdater.run() }
             group.addTask { await expireLeases() }
             group.addTask { await servers.run() }
             await group.waitForAll()

@@ -32,13 +32,13 @@ actor RecordFeed {
     var availability: LibraryStatus.Result?
     /// Results that are kept current, and those that are being loaded.
     var fetches: LiveFetches
-    /// The observed results have been carried over all records up to this one.
-    var carried: Int64 = 0
+    /// The sequence of the last record that the observed results have been updated with.
+    var updatedThrough: Int64 = 0
     /// Changes where what was under way for observed results is void.
     var fetchGeneration = 0
     /// The earliest time of the next wake-up of the callers that wait for observed results.
-    var nextCarriedWake = ContinuousClock.now
-    /// Says that there are records which the observed results have yet to be carried over.
+    var nextUpdateWake = ContinuousClock.now
+    /// Says that there are records which the observed results have yet to be updated with.
     nonisolated let recordSignal: AsyncStream<Void>
     private nonisolated let recordSink: AsyncStream<Void>.Continuation
     var loading: [String: Task<Void, any Error>] = [:]
@@ -130,7 +130,7 @@ actor RecordFeed {
             maxBytes: configuration.ringBytes
         )
         fetchGeneration += 1
-        carried = current.token.sequence
+        updatedThrough = current.token.sequence
         wake()
         return current.token
     }
@@ -210,7 +210,7 @@ actor RecordFeed {
         }
         if let access, let grant = record.grant { Task { await access.note(grant) } }
         ring?.append(record, topics: parts.map(\.topic))
-        if fetches.isEmpty { carried = record.sequence }
+        if fetches.isEmpty { updatedThrough = record.sequence }
     }
 
     func send(_ topic: String, _ frame: [UInt8]) {
@@ -248,8 +248,13 @@ actor RecordFeed {
         publishAvailability()
         guard var head else { return }
         // It comes after everything at or below it, also what is published of observed fetches.
-        if !fetches.isEmpty, carried < head.sequence {
-            head = FeedHead(sequence: carried, oldest: head.oldest, library: head.library, instance: head.instance)
+        if !fetches.isEmpty, updatedThrough < head.sequence {
+            head = FeedHead(
+                sequence: updatedThrough,
+                oldest: head.oldest,
+                library: head.library,
+                instance: head.instance
+            )
         }
         let frame = LiveFrames.head(head)
         for publisher in publishers { publisher.publish(FeedTopic.head, [frame]) }
@@ -383,7 +388,7 @@ actor RecordFeed {
                 "truncated": JSON(counts.truncated), "heads": JSON(counts.heads),
                 "topics": JSON(subscribedTopics.count),
             ],
-            "fetches": .object(fetches.metrics(behind: !fetches.isEmpty ? max(0, head - carried) : 0)),
+            "fetches": .object(fetches.metrics(behind: !fetches.isEmpty ? max(0, head - updatedThrough) : 0)),
             "unreadableRecords": JSON(counts.unreadable),
             "followers": [
                 "count": JSON(followers.count), "limit": JSON(configuration.maxFollowers), "lags": .array(lags),

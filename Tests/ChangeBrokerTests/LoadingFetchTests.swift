@@ -35,7 +35,7 @@ struct LoadingFetchTests {
         return KeyTree(ascending: keys.sorted { $0.lexicographicallyPrecedes($1) }.map { $0[...] })
     }
 
-    private func carry(_ fetches: inout LiveFetches, over record: ChangeRecord) -> LiveFetches.Outcome {
+    private func update(_ fetches: inout LiveFetches, with record: ChangeRecord) -> LiveFetches.Outcome {
         var work = fetches.work(on: record)
         var all = LiveFetches.Outcome()
         while !work.isDone {
@@ -55,7 +55,7 @@ struct LoadingFetchTests {
             let records = [
                 record(11, 1, 3, 5), record(12, 2, nil, 1), record(13, 3, 2, nil), record(14, 1, 5, 0),
             ]
-            for record in records { #expect(carry(&fetches, over: record).messages.isEmpty) }
+            for record in records { #expect(update(&fetches, with: record).messages.isEmpty) }
             // The catalog's state at that moment.
             var ratings = [1: 3, 3: 2]
             for record in records where record.sequence <= moment {
@@ -67,7 +67,7 @@ struct LoadingFetchTests {
             let added = fetches.add("x", fetch, at: moment)
             let live = try #require(added)
             #expect(live.ids == [RandomEntities.id(.asset, 1), RandomEntities.id(.asset, 2)])
-            #expect(carry(&fetches, over: record(15, 2, 1, nil)).messages.count == 1)
+            #expect(update(&fetches, with: record(15, 2, 1, nil)).messages.count == 1)
         }
     }
 
@@ -83,7 +83,7 @@ struct LoadingFetchTests {
     @Test func `a log of collected changes that grows too long is given up, and its memory is free again`() throws {
         var fetches = LiveFetches(maxLogBytes: 2000)
         let number = fetches.beginLoading(try fetch(), after: 0)
-        for sequence in Int64(1)...100 { _ = carry(&fetches, over: record(sequence, 1, 1, 1)) }
+        for sequence in Int64(1)...100 { _ = update(&fetches, with: record(sequence, 1, 1, 1)) }
         #expect(fetches.logBytes <= 2000)
         #expect(try fetches.finishLoading(number, tree(fetch(), [1: 1]), at: 50) == false)
         fetches.cancelLoading(number)

@@ -14,8 +14,8 @@ struct KeyFrames: Sendable {
 
     /// Appends a frame.
     ///
-    /// - Throws: an error if the keys are malformed or not in ascending order, because a result cannot be carried
-    ///   forward from them
+    /// - Throws: an error if the keys are malformed or not in ascending order, because a result cannot be updated
+    ///   from them
     mutating func add(_ frame: Bytes) throws(RPCError) {
         var position = 0
         while position < frame.count {

@@ -224,7 +224,7 @@ struct LiveFetches {
 
     // MARK: Records
 
-    /// Begins to carry the fetches over a record.
+    /// Begins to update the fetches with a record.
     ///
     /// - Parameters:
     ///   - bytes: the encoded size of the record
@@ -245,7 +245,7 @@ struct LiveFetches {
         return work
     }
 
-    /// Looks up the results that one entity affects, carries one result over the record, or builds one message.
+    /// Looks up the results that one entity affects, updates one result with the record, or builds one message.
     ///
     /// - Parameter isHeard: returns whether a topic has a subscriber; messages of other topics are not built
     mutating func step(_ work: inout Work, isHeard: (String) -> Bool = { _ in true }) -> Outcome {
@@ -262,7 +262,7 @@ struct LiveFetches {
                 )
             )
         } else if let number = work.left?.popLast() {
-            carry(number, &work, isHeard, &outcome)
+            update(number, &work, isHeard, &outcome)
         } else if work.left == nil {
             lookUp(&work)
         }
@@ -308,7 +308,7 @@ struct LiveFetches {
         }
     }
 
-    private mutating func carry(
+    private mutating func update(
         _ number: Int,
         _ work: inout Work,
         _ isHeard: (String) -> Bool,
@@ -428,7 +428,7 @@ struct LiveFetches {
     /// The maximum number of fetches listed.
     private static let listed = 100
 
-    /// - Parameter behind: records that they have yet to be carried over
+    /// - Parameter behind: records that they have yet to be updated with
     func metrics(behind: Int64) -> JSONObject {
         let list = fetches.values.sorted { $0.number < $1.number }.prefix(Self.listed).map { live -> JSON in
             [

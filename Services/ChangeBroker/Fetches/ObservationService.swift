@@ -388,7 +388,7 @@ struct ObservationService: Sendable {
 }
 
 extension Fetch {
-    /// Why change records cannot carry the result forward, in words; nil if they can.
+    /// Why a result cannot be updated with change records, in words; nil if they can.
     var notObservableReason: String? {
         if dependsOnLocalFiles { return Self.localFilesReason }
         return kind.isFollowable

@@ -17,8 +17,8 @@ struct ObservationState: Sendable {
     var ids: [ObjectID]?
 }
 
-/// The result of ``RecordFeed/carryFetches(over:_:_:)``.
-enum CarryProgress: Sendable {
+/// The result of ``RecordFeed/updateFetches(with:_:_:)``.
+enum UpdateProgress: Sendable {
     case done
     /// The record is not the next one any more.
     case stopped
@@ -29,31 +29,31 @@ enum CarryProgress: Sendable {
 extension RecordFeed {
     // MARK: From the catalog
 
-    /// The moment after which there are records that the observed results have yet to be carried over; nil: there are
+    /// The moment after which there are records that the observed results have yet to be updated with; nil: there are
     /// none.
-    func firstUncarried() -> ChangeToken? {
-        guard let ring, carried < ring.head else { return nil }
+    func updateStart() -> ChangeToken? {
+        guard let ring, updatedThrough < ring.head else { return nil }
         guard !fetches.isEmpty else {
-            carried = ring.head
+            updatedThrough = ring.head
             return nil
         }
-        return ChangeToken(library: ring.library, sequence: carried)
+        return ChangeToken(library: ring.library, sequence: updatedThrough)
     }
 
     /// How long the work for observed results may keep everything else waiting.
-    private static let carryingTime = Duration.milliseconds(2)
+    private static let updateTime = Duration.milliseconds(2)
 
-    /// Carries the observed results over the next record and publishes what it does to them, before the head that names
+    /// Updates the observed results with the next record and publishes what it does to them, before the head that names
     /// it. In between it gives way to whoever waits for the feed.
     ///
     /// - Parameter reloaded: the keys of the results that an earlier call has asked for
-    func carryFetches(
-        over change: ChangeRecord,
+    func updateFetches(
+        with change: ChangeRecord,
         _ bytes: Bytes,
         _ reloaded: [Int: LoadedKeys] = [:]
-    ) async -> CarryProgress {
+    ) async -> UpdateProgress {
         guard change.library == ring?.library else { return .stopped }
-        guard change.sequence > carried else { return .done }
+        guard change.sequence > updatedThrough else { return .done }
         for number in fetches.ended(by: change) { _ = fetches.removeResult(number) }
         let missing = fetches.reloads(for: change).filter { reloaded[$0.number] == nil }
         guard missing.isEmpty else { return .reload(missing) }
@@ -62,7 +62,7 @@ extension RecordFeed {
         var record: BrokerRecord?
         var (broken, tooLarge): ([String], [String]) = ([], [])
         while !work.isDone {
-            let end = ContinuousClock.now + Self.carryingTime
+            let end = ContinuousClock.now + Self.updateTime
             repeat {
                 let outcome = fetches.step(&work) { subscribedTopics.hasSubscriber($0) }
                 broken += outcome.broken
@@ -78,10 +78,10 @@ extension RecordFeed {
             await waitForSubscribers()
             guard generation == fetchGeneration, !Task.isCancelled else { return .stopped }
         }
-        carried = max(carried, change.sequence)
+        updatedThrough = max(updatedThrough, change.sequence)
         report(broken, tooLarge, at: change.sequence)
-        if carried == ring?.head || ContinuousClock.now >= nextCarriedWake {
-            nextCarriedWake = .now + configuration.headSpacing
+        if updatedThrough == ring?.head || ContinuousClock.now >= nextUpdateWake {
+            nextUpdateWake = .now + configuration.headSpacing
             wake()
         }
         return .done
@@ -124,7 +124,7 @@ extension RecordFeed {
     /// Ends all observations.
     func dropFetches() {
         fetchGeneration += 1
-        carried = ring?.head ?? 0
+        updatedThrough = ring?.head ?? 0
         for task in loading.values { task.cancel() }
         loading = [:]
         guard !fetches.isEmpty else { return }
@@ -155,7 +155,7 @@ extension RecordFeed {
         }
         if known == nil { _ = try fetchCapacity() }
         var live = known
-        if live == nil, let fetch { live = fetches.add(observation, fetch, at: carried) }
+        if live == nil, let fetch { live = fetches.add(observation, fetch, at: updatedThrough) }
         guard let live else { return false }
         fetches.addHolder(live, holder, at: time)
         return true
@@ -206,7 +206,7 @@ extension RecordFeed {
     /// Forgets a result that is being loaded; does nothing if its result was installed.
     func cancelLoading(_ number: Int) { fetches.cancelLoading(number) }
 
-    /// Installs a loaded result, and carries it forward to now.
+    /// Installs a loaded result, and updates it to now.
     ///
     /// - Returns: False if the changes since its token are not known, or another history began.
     /// - Throws: `limit_exceeded` if other fetches have used the capacity meanwhile
@@ -275,7 +275,7 @@ extension RecordFeed {
 
     /// Returns the token up to which the result is current.
     private func moment(of live: LiveFetch) -> ChangeToken {
-        ChangeToken(library: ring?.library ?? "", sequence: max(live.result.sequence, carried))
+        ChangeToken(library: ring?.library ?? "", sequence: max(live.result.sequence, updatedThrough))
     }
 
     /// Returns the sequence after which the observation's log is complete, and the sequence of its last visible change;
@@ -298,7 +298,7 @@ extension RecordFeed {
     /// Returns the sequence up to which a result is current; nil if it is not kept current.
     func position(of observation: String, _ fetch: Fetch?) -> Int64? {
         let result = fetches[observation]?.result ?? fetch.flatMap(fetches.result)
-        return result.map { max($0.sequence, carried) }
+        return result.map { max($0.sequence, updatedThrough) }
     }
 
     /// Returns the changes of a result since a sequence.

@@ -4,12 +4,12 @@ import JSONValue
 import PhotoClient
 import PhotoModel
 
-/// Carries the observed results over the records that the feed has published: a cursor in the history like any other
+/// Updates the observed results with the records that the feed has published: a cursor in the history like any other
 /// reader, so that records wait in the history and nowhere else, and `changes` never waits for it.
-struct FetchCarrier: Sendable {
+struct ObservedFetchUpdater: Sendable {
     let history: ChangeHistory
     let configuration: ChangeBrokerConfiguration
-    private let decoder = RecordDecoder("carrier")
+    private let decoder = RecordDecoder("updater")
 
     init(history: ChangeHistory, configuration: ChangeBrokerConfiguration) {
         self.history = history
@@ -26,17 +26,17 @@ struct FetchCarrier: Sendable {
     /// Runs until cancelled.
     func run() async {
         for await _ in feed.recordSignal {
-            while !Task.isCancelled, let token = await feed.firstUncarried() { await carry(after: token) }
+            while !Task.isCancelled, let token = await feed.updateStart() { await update(after: token) }
         }
     }
 
-    /// Carries the results over one record, and reads those again that the record alone does not carry.
+    /// Updates the results with one record, and reads those again that the record alone does not decide.
     ///
     /// - Returns: false if the record is not the next one any more
-    private func carry(over change: ChangeRecord, _ bytes: Bytes) async throws(RPCError) -> Bool {
+    private func update(with change: ChangeRecord, _ bytes: Bytes) async throws(RPCError) -> Bool {
         var reloaded: [Int: LoadedKeys] = [:]
         while true {
-            switch await feed.carryFetches(over: change, bytes, reloaded) {
+            switch await feed.updateFetches(with: change, bytes, reloaded) {
             case .done: return true
             case .stopped: return false
             case .reload(let missing):
@@ -57,7 +57,7 @@ struct FetchCarrier: Sendable {
         }
     }
 
-    private func carry(after token: ChangeToken) async {
+    private func update(after token: ChangeToken) async {
         do throws(RPCError) {
             let page = try await history.page(
                 after: token,
@@ -72,10 +72,10 @@ struct FetchCarrier: Sendable {
                 do throws(JSONProblem) {
                     change = try await decoder.decode(bytes) { $0 }.get()
                 } catch {
-                    // A record of a newer catalog: no result can be carried over it.
+                    // A record of a newer catalog: no result can be updated with it.
                     return await feed.giveUpFetches("a record cannot be read: \(error)", after: token)
                 }
-                guard try await carry(over: change, bytes) else { return }
+                guard try await update(with: change, bytes) else { return }
             }
         } catch  where error.errorCode == .tokenExpired {
             await feed.giveUpFetches(error.message, after: token)

@@ -61,7 +61,7 @@ struct ThumbnailerService: RunnableService {
         }
         // They start while the rest is made.
         async let workersStarted: Void = renderer.workers.start()
-        async let fastWorkersStarted: Void = renderer.fastWorkers.start()
+        async let quickWorkersStarted: Void = renderer.quickWorkers.start()
         renditions = RenditionProvider(
             renderer: renderer,
             memory: RenditionMemoryCache(budget: configuration.memoryBytes),
@@ -182,12 +182,12 @@ struct ThumbnailerService: RunnableService {
         addresses = servers.addresses
         metrics.all.section("requests") { await servers.metrics() }
         metrics.all.section("assets") { source.metrics }
-        _ = try await (workersStarted, fastWorkersStarted)
+        _ = try await (workersStarted, quickWorkersStarted)
         let renditions = renditions
         parts =
             [
                 ClosingComponent("sockets") { await thread.shutdown() }, WorkerPoolComponent(renderer.workers),
-                WorkerPoolComponent(renderer.fastWorkers), LoopComponent("pictures") { await renditions.run() },
+                WorkerPoolComponent(renderer.quickWorkers), LoopComponent("pictures") { await renditions.run() },
                 LoopComponent("caching") { await caches.run() }, LoopComponent("exports") { await exports.run() },
                 LoopComponent("feed") { await source.follow(feed(), logger: logger) },
                 LoopComponent("grants") {
@@ -247,7 +247,7 @@ struct ThumbnailerService: RunnableService {
         return Renderer(
             resources: resources,
             workers: pool(configuration.workers, configuration.workerLimits),
-            fastWorkers: pool(1, quick),
+            quickWorkers: pool(1, quick),
             report: report
         )
     }

@@ -21,7 +21,7 @@ struct DeliveryCell: Sendable, CustomStringConvertible {
     /// The expected images, as letters of ``ImageMessage``.
     var expected: String {
         if isSynchronous || isCached || mode == .highQualityFormat { return "F" }
-        // Where nothing is near the target, there is a cheap decode.
+        // Where nothing is near the target, there is a quick decode.
         return mode == .opportunistic ? "DF" : "D"
     }
 

@@ -25,7 +25,7 @@ struct ImagePreparer: Sendable {
 
     /// Makes sure that images of an asset are cached, from one decode.
     ///
-    /// - Parameter allowsHighQuality: false if images from cheap decodes are enough
+    /// - Parameter allowsHighQuality: false if images from quick decodes are enough
     /// - Returns: the renditions; those that could not be made are missing
     /// - Throws: the reason why the catalog could not be asked
     func prepare(
@@ -59,7 +59,7 @@ struct ImagePreparer: Sendable {
             for entry in plans {
                 try await makeLocal(entry.plan, of: id, entry.options)
                 if await renditions.degraded(entry.plan, of: entry.source) == nil {
-                    _ = await renditions.fastDecode(entry.plan)
+                    _ = await renditions.quickDecode(entry.plan)
                 }
                 prepared[entry.options] = entry.plan
             }

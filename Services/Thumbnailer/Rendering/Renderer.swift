@@ -11,7 +11,7 @@ import Storage
 struct Renderer: Sendable {
     let resources: ResourceFolder
     let workers: WorkerPool
-    let fastWorkers: WorkerPool
+    let quickWorkers: WorkerPool
     /// Reports bytes that made a worker crash or hang.
     let report: @Sendable (ResourceJobRunner.WorkerFault) async -> Void
 
@@ -67,19 +67,19 @@ struct Renderer: Sendable {
         }
     }
 
-    /// Returns the preview embedded in the file, or with `isFast` a cheap decode; nil if there is none.
-    func degraded(_ plan: RenditionPlan, isFast: Bool) async throws(RPCError) -> StoredRendition? {
+    /// Returns the preview embedded in the file, or with `isQuick` a quick decode; nil if there is none.
+    func degraded(_ plan: RenditionPlan, isQuick: Bool) async throws(RPCError) -> StoredRendition? {
         let file = try resources.open(plan.digest)
         let job = WorkerJob(
-            method: isFast ? ThumbnailWorker.quickMethod : ThumbnailWorker.previewMethod,
+            method: isQuick ? ThumbnailWorker.quickMethod : ThumbnailWorker.previewMethod,
             params: plan.json,
             files: [file.descriptor]
         )
         let result = try await run(
             job,
             over: plan.digest,
-            on: fastWorkers,
-            priority: isFast ? .normal : .high
+            on: quickWorkers,
+            priority: isQuick ? .normal : .high
         )
         guard withExtendedLifetime(file, { !result.attachments.isEmpty }) else { return nil }
         return try Self.rendition(result.result, result.attachments.first)
@@ -88,7 +88,7 @@ struct Renderer: Sendable {
     func inspect(_ digest: String) async throws(RPCError) -> ImageFileInfo {
         let file = try resources.open(digest)
         let job = WorkerJob(method: ThumbnailWorker.inspectMethod, files: [file.descriptor])
-        let result = try await run(job, over: digest, on: fastWorkers)
+        let result = try await run(job, over: digest, on: quickWorkers)
         guard let facts = withExtendedLifetime(file, { try? ImageFileInfo(json: result.result) }) else {
             throw .invalidResult("does not describe the image")
         }
@@ -103,7 +103,7 @@ struct Renderer: Sendable {
             params: .object(video.partOfFile),
             files: [file.descriptor]
         )
-        let result = try await run(job, over: video.digest, on: fastWorkers)
+        let result = try await run(job, over: video.digest, on: quickWorkers)
         guard let description = withExtendedLifetime(file, { try? VideoDescription(json: result.result) }) else {
             throw .invalidResult("does not describe the video")
         }
@@ -118,7 +118,7 @@ struct Renderer: Sendable {
             params: .object(video.partOfFile),
             files: [file.descriptor]
         )
-        let result = try await run(job, over: video.digest, on: fastWorkers)
+        let result = try await run(job, over: video.digest, on: quickWorkers)
         guard let structure = withExtendedLifetime(file, { try? VideoStructure(json: result.result) }) else {
             throw .invalidResult("does not describe the video")
         }
@@ -134,7 +134,7 @@ struct Renderer: Sendable {
 
     func metrics() -> JSONObject {
         var metrics = workers.metrics()
-        let quick = fastWorkers.metrics()
+        let quick = quickWorkers.metrics()
         metrics["quick"] = .object(quick)
         // The process ids of both pools belong to the service.
         metrics["pids"] = .array((metrics["pids"]?.arrayValue ?? []) + (quick["pids"]?.arrayValue ?? []))

@@ -165,7 +165,7 @@ struct ImageRequestService: Sendable {
             sent += 1
         }
         await send(await renditions.degraded(plan, of: original))
-        if request.allowsSecondaryDegradedImage, !Task.isCancelled { await send(await renditions.fastDecode(plan)) }
+        if request.allowsSecondaryDegradedImage, !Task.isCancelled { await send(await renditions.quickDecode(plan)) }
         return sent
     }
 

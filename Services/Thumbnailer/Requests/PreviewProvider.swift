@@ -4,12 +4,12 @@ import Hosting
 import PhotoModel
 import Synchronization
 
-/// Provides degraded images quickly: previews embedded in files, and cheap decodes.
+/// Provides degraded images quickly: previews embedded in files, and quick decodes.
 final class PreviewProvider: Sendable {
-    /// The key of a preview; a cheap decode differs from the embedded preview.
+    /// The key of a preview; a quick decode differs from the embedded preview.
     private struct PreviewRequest: Sendable, Hashable {
         var plan: RenditionPlan
-        var isFast: Bool
+        var isQuick: Bool
     }
 
     private let memory = RenditionMemoryCache<PreviewRequest>(budget: PreviewProvider.budget)
@@ -36,7 +36,7 @@ final class PreviewProvider: Sendable {
                 for one in wanted {
                     metrics.previews.add()
                     do throws(RPCError) {
-                        outcomes.append(.success(try await renderer.degraded(one.plan, isFast: one.isFast)))
+                        outcomes.append(.success(try await renderer.degraded(one.plan, isQuick: one.isQuick)))
                     } catch {
                         outcomes.append(.failure(error))
                     }
@@ -53,17 +53,17 @@ final class PreviewProvider: Sendable {
     func embedded(_ plan: RenditionPlan) async -> StoredRendition? {
         if let frame = plan.frame, frame.time ?? 0 == 0 { return nil }
         guard state.withLock({ !$0.without.contains(plan.digest) }) else { return nil }
-        return await degraded(PreviewRequest(plan: plan, isFast: false))
+        return await degraded(PreviewRequest(plan: plan, isQuick: false))
     }
 
-    /// Returns a rendition from a cheap decode.
-    func fastDecode(_ plan: RenditionPlan) async -> StoredRendition? {
-        await degraded(PreviewRequest(plan: plan, isFast: true))
+    /// Returns a rendition from a quick decode.
+    func quickDecode(_ plan: RenditionPlan) async -> StoredRendition? {
+        await degraded(PreviewRequest(plan: plan, isQuick: true))
     }
 
-    /// Returns true if a rendition from a cheap decode is cached.
-    func hasFastDecode(_ plan: RenditionPlan) -> Bool {
-        memory.rendition(PreviewRequest(plan: plan, isFast: true)) != nil
+    /// Returns true if a rendition from a quick decode is cached.
+    func hasQuickDecode(_ plan: RenditionPlan) -> Bool {
+        memory.rendition(PreviewRequest(plan: plan, isQuick: true)) != nil
     }
 
     private func degraded(_ wanted: PreviewRequest) async -> StoredRendition? {
@@ -72,7 +72,7 @@ final class PreviewProvider: Sendable {
         guard case .success(let answer)? = await outcome(of: wanted) else { return nil }
         if let answer {
             memory.insert(answer, wanted)
-        } else if !wanted.isFast, wanted.plan.frame == nil {
+        } else if !wanted.isQuick, wanted.plan.frame == nil {
             _ = state.withLock { $0.without.insert(wanted.plan.digest, cost: 1) }
         }
         return answer

@@ -138,8 +138,8 @@ final class RenditionProvider: Sendable {
     // MARK: Degraded images
 
     /// Returns a degraded image to show meanwhile: a smaller cached rendition, the preview embedded in the file, or else
-    /// an image from a cheap decode. It has at least a quarter of the requested size in both directions; nil if there is
-    /// none, or if the requested image itself takes hardly longer.
+    /// an image from a quick decode. It has at least a quarter of the requested size in both directions; nil if there
+    /// is none, or if the requested image itself takes hardly longer.
     func degraded(_ plan: RenditionPlan, of source: AssetResource) async -> Delivery? {
         let goal = DegradedImageGoal(plan, of: source)
         if let goal {
@@ -152,13 +152,13 @@ final class RenditionProvider: Sendable {
                 return Delivery(rendition: preview, reason: .preview)
             }
         }
-        guard goal?.needsAllPixels ?? true || previews.hasFastDecode(plan) else { return nil }
-        return await fastDecode(plan)
+        guard goal?.needsAllPixels ?? true || previews.hasQuickDecode(plan) else { return nil }
+        return await quickDecode(plan)
     }
 
-    /// Returns a rendition from a cheap decode; nil if the format has none.
-    func fastDecode(_ plan: RenditionPlan) async -> Delivery? {
-        await previews.fastDecode(plan).map { Delivery(rendition: $0, reason: .quick) }
+    /// Returns a rendition from a quick decode; nil if the format has none.
+    func quickDecode(_ plan: RenditionPlan) async -> Delivery? {
+        await previews.quickDecode(plan).map { Delivery(rendition: $0, reason: .quick) }
     }
 
     /// Returns a file's type, orientation and size without decoding it.

@@ -135,14 +135,16 @@ struct RenditionPlanTests {
         ]
         var keys = Set<String>()
         for change in changes {
-            keys.insert(RenditionKey(try RenditionPlan(request(change), of: photo), renderer: "1").text)
+            keys.insert(RenditionKey(try RenditionPlan(request(change), of: photo), rendererVersion: "1").text)
         }
         #expect(keys.count == changes.count)
         let plan = try RenditionPlan(request(), of: photo)
-        keys.insert(RenditionKey(plan, renderer: "2").text)
-        keys.insert(RenditionKey(try RenditionPlan(request(), of: asset(resource(.photo, "b"))), renderer: "1").text)
+        keys.insert(RenditionKey(plan, rendererVersion: "2").text)
+        keys.insert(
+            RenditionKey(try RenditionPlan(request(), of: asset(resource(.photo, "b"))), rendererVersion: "1").text
+        )
         #expect(keys.count == changes.count + 2)
-        #expect(RenditionKey(plan, renderer: "1") == RenditionKey(plan, renderer: "1"))
+        #expect(RenditionKey(plan, rendererVersion: "1") == RenditionKey(plan, rendererVersion: "1"))
     }
 
     @Test func `the canonical form is stable, so that caches stay valid`() throws {

@@ -13,10 +13,10 @@ struct RenditionKey: Sendable, Hashable, CustomStringConvertible {
 
     /// - Parameters:
     ///   - plan: the source and options of the rendition
-    ///   - renderer: the version of the rendering code; a new version never finds renditions of an older one
-    init(_ plan: RenditionPlan, renderer: String) {
+    ///   - rendererVersion: the version of the rendering code; a new version never finds renditions of an older one
+    init(_ plan: RenditionPlan, rendererVersion: String) {
         var object = plan.json.objectValue ?? [:]
-        object["renderer"] = .string(renderer)
+        object["renderer"] = .string(rendererVersion)
         self.init(canonical: JSON.object(object).text)
     }
 

@@ -10,7 +10,7 @@ import Storage
 final class RenditionProvider: Sendable {
     /// The version of the rendering code, part of every cache key: renditions made by an older version are never
     /// served.
-    static let renderer = "5"
+    static let rendererVersion = "5"
     /// The most renditions made from one decode.
     static let batch = 8
 
@@ -51,7 +51,7 @@ final class RenditionProvider: Sendable {
             for (plan, outcome) in zip(plans, outcomes) {
                 guard case .success(let rendition) = outcome else { continue }
                 memory.insert(rendition, plan, now: clock.nowMicroseconds())
-                if let problem = disk.insert(rendition, RenditionKey(plan, renderer: Self.renderer)) {
+                if let problem = disk.insert(rendition, RenditionKey(plan, rendererVersion: Self.rendererVersion)) {
                     logger.warning("a rendition was not written to the disk cache", metadata: ["reason": "\(problem)"])
                 }
             }
@@ -83,11 +83,11 @@ final class RenditionProvider: Sendable {
     func cached(_ plan: RenditionPlan, urgency: RequestUrgency = .interactive) -> Delivery? {
         let now = clock.nowMicroseconds()
         if let (rendition, isToBeReported) = memory.use(plan, now: now) {
-            if isToBeReported { disk.touch(RenditionKey(plan, renderer: Self.renderer)) }
+            if isToBeReported { disk.touch(RenditionKey(plan, rendererVersion: Self.rendererVersion)) }
             if urgency == .interactive { metrics.memoryHits.add() }
             return Delivery(rendition: rendition, reason: .memory)
         }
-        if let rendition = disk.rendition(RenditionKey(plan, renderer: Self.renderer)) {
+        if let rendition = disk.rendition(RenditionKey(plan, rendererVersion: Self.rendererVersion)) {
             memory.insert(rendition, plan, now: now)
             if urgency == .interactive { metrics.diskHits.add() }
             return Delivery(rendition: rendition, reason: .disk)
@@ -145,7 +145,8 @@ final class RenditionProvider: Sendable {
         if let goal {
             for shape in previews.smaller(plan) {
                 let rendition =
-                    memory.rendition(shape) ?? disk.rendition(RenditionKey(shape, renderer: Self.renderer))
+                    memory.rendition(shape)
+                    ?? disk.rendition(RenditionKey(shape, rendererVersion: Self.rendererVersion))
                 if let rendition, goal.isNear(rendition) { return Delivery(rendition: rendition, reason: .smaller) }
             }
             if let preview = await previews.embedded(plan), goal.isNear(preview) {

@@ -20,13 +20,14 @@ enum RenditionCost {
     /// Refuses a rendition that takes longer than there is time for it.
     ///
     /// - Throws: ``ImagingError/tooMuchWork(_:)``, naming what would be possible.
-    static func check(_ plan: RenditionGeometry, _ format: ImageFormat, seconds limit: Double) throws(ImagingError) {
-        let estimate = seconds(pixels: plan.area, format: format)
+    static func check(_ geometry: RenditionGeometry, _ format: ImageFormat, seconds limit: Double) throws(ImagingError)
+    {
+        let estimate = seconds(pixels: geometry.area, format: format)
         guard estimate > limit else { return }
         let possible = limit / encoding(format) * 1e3
-        let isFast = seconds(pixels: plan.area, format: .jpeg) <= limit
+        let isFast = seconds(pixels: geometry.area, format: .jpeg) <= limit
         throw .tooMuchWork(
-            "\(format.rawValue) of \(plan.output.width) by \(plan.output.height) pixels takes about "
+            "\(format.rawValue) of \(geometry.output.width) by \(geometry.output.height) pixels takes about "
                 + "\(Int(estimate.rounded(.up))) s, and a worker has \(Int(limit)) s; ask for at most "
                 + "\(Int(possible.rounded(.down))) megapixels\(isFast && format != .jpeg ? ", or for jpeg" : "")"
         )

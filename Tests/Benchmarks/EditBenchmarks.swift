@@ -249,7 +249,7 @@ enum EditBenchmarks {
             },
             peer: {
                 let time = try await blockingSeconds {
-                    _ = try Rendition.render(
+                    _ = try RenditionRenderer.render(
                         job.picture,
                         RenditionOptions(target: .size(width: 1024, height: 1024), resizeMode: .exact)
                     )

@@ -50,7 +50,7 @@ enum ThumbnailBenchmarks {
         let folder = try bench.place.folder("\(name).out")
         let comparison = Comparison(
             name: name,
-            ours: "Imaging.Rendition in process, \(what)",
+            ours: "Imaging.RenditionRenderer in process, \(what)",
             peer: "vipsthumbnail, one process for the set",
             unit: "pictures/s",
             aim: aim
@@ -78,7 +78,7 @@ enum ThumbnailBenchmarks {
 
     private static func render(_ file: String, to output: String) throws {
         let bytes = [UInt8](try Data(contentsOf: URL(fileURLWithPath: file)))
-        let image = try Rendition.render(bytes, options)
+        let image = try RenditionRenderer.render(bytes, options)
         try Data(image.bytes).write(to: URL(fileURLWithPath: output))
     }
 
@@ -125,7 +125,7 @@ enum ThumbnailBenchmarks {
             guard path.lowercased().hasSuffix(".jpg") || path.lowercased().hasSuffix(".jpeg"),
                 let bytes = FileManager.default.contents(atPath: path)
             else { return false }
-            return (try? Rendition.render([UInt8](bytes), options)) != nil
+            return (try? RenditionRenderer.render([UInt8](bytes), options)) != nil
         }
     }
 }

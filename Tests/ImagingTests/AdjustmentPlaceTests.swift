@@ -285,7 +285,7 @@ struct AdjustmentPlaceTests {
             if kind == .straighten { members["value"] = 7 }
             let list = AdjustmentList(operations: [try step(kind, members)])
             let full = try AdjustmentRendering.render(bytes, list, format: .png)
-            let small = try Rendition.render(
+            let small = try RenditionRenderer.render(
                 full.bytes,
                 RenditionOptions(target: .size(width: 160, height: 160), resizeMode: .exact, format: .png)
             )

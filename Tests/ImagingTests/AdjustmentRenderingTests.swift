@@ -223,7 +223,7 @@ struct AdjustmentRenderingTests {
         ]
         for operations in lists {
             let full = try AdjustmentRendering.render(bytes, AdjustmentList(operations: operations), format: .png)
-            let small = try Rendition.render(
+            let small = try RenditionRenderer.render(
                 full.bytes,
                 RenditionOptions(target: .size(width: 100, height: 100), resizeMode: .exact, format: .png)
             )

@@ -13,20 +13,26 @@ struct ColourTests {
 
     @Test func `a wide colour space is converted, not reinterpreted`() throws {
         // Display P3 (200, 100, 50) is (215, 95, 34) in sRGB, by the matrices of both.
-        let small = try Rendition.render(
+        let small = try RenditionRenderer.render(
             withProfile(ColourProfile.displayP3, (200, 100, 50)),
             RenditionOptions(quality: 100)
         )
         let colour = try TestPixels(small.bytes)[8, 8]
         for (found, expected) in zip(colour, [215, 95, 34]) { #expect(abs(found - expected) <= 4, "\(colour)") }
-        let same = try Rendition.render(withProfile(ColourProfile.sRGB, (200, 100, 50)), RenditionOptions(quality: 100))
+        let same = try RenditionRenderer.render(
+            withProfile(ColourProfile.sRGB, (200, 100, 50)),
+            RenditionOptions(quality: 100)
+        )
         let kept = try TestPixels(same.bytes)[8, 8]
         for (found, expected) in zip(kept, [200, 100, 50]) { #expect(abs(found - expected) <= 2, "\(kept)") }
     }
 
     @Test func `a broken profile is not an error`() throws {
         for profile in [[UInt8](repeating: 7, count: 40), Array(ColourProfile.displayP3.prefix(150)), [0]] {
-            let image = try Rendition.render(withProfile(profile, (200, 100, 50)), RenditionOptions(quality: 100))
+            let image = try RenditionRenderer.render(
+                withProfile(profile, (200, 100, 50)),
+                RenditionOptions(quality: 100)
+            )
             let colour = try TestPixels(image.bytes)[8, 8]
             for (found, expected) in zip(colour, [200, 100, 50]) { #expect(abs(found - expected) <= 3, "\(colour)") }
         }
@@ -56,7 +62,7 @@ struct ColourTests {
             let bytes = [UInt8](
                 try ExternalTool.run(convert, ["-size", "32x32", "xc:rgb(200,60,60)", "-colorspace", space, "jpg:-"])
             )
-            let image = try Rendition.render(
+            let image = try RenditionRenderer.render(
                 bytes,
                 RenditionOptions(target: .size(width: 8, height: 8), resizeMode: .exact)
             )

@@ -29,8 +29,8 @@ struct DamagedJPEGTests {
             RenditionOptions(format: .png), RenditionOptions(target: .size(width: 320, height: 240), format: .png),
             RenditionOptions(target: .size(width: 100, height: 75), resizeMode: .exact, format: .png),
         ] {
-            let good = try TestPixels(Rendition.render(whole, options).bytes)
-            let shown = try TestPixels(Rendition.render(cut(share), options).bytes)
+            let good = try TestPixels(RenditionRenderer.render(whole, options).bytes)
+            let shown = try TestPixels(RenditionRenderer.render(cut(share), options).bytes)
             #expect((shown.width, shown.height) == (good.width, good.height))
             // The data of the rows is about equally long, and a filter reaches a few rows further.
             let rows = Int(Double(good.height) * (share - 0.15))
@@ -48,7 +48,7 @@ struct DamagedJPEGTests {
         let length = bytes.count - place + 1
         bytes.replaceSubrange(place..<(place + 4), with: [0xFF, 0xE5, UInt8(length >> 8), UInt8(length & 0xFF)])
         #expect(try ImageHeader.read(bytes).isComplete)
-        #expect(try Rendition.render(bytes, RenditionOptions()).pixelWidth == 640)
+        #expect(try RenditionRenderer.render(bytes, RenditionOptions()).pixelWidth == 640)
         #expect(try !ImageHeader.read(Array(bytes.dropLast(2))).isComplete)
     }
 
@@ -65,7 +65,7 @@ struct DamagedJPEGTests {
                 )
             }
             do throws(ImagingError) {
-                _ = try Rendition.render(bytes, RenditionOptions(target: .size(width: 64, height: 64)))
+                _ = try RenditionRenderer.render(bytes, RenditionOptions(target: .size(width: 64, height: 64)))
                 shown += 1
             } catch {
                 guard case .undecodable = error else {

@@ -13,7 +13,7 @@ struct DecoderPitfallTests {
 
     private func error(_ bytes: [UInt8]) -> ImagingError? {
         do throws(ImagingError) {
-            _ = try Rendition.render(bytes, small)
+            _ = try RenditionRenderer.render(bytes, small)
             return nil
         } catch {
             return error
@@ -84,7 +84,7 @@ struct DecoderPitfallTests {
         let bytes = TestImages.jpeg(width: 640, height: 480, orientation: 1, exif: exif)
         var options = RenditionOptions(target: .size(width: 100, height: 100), resizeMode: .exact)
         options.crop = UnitRect(x: 0, y: 0, width: 0.5, height: 0.5)
-        let image = try Rendition.render(bytes, options)
+        let image = try RenditionRenderer.render(bytes, options)
         let header = try ImageHeader.read(image.bytes)
         #expect(header.exif == nil && header.xmp == nil)
         #expect(image.bytes.indices.filter { image.bytes[$0...].starts(with: [0xFF, 0xD8, 0xFF]) }.count == 1)
@@ -99,7 +99,7 @@ struct DecoderPitfallTests {
             Array("MPF\0II*\0".utf8) + [8, 0, 0, 0] + [UInt8](repeating: 0, count: 40)
         )
         let main = TestImages.jpeg(width: 64, height: 48, orientation: 1, exif: nil, segments: [xmp, index])
-        let image = try Rendition.render(main + TestImages.jpeg(width: 16, height: 12), small)
+        let image = try RenditionRenderer.render(main + TestImages.jpeg(width: 16, height: 12), small)
         #expect(Quadrant.all(try TestPixels(image.bytes)) == [.red, .green, .blue, .yellow])
         for trace in ["hdrgm", "MPF", "GainMap"] {
             #expect(Data(image.bytes).range(of: Data(trace.utf8)) == nil, "\(trace)")
@@ -110,13 +110,13 @@ struct DecoderPitfallTests {
     @Test func `transparency of a HEIF file is kept`() throws {
         _ = try Needed.found(ImageFormat.avif.canEncode ? true : nil, "an encoder of libheif")
         let png = TestImages.png(width: 64, height: 64) { x, _ in (200, 30, 30, x < 32 ? 255 : 0) }
-        let avif = try Rendition.render(png, RenditionOptions(format: .avif, quality: 90)).bytes
+        let avif = try RenditionRenderer.render(png, RenditionOptions(format: .avif, quality: 90)).bytes
         #expect(try ImageProbe.info(of: avif).hasAlpha)
-        let back = try Rendition.render(avif, small)
+        let back = try RenditionRenderer.render(avif, small)
         #expect(try ImageProbe.info(of: back.bytes).hasAlpha)
         var flat = small
         flat.format = .jpeg
-        let pixels = try TestPixels(Rendition.render(avif, flat).bytes)
+        let pixels = try TestPixels(RenditionRenderer.render(avif, flat).bytes)
         #expect(Quadrant(pixels.colour(0.2, 0.5)) == .red)
         #expect(pixels.colour(0.8, 0.5).allSatisfy { $0 > 240 }, "nothing is there but the ground")
     }
@@ -158,10 +158,10 @@ struct DecoderPitfallTests {
             let bytes = TestImages.jpeg(width: side, height: side)
             for wanted in [1, 2, 106, 120] {
                 var options = RenditionOptions(target: .size(width: wanted, height: wanted))
-                let fast = try Rendition.render(bytes, options)
+                let fast = try RenditionRenderer.render(bytes, options)
                 #expect(fast.pixelWidth <= side && fast.pixelHeight <= side && !fast.isUpscaled)
                 options.resizeMode = .exact
-                let exact = try Rendition.render(bytes, options)
+                let exact = try RenditionRenderer.render(bytes, options)
                 #expect((exact.pixelWidth, exact.pixelHeight) == (wanted, wanted))
                 #expect(exact.isUpscaled == (wanted > side))
             }

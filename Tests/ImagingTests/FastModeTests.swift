@@ -17,7 +17,7 @@ struct FastModeTests {
 
     /// Renders as TIFF, because compressing PNG would take most of the time.
     private func render(_ bytes: [UInt8], _ side: Int, _ mode: RenditionOptions.ResizeMode) throws -> RenderedImage {
-        try Rendition.render(
+        try RenditionRenderer.render(
             bytes,
             RenditionOptions(target: .size(width: side, height: side), resizeMode: mode, format: .tiff)
         )
@@ -51,7 +51,7 @@ struct FastModeTests {
                         Issue.record("there is no quick look of \(width) by \(height)")
                         continue
                     }
-                    let image = try Rendition.render(bytes, options)
+                    let image = try RenditionRenderer.render(bytes, options)
                     let full = (width: min(width, image.pixelWidth), height: min(height, image.pixelHeight))
                     #expect(4 * look.pixelWidth >= full.width, "\(width) by \(height) at \(side): \(look.pixelWidth)")
                     #expect(

@@ -37,9 +37,9 @@ struct GainMapTests {
         #expect((metadata.baseHeadroom, metadata.alternateHeadroom) == (0.25, 3))
         #expect((channel.minimum, channel.maximum, channel.gamma) == (-0.5, 3, 1.5))
         #expect((channel.baseOffset, channel.alternateOffset) == (1.0 / 32, 1.0 / 64))
-        let image = try Rendition.render(bytes, Self.options(.jpeg))
+        let image = try RenditionRenderer.render(bytes, Self.options(.jpeg))
         #expect(image.headroom == 8)
-        #expect(try Rendition.render(image.bytes, Self.options(.avif)).headroom == 8)
+        #expect(try RenditionRenderer.render(image.bytes, Self.options(.avif)).headroom == 8)
     }
 
     @Test(.spec("T-45")) func `one weight belongs to each display`() throws {
@@ -87,7 +87,7 @@ struct GainMapTests {
             }
             for format in [ImageFormat.jpeg, .avif] {
                 do throws(ImagingError) {
-                    let image = try Rendition.render(bytes, Self.options(format))
+                    let image = try RenditionRenderer.render(bytes, Self.options(format))
                     #expect(image.headroom.map { $0 > 1 && $0.isFinite } ?? true, "seed \(seed)")
                 } catch {
                     #expect(!error.message.isEmpty, "seed \(seed)")

@@ -10,7 +10,7 @@ struct HostileBytesTests {
 
     private func error(_ bytes: [UInt8]) -> ImagingError? {
         do throws(ImagingError) {
-            _ = try Rendition.render(bytes, options)
+            _ = try RenditionRenderer.render(bytes, options)
             return nil
         } catch {
             return error
@@ -89,9 +89,9 @@ struct HostileBytesTests {
         limits.jpegPixels = 10_000
         limits.decodedPixels = 5000
         #expect(throws: ImagingError.tooLarge(width: 100, height: 100, limit: 5000)) {
-            try Rendition.render(bytes, RenditionOptions(), limits: limits)
+            try RenditionRenderer.render(bytes, RenditionOptions(), limits: limits)
         }
-        let small = try Rendition.render(
+        let small = try RenditionRenderer.render(
             bytes,
             RenditionOptions(target: .size(width: 20, height: 20), resizeMode: .exact),
             limits: limits
@@ -113,7 +113,7 @@ struct HostileBytesTests {
         gif += [0x2C, 7, 0, 0, 0, 1, 0, 1, 0, 0, 2, 2, 0x44, 1, 0, 0x3B]
         let info = try ImageProbe.info(of: gif)
         #expect((info.pixelWidth, info.pixelHeight, info.frameCount) == (8, 4, 2))
-        let image = try Rendition.render(gif, RenditionOptions(format: .png))
+        let image = try RenditionRenderer.render(gif, RenditionOptions(format: .png))
         #expect((image.pixelWidth, image.pixelHeight) == (8, 4))
         let pixels = try TestPixels(image.bytes)
         #expect(pixels[4, 1] == [255, 255, 255])
@@ -136,7 +136,7 @@ struct HostileBytesTests {
         let png = TestImages.png(width: 20, height: 20) { x, y in (UInt8(x), UInt8(y), 0, 255) }
         #expect(error(Array(png.prefix(png.count - 400))) == .truncated)
         for format in [ImageFormat.tiff, .webp, .bmp] {
-            let picture = try Rendition.render(whole, RenditionOptions(format: format)).bytes
+            let picture = try RenditionRenderer.render(whole, RenditionOptions(format: format)).bytes
             #expect(error(picture) == nil)
             #expect(error(Array(picture.prefix(picture.count / 2)))?.name == "invalid_resource", "\(format)")
         }
@@ -147,7 +147,7 @@ struct HostileBytesTests {
     @Test func `damaged files give an error or an image and never crash`() throws {
         let base = TestImages.jpeg(width: 40, height: 30)
         let formats = try ImageFormat.allCases.filter(\.canEncode).map {
-            try Rendition.render(base, RenditionOptions(format: $0)).bytes
+            try RenditionRenderer.render(base, RenditionOptions(format: $0)).bytes
         }
         for seed in UInt64(1)...40 {
             var numbers = SeededRandom(seed: seed)

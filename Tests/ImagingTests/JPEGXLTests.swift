@@ -41,7 +41,7 @@ struct JPEGXLTests {
         for (bytes, ending) in [(colour, "jpg"), (grey, "png")] {
             let picture = try encoded(bytes, ending, "-d", "1", "--lossless_jpeg=0")
             let reference = try TestPixels(try #require(try TestJXL.decoded(picture)))
-            let image = try Rendition.render(picture, RenditionOptions(format: .png))
+            let image = try RenditionRenderer.render(picture, RenditionOptions(format: .png))
             let distance = try TestPixels(image.bytes).psnr(reference)
             #expect(distance > 50, "\(distance) dB")
         }
@@ -55,7 +55,7 @@ struct JPEGXLTests {
             let info = try ImageProbe.info(of: bytes)
             #expect((info.pixelWidth, info.pixelHeight) == (160, 120))
             for target in [RenditionOptions.Target.maximum, .size(width: 80, height: 80)] {
-                let image = try Rendition.render(bytes, RenditionOptions(target: target, resizeMode: .exact))
+                let image = try RenditionRenderer.render(bytes, RenditionOptions(target: target, resizeMode: .exact))
                 #expect(Quadrant.all(try TestPixels(image.bytes)) == Self.quadrants, "\(orientation) \(target)")
                 if target == .maximum { #expect((image.pixelWidth, image.pixelHeight) == (160, 120)) }
             }
@@ -83,7 +83,10 @@ struct JPEGXLTests {
             #expect(error?.name == "limit_exceeded")
             for part in [0.1, 0.5, 0.9] {
                 #expect(throws: ImagingError.self) {
-                    try Rendition.render(Array(bytes.prefix(Int(Double(bytes.count) * part))), RenditionOptions())
+                    try RenditionRenderer.render(
+                        Array(bytes.prefix(Int(Double(bytes.count) * part))),
+                        RenditionOptions()
+                    )
                 }
             }
             var random = SeededRandom(named: "damaged JPEG XL")
@@ -92,7 +95,7 @@ struct JPEGXLTests {
                 for _ in 0..<4 {
                     damaged[Int.random(in: 2..<bytes.count, using: &random)] = .random(in: 0...255, using: &random)
                 }
-                do throws(ImagingError) { _ = try Rendition.render(damaged, RenditionOptions()) } catch {
+                do throws(ImagingError) { _ = try RenditionRenderer.render(damaged, RenditionOptions()) } catch {
                     #expect(!error.message.isEmpty)
                 }
             }
@@ -101,9 +104,11 @@ struct JPEGXLTests {
 
     @Test func `an embedded profile is applied`() throws {
         let red = TestImages.png(width: 32, height: 32) { _, _ in (200, 40, 30, 255) }
-        let plain = try TestPixels(try Rendition.render(try encoded(red, "png", "-d", "0"), RenditionOptions()).bytes)
+        let plain = try TestPixels(
+            try RenditionRenderer.render(try encoded(red, "png", "-d", "0"), RenditionOptions()).bytes
+        )
         let bytes = try encoded(red, "png", "-d", "0", "-x", "color_space=RGB_D65_DCI_Rel_SRG")
-        let wide = try TestPixels(try Rendition.render(bytes, RenditionOptions()).bytes)
+        let wide = try TestPixels(try RenditionRenderer.render(bytes, RenditionOptions()).bytes)
         // Display P3's red is more saturated than that of sRGB: the same numbers are a stronger colour.
         #expect(wide.colour(0.5, 0.5)[0] > plain.colour(0.5, 0.5)[0] + 8, "\(wide.colour(0.5, 0.5))")
     }

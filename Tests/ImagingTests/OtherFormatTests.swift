@@ -31,7 +31,7 @@ struct OtherFormatTests {
 
     private func error(_ bytes: [UInt8]) -> ImagingError? {
         do throws(ImagingError) {
-            _ = try Rendition.render(bytes, RenditionOptions(target: .size(width: 24, height: 24)))
+            _ = try RenditionRenderer.render(bytes, RenditionOptions(target: .size(width: 24, height: 24)))
             return nil
         } catch {
             return error
@@ -74,8 +74,8 @@ struct OtherFormatTests {
                     resizeMode: .exact,
                     format: .png
                 )
-                let image = try TestPixels(Rendition.render(file.bytes, options).bytes)
-                let distance = image.psnr(try TestPixels(Rendition.render(source, options).bytes))
+                let image = try TestPixels(RenditionRenderer.render(file.bytes, options).bytes)
+                let distance = image.psnr(try TestPixels(RenditionRenderer.render(source, options).bytes))
                 #expect(distance > 60, "\(file.name) at \(side): \(distance) dB")
             }
         }

@@ -19,7 +19,7 @@ struct RawTests {
         #expect(abs(info.pixelWidth - 240) <= 8 && abs(info.pixelHeight - 160) <= 8)
         #expect(try ImageProbe.info(of: bytes).orientation == orientation)
         for target in [RenditionOptions.Target.maximum, .size(width: 60, height: 60)] {
-            let image = try Rendition.render(bytes, RenditionOptions(target: target, resizeMode: .exact))
+            let image = try RenditionRenderer.render(bytes, RenditionOptions(target: target, resizeMode: .exact))
             #expect(Quadrant.all(try TestPixels(image.bytes)) == [.red, .green, .blue, .yellow])
             if target == .maximum { #expect(image.pixelWidth == info.pixelWidth) }
         }
@@ -35,7 +35,7 @@ struct RawTests {
         ) { _, _ in (20, 20, 220) }
         let bytes = TestRaw.dng(width: 240, height: 160, orientation: orientation, preview: turned)
         func middle(_ options: RenditionOptions) throws -> Quadrant {
-            Quadrant(try TestPixels(Rendition.render(bytes, options).bytes).colour(0.2, 0.2))
+            Quadrant(try TestPixels(RenditionRenderer.render(bytes, options).bytes).colour(0.2, 0.2))
         }
         #expect(try middle(RenditionOptions(target: .size(width: 100, height: 100), resizeMode: .exact)) == .blue)
         #expect(try middle(RenditionOptions(target: .size(width: 200, height: 200), resizeMode: .exact)) == .red)
@@ -53,14 +53,15 @@ struct RawTests {
             for _ in 0..<4 {
                 bytes[Int.random(in: 8..<bytes.count, using: &random)] = UInt8.random(in: 0...255, using: &random)
             }
-            do throws(ImagingError) { _ = try Rendition.render(bytes, RenditionOptions()) } catch {
+            do throws(ImagingError) { _ = try RenditionRenderer.render(bytes, RenditionOptions()) } catch {
                 #expect(!error.message.isEmpty)
             }
         }
     }
 
     @Test func `a TIFF is not a raw file`() throws {
-        let tiff = try Rendition.render(TestImages.jpeg(width: 80, height: 60), RenditionOptions(format: .tiff)).bytes
+        let tiff = try RenditionRenderer.render(TestImages.jpeg(width: 80, height: 60), RenditionOptions(format: .tiff))
+            .bytes
         #expect(try ImageProbe.info(of: tiff).format == .tiff)
     }
 }

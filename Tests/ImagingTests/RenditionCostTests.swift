@@ -18,7 +18,7 @@ struct RenditionCostTests {
             format: format
         )
         do throws(ImagingError) {
-            _ = try Rendition.render(photo, options, limits: limits)
+            _ = try RenditionRenderer.render(photo, options, limits: limits)
             return nil
         } catch {
             return error

@@ -33,7 +33,7 @@ struct RenditionQualityTests {
     private func compare(_ bytes: [UInt8], side: Int, in folder: URL) throws -> Comparison? {
         let (vips, thumbnail) = (try Needed.program("vips"), try Needed.program("vipsthumbnail"))
         let options = RenditionOptions(target: .size(width: side, height: side), resizeMode: .exact, format: .tiff)
-        let ours = try TestPixels(Rendition.render(bytes, options).bytes)
+        let ours = try TestPixels(RenditionRenderer.render(bytes, options).bytes)
         let info = try ImageProbe.info(of: bytes)
         let source = folder.appending(path: "source.jpg")
         let large = folder.appending(path: "large.v")

@@ -44,7 +44,7 @@ struct RenditionTests {
             contentMode: test.mode,
             resizeMode: .exact
         )
-        let image = try Rendition.render(source(test.source, isPNG: isPNG), options)
+        let image = try RenditionRenderer.render(source(test.source, isPNG: isPNG), options)
         #expect((image.pixelWidth, image.pixelHeight) == test.expected)
         let info = try ImageProbe.info(of: image.bytes)
         #expect((info.pixelWidth, info.pixelHeight) == test.expected)
@@ -59,7 +59,7 @@ struct RenditionTests {
             RenditionOptions(target: .maximum, contentMode: .aspectFill, resizeMode: .exact),
             RenditionOptions(target: .maximum, resizeMode: .fast),
         ] {
-            let image = try Rendition.render(bytes, options)
+            let image = try RenditionRenderer.render(bytes, options)
             #expect((image.pixelWidth, image.pixelHeight) == (160, 120))
             #expect(!image.isUpscaled)
         }
@@ -70,7 +70,7 @@ struct RenditionTests {
         let bytes = source((640, 480), isPNG: isPNG)
         for side in [7, 60, 80, 100, 120, 160, 200, 320, 500, 640, 900] {
             let options = RenditionOptions(target: .size(width: side, height: side))
-            let image = try Rendition.render(bytes, options)
+            let image = try RenditionRenderer.render(bytes, options)
             #expect(image.pixelWidth == min(side, 640), "side \(side)")
             #expect(abs(image.pixelWidth * 3 - image.pixelHeight * 4) <= 4, "side \(side)")
             #expect(!image.isUpscaled)
@@ -80,7 +80,7 @@ struct RenditionTests {
     @Test func `a single pixel is enlarged only in the exact mode`() throws {
         let bytes = TestImages.jpeg(width: 1, height: 1)
         for mode in [RenditionOptions.ResizeMode.none, .fast] {
-            let image = try Rendition.render(
+            let image = try RenditionRenderer.render(
                 bytes,
                 RenditionOptions(target: .size(width: 99, height: 99), resizeMode: mode)
             )
@@ -94,7 +94,7 @@ struct RenditionTests {
         let info = try ImageProbe.info(of: bytes)
         #expect((info.pixelWidth, info.pixelHeight) == (96, 64))
         let options = RenditionOptions(target: .size(width: 48, height: 48), resizeMode: .exact)
-        let image = try Rendition.render(bytes, options)
+        let image = try RenditionRenderer.render(bytes, options)
         #expect((image.pixelWidth, image.pixelHeight) == (48, 32))
         #expect(Quadrant.all(try TestPixels(image.bytes)) == [.red, .green, .blue, .yellow])
     }
@@ -108,7 +108,7 @@ struct RenditionTests {
             resizeMode: .exact,
             crop: UnitRect(x: 0.5, y: 0, width: 0.5, height: 1)
         )
-        let image = try Rendition.render(bytes, options)
+        let image = try RenditionRenderer.render(bytes, options)
         #expect((image.pixelWidth, image.pixelHeight) == (24, 32))
         #expect(Quadrant.all(try TestPixels(image.bytes)) == [.green, .green, .yellow, .yellow])
     }
@@ -116,13 +116,13 @@ struct RenditionTests {
     @Test(arguments: 1...8)
     func `reducing rows of a JPEG gives the same as reducing the whole image`(orientation: Int) throws {
         let jpeg = TestImages.jpeg(width: 333, height: 251, orientation: orientation)
-        let whole = try Rendition.render(jpeg, RenditionOptions(format: .png)).bytes
+        let whole = try RenditionRenderer.render(jpeg, RenditionOptions(format: .png)).bytes
         var options = RenditionOptions(target: .size(width: 120, height: 90), resizeMode: .exact, format: .png)
         options.crop = UnitRect(x: 0.13, y: 0.27, width: 0.61, height: 0.55)
         for mode in [RenditionOptions.ContentMode.aspectFit, .aspectFill] {
             options.contentMode = mode
-            let fromRows = try TestPixels(Rendition.render(jpeg, options).bytes)
-            let distance = try fromRows.psnr(TestPixels(Rendition.render(whole, options).bytes))
+            let fromRows = try TestPixels(RenditionRenderer.render(jpeg, options).bytes)
+            let distance = try fromRows.psnr(TestPixels(RenditionRenderer.render(whole, options).bytes))
             #expect(distance > 45, "\(distance) dB")
         }
     }
@@ -133,14 +133,14 @@ struct RenditionTests {
         let png = TestImages.png(width: 40, height: 20, chunks: [("eXIf", exif.bytes)]) { x, _ in
             x < 20 ? (200, 30, 30, 255) : (30, 30, 200, 255)
         }
-        let fromPNG = try TestPixels(Rendition.render(png, RenditionOptions()).bytes)
+        let fromPNG = try TestPixels(RenditionRenderer.render(png, RenditionOptions()).bytes)
         #expect((fromPNG.width, fromPNG.height) == (20, 40))
         #expect(Quadrant(fromPNG.colour(0.5, 0.2)) == .red)
         #expect(Quadrant(fromPNG.colour(0.5, 0.8)) == .blue)
 
         let xmp = TestImages.xmpSegment("tiff:Orientation=\"6\"")
         let jpeg = TestImages.jpeg(width: 40, height: 60, orientation: 6, exif: nil, segments: [xmp])
-        let fromXMP = try TestPixels(Rendition.render(jpeg, RenditionOptions()).bytes)
+        let fromXMP = try TestPixels(RenditionRenderer.render(jpeg, RenditionOptions()).bytes)
         #expect((fromXMP.width, fromXMP.height) == (40, 60))
         #expect(Quadrant.all(fromXMP) == [.red, .green, .blue, .yellow])
     }
@@ -162,13 +162,13 @@ struct RenditionTests {
                 crop: UnitRect(x: 0, y: 0, width: 0.5, height: 0.5),
                 format: format
             )
-            let image = try Rendition.render(bytes, options)
+            let image = try RenditionRenderer.render(bytes, options)
             let data = Data(image.bytes)
             for trace in ["SECRETTEXT", "Exif", "hdrgm", "Thumb", "GPS", "date:", "picture"] {
                 #expect(data.range(of: Data(trace.utf8)) == nil, "\(trace) in \(format)")
             }
             #expect(ImageFormat.sniff(image.bytes) == format)
-            #expect(try Rendition.render(bytes, options) == image, "\(format) has the same bytes twice")
+            #expect(try RenditionRenderer.render(bytes, options) == image, "\(format) has the same bytes twice")
         }
     }
 
@@ -176,12 +176,12 @@ struct RenditionTests {
         // Hidden pixels are blue: a resize that is not weighted by alpha makes the edge bluish.
         let png = TestImages.png(width: 64, height: 64) { x, _ in x < 32 ? (200, 30, 30, 255) : (0, 0, 255, 0) }
         let options = RenditionOptions(target: .size(width: 16, height: 16), resizeMode: .exact, format: .png)
-        let small = try Rendition.render(png, options)
+        let small = try RenditionRenderer.render(png, options)
         #expect(try ImageProbe.info(of: small.bytes).hasAlpha)
         var flat = options
         flat.format = .jpeg
         flat.quality = 100
-        let pixels = try TestPixels(Rendition.render(png, flat).bytes)
+        let pixels = try TestPixels(RenditionRenderer.render(png, flat).bytes)
         for x in 0..<16 {
             let colour = pixels[x, 8]
             #expect(colour[2] <= colour[0] + 6, "no blue at \(x): \(colour)")
@@ -197,8 +197,8 @@ struct RenditionTests {
             RenditionOptions(target: .maximum, format: .png),
             RenditionOptions(target: .size(width: 50, height: 50), contentMode: .aspectFill, resizeMode: .exact),
         ]
-        let together = try Rendition.renderAll(bytes, options)
-        let alone = try options.map { try Rendition.render(bytes, $0) }
+        let together = try RenditionRenderer.renderAll(bytes, options)
+        let alone = try options.map { try RenditionRenderer.render(bytes, $0) }
         #expect(together.map(\.pixelWidth) == alone.map(\.pixelWidth))
         #expect(together.map(\.pixelHeight) == alone.map(\.pixelHeight))
         #expect(try TestPixels(together[0].bytes).psnr(TestPixels(alone[0].bytes)) > 30)
@@ -211,9 +211,9 @@ struct RenditionTests {
         let options = [256, 2048, 512, 1024].map {
             RenditionOptions(target: .size(width: $0, height: $0), resizeMode: .exact, format: .png)
         }
-        let together = try Rendition.renderAll(bytes, options)
+        let together = try RenditionRenderer.renderAll(bytes, options)
         for (image, options) in zip(together, options) {
-            let alone = try TestPixels(Rendition.render(bytes, options).bytes)
+            let alone = try TestPixels(RenditionRenderer.render(bytes, options).bytes)
             let distance = try TestPixels(image.bytes).psnr(alone)
             #expect(distance > 42, "\(image.pixelWidth) px: \(distance) dB")
         }
@@ -245,7 +245,7 @@ struct RenditionTests {
             ),
         ]
         for options in bad {
-            let error = #expect(throws: ImagingError.self) { try Rendition.render(bytes, options) }
+            let error = #expect(throws: ImagingError.self) { try RenditionRenderer.render(bytes, options) }
             #expect(error?.name == "invalid_options", "\(options)")
         }
     }

@@ -24,7 +24,7 @@ struct SharedPhotoTests {
             let files = SharedPhotos.files(["jpg"], below: folder).filter { $0.lastPathComponent.hasPrefix(name) }
             func pixels(_ number: Int) throws -> TestPixels {
                 let file = try #require(files.first { $0.lastPathComponent == "\(name)_\(number).jpg" })
-                return try TestPixels(Rendition.render(SharedPhotos.bytes(file), Self.options).bytes)
+                return try TestPixels(RenditionRenderer.render(SharedPhotos.bytes(file), Self.options).bytes)
             }
             let upright = try pixels(1)
             for number in 2...8 {
@@ -43,7 +43,7 @@ struct SharedPhotoTests {
             let bytes = SharedPhotos.bytes(file)
             let name = SharedPhotos.name(file)
             do throws(ImagingError) {
-                let image = try Rendition.render(bytes, Self.options)
+                let image = try RenditionRenderer.render(bytes, Self.options)
                 let info = try ImageProbe.info(of: bytes)
                 #expect(max(image.pixelWidth, image.pixelHeight) == 256, "\(name)")
                 let ratio = Double(info.pixelWidth) / Double(info.pixelHeight)
@@ -65,7 +65,7 @@ struct SharedPhotoTests {
             // 20 dB, a double rotation below 15.
             var options = Self.options
             options.resizeMode = .fast
-            let small = try TestPixels(Rendition.render(bytes, options).bytes)
+            let small = try TestPixels(RenditionRenderer.render(bytes, options).bytes)
             let whole = try Decoder.decode(bytes, header, eighths: 8, scale: 1, limits: PixelLimits())
             #expect((whole.width, whole.height) == (header.pixelWidth, header.pixelHeight), "\(file.lastPathComponent)")
             try whole.resize(small.width, small.height)

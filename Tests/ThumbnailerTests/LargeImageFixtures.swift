@@ -22,13 +22,16 @@ enum LargeImageFixtures {
             format: .jpeg,
             quality: 85
         )
-        var bytes = try Rendition.render(small, options).bytes
+        var bytes = try RenditionRenderer.render(small, options).bytes
         var exif = ExifBlock()
         exif.main.append(.short(0x0112, orientation))
         if preview {
             exif.thumbnail =
                 try previewPixels
-                ?? Rendition.render(small, RenditionOptions(target: .size(width: 160, height: 160), resizeMode: .exact))
+                ?? RenditionRenderer.render(
+                    small,
+                    RenditionOptions(target: .size(width: 160, height: 160), resizeMode: .exact)
+                )
                 .bytes
         }
         bytes.insert(contentsOf: exif.segment, at: 2)

@@ -118,7 +118,9 @@ extension ThumbnailerWorkerTests {
             let jpeg = TestImages.jpeg(width: 240, height: 160, orientation: 6)
             var pictures = [("a rotated jpeg", jpeg)]
             for format in ImageFormat.allCases where format.canEncode && format != .jpeg {
-                pictures.append((format.rawValue, try Rendition.render(jpeg, RenditionOptions(format: format)).bytes))
+                pictures.append(
+                    (format.rawValue, try RenditionRenderer.render(jpeg, RenditionOptions(format: format)).bytes)
+                )
             }
             if let heic = SharedPhotos.files(["heif"]).first(where: { $0.lastPathComponent == "samplefilehub.heif" }) {
                 pictures.append(("heic", SharedPhotos.bytes(heic)))

@@ -69,7 +69,7 @@ enum ThumbnailWorker {
             for plan in plans { options.append(try plan.options) }
             var limits = PixelLimits()
             limits.seconds = Double(WorkerProcess.limits.wallSeconds)
-            return try Rendition.renderAll(bytes, options, limits: limits).map { .success($0) }
+            return try RenditionRenderer.renderAll(bytes, options, limits: limits).map { .success($0) }
         } catch {
             guard plans.count > 1 else { return [.failure(error)] }
             return plans.flatMap { images([$0], bytes) }

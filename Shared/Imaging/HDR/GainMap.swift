@@ -52,15 +52,15 @@ final class GainMap {
     /// Returns the part of the map that a rendition shows.
     ///
     /// - Parameter isEnlarged: true for the size of the rendition, false for at most the pixels that the map has
-    func part(_ plan: RenditionGeometry, isEnlarged: Bool) throws(ImagingError) -> Wand {
-        let (rect, size) = plan.part(of: wand.width, wand.height)
+    func part(_ geometry: RenditionGeometry, isEnlarged: Bool) throws(ImagingError) -> Wand {
+        let (rect, size) = geometry.part(of: wand.width, wand.height)
         let part = try wand.copy()
         try part.crop(rect)
         let ratio = min(Double(rect.width) / Double(size.width), Double(rect.height) / Double(size.height))
         let factor = isEnlarged ? 1 : min(1, ratio)
         func scaled(_ side: Int) -> Int { max(1, Int((Double(side) * factor).rounded())) }
         try part.stretch(scaled(size.width), scaled(size.height))
-        let output = (width: scaled(plan.output.width), height: scaled(plan.output.height))
+        let output = (width: scaled(geometry.output.width), height: scaled(geometry.output.height))
         try part.cropCentre((min(output.width, part.width), min(output.height, part.height)))
         return part
     }

@@ -11,25 +11,25 @@ enum HDRRendering {
     static func image(
         _ wand: borrowing Wand,
         _ map: GainMap,
-        _ plan: RenditionGeometry,
+        _ geometry: RenditionGeometry,
         _ options: RenditionOptions,
         _ range: RenditionOptions.DynamicRange
     ) throws(ImagingError) -> RenderedImage {
         var image: RenderedImage
         if options.format == .jpeg {
-            let base = try Rendition.cut(wand, plan, options)
-            image = try Self.image(base, with: map, try map.part(plan, isEnlarged: false))
+            let base = try RenditionRenderer.cropAndEncode(wand, geometry, options)
+            image = try Self.image(base, with: map, try map.part(geometry, isEnlarged: false))
         } else {
-            try wand.cropCentre(plan.output)
+            try wand.cropCentre(geometry.output)
             try Encoder.flatten(wand)
-            let part = try map.part(plan, isEnlarged: true)
+            let part = try map.part(geometry, isEnlarged: true)
             let samples = try samples(wand, part, map.metadata, display: range.headroom)
             image = RenderedImage(
                 bytes: try AvifEncoder.encode(samples, quality: options.quality),
                 format: .avif,
                 pixelWidth: samples.width,
                 pixelHeight: samples.height,
-                isUpscaled: plan.isUpscaled
+                isUpscaled: geometry.isUpscaled
             )
             image.headroom = min(range.headroom ?? .infinity, map.metadata.headroom)
         }

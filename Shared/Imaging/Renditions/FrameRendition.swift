@@ -5,7 +5,7 @@ import ImageFormats
 public struct FrameRendition {
     private let header: ImageHeader
     private let options: [RenditionOptions]
-    private let plans: [RenditionGeometry]
+    private let geometries: [RenditionGeometry]
     /// The size at which the frame has to be decoded, before rotation.
     public let decodedWidth: Int
     public let decodedHeight: Int
@@ -25,18 +25,18 @@ public struct FrameRendition {
         var header = ImageHeader(kind: .pnm, storedWidth: width, storedHeight: height)
         header.orientation = orientation
         try limits.check(header)
-        var plans: [RenditionGeometry] = []
+        var geometries: [RenditionGeometry] = []
         for options in options {
-            let plan = try RenditionGeometry(options, for: header)
-            try RenditionCost.check(plan, options.format, seconds: limits.seconds)
-            plans.append(plan)
+            let geometry = try RenditionGeometry(options, for: header)
+            try RenditionCost.check(geometry, options.format, seconds: limits.seconds)
+            geometries.append(geometry)
         }
-        let scale = min(1, plans.map(\.scale).max() ?? 1)
+        let scale = min(1, geometries.map(\.scale).max() ?? 1)
         decodedWidth = min(width, max(1, Int((Double(width) * scale).rounded(.up))))
         decodedHeight = min(height, max(1, Int((Double(height) * scale).rounded(.up))))
         self.header = header
         self.options = options
-        self.plans = plans
+        self.geometries = geometries
     }
 
     /// Renders the images, in the order of the options.
@@ -48,12 +48,12 @@ public struct FrameRendition {
         try wand.constitute(pixels, width: decodedWidth, height: decodedHeight)
         try wand.apply(orientation: header.orientation)
         var images: [RenderedImage] = []
-        for (plan, options) in zip(plans, options) {
-            let (rect, size) = plan.part(of: wand.width, wand.height)
+        for (geometry, options) in zip(geometries, options) {
+            let (rect, size) = geometry.part(of: wand.width, wand.height)
             let part = try wand.copy()
             try part.crop(rect)
             try part.resize(size.width, size.height)
-            images.append(try Rendition.cut(part, plan, options))
+            images.append(try RenditionRenderer.cropAndEncode(part, geometry, options))
         }
         return images
     }

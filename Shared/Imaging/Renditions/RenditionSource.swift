@@ -4,7 +4,7 @@ import ImageFormats
 /// The source of renditions: images reduced from the rows of a JPEG, or, for everything else, the whole decoded image.
 struct RenditionSource: ~Copyable {
     private enum Pixels: ~Copyable {
-        /// One image per plan; nil if it is made from a larger rendition.
+        /// One image per geometry; nil if it is made from a larger rendition.
         case made([Made?])
         case whole(Wand)
     }
@@ -17,33 +17,33 @@ struct RenditionSource: ~Copyable {
 
     private let pixels: Pixels
 
-    /// Decodes once for all plans.
+    /// Decodes once for all geometries.
     ///
-    /// - Parameter isNeeded: false for plans whose part will not be requested
+    /// - Parameter isNeeded: false for geometries whose part will not be requested
     init(
         _ bytes: [UInt8],
         _ header: ImageHeader,
-        _ plans: [RenditionGeometry],
+        _ geometries: [RenditionGeometry],
         isNeeded: [Bool],
         limits: PixelLimits
     ) throws(ImagingError) {
-        let eighths = plans.map(\.eighths).max() ?? DecodeScale.full
-        if let made = try Self.rows(bytes, header, plans, isNeeded, eighths: eighths, limits: limits) {
+        let eighths = geometries.map(\.eighths).max() ?? DecodeScale.full
+        if let made = try Self.rows(bytes, header, geometries, isNeeded, eighths: eighths, limits: limits) {
             pixels = .made(made)
         } else {
-            let scale = plans.map(\.scale).max() ?? 1
+            let scale = geometries.map(\.scale).max() ?? 1
             pixels = .whole(try Decoder.decode(bytes, header, eighths: eighths, scale: scale, limits: limits))
         }
     }
 
-    /// Returns the region of a plan at the size that it has before its centre is cut out. Called once per plan.
-    func part(_ plan: RenditionGeometry, _ index: Int) throws(ImagingError) -> Wand {
+    /// Returns the region of a geometry at the size that it has before its centre is cut out. Called once per geometry.
+    func part(_ geometry: RenditionGeometry, _ index: Int) throws(ImagingError) -> Wand {
         switch pixels {
         case .made(let made):
             guard let made = made[index] else { throw .undecodable(reason: "a rendition is missing") }
             return try made.wand.copy()
         case .whole(let whole):
-            let (rect, size) = plan.part(of: whole.width, whole.height)
+            let (rect, size) = geometry.part(of: whole.width, whole.height)
             let wand = try whole.copy()
             try wand.crop(rect)
             try wand.resize(size.width, size.height)
@@ -51,11 +51,11 @@ struct RenditionSource: ~Copyable {
         }
     }
 
-    /// Reduces the rows of a JPEG if every plan needs fewer pixels than are decoded; nil for any other image.
+    /// Reduces the rows of a JPEG if every geometry needs fewer pixels than are decoded; nil for any other image.
     private static func rows(
         _ bytes: [UInt8],
         _ header: ImageHeader,
-        _ plans: [RenditionGeometry],
+        _ geometries: [RenditionGeometry],
         _ isNeeded: [Bool],
         eighths: Int,
         limits: PixelLimits
@@ -65,7 +65,7 @@ struct RenditionSource: ~Copyable {
         let width = DecodeScale.side(header.storedWidth, eighths)
         let height = DecodeScale.side(header.storedHeight, eighths)
         let isTurned = header.orientation >= 5
-        let parts = plans.map { $0.part(of: isTurned ? height : width, isTurned ? width : height) }
+        let parts = geometries.map { $0.part(of: isTurned ? height : width, isTurned ? width : height) }
         let isSmaller = parts.allSatisfy { part in
             part.size.width <= part.rect.width && part.size.height <= part.rect.height
                 && part.size != (part.rect.width, part.rect.height)

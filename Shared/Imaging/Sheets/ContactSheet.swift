@@ -98,14 +98,14 @@ public enum ContactSheet {
         let limits = PixelLimits()
         let header = try ImageProbe.header(of: bytes, limits: limits)
         let isSmall = header.pixelWidth <= width && header.pixelHeight <= height
-        let plan = try RenditionGeometry(
+        let geometry = try RenditionGeometry(
             RenditionOptions(target: isSmall ? .maximum : .size(width: width, height: height), resizeMode: .exact),
             for: header
         )
-        let wand = try Decoder.decode(bytes, header, eighths: plan.eighths, scale: plan.scale, limits: limits)
-        let missing = (width - plan.output.width, height - plan.output.height)
+        let wand = try Decoder.decode(bytes, header, eighths: geometry.eighths, scale: geometry.scale, limits: limits)
+        let missing = (width - geometry.output.width, height - geometry.output.height)
         let isExact = fills && missing.0 <= Int(widestRatio) && missing.1 <= 1
-        try wand.resize(isExact ? width : plan.output.width, isExact ? height : plan.output.height)
+        try wand.resize(isExact ? width : geometry.output.width, isExact ? height : geometry.output.height)
         try ColourProfile.convertToSRGB(wand)
         return try pixels(of: wand)
     }

@@ -5,7 +5,7 @@ import ImageFormats
 ///
 /// The same bytes and options give the same bytes. In a batch the sizes are the same as for a single rendition, but the
 /// pixels may come from a larger decode.
-public enum Rendition {
+public enum RenditionRenderer {
     /// Renders one image.
     public static func render(
         _ bytes: [UInt8],
@@ -25,59 +25,59 @@ public enum Rendition {
     ) throws(ImagingError) -> [RenderedImage] {
         ImagingLibrary.enter(.reading)
         let header = try ImageProbe.header(of: bytes, limits: limits)
-        var plans: [RenditionGeometry] = []
+        var geometries: [RenditionGeometry] = []
         for options in options {
-            let plan = try RenditionGeometry(options, for: header)
-            try RenditionCost.check(plan, options.format, seconds: limits.seconds)
-            plans.append(plan)
+            let geometry = try RenditionGeometry(options, for: header)
+            try RenditionCost.check(geometry, options.format, seconds: limits.seconds)
+            geometries.append(geometry)
         }
         // The largest comes first; much smaller ones are made of it instead of from all pixels.
-        let order = plans.indices.sorted { plans[$0].area > plans[$1].area }
-        let step = order.first { plans[$0].isWhole && !plans[$0].isUpscaled }
-        let isOfStep = zip(plans, options).map { plan, options in
-            guard let step, plan.isWhole, options.dynamicRange == nil else { return false }
-            return plans[step].resized.width >= stepRatio * plan.resized.width
-                && plans[step].resized.height >= stepRatio * plan.resized.height
+        let order = geometries.indices.sorted { geometries[$0].area > geometries[$1].area }
+        let step = order.first { geometries[$0].isWhole && !geometries[$0].isUpscaled }
+        let isOfStep = zip(geometries, options).map { geometry, options in
+            guard let step, geometry.isWhole, options.dynamicRange == nil else { return false }
+            return geometries[step].resized.width >= stepRatio * geometry.resized.width
+                && geometries[step].resized.height >= stepRatio * geometry.resized.height
         }
-        let source = try RenditionSource(bytes, header, plans, isNeeded: isOfStep.map { !$0 }, limits: limits)
+        let source = try RenditionSource(bytes, header, geometries, isNeeded: isOfStep.map { !$0 }, limits: limits)
         let isHDR = options.contains { $0.dynamicRange != nil && $0.format.holdsHDR }
         let map = isHDR ? GainMap.read(bytes, header, limits: limits) : nil
         ImagingLibrary.enter(.working)
-        var images = [RenderedImage?](repeating: nil, count: plans.count)
+        var images = [RenderedImage?](repeating: nil, count: geometries.count)
         var larger: OpaquePointer?
         defer { if let larger { DestroyMagickWand(larger) } }
         for index in order {
-            let (plan, options) = (plans[index], options[index])
+            let (geometry, options) = (geometries[index], options[index])
             if isOfStep[index], let larger {
                 let wand = try Wand(copying: larger)
-                try wand.resize(plan.resized.width, plan.resized.height)
-                images[index] = try finished(wand, plan, options)
+                try wand.resize(geometry.resized.width, geometry.resized.height)
+                images[index] = try finished(wand, geometry, options)
                 continue
             }
-            let wand = try source.part(plan, index)
+            let wand = try source.part(geometry, index)
             if index == step, isOfStep.contains(true) { larger = CloneMagickWand(wand.pointer) }
             if let range = options.dynamicRange, options.format.holdsHDR, let map {
-                images[index] = try HDRRendering.image(wand, map, plan, options, range)
+                images[index] = try HDRRendering.image(wand, map, geometry, options, range)
             } else {
-                images[index] = try cut(wand, plan, options)
+                images[index] = try cropAndEncode(wand, geometry, options)
             }
         }
         return images.compactMap { $0 }
     }
 
-    /// Cuts out the centre that a plan shows, and encodes it.
-    static func cut(
+    /// Crops an image to the centre that its geometry shows, and encodes it.
+    static func cropAndEncode(
         _ wand: borrowing Wand,
-        _ plan: RenditionGeometry,
+        _ geometry: RenditionGeometry,
         _ options: RenditionOptions
     ) throws(ImagingError) -> RenderedImage {
-        try wand.cropCentre(plan.output)
-        return try finished(wand, plan, options)
+        try wand.cropCentre(geometry.output)
+        return try finished(wand, geometry, options)
     }
 
     private static func finished(
         _ wand: borrowing Wand,
-        _ plan: RenditionGeometry,
+        _ geometry: RenditionGeometry,
         _ options: RenditionOptions
     ) throws(ImagingError) -> RenderedImage {
         try ColourProfile.convertToSRGB(wand)
@@ -86,7 +86,7 @@ public enum Rendition {
             format: options.format,
             pixelWidth: wand.width,
             pixelHeight: wand.height,
-            isUpscaled: plan.isUpscaled
+            isUpscaled: geometry.isUpscaled
         )
     }
 

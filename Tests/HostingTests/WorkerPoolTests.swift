@@ -243,7 +243,7 @@ struct WorkerPoolTests {
         try await python.run { pool in _ = try await pool.run(WorkerJob(method: "babble")) }
         let said = python.lines.all.filter { $0.contains("worker output worker") }
         #expect(!said.isEmpty)
-        #expect(said.joined().utf8.count < 4 * WorkerOutput.bytesPerJob)
+        #expect(said.joined().utf8.count < 4 * WorkerLogPipe.bytesPerJob)
         #expect(python.lines.all.allSatisfy { !$0.contains("\u{1b}") })
         #expect(python.lines.all.contains { $0.contains("worker output truncated") })
     }

@@ -48,7 +48,7 @@ final class RunningWorker {
     private let limits: WorkerLimits
     private let logger: Logger
     private var socket: Int32
-    private var output: WorkerOutput
+    private var logPipe: WorkerLogPipe
     private var reader: WorkerFrameReader
 
     init(_ command: WorkerLaunch, logger: Logger) throws(WorkerStartError) {
@@ -75,7 +75,7 @@ final class RunningWorker {
         self.limits = command.limits
         self.logger = logger
         self.socket = ends[0]
-        self.output = WorkerOutput(pipe: pipes[0])
+        self.logPipe = WorkerLogPipe(pipe: pipes[0])
         self.reader = WorkerFrameReader(limit: command.limits.resultBytes)
     }
 
@@ -102,7 +102,7 @@ final class RunningWorker {
         if safelight_wait(pid, &code, &signal) == 0 {
             status = signal != 0 ? .signal(signal) : .code(code)
         }
-        output.finish(logger, pid: pid)
+        logPipe.finish(logger, pid: pid)
         close(socket)
         socket = -1
     }
@@ -128,10 +128,10 @@ final class RunningWorker {
             pollfd(fd: socket, events: Int16(POLLIN) | (sending ? Int16(POLLOUT) : 0), revents: 0),
             pollfd(fd: wakeup.descriptor, events: Int16(POLLIN), revents: 0),
             // poll ignores negative descriptors.
-            pollfd(fd: output.isOpen ? output.pipe : -1, events: Int16(POLLIN), revents: 0),
+            pollfd(fd: logPipe.isOpen ? logPipe.pipe : -1, events: Int16(POLLIN), revents: 0),
         ]
         guard poll(&polled, nfds_t(polled.count), until?.pollTimeout ?? -1) > 0 else { return Events() }
-        if polled[2].revents != 0 { output.drain(logger, pid: pid) }
+        if polled[2].revents != 0 { logPipe.drain(logger, pid: pid) }
         if polled[1].revents != 0 { wakeup.clear() }
         let ended = Int16(POLLHUP) | Int16(POLLERR)
         return Events(
@@ -197,7 +197,7 @@ final class RunningWorker {
         allowProcessorTime()
         phase = .received
         hasWorked = false
-        output.begin()
+        logPipe.begin()
         var writer = WorkerFrameWriter(
             WorkerFrame(
                 header: ["method": .string(job.method), "params": job.params, "files": JSON(job.files.count)],

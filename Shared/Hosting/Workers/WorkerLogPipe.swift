@@ -2,7 +2,7 @@ import Glibc
 import Logging
 
 /// The standard output and error of a worker, logged line by line, at most ``bytesPerJob`` per job.
-struct WorkerOutput {
+struct WorkerLogPipe {
     static let bytesPerJob = 8 << 10
     private static let longestLine = 1000
 

@@ -21,7 +21,7 @@ public final class AccessTable: Sendable {
         var keys: [String: String] = [:]
         /// The permission by which requests of each identity were last allowed, also while nothing is remembered. Those
         /// that run are reviewed if it becomes another.
-        var told: [String: UInt8] = [:]
+        var lastAllowed: [String: UInt8] = [:]
         /// Grows with every change, so that an answer that was asked for before it is not remembered.
         var generation: UInt64 = 0
         /// True while changes arrive.
@@ -32,8 +32,8 @@ public final class AccessTable: Sendable {
         /// Notes by what an identity's requests are allowed from now on.
         ///
         /// - Returns: whether earlier ones were allowed by something else
-        mutating func tell(_ identity: String, _ permission: Permission) -> Bool {
-            let old = told.updateValue(permission.byte, forKey: identity)
+        mutating func noteAllowed(_ identity: String, _ permission: Permission) -> Bool {
+            let old = lastAllowed.updateValue(permission.byte, forKey: identity)
             return old != nil && old != permission.byte
         }
     }
@@ -89,7 +89,7 @@ public final class AccessTable: Sendable {
                 mark.value = Permission(.denied).byte
             }
             let mark = AccessMark(known(identity)?.byte ?? 0)
-            state.told[identity] = mark.value == 0 ? nil : mark.value
+            state.lastAllowed[identity] = mark.value == 0 ? nil : mark.value
             if state.marks.count < Self.limit || state.marks[identity] != nil {
                 state.marks[identity] = mark
                 state.keys[identity] = key
@@ -116,7 +116,7 @@ public final class AccessTable: Sendable {
         let review = state.withLock { state -> (@Sendable (Set<String>) -> Void)? in
             if isCurrent, state.generation == generation, state.isCurrent { mark.value = answer.byte }
             guard state.marks[identity] === mark else { return nil }
-            return state.tell(identity, answer) ? state.review : nil
+            return state.noteAllowed(identity, answer) ? state.review : nil
         }
         review?([identity])
         return answer
@@ -182,7 +182,7 @@ public final class AccessTable: Sendable {
             guard let mark = state.marks[identity] else { return (true, nil) }
             if mark.value != permission.byte { state.generation += 1 }
             mark.value = permission.byte
-            return (true, state.tell(identity, permission) ? state.review : nil)
+            return (true, state.noteAllowed(identity, permission) ? state.review : nil)
         }
         review?([identity])
         return isNoted

@@ -5,8 +5,8 @@ public import JSONValue
 public import Storage
 import Synchronization
 
-/// Copies of a library's files for a service on another machine than the catalog: a content-addressed store within a byte
-/// budget, of which the files used least recently are removed.
+/// A cache of a library's files for a service on another machine than the catalog: a content-addressed store within a
+/// byte budget, of which the files used least recently are removed. It has the name of its option, `--spool-mib`.
 ///
 /// Requests for the same bytes share one transfer, which ends when nobody waits for it any more. Nobody sees a byte
 /// before the SHA-256 of the whole file was compared. A transfer that ended early leaves no file, and neither does a kill,

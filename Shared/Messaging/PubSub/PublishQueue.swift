@@ -67,12 +67,13 @@ final class PublishQueue: Sendable {
         }
     }
 
-    /// Queued bytes above which ``waitForCapacity()`` waits.
-    private static let comfortable = 4 << 20
+    /// Queued bytes above which ``waitForCapacity()`` waits, and those at which it goes on.
+    private static let highWaterMark = 4 << 20
+    private static let lowWaterMark = highWaterMark / 2
 
     func waitForCapacity() async {
         let capacity: Promise<Void>? = state.withLock { state in
-            guard state.bytes > Self.comfortable, !state.isClosed else { return nil }
+            guard state.bytes > Self.highWaterMark, !state.isClosed else { return nil }
             let capacity = Promise<Void>()
             state.waiting.append(capacity)
             return capacity
@@ -83,11 +84,11 @@ final class PublishQueue: Sendable {
         }
     }
 
-    /// Subtracts sent or dropped bytes, and resumes the waiting tasks once half of the comfortable amount is reached.
+    /// Subtracts sent or dropped bytes, and resumes the waiting tasks at the low-water mark.
     func didSend(_ bytes: Int) {
         let freed: [Promise<Void>] = state.withLock { state in
             state.bytes -= bytes
-            guard state.bytes <= Self.comfortable / 2 || state.isClosed else { return [] }
+            guard state.bytes <= Self.lowWaterMark || state.isClosed else { return [] }
             defer { state.waiting = [] }
             return state.waiting
         }

@@ -34,8 +34,8 @@ struct Output: Sendable {
     func json(_ value: JSON) throws { try line(value.text) }
 
     /// Prints the value with `--json`, and the lines of text otherwise.
-    func result(_ value: @autoclosure () -> JSON, people: () -> [String]) throws {
-        if isJSON { try json(value()) } else { try lines(people()) }
+    func result(_ value: @autoclosure () -> JSON, text: () -> [String]) throws {
+        if isJSON { try json(value()) } else { try lines(text()) }
     }
 
     /// Prints a line on standard error. A write error is ignored.

@@ -117,18 +117,19 @@ public final class ServiceClient: Sendable {
     ) async throws(RPCError) -> ServiceResponse<R.Result> {
         if let catalogs {
             return try await catalogs.send(R.self, deadline) { connection, time, waits throws(RPCError) in
-                try await self.ask(request, attachments, time, connection, waitsForConnection: waits)
+                try await self.send(request, attachments, time, over: connection, waitsForConnection: waits)
             }
         }
-        if connections.connections.count > 1 { return try await askOne(request, attachments, deadline) }
-        return try await ask(request, attachments, deadline, requests)
+        if connections.connections.count > 1 { return try await askInstance(request, attachments, deadline) }
+        return try await send(request, attachments, deadline, over: requests)
     }
 
-    private func ask<R: Request>(
+    /// Sends a request over one connection.
+    private func send<R: Request>(
         _ request: R,
         _ attachments: [Bytes],
         _ deadline: Duration,
-        _ connection: RequestClient,
+        over connection: RequestClient,
         waitsForConnection: Bool = true
     ) async throws(RPCError) -> ServiceResponse<R.Result> {
         let reply = try await connection.call(
@@ -141,8 +142,8 @@ public final class ServiceClient: Sendable {
         return ServiceResponse(result: try R.result(of: reply.result), attachments: reply.attachments)
     }
 
-    /// Sends a request to one of several instances.
-    private func askOne<R: Request>(
+    /// Sends a request to one of several instances: the one of its asset, if that can be reached.
+    private func askInstance<R: Request>(
         _ request: R,
         _ attachments: [Bytes],
         _ deadline: Duration
@@ -155,11 +156,11 @@ public final class ServiceClient: Sendable {
             let choice = await connections.choice(for: routed?.routingAsset, within: end - clock.now)
             do throws(RPCError) {
                 let connection = choice.connection
-                return try await ask(
+                return try await send(
                     request,
                     attachments,
                     end - clock.now,
-                    connection,
+                    over: connection,
                     waitsForConnection: !choice.isConnected
                 )
             } catch {
@@ -169,8 +170,8 @@ public final class ServiceClient: Sendable {
         }
     }
 
-    /// Sends a request to the one service that there is, or to one of the catalogs.
-    private func either<R: Request, Value: Sendable>(
+    /// Sends a request of the catalog's to the only catalog, or to one of several that may answer it.
+    private func askCatalog<R: Request, Value: Sendable>(
         _ request: R.Type,
         _ deadline: Duration,
         _ attempt: @escaping Catalogs.Attempt<Value>
@@ -186,7 +187,7 @@ public final class ServiceClient: Sendable {
         _ request: FetchAssets,
         deadline: Duration
     ) async throws(RPCError) -> (ids: [ObjectID], token: ChangeToken, count: Int) {
-        let reply = try await either(FetchAssets.self, deadline) { connection, time, waits throws(RPCError) in
+        let reply = try await askCatalog(FetchAssets.self, deadline) { connection, time, waits throws(RPCError) in
             try await connection.call(
                 FetchAssets.method,
                 request.json,
@@ -207,7 +208,7 @@ public final class ServiceClient: Sendable {
         _ request: ChangesSince,
         deadline: Duration = .seconds(30)
     ) async throws(RPCError) -> EncodedChangePage {
-        let reply = try await either(ChangesSince.self, deadline) { connection, time, waits throws(RPCError) in
+        let reply = try await askCatalog(ChangesSince.self, deadline) { connection, time, waits throws(RPCError) in
             try await connection.encodedCall(
                 ChangesSince.method,
                 request.json,

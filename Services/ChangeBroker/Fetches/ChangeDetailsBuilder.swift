@@ -3,28 +3,28 @@ import PhotoModel
 /// Builds change details from net changes and the current result. The cost follows the changes, not the size of the
 /// list.
 ///
-/// Entities whose key changed, that were inserted or that were removed are *lifted* out of the order. All others
-/// *stay*, and have the same relative order before and after. A position before is the number of stays before it, which
-/// the current tree knows, plus the number of lifted entities before it. Offset and limit cut a window out of both
-/// lists: an entity that an insertion pushes over its edge is removed, and one that a removal pulls in is inserted
-/// (P-04).
+/// Entities that were inserted or removed, or whose key changed, are *repositioned*. All others are *unmoved*: they
+/// have the same relative order before and after. The position of an entity before the changes is the number of
+/// unmoved entities before it, which the current tree knows, plus the number of repositioned ones before it. Offset
+/// and limit cut a window out of both lists: an entity that an insertion pushes over its edge is removed, and one that
+/// a removal pulls in is inserted (P-04).
 ///
 /// The positions are computed once. They serve all fetches that differ only in offset and limit, as long as the tree is
 /// the same: for each of them only the entities in its windows are visited.
 struct ChangeDetailsBuilder {
     private let tree: KeyTree
-    /// The entities with a different key, in the order before (`taken`) and in the order after (`placed`).
-    private var taken: [ObjectID] = []
-    private var placed: [ObjectID] = []
-    /// The positions before of `taken`, and the positions after of `placed`, both ascending.
+    /// The entities with a different key, in the order before (`idsBefore`) and in the order after (`idsAfter`).
+    private var idsBefore: [ObjectID] = []
+    private var idsAfter: [ObjectID] = []
+    /// The positions before of `idsBefore`, and the positions after of `idsAfter`, both ascending.
     private var before: [Int] = []
     private var after: [Int] = []
-    /// For each of `taken` its position after, and for each of `placed` its position before; -1 if there is none.
-    private var landings: [Int]
+    /// For each of `idsBefore` its position after, and for each of `idsAfter` its position before; -1 if there is none.
+    private var destinations: [Int]
     private var origins: [Int]
-    /// The entities that kept their key and their numbers among the stays, ascending.
-    private var still: [ObjectID] = []
-    private var stillNumbers: [Int] = []
+    /// The entities that kept their key and their numbers among the unmoved entities, ascending.
+    private var changedIDs: [ObjectID] = []
+    private var changedNumbers: [Int] = []
     private let countBefore: Int
     private let countAfter: Int
 
@@ -47,28 +47,28 @@ struct ChangeDetailsBuilder {
         old.sort { KeyTree.precedes(before($0), before($1)) }
         new.sort { KeyTree.precedes(after($0), after($1)) }
         let keys = new.map(after)
-        /// Returns the number of stays before a key.
-        func stays(below key: [UInt8]) -> Int {
+        /// Returns the number of unmoved entities before a key.
+        func unmovedCount(below key: [UInt8]) -> Int {
             tree.rank(of: key) - Self.firstIndex(keys.count) { !KeyTree.precedes(keys[$0], key) }
         }
         countAfter = tree.count
         countBefore = tree.count - new.count + old.count
-        taken = old.map { changes[$0].id }
-        placed = new.map { changes[$0].id }
+        idsBefore = old.map { changes[$0].id }
+        idsAfter = new.map { changes[$0].id }
         self.after = keys.map(tree.rank)
-        self.before = old.enumerated().map { stays(below: before($1)) + $0 }
-        landings = [Int](repeating: -1, count: old.count)
+        self.before = old.enumerated().map { unmovedCount(below: before($1)) + $0 }
+        destinations = [Int](repeating: -1, count: old.count)
         origins = [Int](repeating: -1, count: new.count)
         var places: [Int: Int] = [:]
         for (place, index) in new.enumerated() where changes[index].before != nil { places[index] = place }
         for (position, index) in old.enumerated() {
             guard let place = places[index] else { continue }
-            landings[position] = self.after[place]
+            destinations[position] = self.after[place]
             origins[place] = self.before[position]
         }
-        let numbers = same.map { (index: $0, number: stays(below: after($0))) }.sorted { $0.number < $1.number }
-        still = numbers.map { changes[$0.index].id }
-        stillNumbers = numbers.map(\.number)
+        let numbers = same.map { (index: $0, number: unmovedCount(below: after($0))) }.sorted { $0.number < $1.number }
+        changedIDs = numbers.map { changes[$0.index].id }
+        changedNumbers = numbers.map(\.number)
     }
 
     // MARK: Positions
@@ -95,33 +95,33 @@ struct ChangeDetailsBuilder {
         return lower..<max(lower, count(of: values, below: range.upperBound))
     }
 
-    /// Returns the position of a stay, given its number and the sorted positions of the lifted entities.
-    private static func position(ofStay number: Int, among lifted: [Int]) -> Int {
-        // Counts the lifted entities before it: the k-th has lifted[k] - k stays before it.
-        number + firstIndex(lifted.count) { lifted[$0] - $0 > number }
+    /// Returns the position of an unmoved entity, given its number and the sorted positions of the repositioned ones.
+    private static func position(ofUnmoved number: Int, among repositioned: [Int]) -> Int {
+        // Counts the repositioned entities before it: the k-th has repositioned[k] - k unmoved entities before it.
+        number + firstIndex(repositioned.count) { repositioned[$0] - $0 > number }
     }
 
-    /// The parts of the whole lists that a fetch shows, as positions and as numbers of stays.
+    /// The parts of the whole lists that a fetch shows, as positions and as numbers of unmoved entities.
     private struct Windows {
         let before: Range<Int>
         let after: Range<Int>
-        let staysBefore: Range<Int>
-        let staysAfter: Range<Int>
+        let unmovedBefore: Range<Int>
+        let unmovedAfter: Range<Int>
 
-        var stays: Range<Int> { staysBefore.clamped(to: staysAfter) }
+        var unmoved: Range<Int> { unmovedBefore.clamped(to: unmovedAfter) }
     }
 
     private func windows(of fetch: Fetch) -> Windows {
-        func stays(in window: Range<Int>, among lifted: [Int]) -> Range<Int> {
-            let lower = window.lowerBound - Self.count(of: lifted, below: window.lowerBound)
-            return lower..<max(lower, window.upperBound - Self.count(of: lifted, below: window.upperBound))
+        func unmoved(in window: Range<Int>, among repositioned: [Int]) -> Range<Int> {
+            let lower = window.lowerBound - Self.count(of: repositioned, below: window.lowerBound)
+            return lower..<max(lower, window.upperBound - Self.count(of: repositioned, below: window.upperBound))
         }
         let (then, now) = (fetch.shown(of: countBefore), fetch.shown(of: countAfter))
         return Windows(
             before: then,
             after: now,
-            staysBefore: stays(in: then, among: before),
-            staysAfter: stays(in: now, among: after)
+            unmovedBefore: unmoved(in: then, among: before),
+            unmovedAfter: unmoved(in: now, among: after)
         )
     }
 
@@ -130,30 +130,32 @@ struct ChangeDetailsBuilder {
     /// Returns whether the changes can be seen in the result of a fetch: whether there are details.
     func isVisible(in fetch: Fetch) -> Bool {
         let windows = windows(of: fetch)
-        if windows.staysBefore != windows.staysAfter, !(windows.staysBefore.isEmpty && windows.staysAfter.isEmpty) {
+        if windows.unmovedBefore != windows.unmovedAfter,
+            !(windows.unmovedBefore.isEmpty && windows.unmovedAfter.isEmpty)
+        {
             return true
         }
         return !Self.indexes(of: before, in: windows.before).isEmpty
             || !Self.indexes(of: after, in: windows.after).isEmpty
-            || !Self.indexes(of: stillNumbers, in: windows.stays).isEmpty
+            || !Self.indexes(of: changedNumbers, in: windows.unmoved).isEmpty
     }
 
     /// Returns the details for a fetch; nil if its result is the same and nothing in it changed.
     func details(of fetch: Fetch) -> ChangeDetails? {
         let windows = windows(of: fetch)
         var details = ChangeDetails(countBefore: windows.before.count, countAfter: windows.after.count)
-        addStays(windows, to: &details)
-        for index in Self.indexes(of: stillNumbers, in: windows.stays) {
-            let number = stillNumbers[index]
+        addUnmoved(windows, to: &details)
+        for index in Self.indexes(of: changedNumbers, in: windows.unmoved) {
+            let number = changedNumbers[index]
             details.changed.append(
                 ChangeDetails.Pair(
-                    id: still[index],
-                    before: Self.position(ofStay: number, among: before) - windows.before.lowerBound,
-                    after: Self.position(ofStay: number, among: after) - windows.after.lowerBound
+                    id: changedIDs[index],
+                    before: Self.position(ofUnmoved: number, among: before) - windows.before.lowerBound,
+                    after: Self.position(ofUnmoved: number, among: after) - windows.after.lowerBound
                 )
             )
         }
-        let survivors = addLifted(windows, to: &details)
+        let survivors = addRepositioned(windows, to: &details)
         if !survivors.isEmpty {
             addMoves(survivors, windows, to: &details)
             details.changed.sort { $0.after < $1.after }
@@ -163,20 +165,20 @@ struct ChangeDetailsBuilder {
         return details.isEmpty ? nil : details
     }
 
-    /// Adds the stays that are pushed or pulled over an edge of the window.
-    private func addStays(_ windows: Windows, to details: inout ChangeDetails) {
-        for number in Self.difference(windows.staysBefore, windows.staysAfter) {
-            let position = Self.position(ofStay: number, among: before) - windows.before.lowerBound
-            details.removed += place(ofStay: number, at: position)
+    /// Adds the unmoved entities that are pushed or pulled over an edge of the window.
+    private func addUnmoved(_ windows: Windows, to details: inout ChangeDetails) {
+        for number in Self.difference(windows.unmovedBefore, windows.unmovedAfter) {
+            let position = Self.position(ofUnmoved: number, among: before) - windows.before.lowerBound
+            details.removed += entity(ofUnmoved: number, at: position)
         }
-        for number in Self.difference(windows.staysAfter, windows.staysBefore) {
-            let position = Self.position(ofStay: number, among: after) - windows.after.lowerBound
-            details.inserted += place(ofStay: number, at: position)
+        for number in Self.difference(windows.unmovedAfter, windows.unmovedBefore) {
+            let position = Self.position(ofUnmoved: number, among: after) - windows.after.lowerBound
+            details.inserted += entity(ofUnmoved: number, at: position)
         }
     }
 
-    private func place(ofStay number: Int, at index: Int) -> [ChangeDetails.IndexedEntity] {
-        let position = Self.position(ofStay: number, among: after)
+    private func entity(ofUnmoved number: Int, at index: Int) -> [ChangeDetails.IndexedEntity] {
+        let position = Self.position(ofUnmoved: number, among: after)
         return tree.ids(at: position..<position + 1).map { ChangeDetails.IndexedEntity(id: $0, index: index) }
     }
 
@@ -186,31 +188,34 @@ struct ChangeDetailsBuilder {
             + Array(min(range.upperBound, other.upperBound)..<range.upperBound)
     }
 
-    /// Adds the lifted entities that the window shows before or after.
+    /// Adds the repositioned entities that the window shows before or after.
     ///
     /// - Returns: those shown both before and after, by their positions in the whole lists
-    private func addLifted(_ windows: Windows, to details: inout ChangeDetails) -> [ChangeDetails.Pair] {
+    private func addRepositioned(_ windows: Windows, to details: inout ChangeDetails) -> [ChangeDetails.Pair] {
         var survivors: [ChangeDetails.Pair] = []
         for index in Self.indexes(of: before, in: windows.before) {
-            if windows.after.contains(landings[index]) {
-                survivors.append(ChangeDetails.Pair(id: taken[index], before: before[index], after: landings[index]))
+            if windows.after.contains(destinations[index]) {
+                survivors.append(
+                    ChangeDetails.Pair(id: idsBefore[index], before: before[index], after: destinations[index])
+                )
             } else {
-                details.removed.append(.init(id: taken[index], index: before[index] - windows.before.lowerBound))
+                details.removed.append(.init(id: idsBefore[index], index: before[index] - windows.before.lowerBound))
             }
         }
         for index in Self.indexes(of: after, in: windows.after) where !windows.before.contains(origins[index]) {
-            details.inserted.append(.init(id: placed[index], index: after[index] - windows.after.lowerBound))
+            details.inserted.append(.init(id: idsAfter[index], index: after[index] - windows.after.lowerBound))
         }
         return survivors
     }
 
-    /// Adds the survivors, which have another key, as changed, and as moved if they passed a stay or one another.
+    /// Adds the survivors, which have another key, as changed, and as moved if they passed an unmoved entity or one
+    /// another.
     private func addMoves(
         _ survivors: [ChangeDetails.Pair],
         _ windows: Windows,
         to details: inout ChangeDetails
     ) {
-        // Survivors between the same two stays as before: only their relative order counts.
+        // Survivors between the same two unmoved entities as before: only their relative order counts.
         var gaps: [Int: [ChangeDetails.Pair]] = [:]
         var moved: [ChangeDetails.Pair] = []
         for pair in survivors {

@@ -23,19 +23,16 @@ struct FastModeTests {
         )
     }
 
-    @Test(.spec("S-43"), arguments: photos) func `the fast mode is within 35 dB of the exact mode`(name: String) throws
+    @Test(.spec("S-43"), arguments: photos) func `an image that is scaled down is the same in both modes`(name: String)
+        throws
     {
         let file = try #require(try Needed.photographs(["jpg", "heif"]).first { $0.lastPathComponent == name })
         let bytes = SharedPhotos.bytes(file)
         for side in Self.sides {
             let exact = try render(bytes, side, .exact)
-            var fast = try render(bytes, side, .fast)
-            let info = try ImageProbe.info(of: bytes)
-            #expect(fast.pixelWidth >= min(exact.pixelWidth, info.pixelWidth), "\(side)")
-            #expect(fast.pixelHeight >= min(exact.pixelHeight, info.pixelHeight), "\(side)")
-            if fast.pixelWidth != exact.pixelWidth { fast = try render(fast.bytes, side, .exact) }
-            let decibels = try TestPixels(fast.bytes).psnr(TestPixels(exact.bytes))
-            #expect(decibels >= 35, "\(name) at \(side) px: \(decibels) dB")
+            guard !exact.isUpscaled else { continue }
+            // The pixels: between its parts, a TIFF has bytes of any value.
+            #expect(try TestPixels(render(bytes, side, .fast).bytes) == TestPixels(exact.bytes), "\(side)")
         }
     }
 

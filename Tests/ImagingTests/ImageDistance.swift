@@ -3,7 +3,7 @@ import Foundation
 import ImageFormats
 
 /// The decoded pixels of an image: eight-bit red, green, blue, upright.
-struct TestPixels {
+struct TestPixels: Equatable {
     let width: Int
     let height: Int
     let rgb: [UInt8]

@@ -123,6 +123,31 @@ struct RenditionPlanTests {
         #expect(try plan { $0.deliveryMode = .fastFormat } == plan { _ in })
     }
 
+    @Test func `a resize mode that has no effect on a source of known size gives equal plans`() throws {
+        func modes(_ width: Int, _ height: Int, _ change: (inout ImageRequest) -> Void = { _ in }) throws -> [Int] {
+            var source = resource(.photo, "a")
+            (source.pixelWidth, source.pixelHeight) = (width, height)
+            let plans = try [ImageResizeMode.fast, .exact, .none].map { mode in
+                try RenditionPlan(
+                    request {
+                        $0.resizeMode = mode
+                        change(&$0)
+                    },
+                    of: asset(source)
+                )
+            }
+            return plans.map { plan in plans.firstIndex(of: plan) ?? -1 }
+        }
+        #expect(try modes(300, 200) == [0, 0, 2], "scaled down")
+        #expect(try modes(101, 80) == [0, 1, 2], "by less than a pixel in height")
+        #expect(try modes(103, 82) == [0, 0, 2], "by a pixel and more")
+        #expect(try modes(90, 60) == [0, 1, 0], "enlarged only by the exact mode")
+        #expect(try modes(100, 80) == [0, 1, 0])
+        #expect(try modes(1000, 1) == [0, 1, 2], "a strip")
+        #expect(try modes(0, 0) == [0, 1, 2], "of unknown size")
+        #expect(try modes(300, 200) { $0.contentMode = .aspectFill } == [0, 1, 2])
+    }
+
     @Test func `every option that changes a pixel changes the key`() throws {
         let photo = asset(resource(.photo, "a"))
         let changes: [(inout ImageRequest) -> Void] = [

@@ -43,6 +43,26 @@ struct RenditionPlan: Sendable, Hashable {
             contentMode = request.contentMode
             resizeMode = request.resizeMode
             crop = request.normalizedCropRect == .full ? nil : request.normalizedCropRect
+            normalizeResizeMode(of: resource)
+        }
+    }
+
+    /// Chooses one resize mode for the requests to which several give the same pixels, so that one cached image serves
+    /// them all: a whole image that is scaled down to fit is the same in both modes, and one that fits as it is has all
+    /// of its pixels unless it must be enlarged.
+    private mutating func normalizeResizeMode(of source: AssetResource) {
+        // Videos have posters of any size.
+        guard case .size(let width, let height) = targetSize, contentMode == .aspectFit, crop == nil, !source.isVideo,
+            source.pixelWidth > 0, source.pixelHeight > 0
+        else { return }
+        let scale = min(Double(width) / Double(source.pixelWidth), Double(height) / Double(source.pixelHeight))
+        let shorterSide = Double(min(source.pixelWidth, source.pixelHeight))
+        if scale >= 1, resizeMode == .fast {
+            targetSize = .maximum
+            resizeMode = .none
+        } else if shorterSide * scale <= shorterSide - 1 {
+            // The fast mode keeps all pixels of a strip that would not become narrower.
+            resizeMode = .fast
         }
     }
 

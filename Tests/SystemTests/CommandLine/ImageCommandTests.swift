@@ -38,6 +38,14 @@ struct PictureCommandTests {
             reported["isCacheHit"] == true && reported["pixelWidth"] == 128 && reported["pixelHeight"] == 85,
             "\(reported.text)"
         )
+        // Sizes in which the image is made smaller, and left as it is.
+        for size in ["96", "400"] {
+            #expect(try services.safelight(["warm", "--size", size]).status == 0)
+            let thumb = try services.safelight(
+                ["thumb", id, "--size", size, "--json", "--output", services.folder.file("b.jpg")]
+            )
+            #expect(try JSON(parsing: Array(thumb.output.utf8))["isCacheHit"] == true, "\(size): \(thumb)")
+        }
         let saved = try Data(contentsOf: URL(fileURLWithPath: services.folder.file("a.jpg")))
         #expect(reported["size"]?.intValue == Int64(saved.count) && saved.starts(with: [0xFF, 0xD8]))
 

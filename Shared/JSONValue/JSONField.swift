@@ -1,4 +1,7 @@
 /// One member of an object. A single declaration drives parsing, validation, encoding and documentation.
+///
+/// The functions are inlinable so that the module of a table compiles them for its types: generic code looks up the
+/// metadata of its types on each use, which costs more than the member itself.
 public struct JSONField<Root>: Sendable {
     /// The property that stores the member's value.
     public typealias Path<Value> = any WritableKeyPath<Root, Value> & Sendable
@@ -10,10 +13,28 @@ public struct JSONField<Root>: Sendable {
     public let isRequired: Bool
     /// The JSON Schema of the member's values.
     public let schema: @Sendable () -> JSON
-    let decode: @Sendable (JSON?, inout Root) throws(JSONProblem) -> Void
-    let encode: @Sendable (Root) -> JSON?
+    @usableFromInline let decode: @Sendable (JSON?, inout Root) throws(JSONProblem) -> Void
+    @usableFromInline let encode: @Sendable (Root) -> JSON?
+
+    @usableFromInline
+    init(
+        name: String,
+        summary: String,
+        isRequired: Bool,
+        schema: @escaping @Sendable () -> JSON,
+        decode: @escaping @Sendable (JSON?, inout Root) throws(JSONProblem) -> Void,
+        encode: @escaping @Sendable (Root) -> JSON?
+    ) {
+        self.name = name
+        self.summary = summary
+        self.isRequired = isRequired
+        self.schema = schema
+        self.decode = decode
+        self.encode = encode
+    }
 
     /// Returns a member that must be present.
+    @inlinable
     public static func required<Value>(
         _ name: String,
         _ path: Path<Value>,
@@ -35,6 +56,7 @@ public struct JSONField<Root>: Sendable {
     }
 
     /// Returns a member that may be absent or null. Nil is not encoded.
+    @inlinable
     public static func optional<Value>(
         _ name: String,
         _ path: Path<Value?>,
@@ -56,6 +78,7 @@ public struct JSONField<Root>: Sendable {
     }
 
     /// Returns a member of a patch: absent leaves the property unchanged, null clears it.
+    @inlinable
     public static func patch<Value>(
         _ name: String,
         _ path: Path<Value??>,
@@ -77,6 +100,7 @@ public struct JSONField<Root>: Sendable {
     }
 
     /// Returns a member with a default value. `isWritten` is true if the default is encoded too.
+    @inlinable
     public static func defaulted<Value: Equatable & Sendable>(
         _ name: String,
         _ path: Path<Value>,
@@ -109,6 +133,7 @@ public struct JSONField<Root>: Sendable {
     }
 
     /// Returns a member that follows from the other properties: encoded unless nil, and ignored when it is read.
+    @inlinable
     public static func derived<Value>(
         _ name: String,
         _ value: @escaping @Sendable (Root) -> Value?,
@@ -129,21 +154,25 @@ public struct JSONField<Root>: Sendable {
 /// A property of a value, accessed directly at its memory offset if it is a stored one.
 ///
 /// Access by key path costs many times as much, and one record has some ninety properties.
+@usableFromInline
 struct JSONProperty<Root, Value>: Sendable {
-    let path: any WritableKeyPath<Root, Value> & Sendable
-    let offset: Int?
+    @usableFromInline let path: any WritableKeyPath<Root, Value> & Sendable
+    @usableFromInline let offset: Int?
 
+    @inlinable
     init(_ path: any WritableKeyPath<Root, Value> & Sendable) {
         self.path = path
         // Nil for computed and observed properties.
         offset = MemoryLayout<Root>.offset(of: path)
     }
 
+    @inlinable
     func value(of root: Root) -> Value {
         guard let offset else { return root[keyPath: path] }
         return withUnsafeBytes(of: root) { $0.load(fromByteOffset: offset, as: Value.self) }
     }
 
+    @inlinable
     func set(_ value: Value, of root: inout Root) {
         guard let offset else { return root[keyPath: path] = value }
         withUnsafeMutableBytes(of: &root) { bytes in

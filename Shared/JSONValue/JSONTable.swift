@@ -56,7 +56,7 @@ public struct JSONTable<Root: Sendable>: Sendable {
     public let fields: [JSONField<Root>]
     /// The treatment of undeclared members.
     public let unknown: Unknown
-    private let blank: Root
+    @usableFromInline let blank: Root
     private let names: Set<String>
 
     public init(
@@ -75,32 +75,43 @@ public struct JSONTable<Root: Sendable>: Sendable {
     }
 
     /// Decodes an object.
+    @inlinable
     public func decode(_ json: JSON) throws(JSONProblem) -> Root {
         guard case .object(let object) = json else { throw JSONProblem("expected an object") }
-        if case .refused = unknown, let unknownField = object.members.first(where: { !names.contains($0.name) }) {
-            let allowed = fields.map(\.name).joined(separator: ", ")
-            throw JSONProblem(
-                "is unknown; allowed: \(allowed.isEmpty ? "nothing" : allowed)",
-                path: [unknownField.name]
-            )
-        }
         var root = blank
+        var known = 0
         // By index: a copy of a field counts references to its text and all of its functions.
-        for index in fields.indices {
+        for index in 0..<fields.count {
+            let member = object[fields[index].name]
+            if member != nil { known += 1 }
             do throws(JSONProblem) {
-                try fields[index].decode(object[fields[index].name], &root)
+                try fields[index].decode(member, &root)
             } catch {
+                // A misspelt option is reported before one that is missing because of it.
+                try checkNames(of: object)
                 throw error.inside(fields[index].name)
             }
         }
+        if known != object.count { try checkNames(of: object) }
         return root
     }
 
+    /// - Throws: an error with the first undeclared member, if they are refused
+    @usableFromInline
+    func checkNames(of object: JSONObject) throws(JSONProblem) {
+        guard case .refused = unknown, let stranger = object.members.first(where: { !names.contains($0.name) }) else {
+            return
+        }
+        let allowed = fields.map(\.name).joined(separator: ", ")
+        throw JSONProblem("is unknown; allowed: \(allowed.isEmpty ? "nothing" : allowed)", path: [stranger.name])
+    }
+
     /// Encodes a value as an object.
+    @inlinable
     public func encode(_ root: Root) -> JSONObject {
         var members: [(name: String, value: JSON)] = []
         members.reserveCapacity(fields.count)
-        for index in fields.indices {
+        for index in 0..<fields.count {
             if let value = fields[index].encode(root) { members.append((fields[index].name, value)) }
         }
         return JSONObject(distinct: members)
@@ -135,14 +146,16 @@ public protocol JSONTabled: Sendable {
 }
 
 extension JSONTabled {
+    @inlinable
     public init(json: JSON) throws(JSONProblem) { self = try Self.table.decode(json) }
-    public var json: JSON { .object(Self.table.encode(self)) }
+    @inlinable public var json: JSON { .object(Self.table.encode(self)) }
 }
 
 // MARK: - Common types
 
 extension JSONType where Value: JSONTabled {
     /// Returns the type of an object with its own table.
+    @inlinable
     public static func object(_: Value.Type) -> JSONType {
         JSONType(
             schema: Value.table.schema,
@@ -154,6 +167,7 @@ extension JSONType where Value: JSONTabled {
 
 extension JSONType where Value: RawRepresentable & CaseIterable & Sendable, Value.RawValue == String {
     /// Returns the type of one of the names of an enumeration.
+    @inlinable
     public static func name(_: Value.Type) -> JSONType {
         let names = Value.allCases.map(\.rawValue)
         return JSONType(
@@ -188,7 +202,8 @@ extension JSONType where Value == String {
 
 extension JSONType where Value: FixedWidthInteger & Sendable {
     /// Returns the type of a whole number within a range.
-    private static func whole(_ range: ClosedRange<Value>) -> JSONType {
+    @inlinable
+    static func whole(_ range: ClosedRange<Value>) -> JSONType {
         JSONType(
             schema: [
                 "type": "integer", "minimum": .int(Int64(clamping: range.lowerBound)),
@@ -207,11 +222,13 @@ extension JSONType where Value: FixedWidthInteger & Sendable {
 
 extension JSONType where Value == Int64 {
     /// Returns the type of a 64-bit integer within a range.
+    @inlinable
     public static func integer(_ range: ClosedRange<Int64> = Int64.min...Int64.max) -> JSONType { whole(range) }
 }
 
 extension JSONType where Value == Int {
     /// Returns the type of a whole number within a range.
+    @inlinable
     public static func count(_ range: ClosedRange<Int>) -> JSONType { whole(range) }
 }
 
@@ -254,6 +271,7 @@ extension JSONType where Value == JSON {
 
 extension JSONType {
     /// Returns the type of an array of at most `limit` values.
+    @inlinable
     public static func list<Element: Sendable>(of element: JSONType<Element>, limit: Int) -> JSONType
     where Value == [Element] {
         JSONType(

@@ -182,7 +182,7 @@ static void register_vfs(void) {
 
 static int note_size(void *context, sqlite3 *database, const char *name, int pages) {
     safelight_log_size *size = context;
-    size->pages = pages;
+    __atomic_store_n(&size->pages, pages, __ATOMIC_RELAXED);
     // Like SQLite's own hook: the commit is valid whether or not its log can be written into the database now.
     if (pages >= size->most_pages) sqlite3_wal_checkpoint_v2(database, name, SQLITE_CHECKPOINT_PASSIVE, NULL, NULL);
     return SQLITE_OK;
@@ -191,6 +191,8 @@ static int note_size(void *context, sqlite3 *database, const char *name, int pag
 void safelight_note_log_size(void *database, safelight_log_size *size) {
     sqlite3_wal_hook(database, note_size, size);
 }
+
+int safelight_log_pages(const safelight_log_size *size) { return __atomic_load_n(&size->pages, __ATOMIC_RELAXED); }
 
 int safelight_gather_log_writes(void) {
     pthread_once(&once, register_vfs);

@@ -108,8 +108,8 @@ public final class DatabaseFile: Sendable {
         }
     }
 
-    /// The size of the log, which the connection that writes notes with each commit; read on the thread of that
-    /// connection only. The configuration of the connections keeps it.
+    /// The size of the log, which the connection that writes notes with each commit. The configuration of the connections
+    /// keeps it.
     // Unchecked: the pointer itself never changes.
     private final class LogSize: @unchecked Sendable {
         private let size: UnsafeMutablePointer<safelight_log_size>
@@ -121,7 +121,7 @@ public final class DatabaseFile: Sendable {
 
         deinit { size.deallocate() }
 
-        var pages: Int { Int(size.pointee.pages) }
+        var pages: Int { Int(safelight_log_pages(size)) }
 
         func follow(_ database: Database) {
             guard let connection = database.sqliteConnection else { return }
@@ -159,15 +159,13 @@ public final class DatabaseFile: Sendable {
     }
 
     /// Writes the write-ahead log into the database if it is large; called between commits, so that none of them waits
-    /// for it. It blocks.
+    /// for it. It blocks if the log is large: while it writes, and while another write has the connection.
     ///
     /// - Throws: ``StorageError`` if that fails; the log is still valid then
     public func checkpointIfDue() throws(StorageError) {
+        guard log.pages >= checkpointPages else { return }
         do {
-            try pool.writeWithoutTransaction { database in
-                guard log.pages >= checkpointPages else { return }
-                try database.checkpoint(.passive)
-            }
+            _ = try pool.writeWithoutTransaction { try $0.checkpoint(.passive) }
         } catch {
             throw StorageError(database: error, path: path)
         }

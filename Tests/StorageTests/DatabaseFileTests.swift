@@ -75,6 +75,32 @@ struct DatabaseFileTests {
         try file.close()
     }
 
+    @Test func `a small log is left alone without waiting for the connection that writes`() async throws {
+        let file = try DatabaseFile(path: path, migrator: migrator(), options: .init())
+        let gate = DispatchSemaphore(value: 0)
+        await withCheckedContinuation { continuation in
+            DispatchQueue(label: "writer").async {
+                file.pool.writeWithoutTransaction { _ in
+                    continuation.resume()
+                    gate.wait()
+                }
+            }
+        }
+        let checked = DispatchSemaphore(value: 0)
+        DispatchQueue(label: "checkpoint").async {
+            try? file.checkpointIfDue()
+            checked.signal()
+        }
+        let isDone = await withCheckedContinuation { continuation in
+            DispatchQueue(label: "wait").async {
+                continuation.resume(returning: checked.wait(timeout: .now() + 5) == .success)
+            }
+        }
+        gate.signal()
+        #expect(isDone)
+        try file.close()
+    }
+
     @Test func `one half of the page cache is the writer's, the other half is shared by the readers`() async throws {
         var options = DatabaseFile.Options()
         options.pageCacheBytes = 4 << 20

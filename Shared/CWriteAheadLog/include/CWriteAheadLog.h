@@ -16,7 +16,7 @@ int safelight_gather_log_writes(void);
 
 /// The size of a connection's log, and the size from which a commit writes it into the database itself.
 typedef struct safelight_log_size {
-    /// The pages of the log after the last commit.
+    /// The pages of the log after the last commit; read by ``safelight_log_pages``.
     int pages;
     /// The pages from which a commit checkpoints before it returns.
     int most_pages;
@@ -28,5 +28,8 @@ typedef struct safelight_log_size {
 /// - database: of type sqlite3
 /// - size: must stay valid as long as the connection is open
 void safelight_note_log_size(void *database, safelight_log_size *size);
+
+/// Returns the pages of the log after the last commit, on any thread.
+int safelight_log_pages(const safelight_log_size *size);
 
 #endif

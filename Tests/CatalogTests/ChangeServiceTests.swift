@@ -130,9 +130,9 @@ struct ChangeServiceTests {
             await catalog.service.store.holdWriter(until: gate)
             defer { gate.signal() }
             async let deletion = catalog.perform([.deleteAssets(.init(ids: [id]))])
-            while writer.queueDepth < 1 { await TaskDelay.pollInterval(.milliseconds(5)) }
+            try await writer.untilWaiting(1, or: gate)
             async let duplicate = catalog.perform([create(.attachment(0))], attachments: [image(1)])
-            while writer.queueDepth < 2 { await TaskDelay.pollInterval(.milliseconds(5)) }
+            try await writer.untilWaiting(2, or: gate)
             gate.signal()
             _ = try await deletion
             let made = try await duplicate
@@ -160,7 +160,7 @@ struct ChangeServiceTests {
                         // None of the assets exists: the transaction is refused within its commit.
                         _ = await rpcError { try await catalog.perform([.trashAssets(.init(ids: ids))]) }
                     }
-                    while writer.queueDepth < number + 1 { await TaskDelay.pollInterval(.milliseconds(5)) }
+                    try await writer.untilWaiting(number + 1, or: gate)
                 }
                 gate.signal()
                 try await group.waitForAll()
@@ -169,6 +169,20 @@ struct ChangeServiceTests {
             // Two of 200 entities are at most 512, three are more. The catalog's own upkeep may add a commit; without
             // the limit all would be one.
             #expect((4...5).contains(writer.metrics.commits - before.commits))
+        }
+    }
+}
+
+extension TransactionWriter {
+    /// Waits until some transactions wait for a writer that a test holds.
+    ///
+    /// - Throws: at the test's time limit; the writer is let go then, because the transactions could not end otherwise
+    fileprivate func untilWaiting(_ count: Int, or gate: DispatchSemaphore) async throws {
+        do {
+            while queueDepth < count { try await Task.sleep(for: .milliseconds(5)) }
+        } catch {
+            gate.signal()
+            throw error
         }
     }
 }

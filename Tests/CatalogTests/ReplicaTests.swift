@@ -74,7 +74,7 @@ struct ReplicaTests {
     private func awaitValue<Value>(_ body: () async throws -> Value?) async throws -> Value {
         while true {
             if let value = try await body() { return value }
-            await TaskDelay.pollInterval(.milliseconds(50))
+            try await Task.sleep(for: .milliseconds(50))
         }
     }
 
@@ -308,7 +308,7 @@ struct ReplicaTests {
             for catalog in [one, two] {
                 while ContinuousClock.now < end, figure(catalog, "servers")?.arrayValue?.count != 1 {
                     #expect(try await albums(catalog).token == last.token)
-                    await TaskDelay.pollInterval(.milliseconds(50))
+                    try await Task.sleep(for: .milliseconds(50))
                 }
             }
             try replica.suspend()

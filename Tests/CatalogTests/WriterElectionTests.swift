@@ -123,7 +123,7 @@ struct WriterElectionTests {
                     """
             )
             while catalog.service.store.election?.refusal == nil {
-                await TaskDelay.pollInterval(.milliseconds(20))
+                try await Task.sleep(for: .milliseconds(20))
             }
             let health = try await catalog.call(Health())
             #expect(health.isHealthy, "\(health.problems)")
@@ -142,7 +142,7 @@ struct WriterElectionTests {
             async let refused = rpcError { try await catalog.perform([.createCollection(.init(title: "late"))]) }
             let waiting = "SELECT count(*) FROM pg_locks WHERE relation = 'change'::regclass AND NOT granted"
             while try connection.execute(waiting).int64(0, 0) == 0 {
-                await TaskDelay.pollInterval(.milliseconds(5))
+                try await Task.sleep(for: .milliseconds(5))
             }
             try connection.execute(
                 script: """

@@ -99,7 +99,7 @@ struct ResourceSpoolTests {
         let error = await #expect(throws: RPCError.self) { try await first.value }
         #expect(error?.name == "user_cancelled")
         // The request is answered before the transfer has removed what it wrote.
-        while !files.isEmpty { await TaskDelay.pollInterval(.milliseconds(5)) }
+        while !files.isEmpty { try await Task.sleep(for: .milliseconds(5)) }
         try await spool.require(digest) { sink throws(RPCError) in try await sink(bytes) }
         #expect(files.count == 1)
     }

@@ -135,8 +135,8 @@ extension ThumbnailerWorkerTests {
         {
             try await ThumbnailerFixture.open { fixture in
                 let asset = try fixture.catalog.add(try LargeImageFixtures.large(width: 900, seed: 41, preview: true))
-                // Large enough that the preview is ready before it on any machine.
-                var request = ImageRequest(asset: asset.id, targetSize: .size(width: 1900, height: 1900))
+                // Large enough that the preview is ready before it on any machine, even if its worker has to start first.
+                var request = ImageRequest(asset: asset.id, targetSize: .size(width: 4500, height: 4500))
                 request.resizeMode = .exact
                 request.format = .png
                 let messages = try await fixture.messages(request)

@@ -33,14 +33,14 @@ struct AbsentDatabaseTests {
         var isHealthy = false
         while !isHealthy {
             isHealthy = (try? await library.catalog.health(deadline: .seconds(2)).isHealthy) ?? false
-            await TaskDelay.pollInterval(.milliseconds(50))
+            try await Task.sleep(for: .milliseconds(50))
         }
         let made = try await library.perform([.createCollection(.init(ref: "a", title: "Alps"))])
         let albums = try await library.collections(FetchDescription(.collections)).collections
         #expect(albums.contains { $0.title == "Alps" })
         // The change-broker follows the catalog from then on; until it has reached it, it is `unavailable`.
         while try await followed(library) ?? -1 < made.token.sequence {
-            await TaskDelay.pollInterval(.milliseconds(50))
+            try await Task.sleep(for: .milliseconds(50))
         }
         await library.close()
         #expect(services.stop() == [])

@@ -50,7 +50,7 @@ struct RemoteStorageSoakTests {
             while !Task.isCancelled {
                 let bytes = try await library.catalog.ask(StorageStatus()).result.localBytes
                 most.withLock { $0 = max($0, bytes) }
-                await TaskDelay.pollInterval(.milliseconds(200))
+                try await Task.sleep(for: .milliseconds(200))
             }
         }
         defer { sampling.cancel() }
@@ -101,7 +101,7 @@ struct RemoteStorageSoakTests {
             guard ContinuousClock.now < start + .seconds(1800) else {
                 throw FixtureError(description: "\(status.waitingCount) wait, \(status.localBytes) bytes are here")
             }
-            await TaskDelay.pollInterval(.milliseconds(200))
+            try await Task.sleep(for: .milliseconds(200))
         }
     }
 
@@ -115,7 +115,7 @@ struct RemoteStorageSoakTests {
             guard ContinuousClock.now < start + .seconds(1800) else {
                 throw FixtureError(description: "not all thumbnails are made: \(made ?? .null)")
             }
-            await TaskDelay.pollInterval(.milliseconds(200))
+            try await Task.sleep(for: .milliseconds(200))
         }
         let prepared = (ContinuousClock.now - start) / .seconds(1)
         // Files that were downloaded for the thumbnails are given up again, which asks the store for each.

@@ -90,8 +90,8 @@ struct CatalogConfiguration: Sendable {
             "collectAfterSeconds": JSON(collectAfterSeconds), "readers": JSON(readers),
             "checkSeconds": .double(checkSeconds), "rereadRate": JSON(rereadRate),
             "uploadLeaseSeconds": .int(uploads.lease / 1_000_000), "uploadsPerIdentity": JSON(uploads.perIdentity),
-            "store": .string(server.map(PostgreSQLLibrary.withoutPassword) ?? "sqlite"),
-            "storeReplica": replica.map { .string(PostgreSQLLibrary.withoutPassword($0)) } ?? .null,
+            "store": .string(server.map(PostgreSQLLibraryDatabase.withoutPassword) ?? "sqlite"),
+            "storeReplica": replica.map { .string(PostgreSQLLibraryDatabase.withoutPassword($0)) } ?? .null,
             "uploadBytes": .int(uploads.bytes), "uploadBytesPerIdentity": .int(uploads.bytesPerIdentity),
         ]
         return ServiceSettings(

@@ -66,7 +66,7 @@ struct CatalogService: RunnableService {
         try await workersStarted
         let tail = ChangeLogTail(head: store.startSequence)
         let time = RetentionTime(
-            last: try await store.retentionMoment(),
+            last: try await store.retentionTime(),
             wall: environment.now,
             monotonic: environment.clock,
             logger: logger
@@ -84,7 +84,7 @@ struct CatalogService: RunnableService {
             store: store,
             tail: tail,
             retention: Self.retention(configuration),
-            rules: Self.rules(configuration, environment, retention: time, lastChanges),
+            context: Self.writeContext(configuration, environment, retention: time, lastChanges),
             limits: TransactionWriter.Limits(waiting: configuration.writeQueue),
             whenCommitted: { registry.apply($0) },
             logger: logger,
@@ -429,13 +429,13 @@ struct CatalogService: RunnableService {
         )
     }
 
-    private static func rules(
+    private static func writeContext(
         _ configuration: CatalogConfiguration,
         _ environment: CatalogEnvironment,
         retention time: RetentionTime,
         _ lastChanges: LastChangeFile
-    ) -> BatchStore.WriteContext {
-        BatchStore.WriteContext(
+    ) -> GroupCommit.WriteContext {
+        GroupCommit.WriteContext(
             maxEntities: configuration.maxEntities,
             maxRecordBytes: configuration.maxRecordBytes,
             recentSpan: Int64(configuration.recentDays) * 86_400_000_000,

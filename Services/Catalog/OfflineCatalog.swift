@@ -57,7 +57,7 @@ struct OfflineCatalog: RunnableService {
                     let isServed = replica.map { (try? PostgreSQLConnection($0)) != nil } ?? false
                     let isAway = error.kind == .disconnected && isPassing(error.message)
                     continuation.resume(
-                        returning: isServed || !isAway ? nil : PostgreSQLLibrary.offline(error, at: server)
+                        returning: isServed || !isAway ? nil : PostgreSQLLibraryDatabase.offline(error, at: server)
                     )
                 }
             }

@@ -10,7 +10,7 @@ import Testing
 /// The record of the resources that an add-only client has added (T-40).
 @Suite(.timeLimit(.minutes(1)))
 struct AddedResourceStoreTests {
-    private static let rules = BatchStore.WriteContext(
+    private static let context = GroupCommit.WriteContext(
         now: { 1_700_000_000_000_000 },
         makeID: IdentifierGenerator(now: { 1_700_000_000_000_000 }).make
     )
@@ -31,7 +31,7 @@ struct AddedResourceStoreTests {
         request.addOnly = client
         request.uploadsAgain = client != nil
         let record = try await fixture.store.onWriter { [request] database in
-            let done = try BatchStore(database: database, rules: Self.rules).commit([request]) { _ in
+            let done = try GroupCommit(database: database, context: Self.context).commit([request]) { _ in
                 false
             }
             return try #require(try done.outcomes.first?.get().record)

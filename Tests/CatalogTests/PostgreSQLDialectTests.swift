@@ -27,7 +27,7 @@ struct PostgreSQLDialectTests {
     }
 
     @Test func `a password is in no text about an address`() {
-        let hidden = PostgreSQLLibrary.withoutPassword("postgresql://me:secret@host/db?password=secret&a=b")
+        let hidden = PostgreSQLLibraryDatabase.withoutPassword("postgresql://me:secret@host/db?password=secret&a=b")
         #expect(!hidden.contains("secret") && hidden.contains("//me:") && hidden.contains("@host/db"))
     }
 

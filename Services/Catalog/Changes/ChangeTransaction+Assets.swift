@@ -212,19 +212,19 @@ extension ChangeTransaction {
     /// Applies what depends on the time: assets that are no longer recently added, and deletion of assets that have
     /// been in the trash long enough.
     ///
-    /// - Parameter moment: the retention time, which differs from the wall clock after the clock has jumped
+    /// - Parameter now: the retention time, which differs from the wall clock after the clock has jumped
     /// - Returns: true if another transaction may be needed
-    mutating func passTime(_ moment: Int64, trashSpan: Int64) throws -> Bool {
+    mutating func passTime(_ now: Int64, trashSpan: Int64) throws -> Bool {
         // The transaction also touches the albums and the new representatives of bursts.
         let most = max(1, limit / 4)
-        let stale = try state.recentlyAdded(before: moment - recentSpan, limit: most)
+        let stale = try state.recentlyAdded(before: now - recentSpan, limit: most)
         for id in stale {
             guard var asset = try asset(id) else { continue }
             asset.isRecentlyAdded = false
             try set(asset)
         }
         guard stale.isEmpty else { return true }
-        let old = try state.trashed(before: moment - trashSpan, limit: 20)
+        let old = try state.trashed(before: now - trashSpan, limit: 20)
         for id in old { try deleteAssets(ChangeRequest.DeleteObjects(ids: [id])) }
         return !old.isEmpty
     }

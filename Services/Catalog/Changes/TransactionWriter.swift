@@ -49,7 +49,7 @@ final class TransactionWriter: Sendable {
     private let store: LibraryStore
     private let tail: ChangeLogTail
     let retention: RetentionPolicy
-    private let rules: BatchStore.WriteContext
+    private let context: GroupCommit.WriteContext
     private let limits: Limits
     /// Receives each committed transaction before anybody else learns of it.
     private let whenCommitted: @Sendable (PerformedWrite) -> Void
@@ -67,7 +67,7 @@ final class TransactionWriter: Sendable {
         store: LibraryStore,
         tail: ChangeLogTail,
         retention: RetentionPolicy,
-        rules: BatchStore.WriteContext,
+        context: GroupCommit.WriteContext,
         limits: Limits = Limits(),
         whenCommitted: @escaping @Sendable (PerformedWrite) -> Void = { _ in },
         logger: Logger,
@@ -80,7 +80,7 @@ final class TransactionWriter: Sendable {
         self.store = store
         self.tail = tail
         self.retention = retention
-        self.rules = rules
+        self.context = context
         self.limits = limits
         self.whenCommitted = whenCommitted
         self.logger = logger
@@ -132,10 +132,11 @@ final class TransactionWriter: Sendable {
         // Old records are deleted a few at a time, between commits and while nothing else is to be done.
         let trims = retention.isDue(start) && !state.withLock { $0.isStopping } && store.election?.refusal == nil
         if trims || queueDepth > 0 {
-            store.withWriter { batches in
-                if trims { trim(batches) }
+            store.withWriter { connection in
+                let group = GroupCommit(database: connection, context: context)
+                if trims { trim(group) }
                 let batch = nextBatch()
-                if !batch.isEmpty { commit(batch, in: batches(rules)) }
+                if !batch.isEmpty { commit(batch, in: group) }
             }
         }
         // Queued after the tasks that continue now: their replies do not wait for the next commit, nor for the disk.
@@ -171,10 +172,10 @@ final class TransactionWriter: Sendable {
         }
     }
 
-    private func commit(_ batch: [PendingWrite], in transaction: BatchStore) {
+    private func commit(_ batch: [PendingWrite], in group: GroupCommit) {
         let start = clock.nowMicroseconds()
         do {
-            let (outcomes, head) = try transaction.commit(
+            let (outcomes, head) = try group.commit(
                 batch.map(\.request),
                 isOfTheDisk: { store.storageError($0) != nil }
             )
@@ -264,9 +265,9 @@ final class TransactionWriter: Sendable {
 
     // MARK: Retention
 
-    private func trim(_ batches: LibraryStore.Batches) {
+    private func trim(_ group: GroupCommit) {
         do {
-            let isMore = try batches(rules).trim(retention, now: rules.moment)
+            let isMore = try group.trim(retention, now: context.retentionTime)
             retention.done(isMore: isMore, at: clock.nowMicroseconds())
         } catch {
             retention.done(isMore: false, at: clock.nowMicroseconds())

@@ -20,7 +20,7 @@ extension FetchEngine {
                     }
                     // Of collections a limited view has the smart albums, and the moments of its assets.
                     if let view, try !view.hasCollection(id, reader, head) { continue }
-                    let past = HistoricalState(reader: reader, moment: head.sequence, head: head)
+                    let past = HistoricalState(reader: reader, sequence: head.sequence, head: head)
                     switch try past.collection(id) {
                     case .collection(let collection): can[id.text] = JSON(collection.can.map(\.rawValue))
                     case .list(let list): can[id.text] = JSON(list.can.map(\.rawValue))

@@ -14,7 +14,7 @@ extension FetchEngine {
     func toCloud(_ request: IDsToCloud, view: LimitedView? = nil) async throws -> CloudMappings {
         try await store.read { reader in
             let head = try reader.head()
-            let now = HistoricalState(reader: reader, moment: head.sequence, head: head)
+            let now = HistoricalState(reader: reader, sequence: head.sequence, head: head)
             var mappings = JSONObject()
             for id in request.ids {
                 // Before anything is looked up: what is there costs what is not there.
@@ -31,7 +31,7 @@ extension FetchEngine {
     func toLocal(_ request: IDsToLocal, view: LimitedView? = nil) async throws -> CloudMappings {
         try await store.read { reader in
             let head = try reader.head()
-            let now = HistoricalState(reader: reader, moment: head.sequence, head: head)
+            let now = HistoricalState(reader: reader, sequence: head.sequence, head: head)
             var mappings = JSONObject()
             let digests = request.cloudIDs.compactMap(Self.digest)
             let listed = try view?.assets(withPrimaryOriginals: digests, reader, limit: CloudMappings.maxCandidates)

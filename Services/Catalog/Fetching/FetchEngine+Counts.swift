@@ -12,7 +12,7 @@ extension FetchEngine {
             return (fetch: fetch, members: try transientMembers(of: fetch, identity: identity))
         }
         return try await store.read { [cache] reader in
-            let (head, token) = try Self.moment(request.token, reader)
+            let (head, token) = try Self.resolve(request.token, reader)
             var result = FetchCounts.Result(token: token, counts: [])
             for (fetch, members) in fetches {
                 try Task.checkCancellation()

@@ -21,8 +21,8 @@ extension FetchEngine {
             guard !fetch.dependsOnLocalFiles else { throw FetchError.localFiles }
         }
         return try await store.read { [cache] reader in
-            let (head, from) = try Self.moment(request.from, reader)
-            let (_, to) = try Self.moment(request.to, reader)
+            let (head, from) = try Self.resolve(request.from, reader)
+            let (_, to) = try Self.resolve(request.to, reader)
             guard from.sequence <= to.sequence else {
                 throw FetchError.rangeReversed
             }
@@ -77,8 +77,8 @@ extension FetchEngine {
             after: try transientMembers(of: new, identity: identity)
         )
         return try await store.read { [cache] reader in
-            let (head, from) = try Self.moment(request.from.token, reader)
-            let (_, to) = try Self.moment(request.to.token, reader)
+            let (head, from) = try Self.resolve(request.from.token, reader)
+            let (_, to) = try Self.resolve(request.to.token, reader)
             let before = try view?.fetch(old, reader, at: from.sequence, head) ?? old
             let after = try view?.fetch(new, reader, at: to.sequence, head) ?? new
             var between = DetailsRange(
@@ -116,12 +116,12 @@ extension FetchEngine {
             (self.reader, self.head, self.cache, self.from, self.to) = (reader, head, cache, from, to)
         }
 
-        private func hasObject(of fetch: Fetch, at moment: Int64) throws -> Bool {
-            if let view { return try view.hasObject(of: fetch, results, at: moment) }
-            return try HistoricalState(reader: reader, moment: moment, head: head).hasObject(of: fetch)
+        private func hasObject(of fetch: Fetch, at sequence: Int64) throws -> Bool {
+            if let view { return try view.hasObject(of: fetch, results, at: sequence) }
+            return try HistoricalState(reader: reader, sequence: sequence, head: head).hasObject(of: fetch)
         }
 
-        /// Checks that the objects to which the fetches refer existed at one of the moments.
+        /// Checks that the objects to which the fetches refer existed at one of the two sequence numbers.
         ///
         /// - Returns: whether the object of the after result is deleted
         func requireObject(of before: Fetch, _ after: Fetch) throws -> Bool {
@@ -144,10 +144,10 @@ extension FetchEngine {
             return try assets(before, after)
         }
 
-        /// Returns the result of a fetch; it is empty at a moment at which the object of the fetch does not exist.
-        private func rows(_ fetch: Fetch, at moment: Int64) throws -> [Int64] {
-            guard try hasObject(of: fetch, at: moment) else { return [] }
-            return try Array(results.window(of: fetch, at: moment))
+        /// Returns the result of a fetch; it is empty if the object of the fetch did not exist then.
+        private func rows(_ fetch: Fetch, at sequence: Int64) throws -> [Int64] {
+            guard try hasObject(of: fetch, at: sequence) else { return [] }
+            return try Array(results.window(of: fetch, at: sequence))
         }
 
         private var results: ResultReader { ResultReader(reader: reader, head: head, cache: cache) }
@@ -155,8 +155,8 @@ extension FetchEngine {
         /// Returns the difference between the collections or lists that a view has. The view makes their facts of its
         /// assets, so that no record has them: those with other facts have changed.
         private func collections(_ old: Fetch, _ new: Fetch, in view: LimitedView) throws -> ChangeDetails? {
-            func window(_ fetch: Fetch, at moment: Int64) throws -> [PhotoCollection] {
-                fetch.page(try view.collections(fetch, results, at: moment) ?? [], .init()).objects
+            func window(_ fetch: Fetch, at sequence: Int64) throws -> [PhotoCollection] {
+                fetch.page(try view.collections(fetch, results, at: sequence) ?? [], .init()).objects
             }
             let (before, after) = (try window(old, at: from), try window(new, at: to))
             let known = Dictionary(uniqueKeysWithValues: before.map { ($0.id, $0.withoutRevision) })
@@ -168,9 +168,13 @@ extension FetchEngine {
             )
         }
 
-        private func collections(_ fetch: Fetch, at moment: Int64, _ members: TransientMembers?) throws -> [ObjectID] {
-            guard try hasObject(of: fetch, at: moment) else { return [] }
-            return try FetchEngine.page(fetch, FetchStore.Window(), moment, head, reader, members: members).objects
+        private func collections(
+            _ fetch: Fetch,
+            at sequence: Int64,
+            _ members: TransientMembers?
+        ) throws -> [ObjectID] {
+            guard try hasObject(of: fetch, at: sequence) else { return [] }
+            return try FetchEngine.page(fetch, FetchStore.Window(), sequence, head, reader, members: members).objects
                 .map(\.id)
         }
 
@@ -212,21 +216,21 @@ extension ChangesDetails.Result {
     }
 }
 
-/// The library at a moment, as an identity sees it.
+/// The library at one sequence number, as an identity sees it.
 private struct HistoricalView {
     let state: HistoricalState
     let view: LimitedView?
     /// The list of a limited grant; nil for the whole library.
     let granted: GrantedAssets?
 
-    init(_ view: LimitedView?, _ reader: LibraryReader, at moment: Int64, _ head: LibraryHead) throws {
-        state = HistoricalState(reader: reader, moment: moment, head: head)
+    init(_ view: LimitedView?, _ reader: LibraryReader, at sequence: Int64, _ head: LibraryHead) throws {
+        state = HistoricalState(reader: reader, sequence: sequence, head: head)
         self.view = view
-        granted = try view?.assets(reader, at: moment, head)
+        granted = try view?.assets(reader, at: sequence, head)
     }
 
     func fetch(_ fetch: Fetch) throws -> Fetch {
-        try view?.fetch(fetch, state.reader, at: state.moment, state.head, isFollowed: true) ?? fetch
+        try view?.fetch(fetch, state.reader, at: state.sequence, state.head, isFollowed: true) ?? fetch
     }
 
     func entity(_ id: ObjectID) throws -> HistoricalState.Entity? {

@@ -11,7 +11,7 @@ extension FetchEngine {
         let resolved = try resolved(request.fetch, identity: identity)
         let members = try transientMembers(of: resolved, identity: identity)
         return try await store.read { [cache] reader in
-            let (head, token) = try Self.moment(request.token, reader)
+            let (head, token) = try Self.resolve(request.token, reader)
             let found: [Int?]
             let results = ResultReader(reader: reader, head: head, cache: cache, isContinued: request.token != nil)
             if resolved.kind.entityClass == .asset {

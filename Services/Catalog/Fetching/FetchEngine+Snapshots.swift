@@ -30,7 +30,7 @@ extension FetchEngine {
         default: throw FetchError.foreignSnapshot(id)
         }
         return try await store.read { [cache] reader in
-            let (head, token) = try Self.moment(token, reader)
+            let (head, token) = try Self.resolve(token, reader)
             guard seen.kind.entityClass == .asset else {
                 let page = try Self.page(seen, FetchStore.Window(), token.sequence, head, reader)
                 return SnapshotList(page.objects.map(\.id))

@@ -35,7 +35,7 @@ extension FetchEngine {
     func expanded(_ fetch: Fetch, identity: String, _ results: ResultReader, at sequence: Int64) throws -> Fetch {
         guard case .assets(.below(let list)) = fetch.kind, list.isTransient else { return fetch }
         var (stored, assets) = try transients.contents(of: list, identity: identity)
-        let past = HistoricalState(reader: results.reader, moment: sequence, head: results.head)
+        let past = HistoricalState(reader: results.reader, sequence: sequence, head: results.head)
         var numbers: Set<Int64> = []
         for id in stored {
             guard try past.had(id) else { continue }

@@ -136,7 +136,7 @@ final class FetchEngine: Sendable {
         _ reader: LibraryReader,
         _ view: LimitedView? = nil
     ) throws -> Selection {
-        let (head, token) = try Self.moment(request.token, reader)
+        let (head, token) = try Self.resolve(request.token, reader)
         let results = ResultReader(reader: reader, head: head, cache: cache, isContinued: request.token != nil)
         var fetch = try expanded(fetch, identity: identity, results, at: token.sequence)
         if let view { fetch = try view.fetch(fetch, reader, at: token.sequence, head) }
@@ -171,7 +171,7 @@ final class FetchEngine: Sendable {
     private func identifiers(_ request: FetchAssets, identity: String, view: LimitedView?) async throws -> [Bytes] {
         let resolved = try resolvedAssets(request, identity)
         return try await store.read { [cache] reader in
-            let (head, token) = try Self.moment(request.token, reader)
+            let (head, token) = try Self.resolve(request.token, reader)
             let fetch = try view.map { try $0.fetch(resolved, reader, at: token.sequence, head) } ?? resolved
             let results = ResultReader(reader: reader, head: head, cache: cache, isContinued: request.token != nil)
             let rows = try results.window(of: fetch, at: token.sequence)
@@ -215,7 +215,7 @@ final class FetchEngine: Sendable {
             throw FetchError.wrongKind(method: "fetch.objects", accepted: "kind assets")
         }
         return try await store.read { [cache] reader in
-            let (head, token) = try Self.moment(request.token, reader)
+            let (head, token) = try Self.resolve(request.token, reader)
             let results = ResultReader(reader: reader, head: head, cache: cache, isContinued: request.token != nil)
             var fetch = try self.expanded(fetch, identity: identity, results, at: token.sequence)
             if let view { fetch = try view.fetch(fetch, reader, at: token.sequence, head) }
@@ -247,7 +247,7 @@ final class FetchEngine: Sendable {
         }
         let members = try transientMembers(of: fetch, identity: identity)
         return try await store.read { [cache] reader in
-            let (head, token) = try Self.moment(request.token, reader)
+            let (head, token) = try Self.resolve(request.token, reader)
             let window = FetchStore.Window(from: request.from, count: request.count)
             let results = ResultReader(reader: reader, head: head, cache: cache)
             let page = try Self.page(fetch, window, token.sequence, results, members, view)
@@ -276,7 +276,7 @@ final class FetchEngine: Sendable {
         }
         let members = try transientMembers(of: fetch, identity: identity)
         return try await store.read { [cache] reader in
-            let (head, token) = try Self.moment(request.token, reader)
+            let (head, token) = try Self.resolve(request.token, reader)
             let window = FetchStore.Window(from: request.from, count: request.count)
             let results = ResultReader(reader: reader, head: head, cache: cache)
             let page = try Self.page(fetch, window, token.sequence, results, members, view)
@@ -291,15 +291,15 @@ final class FetchEngine: Sendable {
     static func page(
         _ fetch: Fetch,
         _ window: FetchStore.Window,
-        _ moment: Int64,
+        _ sequence: Int64,
         _ results: ResultReader,
         _ members: TransientMembers?,
         _ view: LimitedView?
     ) throws -> CollectionFetchStore.Page {
         guard let view else {
-            return try page(fetch, window, moment, results.head, results.reader, members: members)
+            return try page(fetch, window, sequence, results.head, results.reader, members: members)
         }
-        guard let all = try view.collections(fetch, results, at: moment, members) else {
+        guard let all = try view.collections(fetch, results, at: sequence, members) else {
             throw CatalogError.notFound(fetch)
         }
         return fetch.page(all, window)
@@ -308,26 +308,26 @@ final class FetchEngine: Sendable {
     static func page(
         _ fetch: Fetch,
         _ window: FetchStore.Window,
-        _ moment: Int64,
+        _ sequence: Int64,
         _ head: LibraryHead,
         _ reader: LibraryReader,
         members: TransientMembers? = nil
     ) throws -> CollectionFetchStore.Page {
-        let past = HistoricalState(reader: reader, moment: moment, head: head)
+        let past = HistoricalState(reader: reader, sequence: sequence, head: head)
         if let members {
             var objects = try members.ids.compactMap { try members.transients[$0] ?? past.collection($0) }
             if let predicate = fetch.predicate { objects.removeAll { !predicate.evaluate($0) } }
             if !fetch.sort.isEmpty { objects.sort { fetch.areInIncreasingOrder($0, $1) } }
             return fetch.page(objects, window)
         }
-        if moment == head.sequence {
+        if sequence == head.sequence {
             guard let page = try reader.collectionFetches.page(fetch, window) else {
                 throw CatalogError.notFound(fetch)
             }
             return page
         }
         guard fetch.kind.isFollowable else {
-            throw CatalogError.tokenExpired(ChangeToken(library: head.library, sequence: moment), head)
+            throw CatalogError.tokenExpired(ChangeToken(library: head.library, sequence: sequence), head)
         }
         guard try past.hasObject(of: fetch) else { throw CatalogError.notFound(fetch) }
         return fetch.page(try past.collections(of: fetch.whole), window)
@@ -335,8 +335,10 @@ final class FetchEngine: Sendable {
 
     // MARK: Helpers
 
-    /// Returns the sequence that a request names, or the newest.
-    static func moment(
+    /// Returns the head of the library, and the token that a request names, or that of the head.
+    ///
+    /// - Throws: `token_expired` for a token that the history does not reach
+    static func resolve(
         _ token: ChangeToken?,
         _ reader: LibraryReader
     ) throws -> (head: LibraryHead, token: ChangeToken) {
@@ -403,26 +405,26 @@ final class FetchEngine: Sendable {
 
     private static func missing(
         _ list: IDList,
-        _ moment: Int64,
+        _ sequence: Int64,
         _ head: LibraryHead,
         _ reader: LibraryReader
     ) throws -> [ObjectID] {
-        let past = HistoricalState(reader: reader, moment: moment, head: head)
+        let past = HistoricalState(reader: reader, sequence: sequence, head: head)
         return try list.ids.filter { id in
-            if moment < head.sequence, let earlier = try past.earlier(id) { return earlier == nil }
+            if sequence < head.sequence, let earlier = try past.earlier(id) { return earlier == nil }
             return try reader.assets.rowNumber(of: id) == nil
         }
     }
 
     private static func trashed(
         _ list: IDList,
-        _ moment: Int64,
+        _ sequence: Int64,
         _ head: LibraryHead,
         _ reader: LibraryReader
     ) throws -> [ObjectID] {
         let now = try reader.assets.trashed(among: list.ids)
-        guard moment < head.sequence else { return list.ids.filter(now.contains) }
-        let past = HistoricalState(reader: reader, moment: moment, head: head)
+        guard sequence < head.sequence else { return list.ids.filter(now.contains) }
+        let past = HistoricalState(reader: reader, sequence: sequence, head: head)
         return try list.ids.filter { id in
             if let earlier = try past.earlier(id) { return earlier?.trashedDate != nil }
             return now.contains(id)

@@ -5,7 +5,8 @@ import PhotoModel
 /// The library at an earlier sequence: the stored rows with the records after that sequence undone.
 struct HistoricalState {
     let reader: LibraryReader
-    let moment: Int64
+    /// The earlier sequence.
+    let sequence: Int64
     let head: LibraryHead
 
     /// The bytes of records that may be undone for one result. Above it the token is expired, and the client fetches
@@ -42,18 +43,18 @@ struct HistoricalState {
 
     private func firstRecord(of topic: String) throws -> [UInt8]? {
         guard
-            let sequence = try reader.history.firstSequence(of: topic, after: moment, through: head.sequence)
+            let later = try reader.history.firstSequence(of: topic, after: sequence, through: head.sequence)
         else { return nil }
-        return try reader.history.record(sequence)
+        return try reader.history.record(later)
     }
 
     /// Returns whether an object existed.
     func had(_ id: ObjectID) throws -> Bool {
         if id.kind == .asset {
-            if moment < head.sequence, let earlier = try earlier(id) { return earlier != nil }
+            if sequence < head.sequence, let earlier = try earlier(id) { return earlier != nil }
             return try reader.assets.rowNumber(of: id) != nil
         }
-        if moment < head.sequence, let earlier = try earlierCollection(id) { return earlier != nil }
+        if sequence < head.sequence, let earlier = try earlierCollection(id) { return earlier != nil }
         return id.kind == .collectionList
             ? try reader.collections.list(id) != nil : try reader.collections.rowNumber(of: id) != nil
     }
@@ -63,13 +64,13 @@ struct HistoricalState {
 
     /// Returns the asset as it was, touched since or not; nil if it did not exist.
     func asset(_ id: ObjectID) throws -> Asset? {
-        if moment < head.sequence, let earlier = try earlier(id) { return earlier }
+        if sequence < head.sequence, let earlier = try earlier(id) { return earlier }
         return try reader.assets.asset(id)
     }
 
     /// Returns the album or folder as it was, touched since or not; nil if it did not exist.
     func collection(_ id: ObjectID) throws -> PhotoCollection? {
-        if moment < head.sequence, let earlier = try earlierCollection(id) { return earlier }
+        if sequence < head.sequence, let earlier = try earlierCollection(id) { return earlier }
         if id.kind == .collectionList { return try reader.collections.list(id).map { .list($0) } }
         return try reader.collections.collection(id).map { .collection($0) }
     }
@@ -132,7 +133,7 @@ struct HistoricalState {
 
     private func touchedSince() throws -> Touched {
         var touched = Touched()
-        try reader.history.each(after: moment, through: head, bytes: Self.maxBytes) { record in
+        try reader.history.each(after: sequence, through: head, bytes: Self.maxBytes) { record in
             for change in record.assets where touched.assets[change.id] == nil {
                 touched.assets[change.id] = .some(change.before)
             }
@@ -152,15 +153,15 @@ extension HistoryStore {
     ///
     /// - Throws: `token_expired` if records are missing or exceed the byte limit
     func each(
-        after moment: Int64,
+        after sequence: Int64,
         through head: LibraryHead,
         bytes limit: Int,
         _ visit: (ChangeRecord) throws -> Void
     ) throws {
-        var position = moment
+        var position = sequence
         var total = 0
         func expired() -> CatalogError {
-            CatalogError.tokenExpired(ChangeToken(library: head.library, sequence: moment), head)
+            CatalogError.tokenExpired(ChangeToken(library: head.library, sequence: sequence), head)
         }
         while position < head.sequence {
             try Task.checkCancellation()

@@ -45,11 +45,11 @@ struct KeyDelivery: Sendable {
     private func read(_ asked: Fetch, _ request: FetchKeys, _ view: LimitedView?) async throws -> Keys {
         let (chunkBytes, maxBytes, maxCount) = (chunkBytes, maxBytes, request.maxCount)
         return try await store.read { reader in
-            let (head, token) = try FetchEngine.moment(request.token, reader)
+            let (head, token) = try FetchEngine.resolve(request.token, reader)
             var keys = Keys(token: token)
             let fetch = try view?.fetch(asked, reader, at: token.sequence, head, isFollowed: true) ?? asked
-            func keyed(at moment: Int64) throws -> KeyedResult? {
-                try KeyedResult(fetch, HistoricalState(reader: reader, moment: moment, head: head), view)
+            func keyed(at sequence: Int64) throws -> KeyedResult? {
+                try KeyedResult(fetch, HistoricalState(reader: reader, sequence: sequence, head: head), view)
             }
             if let granted = fetch.granted { keys.granted = [ObjectID.bytes(of: granted.ids)] }
             if let view, fetch.dependsOnViewMoments {
@@ -59,7 +59,7 @@ struct KeyDelivery: Sendable {
             }
             guard let result = try keyed(at: token.sequence) else {
                 guard let since = request.since else { throw CatalogError.notFound(fetch) }
-                let (_, earlier) = try FetchEngine.moment(since, reader)
+                let (_, earlier) = try FetchEngine.resolve(since, reader)
                 guard try keyed(at: earlier.sequence) != nil else { throw CatalogError.notFound(fetch) }
                 keys.objectWasDeleted = true
                 keys.scope = fetch.kind.needsScope ? [] : nil
@@ -95,28 +95,28 @@ struct KeyDelivery: Sendable {
     }
 }
 
-/// A result at a moment, ignoring the offset and limit of its fetch.
+/// A result at one sequence number, ignoring the offset and limit of its fetch.
 private struct KeyedResult {
     let fetch: Fetch
     let past: HistoricalState
     /// The collections or lists as a limited view has them; nil for all other results.
     private let viewed: [PhotoCollection]?
 
-    /// Returns nil if the object of the fetch does not exist at the moment.
+    /// Returns nil if the object of the fetch does not exist at that sequence number.
     init?(_ fetch: Fetch, _ past: HistoricalState, _ view: LimitedView?) throws {
         (self.fetch, self.past) = (fetch, past)
         let results = ResultReader(reader: past.reader, head: past.head, cache: ResultCache(maxBytes: 0))
         guard let view, fetch.kind.entityClass != .asset else {
             viewed = nil
-            let isThere = try view?.hasObject(of: fetch, results, at: past.moment) ?? past.hasObject(of: fetch)
+            let isThere = try view?.hasObject(of: fetch, results, at: past.sequence) ?? past.hasObject(of: fetch)
             guard isThere else { return nil }
             return
         }
-        guard let objects = try view.collections(fetch, results, at: past.moment) else { return nil }
+        guard let objects = try view.collections(fetch, results, at: past.sequence) else { return nil }
         viewed = objects
     }
 
-    /// The number of assets of an earlier moment whose keys are made at a time.
+    /// The number of assets of an earlier state whose keys are made at a time.
     private static let batch = 1000
 
     /// Calls a closure with each key.
@@ -125,7 +125,7 @@ private struct KeyedResult {
             for object in viewed { try take(fetch.resultKey(of: object)) }
             return
         }
-        guard past.moment < past.head.sequence else {
+        guard past.sequence < past.head.sequence else {
             guard try past.reader.fetchKeys.each(fetch, take) else { throw CatalogError.notFound(fetch) }
             return
         }
@@ -133,13 +133,13 @@ private struct KeyedResult {
             for object in try past.collections(of: fetch.whole) { try take(fetch.resultKey(of: object)) }
             return
         }
-        // The broker asks for an earlier moment only when a folder has moved: nothing of it is worth keeping.
+        // The broker asks for an earlier state only when a folder has moved: nothing of it is worth keeping.
         let results = ResultReader(reader: past.reader, head: past.head, cache: ResultCache(maxBytes: 0))
-        let array = try results.rows(of: fetch.whole, at: past.moment)
+        let array = try results.rows(of: fetch.whole, at: past.sequence)
         for start in stride(from: 0, to: array.count, by: Self.batch) {
             try Task.checkCancellation()
             let part = Array(array[start..<min(start + Self.batch, array.count)])
-            for asset in try results.assets(part, at: past.moment) { try take(fetch.resultKey(of: asset)) }
+            for asset in try results.assets(part, at: past.sequence) { try take(fetch.resultKey(of: asset)) }
         }
     }
 }

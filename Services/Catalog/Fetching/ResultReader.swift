@@ -10,33 +10,33 @@ struct ResultReader {
     let reader: LibraryReader
     let head: LibraryHead
     let cache: ResultCache
-    /// True if the request names the moment of an earlier one, whose result it continues. Only then may a result that
-    /// depends on local files come from the cache.
+    /// True if the request names the sequence number of an earlier one, whose result it continues. Only then may a
+    /// result that depends on local files come from the cache.
     var isContinued = false
 
     /// The bytes of records over which a cached result is carried forward; above it the query is run again.
     static let maxCarried = 4 << 20
 
     /// - Parameter fetch: without offset and limit
-    func rows(of fetch: Fetch, at moment: Int64) throws -> [Int64] {
-        let key = ResultCache.Key(fetch: fetch, sequence: moment)
+    func rows(of fetch: Fetch, at sequence: Int64) throws -> [Int64] {
+        let key = ResultCache.Key(fetch: fetch, sequence: sequence)
         if isContinued || !fetch.dependsOnLocalFiles, let kept = cache[key] { return kept }
-        let rows = try made(fetch, at: moment)
+        let rows = try made(fetch, at: sequence)
         cache.insert(rows, for: key)
         return rows
     }
 
     /// Returns the rows that offset and limit of a fetch select.
-    func window(of fetch: Fetch, at moment: Int64) throws -> ArraySlice<Int64> {
-        fetch.windowed(try rows(of: fetch.whole, at: moment))
+    func window(of fetch: Fetch, at sequence: Int64) throws -> ArraySlice<Int64> {
+        fetch.windowed(try rows(of: fetch.whole, at: sequence))
     }
 
-    private func made(_ fetch: Fetch, at moment: Int64) throws -> [Int64] {
-        guard moment == head.sequence else {
+    private func made(_ fetch: Fetch, at sequence: Int64) throws -> [Int64] {
+        guard sequence == head.sequence else {
             guard fetch.kind.isFollowable, !fetch.dependsOnLocalFiles else {
-                throw CatalogError.tokenExpired(ChangeToken(library: head.library, sequence: moment), head)
+                throw CatalogError.tokenExpired(ChangeToken(library: head.library, sequence: sequence), head)
             }
-            let past = HistoricalState(reader: reader, moment: moment, head: head)
+            let past = HistoricalState(reader: reader, sequence: sequence, head: head)
             guard try past.hasObject(of: fetch) else { throw CatalogError.notFound(fetch) }
             return try past.result(of: fetch)
         }
@@ -51,7 +51,7 @@ struct ResultReader {
         guard let (sequence, array) = cache.newest(of: fetch, from: head.oldest, through: head.sequence) else {
             return nil
         }
-        guard try HistoricalState(reader: reader, moment: head.sequence, head: head).hasObject(of: fetch) else {
+        guard try HistoricalState(reader: reader, sequence: head.sequence, head: head).hasObject(of: fetch) else {
             throw CatalogError.notFound(fetch)
         }
         guard try reader.history.size(after: sequence, through: head.sequence, upTo: Self.maxCarried) != nil else {
@@ -77,10 +77,10 @@ struct ResultReader {
     }
 
     /// Returns the assets of some rows as they were at a sequence, in the order of the rows.
-    func assets(_ rows: [Int64], at moment: Int64) throws -> [Asset] {
+    func assets(_ rows: [Int64], at sequence: Int64) throws -> [Asset] {
         var assets: [Asset] = []
         assets.reserveCapacity(rows.count)
-        try each(rows, at: moment) { assets.append($0) }
+        try each(rows, at: sequence) { assets.append($0) }
         return assets
     }
 
@@ -89,16 +89,16 @@ struct ResultReader {
     /// - Parameter form: the members that are wanted; others may be missing
     func each(
         _ rows: some Collection<Int64>,
-        at moment: Int64,
+        at sequence: Int64,
         form: AssetTextForm = .full,
         _ visit: (Asset) throws -> Void
     ) throws {
-        guard moment < head.sequence else {
+        guard sequence < head.sequence else {
             return try reader.assetReader(form).each(rows) { try visit($1) }
         }
         let rows = Array(rows)
         let present = try reader.assets.assets(rows)
-        let past = HistoricalState(reader: reader, moment: moment, head: head)
+        let past = HistoricalState(reader: reader, sequence: sequence, head: head)
         for row in rows {
             guard let id = try present[row]?.id ?? reader.assets.departed(row),
                 let asset = try past.earlier(id) ?? present[row]

@@ -217,7 +217,7 @@ extension FetchEngine {
         let members = try transientMembers(of: fetch, identity: identity)
         let most = transients.limits.membersPerIdentity
         return try await store.read { [cache] reader in
-            let (head, token) = try Self.moment(reference.token, reader)
+            let (head, token) = try Self.resolve(reference.token, reader)
             guard fetch.kind.entityClass == .asset else {
                 _ = try view?.fetch(fetch, reader, at: token.sequence, head)
                 return try Self.page(fetch, FetchStore.Window(), token.sequence, head, reader, members: members)

@@ -132,7 +132,7 @@ final class ConsentService: Sendable {
             date: now()
         )
         let promise = Promise<Void>()
-        let moment = clock.nowMicroseconds()
+        let now = clock.nowMicroseconds()
         let (id, number, isNew) = try state.withLock { state -> (String, UInt64, Bool) in
             state.last += 1
             let number = state.last
@@ -145,15 +145,15 @@ final class ConsentService: Sendable {
                 state.entries[id] = entry
                 return (id, number, false)
             }
-            let recent = (state.asked[identity] ?? []).filter { moment - $0 < Self.hour }
+            let recent = (state.asked[identity] ?? []).filter { now - $0 < Self.hour }
             let own = state.entries.values.count(where: {
                 $0.question.identity == identity && $0.isApproved == nil
             })
             guard own < limits.perIdentity, state.entries.count < limits.all, recent.count < limits.perHour else {
                 throw GrantError.tooManyQuestions(of: identity, limit: limits.perIdentity)
             }
-            state.asked[identity] = recent + [moment]
-            var entry = Entry(question: question, key: key, digest: digest, askedAt: moment)
+            state.asked[identity] = recent + [now]
+            var entry = Entry(question: question, key: key, digest: digest, askedAt: now)
             entry.waiters[number] = promise
             state.entries[question.id] = entry
             if let key { state.byKey[key] = question.id }
@@ -198,12 +198,12 @@ final class ConsentService: Sendable {
 
     /// Ends questions that have waited too long, and forgets decisions that nobody came back for.
     func expire() async {
-        let moment = clock.nowMicroseconds()
+        let now = clock.nowMicroseconds()
         let expired = state.withLock { [limits] state -> [ConsentQuestion] in
-            let old = state.entries.values.filter { moment - $0.askedAt >= limits.patience && $0.waiters.isEmpty }
+            let old = state.entries.values.filter { now - $0.askedAt >= limits.patience && $0.waiters.isEmpty }
             for entry in old { state.remove(entry.question.id) }
             state.asked = state.asked.compactMapValues { times in
-                let recent = times.filter { moment - $0 < Self.hour }
+                let recent = times.filter { now - $0 < Self.hour }
                 return recent.isEmpty ? nil : recent
             }
             return old.filter { $0.isApproved == nil }.map(\.question)

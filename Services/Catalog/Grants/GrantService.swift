@@ -118,14 +118,14 @@ final class GrantService: Sendable {
                 && known.client == request.client && time - known.date < recently
         }
         guard !isSame(registry.grant(of: identity)) else { return }
-        let moment = clock.nowMicroseconds()
+        let now = clock.nowMicroseconds()
         let (patience, most) = (limits.patience, limits.questionsPerIdentity)
         let isWithinLimits = state.withLock { state in
-            var times = (state.asked[identity] ?? []).filter { moment - $0 < patience }
+            var times = (state.asked[identity] ?? []).filter { now - $0 < patience }
             guard times.count < most, state.asked.count < limits.waiting || state.asked[identity] != nil else {
                 return false
             }
-            times.append(moment)
+            times.append(now)
             state.asked[identity] = times
             return true
         }
@@ -386,10 +386,10 @@ final class GrantService: Sendable {
         for await _ in TaskDelay.ticks(every: .seconds(1)) {
             table.refresh()
             for identity in Set(state.withLock { $0.waiters.values.map(\.identity) }) { refresh(identity) }
-            let moment = clock.nowMicroseconds()
+            let now = clock.nowMicroseconds()
             state.withLock { [limits] state in
                 state.asked = state.asked.compactMapValues { times in
-                    let recent = times.filter { moment - $0 < limits.patience }
+                    let recent = times.filter { now - $0 < limits.patience }
                     return recent.isEmpty ? nil : recent
                 }
             }

@@ -66,7 +66,7 @@ extension LimitedView {
         let place: FetchKind.AssetSource
         switch fetch.kind {
         case .assets(let source) where source.isOfMoments: place = source
-        case .assets: return try HistoricalState(reader: reader, moment: moment, head: head).hasObject(of: fetch)
+        case .assets: return try HistoricalState(reader: reader, sequence: moment, head: head).hasObject(of: fetch)
         case .children(let list): place = .below(list)
         default: return true
         }
@@ -87,7 +87,7 @@ extension LimitedView {
         guard moment < head.sequence else {
             return try reader.fetches.assetRows(members, FetchStore.Window(from: 0, count: 1))?.isEmpty == false
         }
-        let past = HistoricalState(reader: reader, moment: moment, head: head)
+        let past = HistoricalState(reader: reader, sequence: moment, head: head)
         return try past.hasObject(of: members) && !past.result(of: members).isEmpty
     }
 

@@ -8,10 +8,10 @@ struct LimitedRecords {
     /// The list after the last record.
     private var ids: Set<ObjectID>
 
-    /// - Parameter moment: the sequence after which records follow
-    init(_ view: LimitedView, _ reader: LibraryReader, after moment: Int64, _ head: LibraryHead) throws {
+    /// - Parameter sequence: the sequence after which records follow
+    init(_ view: LimitedView, _ reader: LibraryReader, after sequence: Int64, _ head: LibraryHead) throws {
         self.view = view
-        ids = try view.assets(reader, at: moment, head).ids
+        ids = try view.assets(reader, at: sequence, head).ids
     }
 
     /// Returns the text of the next record as the view has it; nil if nothing of it is in the view.
@@ -43,7 +43,7 @@ struct LimitedRecords {
         let moved = other.filter { !touched.contains($0) && old.contains($0) != ids.contains($0) }
         if !moved.isEmpty {
             let (reader, head) = try reader()
-            let state = HistoricalState(reader: reader, moment: record.sequence, head: head)
+            let state = HistoricalState(reader: reader, sequence: record.sequence, head: head)
             for id in moved {
                 guard let asset = try state.asset(id) else { continue }
                 if let change = Self.visible(old.contains(id) ? asset : nil, ids.contains(id) ? asset : nil) {

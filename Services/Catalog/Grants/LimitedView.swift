@@ -4,16 +4,16 @@ import Synchronization
 
 /// The library as an identity with a limited grant sees it: the assets that its grant lists, and nothing else.
 ///
-/// The list is part of the library's state, so each moment has its own. Fetches of the view have one more condition
-/// (``Fetch/limited(to:)``) and are otherwise the same at every moment; that is why widening and narrowing are ordinary
-/// insertions and removals.
+/// The list is part of the library's state, so each sequence number has its own. Fetches of the view have one more
+/// condition (``Fetch/limited(to:)``) and are otherwise the same at all times; that is why widening and narrowing are
+/// ordinary insertions and removals.
 struct LimitedView: Sendable {
     let identity: String
     /// The identity's public key: the list of an earlier key of the same name is not its list.
     let key: String?
     let lists: GrantedAssetLists
 
-    /// The bytes of records that are read for the list at an earlier moment; above it the token is expired.
+    /// The bytes of records that are read for an earlier list; above it the token is expired.
     private static let maxBytes = 64 << 20
 
     // MARK: The list
@@ -22,23 +22,23 @@ struct LimitedView: Sendable {
         try reader.grants.list(of: identity).flatMap { $0.key == key ? $0 : nil }
     }
 
-    /// Returns the list at a moment.
+    /// Returns the list at a sequence number.
     ///
-    /// - Throws: `token_expired` for a moment before the grant was limited, or which the history does not reach: the view
-    ///   of that moment was another one
-    func assets(_ reader: LibraryReader, at moment: Int64, _ head: LibraryHead) throws -> GrantedAssets {
+    /// - Throws: `token_expired` for a sequence number before the grant was limited, or which the history does not
+    ///   reach: the view of that time was another one
+    func assets(_ reader: LibraryReader, at sequence: Int64, _ head: LibraryHead) throws -> GrantedAssets {
         guard let list = try stored(reader) else { return granted([], version: 0) }
         var head = head
         head.oldest = max(head.oldest, list.limitedSince)
-        try head.check(ChangeToken(library: head.library, sequence: moment))
+        try head.check(ChangeToken(library: head.library, sequence: sequence))
         let current = try lists.assets(of: identity, key, version: list.version) {
             try reader.grants.listed(of: identity)
         }
-        guard moment < list.version else { return current }
+        guard sequence < list.version else { return current }
         var steps: [Grant] = []
         var first = list.version
-        try eachGrant(reader, after: moment, head) { sequence, grant in
-            first = min(first, sequence)
+        try eachGrant(reader, after: sequence, head) { changed, grant in
+            first = min(first, changed)
             steps.append(grant)
         }
         var ids = current.ids
@@ -53,14 +53,14 @@ struct LimitedView: Sendable {
         GrantedAssets(identity: identity, key: key, version: version, ids: ids)
     }
 
-    /// Calls a closure with the changes of the list after a moment, oldest first.
+    /// Calls a closure with the changes of the list after a sequence number, oldest first.
     private func eachGrant(
         _ reader: LibraryReader,
-        after moment: Int64,
+        after sequence: Int64,
         _ head: LibraryHead,
         _ visit: (Int64, Grant) -> Void
     ) throws {
-        var (position, total) = (moment, 0)
+        var (position, total) = (sequence, 0)
         while position < head.sequence {
             try Task.checkCancellation()
             let page = try reader.history.records(
@@ -73,7 +73,7 @@ struct LimitedView: Sendable {
             for stored in page.records {
                 total += stored.bytes.count
                 guard total <= Self.maxBytes else {
-                    throw CatalogError.tokenExpired(ChangeToken(library: head.library, sequence: moment), head)
+                    throw CatalogError.tokenExpired(ChangeToken(library: head.library, sequence: sequence), head)
                 }
                 let record = try ChangeRecord(json: JSON(parsing: stored.bytes))
                 for grant in record.grants.compactMap(\.after)
@@ -113,15 +113,15 @@ struct LimitedView: Sendable {
     func fetch(
         _ fetch: Fetch,
         _ reader: LibraryReader,
-        at moment: Int64,
+        at sequence: Int64,
         _ head: LibraryHead,
         isFollowed: Bool = false
     ) throws -> Fetch {
-        let granted = try assets(reader, at: moment, head)
+        let granted = try assets(reader, at: sequence, head)
         switch fetch.kind {
         case .assets(.library), .assets(.ids), .assets(.smartAlbum), .assets(.burst): break
         case .assets(let place) where place.isOfMoments:
-            guard try isFollowed || has(place, granted, reader, at: moment, head) else {
+            guard try isFollowed || has(place, granted, reader, at: sequence, head) else {
                 throw CatalogError.notFound(fetch)
             }
         case .children(let list) where MomentList(list) != nil: break
@@ -142,31 +142,31 @@ struct LimitedView: Sendable {
     func collections(
         _ fetch: Fetch,
         _ results: ResultReader,
-        at moment: Int64,
+        at sequence: Int64,
         _ members: TransientMembers? = nil
     ) throws -> [PhotoCollection]? {
         func stored(_ fetch: Fetch) throws -> [PhotoCollection] {
-            try FetchEngine.page(fetch, .init(), moment, results.head, results.reader, members: members).objects
+            try FetchEngine.page(fetch, .init(), sequence, results.head, results.reader, members: members).objects
         }
         var found: [PhotoCollection] = []
         let whole = try Fetch(fetch.kind)
         switch fetch.kind {
         case .collections(let type, _):
             found = try stored(whole).compactMap(\.inLimitedView)
-            if type == nil || type == .moment { found += try moments(results, at: moment) }
+            if type == nil || type == .moment { found += try moments(results, at: sequence) }
         case .collectionIDs(let list):
             found = try stored(whole).compactMap(\.inLimitedView)
             let hasMoments = list.ids.contains { if case .moment? = DerivedCollection($0) { true } else { false } }
-            if hasMoments { found += try moments(results, at: moment) }
+            if hasMoments { found += try moments(results, at: sequence) }
         case .children(let list) where MomentList(list) != nil:
-            found = try moments(results, at: moment).filter(whole.includes)
+            found = try moments(results, at: sequence).filter(whole.includes)
             if found.isEmpty { return nil }
         case .lists(let type, _):
             found = try stored(whole).compactMap(\.inLimitedView)
-            if type == nil || type == .momentList { found += try momentLists(results, at: moment) }
+            if type == nil || type == .momentList { found += try momentLists(results, at: sequence) }
         case .listIDs(let list):
             found = try stored(whole).compactMap(\.inLimitedView)
-            if list.ids.contains(where: { MomentList($0) != nil }) { found += try momentLists(results, at: moment) }
+            if list.ids.contains(where: { MomentList($0) != nil }) { found += try momentLists(results, at: sequence) }
         default: throw GrantError.notInLimitedView(identity, "a fetch of the collections of an object")
         }
         return found.filter(fetch.includes).sorted { fetch.areInIncreasingOrder($0, $1) }

@@ -38,7 +38,7 @@ struct MigrateCommand: ParsableCommand {
             "library": .string(library), "token": .string(outcome.token.description), "rows": JSON(outcome.rows),
             "verified": .bool(verify),
         ]
-        let start = to == "sqlite" ? "" : " --store " + PostgreSQLLibrary.withoutPassword(to)
+        let start = to == "sqlite" ? "" : " --store " + PostgreSQLLibraryDatabase.withoutPassword(to)
         print(
             json
                 ? answer.text

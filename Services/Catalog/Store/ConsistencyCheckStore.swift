@@ -20,7 +20,7 @@ struct ConsistencyCheckStore {
         if let server {
             let session = PostgreSQLSession(server)
             let connection = try session.connect()
-            let location = PostgreSQLLibrary.withoutPassword(server)
+            let location = PostgreSQLLibraryDatabase.withoutPassword(server)
             guard try connection.execute("SELECT to_regclass('safelight_schema') IS NOT NULL").int64(0, 0) != 0 else {
                 throw StorageError.notFound("the database on PostgreSQL has no library")
             }

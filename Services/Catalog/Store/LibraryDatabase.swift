@@ -61,7 +61,7 @@ extension LibraryDatabase {
 }
 
 /// A database of SQLite.
-struct SQLiteLibrary: LibraryDatabase {
+struct SQLiteLibraryDatabase: LibraryDatabase {
     let file: DatabaseFile
 
     func write<Value: Sendable>(_ updates: @escaping @Sendable (SQLConnection) throws -> Value) async throws -> Value {

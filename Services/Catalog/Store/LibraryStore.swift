@@ -65,7 +65,7 @@ final class LibraryStore: Sendable {
         let reason: NewHistory?
         let remembered: HeadFile.Head?
         if let server {
-            let library = try PostgreSQLLibrary(server, replica: replica, readers: options.readers) { digest in
+            let library = try PostgreSQLLibraryDatabase(server, replica: replica, readers: options.readers) { digest in
                 remoteResources.value?.isLocal(digest) ?? true
             }
             let headFile = try HeadFile(path: "\(folder)/head")
@@ -107,7 +107,7 @@ final class LibraryStore: Sendable {
                 return try Self.begin(store, remembered, origin, newHistory: newHistory, now: now)
             }
             let headFile = try remembering.renew(library: head.library, sequence: head.sequence)
-            (database, self.headFile, path) = (SQLiteLibrary(file: file), headFile, file.path)
+            (database, self.headFile, path) = (SQLiteLibraryDatabase(file: file), headFile, file.path)
             acknowledgedSequence = head.sequence
         }
         if let reason {
@@ -201,7 +201,7 @@ final class LibraryStore: Sendable {
         (result.assets, result.collections, result.lists) = (record.assets, record.collections, record.lists)
         try await write { [result] database in
             var counters = CounterChanges()
-            try DatabaseLibrary(database).save(result, sequence: record.sequence, &counters)
+            try StoredLibraryState(database).save(result, sequence: record.sequence, &counters)
             let history = HistoryStore(database: database)
             try history.append(record, bytes: bytes, &counters)
             try counters.save(database)
@@ -237,7 +237,7 @@ final class LibraryStore: Sendable {
 
     /// Returns the time last used for retention, in microseconds since 1970; if there is none yet, the date of the
     /// newest record or the library's creation date.
-    func retentionMoment() async throws -> Int64 {
+    func retentionTime() async throws -> Int64 {
         try await read { reader in
             let kept = try reader.counter(RetentionTime.counter)
             if kept > 0 { return Int64(kept) }
@@ -257,29 +257,22 @@ final class LibraryStore: Sendable {
     ///
     /// - Throws: ``StorageError`` if that fails
     func probe(_ resources: ResourceStore) async throws {
-        let moment = try await read { Int64(try $0.counter(Self.probeCounter)) }
+        let count = try await read { Int64(try $0.counter(Self.probeCounter)) }
         // A standby catalog only reads the database.
-        if election?.refusal == nil { try await remember(moment &+ 1, as: Self.probeCounter) }
+        if election?.refusal == nil { try await remember(count &+ 1, as: Self.probeCounter) }
         try resources.probe()
     }
 
     private static let probeCounter = "probe"
 
-    /// Creates the store of one commit.
-    typealias Batches = (BatchStore.WriteContext) -> BatchStore
-
     /// Calls `work` with the writing connection, on this thread, after the writes that wait for it. It blocks.
-    func withWriter(_ work: (Batches) -> Void) {
-        database.withWriter { connection in
-            work { BatchStore(database: connection, rules: $0) }
-        }
-    }
+    func withWriter(_ work: (SQLConnection) -> Void) { database.withWriter(work) }
 
     /// Writes the write-ahead log into the database if it is large. It blocks.
     func checkpointIfDue() throws(StorageError) { try database.checkpointIfDue() }
 
     /// The election of the writer among several catalogs; nil for a file, whose folder only one catalog can open.
-    var election: WriterElection? { (database as? PostgreSQLLibrary)?.election }
+    var election: WriterElection? { (database as? PostgreSQLLibraryDatabase)?.election }
 
     /// The part of this catalog in the writing, and the number of the present writer if there may be several catalogs.
     var role: (CatalogRole, epoch: Int64?) {

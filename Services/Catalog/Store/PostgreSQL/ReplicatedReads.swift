@@ -77,7 +77,7 @@ final class ReplicatedReads: Sendable {
         limits: Limits = Limits(),
         isLocal: @escaping @Sendable (String) -> Bool
     ) {
-        location = PostgreSQLLibrary.withoutPassword(address)
+        location = PostgreSQLLibraryDatabase.withoutPassword(address)
         self.primary = primary
         self.limits = limits
         replica = PostgreSQLReaders(address, count: readers, label: "postgresql replica", isLocal: isLocal)

@@ -1,7 +1,7 @@
 import PhotoModel
 
 /// The library state that the rules of a transaction read, taken from the database within the write transaction.
-struct DatabaseLibrary: LibraryState {
+struct StoredLibraryState: LibraryState {
     let assets: AssetStore
     let collections: CollectionStore
     let edits: EditStore

@@ -3,7 +3,7 @@ import PostgreSQL
 import Storage
 
 /// A library's tables in a schema of PostgreSQL: one connection that writes and some that read, there or from a replica.
-final class PostgreSQLLibrary: LibraryDatabase {
+final class PostgreSQLLibraryDatabase: LibraryDatabase {
     /// The address without the password, for logs and errors.
     let location: String
     let election: WriterElection

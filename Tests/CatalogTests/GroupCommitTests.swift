@@ -8,8 +8,8 @@ import Testing
 
 /// Tests of several requests in one commit: each is applied completely or not at all.
 @Suite(.timeLimit(.minutes(1)))
-struct BatchTests {
-    private static let rules = BatchStore.WriteContext(
+struct GroupCommitTests {
+    private static let context = GroupCommit.WriteContext(
         now: { 1_700_000_000_000_000 },
         makeID: IdentifierGenerator(now: { 1_700_000_000_000_000 }).make
     )
@@ -48,7 +48,7 @@ struct BatchTests {
         let requests = [folder("one", "1"), folder("two", "2"), folder("three", "3"), folder("one more", "1")]
         let (sequences, head) = try await fixture.store.onWriter { database in
             try database.inImmediateTransaction { try database.run(once: Self.refusal(database.dialect)) }
-            let done = try BatchStore(database: database, rules: Self.rules).commit(requests) { _ in
+            let done = try GroupCommit(database: database, context: Self.context).commit(requests) { _ in
                 false
             }
             return (done.outcomes.map { (try? $0.get())?.record?.sequence }, done.head.sequence)
@@ -82,8 +82,8 @@ struct BatchTests {
         var added = TransactionResult()
         added.assets = ids.map { EntityChange(before: nil, after: Asset(id: $0, contentRevision: Revision(1))) }
         try await fixture.write(added, sequence: 1)
-        var rules = Self.rules
-        rules.lastChanges = try LastChangeFile(path: path, library: fixture.store.history, sequence: 1)
+        var context = Self.context
+        context.lastChanges = try LastChangeFile(path: path, library: fixture.store.history, sequence: 1)
         let table = try LastChangeTable(path: path)
         func rate(_ id: ObjectID, _ name: String) -> WriteRequest {
             var request = folder(name, name)
@@ -93,8 +93,8 @@ struct BatchTests {
             return request
         }
         let requests = [folder("one", "1"), rate(ids[0], "2")]
-        let head = try await fixture.store.onWriter { [rules] database in
-            try BatchStore(database: database, rules: rules).commit(requests) { _ in false }.head
+        let head = try await fixture.store.onWriter { [context] database in
+            try GroupCommit(database: database, context: context).commit(requests) { _ in false }.head
         }
         #expect(head.sequence == 3 && table.covers(library: head.library, sequence: 3))
         #expect(table.sequence(of: ids[0].text) == 3 && table.sequence(of: ids[1].text) == 1)

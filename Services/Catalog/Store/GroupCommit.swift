@@ -3,10 +3,11 @@ import JSONValue
 import PhotoModel
 import Storage
 
-/// Commits several requests together; each is applied completely or not at all and has its own sequence.
-struct BatchStore {
+/// Commits several requests in one transaction of the database; each is applied completely or not at all and has its own
+/// sequence.
+struct GroupCommit {
     let database: SQLConnection
-    let rules: WriteContext
+    let context: WriteContext
 
     /// The limits, clocks and identifier source that a commit uses besides the database.
     struct WriteContext: Sendable {
@@ -25,7 +26,7 @@ struct BatchStore {
         var retentionNow: (@Sendable () -> Int64)?
 
         /// The time used for retention, in microseconds since 1970.
-        var moment: Int64 { (retentionNow ?? now)() }
+        var retentionTime: Int64 { (retentionNow ?? now)() }
         var makeID: @Sendable (ObjectKind) -> ObjectID
         /// The table by which other processes notice changed assets; nil if there are none.
         var lastChanges: LastChangeFile?
@@ -86,7 +87,7 @@ struct BatchStore {
             try counters.save(database)
             if head.sequence != start.sequence {
                 // Before the commit: no client reads the new state while another process serves the old one.
-                try rules.lastChanges?.record(changed, head: head.sequence)
+                try context.lastChanges?.record(changed, head: head.sequence)
             }
         }
         return (outcomes, head)
@@ -116,7 +117,7 @@ struct BatchStore {
             )
             let isMoreEdits = try EditStore(database: database).trim(
                 before: now - retention.age,
-                keep: rules.finishedEdits,
+                keep: context.finishedEdits,
                 count: retention.stepRecords
             )
             isMore = isMoreHistory || isMoreEdits
@@ -164,16 +165,16 @@ struct BatchStore {
             return
         }
         try request.mayBegin?()
-        let library = DatabaseLibrary(database)
-        let now = rules.now()
+        let library = StoredLibraryState(database)
+        let now = context.now()
         var transaction = ChangeTransaction(
             state: library,
             sequence: head.sequence + 1,
             now: now,
-            limit: rules.maxEntities,
-            recentSpan: rules.recentSpan,
+            limit: context.maxEntities,
+            recentSpan: context.recentSpan,
             publisher: request.origin.onBehalfOf,
-            makeID: rules.makeID
+            makeID: context.makeID
         )
         var performed = PerformedWrite()
         transaction.tellsOthers = request.tellsOthers
@@ -183,8 +184,10 @@ struct BatchStore {
             transaction.mayName = { try isOwnList && grants.isListed($0, of: limited.identity) }
         }
         try transaction.apply(request.changes)
-        let moment = request.passesTime ? rules.moment : now
-        if request.passesTime { performed.hasMore = try transaction.passTime(moment, trashSpan: rules.trashSpan) }
+        let retentionTime = request.passesTime ? context.retentionTime : nil
+        if let retentionTime {
+            performed.hasMore = try transaction.passTime(retentionTime, trashSpan: context.trashSpan)
+        }
         for mark in request.marks { try transaction.mark(mark) }
         for found in request.reread { try transaction.add(found) }
         let changes = try transaction.finish()
@@ -210,8 +213,8 @@ struct BatchStore {
             record.grants = grant.map { [$0] } ?? []
             record.questions = request.question.map { [$0] } ?? []
             let bytes = record.bytes
-            guard bytes.count <= rules.maxRecordBytes else {
-                throw CatalogError.recordTooLarge(bytes: bytes.count, limit: rules.maxRecordBytes)
+            guard bytes.count <= context.maxRecordBytes else {
+                throw CatalogError.recordTooLarge(bytes: bytes.count, limit: context.maxRecordBytes)
             }
             work.isWriting = true
             try library.save(changes, sequence: head.sequence + 1, &work.counters)
@@ -236,9 +239,9 @@ struct BatchStore {
             work.isWriting = true
             try history.remember(outcome, for: key, record: isChanged ? token.sequence : 0, date: now)
         }
-        if request.passesTime {
+        if let retentionTime {
             work.isWriting = true
-            try CounterChanges.set(max(0, moment), as: RetentionTime.counter, database)
+            try CounterChanges.set(max(0, retentionTime), as: RetentionTime.counter, database)
         }
         work.performed = performed
     }

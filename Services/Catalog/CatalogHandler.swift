@@ -36,7 +36,7 @@ struct CatalogHandler: RequestHandler {
         guard request.method == PerformChanges.method, let requests = request.params["requests"]?.arrayValue,
             requests.count <= Self.fewChanges, requests.allSatisfy(Self.isSmall)
         else { return nil }
-        return changes.writer.queue
+        return changes.writer.executor
     }
 
     private static let fewChanges = 16
@@ -152,7 +152,7 @@ struct CatalogHandler: RequestHandler {
             if view != nil { finished.isHealed = false }
             return Reply(finished.json)
         case .cancelUpload(let upload): return Reply(try await uploads.cancel(upload, identity: identity).json)
-        case .reportHarm(let harm): return Reply(try await quarantine.report(harm, from: identity).json)
+        case .reportWorkerFault(let harm): return Reply(try await quarantine.report(harm, from: identity).json)
         case .listQuarantine(let list): return Reply(try await quarantine.list(list).json)
         case .liftQuarantine(let lift): return Reply(try await quarantine.lift(lift, for: identity).json)
         case .libraryStatus(let question):

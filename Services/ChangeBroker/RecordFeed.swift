@@ -136,7 +136,7 @@ actor RecordFeed {
     }
 
     /// Notes that the catalog cannot be followed for now, and why.
-    func dropHistory(_ reason: String) {
+    func noteUnreachable(_ reason: String) {
         if problem == nil { logger.warning("the catalog cannot be followed", metadata: ["why": "\(reason)"]) }
         problem = reason
         access?.forget()
@@ -146,7 +146,7 @@ actor RecordFeed {
     func noteSource(at token: ChangeToken) {
         let isLagging = ring.map { $0.library != token.library || $0.head < token.sequence } ?? true
         if isLagging {
-            dropHistory(Self.lag)
+            noteUnreachable(Self.lag)
         } else if problem == Self.lag {
             problem = nil
             access?.confirm()

@@ -26,12 +26,12 @@ struct RecordFollower: Sendable {
             while !Task.isCancelled {
                 do throws(RPCError) {
                     try await follow()
-                    await feed.dropHistory("the stream of records has ended")
+                    await feed.noteUnreachable("the stream of records has ended")
                 } catch {
                     if error.errorCode == .tokenExpired {
                         await restart()
                     } else {
-                        await feed.dropHistory(error.message)
+                        await feed.noteUnreachable(error.message)
                     }
                 }
                 await TaskDelay.retryDelay(configuration.catalogPause)
@@ -121,7 +121,7 @@ struct RecordFollower: Sendable {
         do throws(RPCError) {
             await feed.restart(at: try await source.current(deadline: .seconds(10)))
         } catch {
-            await feed.dropHistory(error.message)
+            await feed.noteUnreachable(error.message)
         }
     }
 

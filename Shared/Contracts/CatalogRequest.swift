@@ -41,7 +41,7 @@ public enum CatalogRequest: ServiceRequest {
     case backup(BackupLibrary)
     case rescan(RescanLibrary)
     case collect(CollectLibrary)
-    case reportHarm(ReportWorkerFault)
+    case reportWorkerFault(ReportWorkerFault)
     case listQuarantine(ListQuarantine)
     case liftQuarantine(LiftQuarantine)
     case openSession(OpenSession)
@@ -120,7 +120,7 @@ public enum CatalogRequest: ServiceRequest {
         .method(backup, access: .owner, notifications: [.libraryProgress]),
         .method(rescan, access: .owner, notifications: [.libraryProgress]),
         .method(collect, access: .owner),
-        .method(reportHarm, access: .service),
+        .method(reportWorkerFault, access: .service),
         .method(listQuarantine, access: .read),
         .method(liftQuarantine, access: .service),
         .method(openSession, access: .public),

@@ -74,9 +74,9 @@ final class FeedReader {
         do throws(JSONProblem) {
             switch try LiveMessage(topic: topic, frames: frames) {
             case .head(let head):
-                state.head(head, now: MonotonicClock.system.nowMicroseconds())
+                state.handleHead(head, now: MonotonicClock.system.nowMicroseconds())
                 confirm(head)
-            case .change(let change): if let event = state.live(change) { events.append(event) }
+            case .change(let change): if let event = state.handleLive(change) { events.append(event) }
             }
         } catch {
             feed.logger.warning(
@@ -118,7 +118,7 @@ final class FeedReader {
             var records: [ChangeRecord] = []
             records.reserveCapacity(page.records.count)
             for json in page.records { records.append(try Self.record(json)) }
-            events.append(contentsOf: state.page(.init(records: records, token: page.token, head: page.head)))
+            events.append(contentsOf: state.handlePage(.init(records: records, token: page.token, head: page.head)))
         } catch  where error.errorCode == .tokenExpired {
             let (head, oldest) = try await newStart(error)
             events.append(state.expired(head: head, oldest: oldest))

@@ -32,7 +32,7 @@ struct FeedStateMachine: Sendable {
     /// The history of the position; nil until the head is known, if the feed begins there.
     private var library: String?
     private var detector: GapDetector
-    private var isAsking = true
+    private var needsHistory = true
     private var instance: String?
     /// The last token delivered as caught up.
     private var caughtUp: ChangeToken?
@@ -54,17 +54,17 @@ struct FeedStateMachine: Sendable {
 
     var nextAction: Action {
         guard let position else { return .head }
-        return isAsking ? .page(after: position) : .live
+        return needsHistory ? .page(after: position) : .live
     }
 
     // MARK: Live messages
 
     /// Handles a live change.
-    mutating func live(_ change: LiveChange) -> FeedEvent? {
+    mutating func handleLive(_ change: LiveChange) -> FeedEvent? {
         guard isOurs(change.token.library), change.sequence > detector.position else { return nil }
         // With several topics only history has the common order, and a large record is in history only.
         guard filter.topics.count <= 1, let record = change.record else {
-            isAsking = true
+            needsHistory = true
             return nil
         }
         switch detector.feed(previous: change.previous, sequence: change.sequence) {
@@ -79,11 +79,11 @@ struct FeedStateMachine: Sendable {
     /// Handles a head message.
     ///
     /// - Parameter now: microseconds of a monotonic clock
-    mutating func head(_ head: FeedHead, now: Int64) {
+    mutating func handleHead(_ head: FeedHead, now: Int64) {
         if let instance, instance != head.instance { detector.reconnected() }
         instance = head.instance
         guard isOurs(head.library), case .confirm = detector.head(newest: head.sequence, now: now) else { return }
-        if detector.carriesEverything { didMissMessages() } else { isAsking = true }
+        if detector.carriesEverything { didMissMessages() } else { needsHistory = true }
     }
 
     /// Handles a live message that could not be decoded.
@@ -93,13 +93,13 @@ struct FeedStateMachine: Sendable {
     /// ended.
     private mutating func isOurs(_ other: String) -> Bool {
         guard let library, !past.contains(other) else { return false }
-        if other != library { isAsking = true }
+        if other != library { needsHistory = true }
         return other == library
     }
 
     private mutating func didMissMessages() {
-        if !isAsking { gaps += 1 }
-        isAsking = true
+        if !needsHistory { gaps += 1 }
+        needsHistory = true
     }
 
     // MARK: History
@@ -112,8 +112,8 @@ struct FeedStateMachine: Sendable {
     }
 
     /// Handles the response to ``Action/page(after:)``.
-    mutating func page(_ page: Page) -> [FeedEvent] {
-        isAsking = false
+    mutating func handlePage(_ page: Page) -> [FeedEvent] {
+        needsHistory = false
         // The page is of another history; the next head message triggers a new request.
         guard let before = position, page.token.library == before.library else { return [] }
         var events: [FeedEvent] = []
@@ -125,7 +125,7 @@ struct FeedStateMachine: Sendable {
         detector.confirm(upTo: page.token.sequence)
         let reached = ChangeToken(library: before.library, sequence: detector.position)
         guard reached.sequence >= page.head.sequence else {
-            isAsking = reached != before
+            needsHistory = reached != before
             return events
         }
         if caughtUp != reached { events.append(.caughtUp(reached)) }
@@ -145,6 +145,6 @@ struct FeedStateMachine: Sendable {
         library = token.library
         detector = GapDetector(position: token.sequence, carriesEverything: filter.isEverything)
         caughtUp = token
-        isAsking = false
+        needsHistory = false
     }
 }

@@ -97,10 +97,10 @@ final class LiveListReader {
         do {
             let json = try JSON(parsing: frames.first ?? [])
             guard topic != FeedTopic.head else {
-                state.head(try FeedHead(json: json), now: MonotonicClock.system.nowMicroseconds())
+                state.handleHead(try FeedHead(json: json), now: MonotonicClock.system.nowMicroseconds())
                 return nil
             }
-            return state.live(try LiveListStateMachine.Message(json: json), topic: topic)
+            return state.handleLive(try LiveListStateMachine.Message(json: json), topic: topic)
         } catch {
             library.logger.warning("feed message cannot be decoded", metadata: ["topic": "\(topic)"])
             state.missed()

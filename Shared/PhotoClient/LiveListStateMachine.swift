@@ -51,7 +51,7 @@ struct LiveListStateMachine: Sendable {
     private var observation: String?
     private var instance: String?
     private var subscribed: String?
-    private var isAsking = false
+    private var needsDetails = false
     private var behindSince: Int64?
 
     /// How long the list may stay behind the head before details are requested, in microseconds.
@@ -61,7 +61,7 @@ struct LiveListStateMachine: Sendable {
         guard let token else { return .list }
         guard let observation, let topic else { return .observe(since: token) }
         if subscribed != topic { return .subscribe(topic) }
-        return isAsking ? .details(observation: observation, since: token) : .live
+        return needsDetails ? .details(observation: observation, since: token) : .live
     }
 
     // MARK: Responses
@@ -81,11 +81,11 @@ struct LiveListStateMachine: Sendable {
     /// Handles the completed subscription; changes published between the observation and it are requested.
     mutating func didSubscribe(to topic: String) {
         subscribed = topic
-        isAsking = true
+        needsDetails = true
     }
 
     mutating func detailed(_ answer: FetchDetailsResult) -> LiveListEvent? {
-        isAsking = false
+        needsDetails = false
         behindSince = nil
         guard let details = answer.details else {
             token = answer.token
@@ -113,12 +113,12 @@ struct LiveListStateMachine: Sendable {
 
     // MARK: Live messages
 
-    mutating func live(_ message: Message, topic: String) -> LiveListEvent? {
+    mutating func handleLive(_ message: Message, topic: String) -> LiveListEvent? {
         guard let token, topic == self.topic, observation != nil, message.token.library == token.library,
             message.token.sequence > token.sequence
         else { return nil }
         guard message.previous <= token.sequence, let details = message.details else {
-            isAsking = true
+            needsDetails = true
             return nil
         }
         return apply(details, message.token)
@@ -127,7 +127,7 @@ struct LiveListStateMachine: Sendable {
     /// Handles a head message.
     ///
     /// - Parameter now: microseconds of a monotonic clock
-    mutating func head(_ head: FeedHead, now: Int64) {
+    mutating func handleHead(_ head: FeedHead, now: Int64) {
         guard let token else { return }
         if head.library != token.library {
             restart()
@@ -136,14 +136,14 @@ struct LiveListStateMachine: Sendable {
         } else if head.sequence <= token.sequence {
             behindSince = nil
         } else if let since = behindSince {
-            if now - since >= Self.confirmAfter { isAsking = true }
+            if now - since >= Self.confirmAfter { needsDetails = true }
         } else {
             behindSince = now
         }
     }
 
     /// Handles a live message that could not be decoded, or a new connection.
-    mutating func missed() { isAsking = true }
+    mutating func missed() { needsDetails = true }
 
     private mutating func apply(_ details: ChangeDetails, _ moment: ChangeToken) -> LiveListEvent? {
         do throws(ChangeDetailsMismatch) {

@@ -45,17 +45,17 @@ extension ChangeRequest {
     static let kinds: [Kind] = [
         Kind("asset.create", CreateAsset.self) { .createAsset($0) },
         Kind("asset.update", UpdateAsset.self) { .updateAsset($0) },
-        Kind("asset.delete", DeleteObjects.self) { .deleteAssets($0) },
+        Kind("asset.delete", ObjectIDs.self) { .deleteAssets($0) },
         Kind("asset.edit", EditAsset.self) { .editAsset($0) },
         Kind("asset.revert", RevertAsset.self) { .revertAsset($0) },
         Kind("collection.create", CreateCollection.self) { .createCollection($0) },
         Kind("collection.update", UpdateCollection.self) { .updateCollection($0) },
-        Kind("collection.delete", DeleteObjects.self) { .deleteCollections($0) },
-        Kind("asset.trash", DeleteObjects.self) { .trashAssets($0) },
-        Kind("asset.restore", DeleteObjects.self) { .restoreAssets($0) },
+        Kind("collection.delete", ObjectIDs.self) { .deleteCollections($0) },
+        Kind("asset.trash", ObjectIDs.self) { .trashAssets($0) },
+        Kind("asset.restore", ObjectIDs.self) { .restoreAssets($0) },
         Kind("list.create", CreateList.self) { .createList($0) },
         Kind("list.update", UpdateList.self) { .updateList($0) },
-        Kind("list.delete", DeleteObjects.self) { .deleteLists($0) },
+        Kind("list.delete", ObjectIDs.self) { .deleteLists($0) },
         Kind("edit.accept", AcceptEdit.self) { .acceptEdit($0) },
         Kind("edit.fail", FailEdit.self) { .failEdit($0) },
     ]
@@ -90,7 +90,7 @@ extension ChangeRequest {
             case .updateAsset(let body): UpdateAsset.table.encode(body)
             case .deleteAssets(let body), .deleteCollections(let body), .trashAssets(let body),
                 .restoreAssets(let body), .deleteLists(let body):
-                DeleteObjects.table.encode(body)
+                ObjectIDs.table.encode(body)
             case .createList(let body): CreateList.table.encode(body)
             case .updateList(let body): UpdateList.table.encode(body)
             case .editAsset(let body): EditAsset.table.encode(body)

@@ -7,17 +7,17 @@ public import JSONValue
 public enum ChangeRequest: Sendable, Hashable {
     indirect case createAsset(CreateAsset)
     case updateAsset(UpdateAsset)
-    case deleteAssets(DeleteObjects)
+    case deleteAssets(ObjectIDs)
     indirect case editAsset(EditAsset)
     case revertAsset(RevertAsset)
     case createCollection(CreateCollection)
     indirect case updateCollection(UpdateCollection)
-    case deleteCollections(DeleteObjects)
-    case trashAssets(DeleteObjects)
-    case restoreAssets(DeleteObjects)
+    case deleteCollections(ObjectIDs)
+    case trashAssets(ObjectIDs)
+    case restoreAssets(ObjectIDs)
     case createList(CreateList)
     case updateList(UpdateList)
-    case deleteLists(DeleteObjects)
+    case deleteLists(ObjectIDs)
     case acceptEdit(AcceptEdit)
     case failEdit(FailEdit)
 
@@ -162,7 +162,7 @@ public enum ChangeRequest: Sendable, Hashable {
     }
 
     /// Deletes, trashes or restores objects, depending on the request.
-    public struct DeleteObjects: Sendable, Hashable, JSONTabled {
+    public struct ObjectIDs: Sendable, Hashable, JSONTabled {
         /// The objects, at most ``ChangeRecord/maxEntities``.
         public var ids: [ObjectID]
 
@@ -173,7 +173,7 @@ public enum ChangeRequest: Sendable, Hashable {
             "Deletes assets; or collections without their assets, folders with their contents; or moves assets "
                 + "to the trash or restores them.",
             unknown: .refused,
-            blank: DeleteObjects(ids: []),
+            blank: ObjectIDs(ids: []),
             [.required("ids", \.ids, .list(of: .id(), limit: ChangeRecord.maxEntities), "The objects.")]
         )
     }

@@ -122,9 +122,9 @@ struct DerivedRulesTests {
         let asset = try #require(library.asset(id))
         #expect(asset.isRecentlyAdded && asset.creationDate == 5 && asset.addedDate == Self.may)
         #expect(SmartAlbum.recentlyAdded.contains(asset))
-        try library.perform([], now: Self.may + 29 * Self.day, passesTime: true)
+        try library.perform([], now: Self.may + 29 * Self.day, expiresAssets: true)
         #expect(library.asset(id)?.isRecentlyAdded == true)
-        let (record, _) = try library.perform([], now: Self.may + 31 * Self.day, passesTime: true)
+        let (record, _) = try library.perform([], now: Self.may + 31 * Self.day, expiresAssets: true)
         let after = try #require(record.assets.first?.after)
         #expect(!after.isRecentlyAdded && after.modificationDate == asset.modificationDate)
         #expect(after.revision != asset.revision)
@@ -146,9 +146,9 @@ struct DerivedRulesTests {
         #expect(library.members(of: album, limit: 9) == ids && library.collection(album)?.estimatedAssetCount == 2)
         try library.perform(.trashAssets(.init(ids: [ids[1]])))
         // First no asset is recently added any more, then the trash is emptied.
-        try library.perform([], now: 31 * Self.day, passesTime: true)
+        try library.perform([], now: 31 * Self.day, expiresAssets: true)
         #expect(library.asset(ids[1]) != nil)
-        let (purge, _) = try library.perform([], now: 31 * Self.day, passesTime: true)
+        let (purge, _) = try library.perform([], now: 31 * Self.day, expiresAssets: true)
         #expect(purge.assets.map(\.id).contains(ids[1]) && library.asset(ids[1]) == nil)
     }
 

@@ -118,7 +118,7 @@ struct InMemoryLibrary: LibraryState {
         _ changes: [PreparedChange],
         limit: Int = 1000,
         now: Int64? = nil,
-        passesTime: Bool = false,
+        expiresAssets: Bool = false,
         for publisher: String? = nil
     ) throws -> (ChangeRecord, [String: ObjectID]) {
         var ids = random
@@ -131,7 +131,7 @@ struct InMemoryLibrary: LibraryState {
             makeID: { kind in ObjectID(kind, milliseconds: 1, using: &ids) }
         )
         try transaction.apply(changes)
-        if passesTime { _ = try transaction.passTime(transaction.now, trashSpan: 30 * 86_400_000_000) }
+        if expiresAssets { _ = try transaction.expireAssets(at: transaction.now, trashSpan: 30 * 86_400_000_000) }
         let result = try transaction.finish()
         random = ids
         var record = ChangeRecord(

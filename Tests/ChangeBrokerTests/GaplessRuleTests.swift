@@ -97,14 +97,14 @@ private struct Simulation {
             guard !readers[index].inbox.isEmpty else { return }
             let (topic, frame) = readers[index].inbox.removeFirst()
             switch try LiveMessage(topic: topic, frames: [frame]) {
-            case .head(let head): readers[index].state.head(head, now: now)
+            case .head(let head): readers[index].state.handleHead(head, now: now)
             case .change(let change):
-                if let event = readers[index].state.live(change) { readers[index].reported.append(event) }
+                if let event = readers[index].state.handleLive(change) { readers[index].reported.append(event) }
             }
         case .page(let token):
             // The broker is sometimes unreachable.
             if chance(0.2) { return }
-            readers[index].reported += readers[index].state.page(try page(after: token, readers[index].topics))
+            readers[index].reported += readers[index].state.handlePage(try page(after: token, readers[index].topics))
         case .head: Issue.record("this reader has a token")
         }
     }

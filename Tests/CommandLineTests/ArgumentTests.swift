@@ -225,7 +225,7 @@ struct ArgumentTests {
             #expect(!configuration.abstract.isEmpty, "\(path)")
             #expect(help.contains("USAGE:"), "\(path)")
             let inner = configuration.subcommands
-            if inner.isEmpty && command != DescribeFormatCommand.self { #expect(help.contains("--json"), "\(path)") }
+            if inner.isEmpty { #expect(help.contains("--json"), "\(path)") }
             if inner.isEmpty { names.append(path.joined(separator: " ")) }
             for next in inner {
                 look(next, path + [next.configuration.commandName ?? "\(next)".lowercased()])

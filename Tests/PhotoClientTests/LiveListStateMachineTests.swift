@@ -54,37 +54,37 @@ struct LiveListStateMachineTests {
     @Test(.spec("S-70", "P-03"))
     func `changes are applied, and earlier ones are ignored`() {
         var state = watching(list(1, 2, 3))
-        let event = state.live(message(state, list(2, 3, 1), 2, 1), topic: "fetch.o")
+        let event = state.handleLive(message(state, list(2, 3, 1), 2, 1), topic: "fetch.o")
         #expect(event?.ids == list(2, 3, 1))
-        let old = state.live(message(state, list(9), 2, 1), topic: "fetch.o")
+        let old = state.handleLive(message(state, list(9), 2, 1), topic: "fetch.o")
         #expect(old == nil)
         #expect(state.ids == list(2, 3, 1) && state.token == token(2))
     }
 
     @Test func `a gap, a truncated message or five seconds behind head cause a request of details`() {
         var state = watching(list(1))
-        _ = state.live(message(state, list(1, 2), 5, 4), topic: "fetch.o")
+        _ = state.handleLive(message(state, list(1, 2), 5, 4), topic: "fetch.o")
         #expect(state.nextAction == .details(observation: "o", since: token(1)))
         _ = state.detailed(answer(5, ChangeDetails.between(list(1), list(2, 1))))
         #expect(state.ids == list(2, 1) && state.nextAction == .live)
-        _ = state.live(.init(token: token(6), previous: 5, details: nil), topic: "fetch.o")
+        _ = state.handleLive(.init(token: token(6), previous: 5, details: nil), topic: "fetch.o")
         #expect(state.nextAction == .details(observation: "o", since: token(5)))
         _ = state.detailed(answer(6))
-        state.head(head(7), now: 0)
-        state.head(head(7), now: LiveListStateMachine.confirmAfter - 1)
+        state.handleHead(head(7), now: 0)
+        state.handleHead(head(7), now: LiveListStateMachine.confirmAfter - 1)
         #expect(state.nextAction == .live)
-        state.head(head(8), now: LiveListStateMachine.confirmAfter)
+        state.handleHead(head(8), now: LiveListStateMachine.confirmAfter)
         #expect(state.nextAction == .details(observation: "o", since: token(6)))
     }
 
     @Test func `after a restart of the broker the list is observed again, with another history it is fetched again`() {
         var state = watching(list(1))
-        state.head(head(4, "two"), now: 0)
+        state.handleHead(head(4, "two"), now: 0)
         #expect(state.nextAction == .observe(since: token(1)))
         let details = answer(4, ChangeDetails.between(list(1), list(3, 1)))
         _ = state.observed(FetchObserve.Result(details: details, topic: "fetch.o", instance: "two"))
         #expect(state.ids == list(3, 1) && state.nextAction == .live)
-        state.head(head(4, "two", library: String(repeating: "cd", count: 16)), now: 0)
+        state.handleHead(head(4, "two", library: String(repeating: "cd", count: 16)), now: 0)
         #expect(state.nextAction == .list)
     }
 
@@ -113,7 +113,7 @@ struct LiveListStateMachineTests {
     @Test func `details that do not match the list cause a new fetch`() {
         var state = watching(list(1, 2))
         let details = ChangeDetails.between(list(7, 8), list(8))
-        let event = state.live(.init(token: token(2), previous: 1, details: details), topic: "fetch.o")
+        let event = state.handleLive(.init(token: token(2), previous: 1, details: details), topic: "fetch.o")
         #expect(event == nil)
         #expect(state.nextAction == .list)
     }

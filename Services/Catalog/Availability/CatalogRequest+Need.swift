@@ -10,7 +10,8 @@ extension CatalogRequest {
             .nothing
         case .perform, .beginUpload, .appendUpload, .finishUpload, .downloadResource, .storageKeep, .storageRetry,
             .createJobs, .updateJobs,
-            .collect, .rescan, .reportHarm, .liftQuarantine, .approveGrant, .denyGrant, .limitGrant, .revokeGrant:
+            .collect, .rescan, .reportWorkerFault, .liftQuarantine, .approveGrant, .denyGrant, .limitGrant,
+            .revokeGrant:
             .writing
         case .fetchAssets, .fetchCollections, .fetchLists, .counts, .find, .objects, .keyAssets, .duplicates, .can,
             .toCloud, .toLocal, .createTransient, .details, .difference, .fetchKeys, .since, .follow, .token,

@@ -63,7 +63,7 @@ struct ChangeService: Sendable {
             let reply = try await write(changes, context, taken) { prepared in
                 var write = WriteRequest(changes: prepared, origin: origin, key: key, digest: digest)
                 write.source = WriteSource(connection: context.connection, client: changes.onBehalfOf)
-                write.tellsOthers = permission.seesEverything
+                write.reportsSameImage = permission.seesEverything
                 write.uploadsAgain = !permission.seesEverything
                 if permission.role == .addOnly {
                     write.addOnly = grants.addOnlyClient(changes.onBehalfOf ?? context.identity)
@@ -73,7 +73,7 @@ struct ChangeService: Sendable {
                 }
                 // The access of the user who runs the services cannot be taken away.
                 guard permission.role != .host else { return write }
-                write.mayBegin = { () throws(RPCError) in
+                write.checkAccess = { () throws(RPCError) in
                     let now = try self.permission(for: changes, context)
                     guard now.role == permission.role else {
                         throw CatalogErrorMapping.rpcError(GrantError.viewChanged(context.identity))
@@ -146,7 +146,7 @@ struct ChangeService: Sendable {
         _ changes: PerformChanges,
         _ context: RequestContext,
         _ taken: TakenResources,
-        _ request: ([PreparedChange]) -> WriteRequest
+        _ makeWriteRequest: ([PreparedChange]) -> WriteRequest
     ) async throws -> Bytes {
         var alwaysReads = false
         while true {
@@ -160,7 +160,7 @@ struct ChangeService: Sendable {
             }
             try await ingestor.makeDurable(taken)
             do throws(WriteFailure) {
-                let performed = try await writer.perform(request(prepared))
+                let performed = try await writer.perform(makeWriteRequest(prepared))
                 grants.review(performed)
                 await ingestor.removeMoved(changes.requests, prepared, context)
                 return performed.reply

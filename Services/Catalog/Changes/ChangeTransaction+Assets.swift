@@ -66,7 +66,7 @@ extension ChangeTransaction {
         try complete(id, with: resources)
         let asset = try existingAsset(id)
         if asset.trashedDate != nil {
-            try restore(ChangeRequest.DeleteObjects(ids: [id]))
+            try restore(ChangeRequest.ObjectIDs(ids: [id]))
             restored.append(id)
         }
         var ignored: [String] = []
@@ -174,7 +174,7 @@ extension ChangeTransaction {
 
     // MARK: Delete
 
-    mutating func deleteAssets(_ request: ChangeRequest.DeleteObjects) throws {
+    mutating func deleteAssets(_ request: ChangeRequest.ObjectIDs) throws {
         for id in request.ids {
             let asset = try existingAsset(id)
             try requireChangeable(asset)
@@ -188,7 +188,7 @@ extension ChangeTransaction {
 
     /// Moves assets to the trash. They keep their albums, but only fetches that ask for the trash find them (S-77,
     /// T-37).
-    mutating func trash(_ request: ChangeRequest.DeleteObjects) throws {
+    mutating func trash(_ request: ChangeRequest.ObjectIDs) throws {
         for id in request.ids {
             var asset = try existingAsset(id)
             try requireChangeable(asset)
@@ -199,7 +199,7 @@ extension ChangeTransaction {
         }
     }
 
-    mutating func restore(_ request: ChangeRequest.DeleteObjects) throws {
+    mutating func restore(_ request: ChangeRequest.ObjectIDs) throws {
         for id in request.ids {
             var asset = try existingAsset(id)
             guard asset.trashedDate != nil else { continue }
@@ -212,20 +212,20 @@ extension ChangeTransaction {
     /// Applies what depends on the time: assets that are no longer recently added, and deletion of assets that have
     /// been in the trash long enough.
     ///
-    /// - Parameter now: the retention time, which differs from the wall clock after the clock has jumped
+    /// - Parameter retentionTime: the retention time, which differs from the wall clock after the clock has jumped
     /// - Returns: true if another transaction may be needed
-    mutating func passTime(_ now: Int64, trashSpan: Int64) throws -> Bool {
+    mutating func expireAssets(at retentionTime: Int64, trashSpan: Int64) throws -> Bool {
         // The transaction also touches the albums and the new representatives of bursts.
         let most = max(1, limit / 4)
-        let stale = try state.recentlyAdded(before: now - recentSpan, limit: most)
+        let stale = try state.recentlyAdded(before: retentionTime - recentSpan, limit: most)
         for id in stale {
             guard var asset = try asset(id) else { continue }
             asset.isRecentlyAdded = false
             try set(asset)
         }
         guard stale.isEmpty else { return true }
-        let old = try state.trashed(before: now - trashSpan, limit: 20)
-        for id in old { try deleteAssets(ChangeRequest.DeleteObjects(ids: [id])) }
+        let old = try state.trashed(before: retentionTime - trashSpan, limit: 20)
+        for id in old { try deleteAssets(ChangeRequest.ObjectIDs(ids: [id])) }
         return !old.isEmpty
     }
 

@@ -36,7 +36,7 @@ extension ChangeTransaction {
         }
     }
 
-    mutating func deleteCollections(_ request: ChangeRequest.DeleteObjects) throws {
+    mutating func deleteCollections(_ request: ChangeRequest.ObjectIDs) throws {
         for id in request.ids {
             let collection = try existingCollection(id)
             guard collection.type == .album else {

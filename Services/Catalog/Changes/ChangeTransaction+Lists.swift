@@ -40,7 +40,7 @@ extension ChangeTransaction {
     }
 
     /// Deletes folders with everything below them; their assets stay (S-80).
-    mutating func deleteLists(_ request: ChangeRequest.DeleteObjects) throws {
+    mutating func deleteLists(_ request: ChangeRequest.ObjectIDs) throws {
         for id in request.ids {
             let list = try existingFolder(id)
             guard id != .root else {
@@ -55,7 +55,7 @@ extension ChangeTransaction {
             if child.id.kind == .collectionList {
                 try delete(existingFolder(child.id))
             } else {
-                try deleteCollections(ChangeRequest.DeleteObjects(ids: [child.id]))
+                try deleteCollections(ChangeRequest.ObjectIDs(ids: [child.id]))
             }
         }
         try remove(list: list.id)

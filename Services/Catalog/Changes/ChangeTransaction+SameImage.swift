@@ -5,7 +5,7 @@ extension ChangeTransaction {
     /// Remembers the digest of a new asset's image data, and which other assets have the same.
     mutating func addImage(_ digest: [UInt8], of id: ObjectID, _ ref: String?) throws {
         defer { imageDigests.append(ImageDigest(asset: id, bytes: digest)) }
-        guard tellsOthers else { return }
+        guard reportsSameImage else { return }
         let limit = PerformChanges.SameImage.maxAssets
         let new = imageDigests.lazy.filter { $0.bytes == digest }.map(\.asset)
         let others = try state.assets(withImage: digest, limit: limit).filter { try asset($0) != nil } + new

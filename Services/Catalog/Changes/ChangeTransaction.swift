@@ -27,7 +27,7 @@ struct ChangeTransaction<State: LibraryState> {
     /// New assets whose picture the library had, unless the client does not learn what else exists.
     var sameImage: [PerformChanges.SameImage] = []
     /// True if the client may learn what else exists.
-    var tellsOthers = true
+    var reportsSameImage = true
     /// The digests of the image data of files that were read.
     var imageDigests: [ImageDigest] = []
     /// The index of the request that is applied.

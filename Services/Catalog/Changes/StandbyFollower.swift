@@ -78,7 +78,7 @@ struct StandbyFollower: Sendable {
         store.database.withWriter { _ in
             let new = writes.filter { ($0.record?.sequence ?? 0) > tail.head }
             for performed in new { registry.apply(performed) }
-            store.database.learn(head)
+            store.database.noteCommitted(head)
             tail.append(new.compactMap(\.record), head: head)
         }
     }

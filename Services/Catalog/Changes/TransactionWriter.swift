@@ -38,7 +38,7 @@ final class TransactionWriter: Sendable {
     }
 
     private struct State {
-        var queue = FairQueue<WriteSource, PendingWrite>()
+        var pending = FairQueue<WriteSource, PendingWrite>()
         var isScheduled = false
         var isStopping = false
         var headSyncDue = Int64.min
@@ -60,7 +60,7 @@ final class TransactionWriter: Sendable {
     /// Called after the first commit that succeeds after such a failure.
     private let onDiskRecovery: @Sendable () -> Void
     /// The thread of the commits.
-    let queue = WriterQueue()
+    let executor = WriterExecutor()
     private let state = Mutex(State())
 
     init(
@@ -90,7 +90,7 @@ final class TransactionWriter: Sendable {
     /// The counters for the method `figures`.
     var metrics: WriterMetrics { state.withLock { $0.metrics } }
 
-    var queueDepth: Int { state.withLock { $0.queue.count } }
+    var queueDepth: Int { state.withLock { $0.pending.count } }
 
     /// The error of the last commit; nil if it succeeded.
     var problem: String? {
@@ -107,8 +107,8 @@ final class TransactionWriter: Sendable {
         if let refusal = store.election?.refusal { throw .refused(CatalogErrorMapping.rpcError(refusal)) }
         let outcome = await withCheckedContinuation { continuation in
             let (isTaken, isFirst) = state.withLock { state in
-                guard state.queue.count < limits.waiting else { return (false, false) }
-                state.queue.append(PendingWrite(request: request, continuation: continuation), from: request.source)
+                guard state.pending.count < limits.waiting else { return (false, false) }
+                state.pending.append(PendingWrite(request: request, continuation: continuation), from: request.source)
                 defer { state.isScheduled = true }
                 return (true, !state.isScheduled)
             }
@@ -125,7 +125,7 @@ final class TransactionWriter: Sendable {
     /// Transactions are performed as before.
     func stopTrimming() { state.withLock { $0.isStopping = true } }
 
-    private func schedule() { queue.async { [self] in run() } }
+    private func schedule() { executor.async { [self] in run() } }
 
     private func run() {
         let start = clock.nowMicroseconds()
@@ -140,7 +140,7 @@ final class TransactionWriter: Sendable {
             }
         }
         // Queued after the tasks that continue now: their replies do not wait for the next commit, nor for the disk.
-        queue.async { [self] in
+        executor.async { [self] in
             syncHead(at: start)
             checkpointIfDue()
             if !stopsWhenIdle() { schedule() }
@@ -152,7 +152,7 @@ final class TransactionWriter: Sendable {
             var batch: [PendingWrite] = []
             var weight = 0
             while batch.count < limits.batch {
-                let next = state.queue.popFirst { next in
+                let next = state.pending.popFirst { next in
                     weight += next.request.weight
                     return batch.isEmpty || weight <= limits.batchWeight
                 }
@@ -166,7 +166,7 @@ final class TransactionWriter: Sendable {
     /// Returns true and ends the loop if nothing has arrived meanwhile and no old records are left to delete.
     private func stopsWhenIdle() -> Bool {
         state.withLock { state in
-            guard state.queue.isEmpty, state.isStopping || !retention.hasMore else { return false }
+            guard state.pending.isEmpty, state.isStopping || !retention.hasMore else { return false }
             state.isScheduled = false
             return true
         }
@@ -198,7 +198,7 @@ final class TransactionWriter: Sendable {
                 return state.problem != nil
             }
             if hadFailed { onDiskRecovery() }
-            store.database.learn(head.sequence)
+            store.database.noteCommitted(head.sequence)
             tail.append(records, head: head.sequence)
             for (waiting, answer) in zip(batch, answers) { waiting.continuation.resume(returning: answer) }
         } catch {
@@ -278,7 +278,7 @@ final class TransactionWriter: Sendable {
 
 /// The thread on which transactions are committed, and the executor of the tasks of small changes: such a task is
 /// started there, waits for its commit and sends its reply without changing threads.
-final class WriterQueue: TaskExecutor, Sendable {
+final class WriterExecutor: TaskExecutor, Sendable {
     /// A serial queue, used as one thread that exists only while there is work.
     private let queue = DispatchQueue(label: "writer")
 

@@ -14,7 +14,7 @@ struct WriteRequest: Sendable {
     /// The client that the transaction is made for.
     var source = WriteSource()
     /// True if the transaction also applies what depends on the time: recently added and the trash.
-    var passesTime = false
+    var expiresAssets = false
     /// Damage found in stored bytes, which the transaction also records.
     var marks: [DamageReport] = []
     /// Metadata of files that were read again, which the transaction also adds.
@@ -27,13 +27,13 @@ struct WriteRequest: Sendable {
     /// list.
     var limited: Grant?
     /// True if the reply tells which other assets have the picture of a new one.
-    var tellsOthers = true
+    var reportsSameImage = true
     /// True if bytes that the library has already are uploaded again: the client may not learn that it had them.
     var uploadsAgain = false
     /// The add-only client that makes the transaction; what it adds is recorded as added by it.
     var addOnly: AddOnlyClient?
     /// Checked when the transaction begins, long after it was received perhaps: whether the client may still make it.
-    var mayBegin: (@Sendable () throws(RPCError) -> Void)?
+    var checkAccess: (@Sendable () throws(RPCError) -> Void)?
 
     init(changes: [PreparedChange], origin: ChangeOrigin, key: OutcomeKey?, digest: [UInt8]) {
         self.changes = changes
@@ -45,7 +45,7 @@ struct WriteRequest: Sendable {
     /// Returns a transaction of origin `clock`, which applies what depends on the time.
     static var clock: WriteRequest {
         var request = WriteRequest(changes: [], origin: ChangeOrigin(identity: "clock"), key: nil, digest: [])
-        request.passesTime = true
+        request.expiresAssets = true
         return request
     }
 

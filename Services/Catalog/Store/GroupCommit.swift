@@ -164,7 +164,7 @@ struct GroupCommit {
             work.performed = PerformedWrite(reply: try known.reply(for: request.digest, key), isRepeat: true)
             return
         }
-        try request.mayBegin?()
+        try request.checkAccess?()
         let library = StoredLibraryState(database)
         let now = context.now()
         var transaction = ChangeTransaction(
@@ -177,21 +177,21 @@ struct GroupCommit {
             makeID: context.makeID
         )
         var performed = PerformedWrite()
-        transaction.tellsOthers = request.tellsOthers
+        transaction.reportsSameImage = request.reportsSameImage
         if let limited = request.limited {
             let grants = GrantStore(database: database)
             let isOwnList = try grants.list(of: limited.identity)?.key == limited.key
             transaction.mayName = { try isOwnList && grants.isListed($0, of: limited.identity) }
         }
         try transaction.apply(request.changes)
-        let retentionTime = request.passesTime ? context.retentionTime : nil
+        let retentionTime = request.expiresAssets ? context.retentionTime : nil
         if let retentionTime {
-            performed.hasMore = try transaction.passTime(retentionTime, trashSpan: context.trashSpan)
+            performed.hasMore = try transaction.expireAssets(at: retentionTime, trashSpan: context.trashSpan)
         }
         for mark in request.marks { try transaction.mark(mark) }
         for found in request.reread { try transaction.add(found) }
         let changes = try transaction.finish()
-        performed.isIdle = request.passesTime && changes.isEmpty
+        performed.isIdle = request.expiresAssets && changes.isEmpty
         let wanted = try request.grant ?? request.limited.flatMap { try joining(changes.assets, $0) }
         let grant = try wanted.flatMap(grantChange)
         performed.grant = grant?.after

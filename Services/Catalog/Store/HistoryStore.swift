@@ -38,7 +38,7 @@ struct HistoryStore {
     }
 
     /// Creates the library row, the root folder and the smart albums in a new database.
-    func begin(library: String, sequence: Int64, date: Int64) throws {
+    func createLibrary(history library: String, sequence: Int64, date: Int64) throws {
         try database.run("INSERT INTO library VALUES (1, ?, ?, ?, ?)", library, date, sequence, sequence)
         var root = CollectionList(id: .root)
         root.subtype = .rootFolder

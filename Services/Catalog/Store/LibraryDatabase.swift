@@ -11,8 +11,8 @@ protocol LibraryDatabase: Sendable {
     /// Reads from one snapshot.
     func read<Value: Sendable>(_ value: @escaping @Sendable (SQLConnection) throws -> Value) async throws -> Value
 
-    /// Learns of a sequence that the catalog has committed, or read: reads that begin afterwards have it.
-    func learn(_ sequence: Int64)
+    /// Notes a sequence that the catalog has committed, or read: reads that begin afterwards have it.
+    func noteCommitted(_ sequence: Int64)
 
     /// Waits until reads have a sequence; nil if they have all that the catalog knows, because they are where it is
     /// committed.
@@ -51,7 +51,7 @@ protocol LibraryDatabase: Sendable {
 }
 
 extension LibraryDatabase {
-    func learn(_ sequence: Int64) {}
+    func noteCommitted(_ sequence: Int64) {}
 
     func wait(for sequence: Int64, milliseconds: Int64) async -> Bool? { nil }
 

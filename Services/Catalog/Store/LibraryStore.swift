@@ -84,7 +84,7 @@ final class LibraryStore: Sendable {
             let before = remembered.flatMap { $0.library == head.library ? $0.sequence : nil } ?? 0
             let newest = max(head.sequence, before)
             try headFile.store(library: head.library, sequence: newest)
-            library.learn(head.sequence)
+            library.noteCommitted(head.sequence)
             (database, self.headFile, path) = (library, headFile, headFile.path)
             acknowledgedSequence = newest
         } else {
@@ -167,7 +167,7 @@ final class LibraryStore: Sendable {
     ) throws -> (head: LibraryHead, reason: NewHistory?) {
         let highest = remembered?.sequence ?? 0
         guard let head = try store.head() else {
-            try store.begin(library: newHistory, sequence: highest, date: now)
+            try store.createLibrary(history: newHistory, sequence: highest, date: now)
             let head = LibraryHead(library: newHistory, sequence: highest, oldest: highest)
             return (head, remembered == nil ? nil : .olderDatabase)
         }

@@ -1,6 +1,7 @@
 import PhotoModel
 
-/// The library state that the rules of a transaction read, taken from the database within the write transaction.
+/// The library state that the rules of a transaction read, taken from the database within the write transaction, which
+/// also writes their result.
 struct StoredLibraryState: LibraryState {
     let assets: AssetStore
     let collections: CollectionStore

@@ -20,6 +20,9 @@ struct DescribeFormatCommand: ParsableCommand {
     @Argument(help: "catalog, thumbnailer, editor, change-broker or adjustments.")
     var subject: String
 
+    @Flag(help: "Changes nothing: all formats are JSON.")
+    var json = false
+
     /// For `make docs`: prints the reference page of all services instead, with the executed requests of a file.
     @Option(help: .hidden)
     var examples: String?

@@ -4,7 +4,7 @@ public import JSONValue
 public import Messaging
 import Synchronization
 
-/// The results of a service's `rpc.discover`, `health` and `metrics`.
+/// The results of a service's `rpc.discover`, `health` and `figures`.
 public struct ServiceState: Sendable {
     /// The reasons why the service is unhealthy, empty if it is healthy, and the newest sequence it has seen.
     public typealias Condition = (problems: [String], sequence: Int64)

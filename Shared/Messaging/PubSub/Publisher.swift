@@ -31,8 +31,9 @@ public actor Publisher: SocketOwner {
     private var subscriptions = SubscriptionTable()
     private var excesses = LogThrottle()
     /// Messages removed from the queue, and how many of them have been sent.
-    private var leaving: [OutgoingMessage] = []
-    private var left = 0
+    private var outgoing: [OutgoingMessage] = []
+    /// The number of messages of `outgoing` that are sent.
+    private var sentCount = 0
     private var slowSubscriberPolicy: SlowSubscriberPolicy
     private var counts = (sent: 0, bytes: 0, unrecognized: 0, failed: 0, restarts: 0, ended: 0)
 
@@ -153,11 +154,11 @@ public actor Publisher: SocketOwner {
         var bytes = 0
         defer { queue.didSend(bytes) }
         while true {
-            if left == leaving.count {
-                (leaving, left) = (queue.drain(), 0)
-                if leaving.isEmpty { return true }
+            if sentCount == outgoing.count {
+                (outgoing, sentCount) = (queue.drain(), 0)
+                if outgoing.isEmpty { return true }
             }
-            let message = leaving[left]
+            let message = outgoing[sentCount]
             switch socketBox.socket?.socket.send(message) {
             case .sent:
                 slowSubscriberPolicy.didSend()
@@ -169,7 +170,7 @@ public actor Publisher: SocketOwner {
             default: note(message, isSent: false)
             }
             bytes += message.byteCount
-            left += 1
+            sentCount += 1
         }
     }
 

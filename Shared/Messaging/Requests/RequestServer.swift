@@ -122,7 +122,7 @@ public actor RequestServer: SocketOwner {
     /// Runs one pass of the poll loop.
     func poll(hasEvents: Bool) -> PollInterest {
         var poll = PollInterest()
-        for event in outbox.drain() { perform(event) }
+        for event in outbox.drain() { handle(event) }
         openWaiting()
         if isReceiving { poll.hasMoreWork = receive(hasEvents: hasEvents) }
         sendLeaving()
@@ -216,7 +216,7 @@ extension RequestServer {
 
 extension RequestServer {
     /// Handles an event from a task.
-    func perform(_ event: ServerEvent) {
+    func handle(_ event: ServerEvent) {
         switch event {
         case .notification(let request, let message):
             if let connection = state.notified(request) { transmit(message, to: connection) }

@@ -181,15 +181,15 @@ public class PHAssetChangeRequest: RecordedChange, @unchecked Sendable {
 /// A request to delete objects.
 final class DeletionRequest: RecordedChange {
     private let ids: [ObjectID]
-    private let make: @Sendable (ChangeRequest.DeleteObjects) -> ChangeRequest
+    private let make: @Sendable (ChangeRequest.ObjectIDs) -> ChangeRequest
 
-    init(_ ids: [ObjectID], _ make: @escaping @Sendable (ChangeRequest.DeleteObjects) -> ChangeRequest) {
+    init(_ ids: [ObjectID], _ make: @escaping @Sendable (ChangeRequest.ObjectIDs) -> ChangeRequest) {
         self.ids = ids
         self.make = make
     }
 
     func wireRequests(_ files: inout ChangeFiles) async throws(RPCError) -> [ChangeRequest] {
-        [make(ChangeRequest.DeleteObjects(ids: ids))]
+        [make(ChangeRequest.ObjectIDs(ids: ids))]
     }
 }
 

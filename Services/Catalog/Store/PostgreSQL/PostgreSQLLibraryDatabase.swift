@@ -91,7 +91,7 @@ final class PostgreSQLLibraryDatabase: LibraryDatabase {
         }
     }
 
-    func learn(_ sequence: Int64) { replicated?.learn(sequence) }
+    func noteCommitted(_ sequence: Int64) { replicated?.noteCommitted(sequence) }
 
     var shownSequence: Int64? { replicated?.shown }
 

@@ -61,7 +61,7 @@ final class ReplicaPosition: Sendable {
     var shown: Int64 { state.withLock { $0.shown } }
 
     /// Learns of a sequence.
-    func learn(_ sequence: Int64) {
+    func noteCommitted(_ sequence: Int64) {
         let isAwaited = state.withLock { state in
             guard sequence > state.known else { return false }
             state.known = sequence

@@ -186,7 +186,7 @@ final class ReplicatedReads: Sendable {
     // MARK: Reading
 
     /// Learns of a sequence that the catalog knows: reads that begin afterwards have it.
-    func learn(_ sequence: Int64) { position.learn(sequence) }
+    func noteCommitted(_ sequence: Int64) { position.noteCommitted(sequence) }
 
     /// The newest sequence that the replica has shown.
     var shown: Int64 { position.shown }
@@ -200,7 +200,7 @@ final class ReplicatedReads: Sendable {
             do { return try await atPrimary(value) } catch is PrimaryAway {}
         }
         if !isPrimaryAway {
-            if let head = await question.ask() { learn(head) } else { losePrimary() }
+            if let head = await question.ask() { noteCommitted(head) } else { losePrimary() }
         }
         do {
             return try await whileAnswering(replicaQuestion, replica) { [self] lease in

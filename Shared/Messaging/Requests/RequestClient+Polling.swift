@@ -31,7 +31,7 @@ extension RequestClient {
     private func handle(_ event: ConnectionEvent) {
         switch event {
         case .closed:
-            // Responses received before the connection broke are read first.
+            // Responses received before the connection broke are read first, as far as libzmq has kept them.
             while receive(budget: limits.receiveBudget) {}
             counts.lost += 1
             connection.set(isReady: false)

@@ -48,7 +48,9 @@ public actor RequestClient: SocketOwner {
             receive: limits.receiveHighWaterMark,
             linger: limits.linger
         )
-        // Otherwise libzmq queues a thousand requests for a service that is not running.
+        // Otherwise libzmq sends what it has not sent yet after it has connected again, when the call has failed. The price:
+        // libzmq also drops a response that has arrived if it handles the end of the connection before it is read. The
+        // call then ends with `connection_lost`, which says that the outcome is unknown.
         try plain.set(ZMQ_IMMEDIATE, 1 as Int32)
         let socket = try MonitoredSocket(plain, context: thread.context)
         try socket.socket.connect(address, security: security)

@@ -58,6 +58,8 @@ public struct JSONTable<Root: Sendable>: Sendable {
     public let unknown: Unknown
     @usableFromInline let blank: Root
     private let names: Set<String>
+    /// True if a name stands for several members, so that counting the known ones proves nothing.
+    @usableFromInline let hasRepeatedNames: Bool
 
     public init(
         _ name: String,
@@ -72,6 +74,7 @@ public struct JSONTable<Root: Sendable>: Sendable {
         self.unknown = unknown
         self.blank = blank
         self.names = Set(fields.map(\.name))
+        self.hasRepeatedNames = names.count != fields.count
     }
 
     /// Decodes an object.
@@ -92,7 +95,7 @@ public struct JSONTable<Root: Sendable>: Sendable {
                 throw error.inside(fields[index].name)
             }
         }
-        if known != object.count { try checkNames(of: object) }
+        if known != object.count || hasRepeatedNames { try checkNames(of: object) }
         return root
     }
 

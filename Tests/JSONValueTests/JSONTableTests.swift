@@ -23,8 +23,24 @@ struct JSONTableTests {
         )
     }
 
+    @Test func `an undeclared member is refused beside one that is declared twice`() {
+        let table = JSONTable(
+            "Twice",
+            "A table with a name for two properties.",
+            unknown: .refused,
+            blank: Sample(),
+            [
+                .optional("note", \.note, .text(maxBytes: 8), "A note."),
+                .optional("note", \.note, .text(maxBytes: 8), "The same."),
+            ]
+        )
+        #expect(throws: JSONProblem("is unknown; allowed: note, note", path: ["other"])) {
+            try table.decode(["note": "a", "other": 1])
+        }
+    }
+
     @Test(arguments: [
-        (#"{}"#, ["name"], "is required"), (#"[]"#, [], "expected an object"),
+        (#"{}"#, ["name"], "is required"), (#"{"nam":"a"}"#, ["nam"], "is unknown"), (#"[]"#, [], "expected an object"),
         (#"{"name":1}"#, ["name"], "expected text"),
         (#"{"name":"abcde"}"#, ["name"], "longer than 4 bytes"), (#"{"name":"a","x":1}"#, ["x"], "is unknown"),
         (#"{"name":"a","count":10}"#, ["count"], "expected a whole number from 0 to 9"),

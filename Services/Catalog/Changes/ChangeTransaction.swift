@@ -26,7 +26,7 @@ struct ChangeTransaction<State: LibraryState> {
     var ignored: [PerformChanges.Ignored] = []
     /// New assets whose picture the library had, unless the client does not learn what else exists.
     var sameImage: [PerformChanges.SameImage] = []
-    /// True if the client may learn what else exists.
+    /// True if the result names the other assets with the picture of a new one: the client may learn what else exists.
     var reportsSameImage = true
     /// The digests of the image data of files that were read.
     var imageDigests: [ImageDigest] = []

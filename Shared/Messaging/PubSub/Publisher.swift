@@ -30,7 +30,7 @@ public actor Publisher: SocketOwner {
     private let socketBox: SocketBox<MonitoredSocket>
     private var subscriptions = SubscriptionTable()
     private var excesses = LogThrottle()
-    /// Messages removed from the queue, and how many of them have been sent.
+    /// Messages removed from the queue.
     private var outgoing: [OutgoingMessage] = []
     /// The number of messages of `outgoing` that are sent.
     private var sentCount = 0

@@ -48,9 +48,9 @@ public actor RequestClient: SocketOwner {
             receive: limits.receiveHighWaterMark,
             linger: limits.linger
         )
-        // Otherwise libzmq sends what it has not sent yet after it has connected again, when the call has failed. The price:
-        // libzmq also drops a response that has arrived if it handles the end of the connection before it is read. The
-        // call then ends with `connection_lost`, which says that the outcome is unknown.
+        // Otherwise libzmq sends what it has not sent yet after it has connected again, when the call has failed. With
+        // the option it also drops a response that has arrived, if it handles the end of the connection before the
+        // response is read; the call then ends with `connection_lost`, which says that the outcome is unknown.
         try plain.set(ZMQ_IMMEDIATE, 1 as Int32)
         let socket = try MonitoredSocket(plain, context: thread.context)
         try socket.socket.connect(address, security: security)

@@ -1,3 +1,5 @@
+import CZeroMQ
+import Foundation
 import JSONValue
 import TestSupport
 import Testing
@@ -107,5 +109,64 @@ struct ConnectionStateTests {
             running.cancel()
             await running.value
         }
+    }
+
+    @Test func `a response that has arrived is delivered, also if the connection has ended since`() async throws {
+        try await MessagingFixture.with { fixture in
+            let server = try RawPeer(ZMQ_ROUTER, binding: fixture.address(.tcp))
+            let address = try await server.boundAddress()
+            let client = try RequestClient(
+                address: address,
+                thread: fixture.clientThread,
+                security: .trustedLoopback,
+                logger: fixture.logger
+            )
+            await client.connection.waitUntilUsable()
+            let call = Task { try await client.call("hello") }
+            let request = try await server.receive()
+            // The client's thread finds the response and the end of the connection together.
+            let signals = NamedSignals()
+            let held = Task {
+                await client.holdThread(signaling: { signals.signal("held") }, until: { !isConnected(to: address) })
+            }
+            await signals.wait("held")
+            try await server.answer(request, "hello")
+            try await server.close()
+            await held.value
+            #expect(try await call.value.result == "hello")
+
+            while client.connection.isReady { try await shortDelay() }
+            var bound: RawPeer?
+            while bound == nil {
+                // libzmq closes the port of the first server after its connection.
+                bound = try? RawPeer(ZMQ_ROUTER, binding: address)
+                try await shortDelay()
+            }
+            let next = try #require(bound)
+            let again = Task { try await client.call("again") }
+            try await next.answer(try await next.receive(), "again")
+            #expect(try await again.value.result == "again")
+            try await next.close()
+        }
+    }
+}
+
+extension RequestClient {
+    /// Keeps the client's thread busy until the condition holds; signals when it is.
+    fileprivate func holdThread(signaling begun: () -> Void, until condition: () -> Bool) {
+        begun()
+        while !condition() { usleep(1000) }
+    }
+}
+
+/// Returns true while a connection to a tcp address is open at the side that made it.
+private func isConnected(to address: EndpointAddress) -> Bool {
+    let port = address.location.split(separator: ":").last.flatMap { UInt16($0) } ?? 0
+    let remote = String(format: "0100007F:%04X", port)
+    let table = (try? String(contentsOfFile: "/proc/net/tcp", encoding: .utf8)) ?? ""
+    return table.split(separator: "\n").contains { line in
+        let fields = line.split(separator: " ")
+        // 06 is TIME_WAIT: closed.
+        return fields.count > 3 && fields[2] == remote && fields[3] != "06"
     }
 }

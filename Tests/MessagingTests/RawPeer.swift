@@ -13,16 +13,49 @@ final class RawPeer: @unchecked Sendable {
     private let queue = DispatchQueue(label: "raw-peer")
 
     init(_ kind: Int32, _ address: EndpointAddress, options: [(Int32, Int32)] = [], timeout: Int32 = 20_000) throws {
-        let socket = MessagingContext.shared.makeSocket(kind)
-        for (option, value) in [(ZMQ_LINGER, 0), (ZMQ_RCVTIMEO, timeout), (ZMQ_SNDTIMEO, timeout)] + options {
-            var value = value
-            zmq_setsockopt(socket, option, &value, 4)
-        }
+        let socket = Self.makeSocket(kind, [(ZMQ_LINGER, 0)] + options, timeout)
         guard zmq_connect(socket, address.description) == 0 else { throw RawError.cannotConnect }
         self.socket = socket
     }
 
-    enum RawError: Error { case cannotConnect, nothingCame, notSent }
+    /// Binds to the address. When it is closed, it sends what it has to send first.
+    init(_ kind: Int32, binding address: EndpointAddress) throws {
+        let socket = Self.makeSocket(kind, [], 20_000)
+        guard zmq_bind(socket, address.description) == 0 else { throw RawError.cannotBind }
+        self.socket = socket
+    }
+
+    /// The address that the socket is bound to, with its actual port.
+    func boundAddress() async throws -> EndpointAddress {
+        let text = try await perform { socket -> Swift.Result<String, RawError> in
+            var text = [CChar](repeating: 0, count: 512)
+            var length = text.count
+            guard zmq_getsockopt(socket, ZMQ_LAST_ENDPOINT, &text, &length) == 0 else { return .failure(.cannotBind) }
+            return .success(String(decoding: text.prefix { $0 != 0 }.map(UInt8.init(bitPattern:)), as: UTF8.self))
+        }
+        return try EndpointAddress(text)
+    }
+
+    /// Answers a request that a ROUTER socket has received.
+    func answer(_ request: [Bytes], _ result: JSON) async throws {
+        let id = try JSON(parsing: request[1])["id"] ?? .null
+        try await send([request[0], JSON.object(["jsonrpc": "2.0", "id": id, "result": result]).bytes])
+    }
+
+    private static func makeSocket(
+        _ kind: Int32,
+        _ options: [(Int32, Int32)],
+        _ timeout: Int32
+    ) -> UnsafeMutableRawPointer? {
+        let socket = MessagingContext.shared.makeSocket(kind)
+        for (option, value) in [(ZMQ_RCVTIMEO, timeout), (ZMQ_SNDTIMEO, timeout)] + options {
+            var value = value
+            zmq_setsockopt(socket, option, &value, 4)
+        }
+        return socket
+    }
+
+    enum RawError: Error { case cannotBind, cannotConnect, nothingCame, notSent }
 
     private func perform<Result: Sendable>(
         _ body: @escaping @Sendable (UnsafeMutableRawPointer?) -> Swift.Result<Result, RawError>

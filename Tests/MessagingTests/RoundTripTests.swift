@@ -320,12 +320,12 @@ struct RoundTripTests {
                 handler: handler
             )
             let running = Task { await server.run() }
-            // A plain DEALER socket keeps what it has received when the connection ends.
-            let peer = try RawPeer(ZMQ_DEALER, server.boundAddress)
-            try await peer.send(JSON.object(["jsonrpc": "2.0", "id": 1, "method": "first"]))
+            let client = try fixture.client(server)
+            let taken = Task { try await client.call("first") }
             await signals.wait("taken")
             running.cancel()
-            #expect(try await peer.receiveJSON().errorName == "user_cancelled")
+            let error = await #expect(throws: RPCError.self) { try await taken.value }
+            #expect(error?.name == "user_cancelled")
             await running.value
         }
     }

@@ -34,7 +34,8 @@ final class PollWakeup: Sendable {
 /// A registered socket owner.
 private struct PollClient: Sendable {
     let wakeup: PollWakeup
-    let handles: PollHandles
+    /// Returns the handles of the owner's present socket; on the thread.
+    let handles: @Sendable () -> PollHandles
     /// Polls the owner once, on the thread; `nil` if the owner was deallocated.
     let poll: @Sendable (_ hasEvents: Bool) -> PollInterest?
     /// Asks the owner to close, when the thread closes everything.
@@ -129,7 +130,7 @@ final class PollLoop: Sendable {
     func add<Held: ~Copyable>(_ owner: some SocketOwner, _ holder: SocketBox<Held>, _ wakeup: PollWakeup) {
         let client = PollClient(
             wakeup: wakeup,
-            handles: holder.handles,
+            handles: { holder.handles },
             poll: { [weak owner] hasEvents in
                 owner.map { owner in owner.assumeIsolated { $0.poll(hasEvents: hasEvents) } }
             },
@@ -254,13 +255,13 @@ final class PollLoop: Sendable {
         var nearest = Self.longestWait
         let now = MonotonicClock.system.nowMicroseconds()
         for index in registrations.indices {
-            let client = registrations[index].client
+            let handles = registrations[index].client.handles()
             if registrations[index].wasUsed {
                 registrations[index].wasUsed = false
-                registrations[index].isReady = client.handles.isReady(for: registrations[index].interest)
+                registrations[index].isReady = handles.isReady(for: registrations[index].interest)
             }
-            descriptors.append(item(client.handles.descriptor))
-            descriptors.append(item(client.handles.monitorDescriptor))
+            descriptors.append(item(handles.descriptor))
+            descriptors.append(item(handles.monitorDescriptor))
             if registrations[index].isReady || registrations[index].interest.hasMoreWork { nearest = 0 }
             if let wakeAt = registrations[index].wakeAt { nearest = min(nearest, max(0, wakeAt - now)) }
         }

@@ -62,11 +62,17 @@ extension MonitoredSocket: Pollable {
 /// the poll loop.
 final class SocketBox<Boxed: Pollable & ~Copyable>: @unchecked Sendable {
     var socket: Boxed?
-    let handles: PollHandles
+    private(set) var handles: PollHandles
 
     init(_ socket: consuming Boxed) {
         handles = socket.handles
         self.socket = consume socket
+    }
+
+    /// Closes the socket and holds another one; on the poll thread only.
+    func replace(with other: consuming Boxed) {
+        handles = other.handles
+        socket = consume other
     }
 
     /// Closes the socket; on the poll thread only.

@@ -1,4 +1,5 @@
 import Basics
+import CZeroMQ
 import DequeModule
 import JSONValue
 import Logging
@@ -16,24 +17,35 @@ extension RequestClient {
 
     func poll(hasEvents: Bool) -> PollInterest {
         guard socketBox.socket != nil else { return PollInterest(wantsInput: false) }
-        if hasEvents { for event in socketBox.socket?.events() ?? [] { handle(event) } }
+        if hasEvents { handleEvents() }
+        connectIfDue()
         for command in outbox.drain() { handle(command) }
         let hasMoreWork = receive(budget: limits.receiveBudget)
         expire()
         sendWaiting()
         var poll = PollInterest(wantsOutput: isFull, hasMoreWork: hasMoreWork)
-        if nextDeadline != .max {
-            poll.wakeAfter = max(0, nextDeadline - MonotonicClock.system.nowMicroseconds())
-        }
+        let wakesAt = min(nextDeadline, connectsAt ?? .max)
+        if wakesAt != .max { poll.wakeAfter = max(0, wakesAt - MonotonicClock.system.nowMicroseconds()) }
         return poll
+    }
+
+    private func handleEvents() {
+        while let events = socketBox.socket?.events(), !events.isEmpty {
+            for event in events {
+                handle(event)
+                // The events that follow are of the socket that was replaced.
+                if connectsAt != nil { break }
+            }
+        }
     }
 
     private func handle(_ event: ConnectionEvent) {
         switch event {
         case .closed:
-            // Responses received before the connection broke are read first, as far as libzmq has kept them.
+            // Responses received before the connection broke are read first.
             while receive(budget: limits.receiveBudget) {}
             counts.lost += 1
+            if connection.isReady { replaceSocket() }
             connection.set(isReady: false)
             control = []
             for call in calls.connectionLost() {
@@ -49,12 +61,40 @@ extension RequestClient {
             connection.set(isReady: true)
         case .refused:
             counts.refused += 1
-            guard hasKeys, let count = refusals.count(at: MonotonicClock.system.nowMicroseconds()) else { return }
+            // Only with CURVE does a failed handshake mean a refused key.
+            guard security.hasKeys, let count = refusals.count(at: MonotonicClock.system.nowMicroseconds()) else {
+                return
+            }
             logger.warning(
                 "the service refused the connection: check the server key given here and its list of keys",
                 metadata: ["address": "\(address)", "refusals": "\(count)"]
             )
         case .opened: break
+        }
+    }
+
+    /// Replaces the socket of a lost connection, with all that it has not sent. The new one connects after the usual
+    /// interval: the service may end every connection as soon as it is made.
+    private func replaceSocket() {
+        do {
+            let socket = try Self.makeSocket(thread.context, limits)
+            try socketBox.socket?.socket.set(ZMQ_LINGER, 0 as Int32)
+            socketBox.replace(with: socket)
+            connectsAt = MonotonicClock.system.nowMicroseconds() + limits.reconnectInterval.microseconds
+        } catch {
+            // The socket that there is connects again by itself.
+            logger.warning("no new socket for the next connection", metadata: ["reason": "\(error)"])
+        }
+    }
+
+    private func connectIfDue() {
+        guard let time = connectsAt, time <= MonotonicClock.system.nowMicroseconds() else { return }
+        do {
+            try socketBox.socket?.socket.connect(address, security: security)
+            connectsAt = nil
+        } catch {
+            connectsAt = time + limits.reconnectIntervalMax.microseconds
+            logger.warning("cannot connect", metadata: ["address": "\(address)", "reason": "\(error)"])
         }
     }
 

@@ -24,8 +24,9 @@ public actor RequestClient: SocketOwner {
     /// closed. Always connected over inproc, which has no handshake.
     public nonisolated let connection: ConnectionState
     var counts = (sent: 0, answers: 0, strays: 0, malformed: 0, lost: 0, connections: 0, refused: 0)
-    /// True if CURVE is used: only then does a failed handshake mean a refused key.
-    let hasKeys: Bool
+    let security: SocketSecurity
+    /// When the socket that replaces that of a lost connection connects, in microseconds of the clock; nil if it has.
+    var connectsAt: Int64?
     var refusals = LogThrottle()
 
     /// The address of the service.
@@ -41,22 +42,11 @@ public actor RequestClient: SocketOwner {
         security: SocketSecurity = .none,
         logger: Logger
     ) throws(MessagingError) {
-        let plain = try Socket(ZMQ_DEALER, context: thread.context)
-        try plain.configure(
-            limits,
-            send: limits.sendHighWaterMark,
-            receive: limits.receiveHighWaterMark,
-            linger: limits.linger
-        )
-        // Otherwise libzmq sends what it has not sent yet after it has connected again, when the call has failed. With
-        // the option it also drops a response that has arrived, if it handles the end of the connection before the
-        // response is read; the call then ends with `connection_lost`, which says that the outcome is unknown.
-        try plain.set(ZMQ_IMMEDIATE, 1 as Int32)
-        let socket = try MonitoredSocket(plain, context: thread.context)
+        let socket = try Self.makeSocket(thread.context, limits)
         try socket.socket.connect(address, security: security)
         self.address = address
         self.connection = ConnectionState(isReady: address.transport == .inproc)
-        self.hasKeys = security.hasKeys
+        self.security = security
         self.thread = thread
         self.limits = limits
         self.logger = logger
@@ -68,6 +58,25 @@ public actor RequestClient: SocketOwner {
     }
 
     deinit { thread.loop.remove(wakeup) }
+
+    /// Makes a socket for one connection.
+    ///
+    /// A socket that connects again by itself sends what was not sent over the connection before, when those calls have
+    /// failed. With ZMQ_IMMEDIATE it would not, but would also drop a response that has arrived, if it handles the end of
+    /// the connection before the response is read.
+    static func makeSocket(
+        _ context: MessagingContext,
+        _ limits: MessagingLimits
+    ) throws(MessagingError) -> MonitoredSocket {
+        let plain = try Socket(ZMQ_DEALER, context: context)
+        try plain.configure(
+            limits,
+            send: limits.sendHighWaterMark,
+            receive: limits.receiveHighWaterMark,
+            linger: limits.linger
+        )
+        return try MonitoredSocket(plain, context: context)
+    }
 
     // MARK: From any task
 

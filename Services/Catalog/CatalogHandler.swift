@@ -52,7 +52,9 @@ struct CatalogHandler: RequestHandler {
     @concurrent
     func handle(_ request: IncomingRequest, _ context: RequestContext) async throws(RPCError) -> Reply {
         do {
-            return try await answer(CatalogRequest(method: request.method, params: request.params), context)
+            return try await ReadSource.$current.withValue(.connection(context.connection)) {
+                try await answer(CatalogRequest(method: request.method, params: request.params), context)
+            }
         } catch {
             if let error = error as? StorageError, let cause = availability.note(error) { throw cause }
             if CatalogErrorMapping.isFault(error) {

@@ -1,4 +1,5 @@
 import Basics
+import DequeModule
 import Synchronization
 
 /// A limit on concurrent work, with a queue that is round-robin between sources, so that a source with much work does
@@ -6,16 +7,72 @@ import Synchronization
 public final class FairSemaphore<Source: Hashable & Sendable>: Sendable {
     private struct State {
         var permits: Int
-        var waiting = FairQueue<Source, Promise<Bool>>()
+        let permitsPerSource: Int
+        var running: [Source: Int] = [:]
+        var waiting = FairQueue<Source, Waiter>()
+        /// The waiting tasks of sources that have all their permits.
+        var held: [Source: Deque<Waiter>] = [:]
+        var heldCount = 0
+
+        /// Takes a permit; returns false if the source has all that it may have.
+        mutating func begin(_ source: Source) -> Bool {
+            let others = running[source, default: 0]
+            guard others < permitsPerSource else { return false }
+            permits -= 1
+            running[source] = others + 1
+            return true
+        }
+
+        /// Gives a permit back, and returns the waiters that have one now.
+        mutating func end(_ source: Source) -> [Waiter] {
+            permits += 1
+            let others = running[source, default: 1] - 1
+            running[source] = others == 0 ? nil : others
+            if let next = removeHeld(of: source, at: 0) { waiting.append(next, from: source) }
+            var begun: [Waiter] = []
+            while permits > 0, let next = waiting.popFirst() {
+                if begin(next.source) { begun.append(next) } else { append(next) }
+            }
+            return begun
+        }
+
+        mutating func append(_ waiter: Waiter) {
+            guard running[waiter.source, default: 0] >= permitsPerSource else {
+                return waiting.append(waiter, from: waiter.source)
+            }
+            held[waiter.source, default: []].append(waiter)
+            heldCount += 1
+        }
+
+        mutating func remove(from source: Source, where condition: (Waiter) -> Bool) -> Waiter? {
+            if let waiter = waiting.remove(from: source, where: condition) { return waiter }
+            return held[source]?.firstIndex(where: condition).flatMap { removeHeld(of: source, at: $0) }
+        }
+
+        private mutating func removeHeld(of source: Source, at index: Int) -> Waiter? {
+            guard let waiter = held[source]?.remove(at: index) else { return nil }
+            if held[source]?.isEmpty == true { held[source] = nil }
+            heldCount -= 1
+            return waiter
+        }
+    }
+
+    private struct Waiter {
+        let source: Source
+        let promise: Promise<Bool>
     }
 
     private let state: Mutex<State>
 
-    /// - Parameter permits: the maximum number of tasks that work at the same time
-    public init(permits: Int) { state = Mutex(State(permits: permits)) }
+    /// - Parameters:
+    ///   - permits: the maximum number of tasks that work at the same time
+    ///   - permitsPerSource: the maximum number of those of one source
+    public init(permits: Int, permitsPerSource: Int = .max) {
+        state = Mutex(State(permits: permits, permitsPerSource: permitsPerSource))
+    }
 
     /// The number of waiting tasks.
-    public var waitingCount: Int { state.withLock { $0.waiting.count } }
+    public var waitingCount: Int { state.withLock { $0.waiting.count + $0.heldCount } }
 
     /// Runs work as soon as there is a permit for it.
     ///
@@ -25,34 +82,26 @@ public final class FairSemaphore<Source: Hashable & Sendable>: Sendable {
         _ work: () async throws(Failure) -> Value
     ) async throws(Failure) -> Value? {
         guard await acquire(for: source) else { return nil }
-        defer { release() }
+        defer { release(source) }
         return try await work()
     }
 
     private func acquire(for source: Source) async -> Bool {
         let promise: Promise<Bool>? = state.withLock { state in
-            if state.permits > 0 {
-                state.permits -= 1
-                return nil
-            }
-            let promise = Promise<Bool>()
-            state.waiting.append(promise, from: source)
-            return promise
+            if state.permits > 0, state.begin(source) { return nil }
+            let waiter = Waiter(source: source, promise: Promise())
+            state.append(waiter)
+            return waiter.promise
         }
         return await promise?.value { self.leave(promise, from: source) } ?? true
     }
 
     /// Takes a cancelled waiter out of the queue. One that is not there any more has the permit and keeps it.
     private func leave(_ promise: Promise<Bool>?, from source: Source) {
-        state.withLock { $0.waiting.remove(from: source) { $0 === promise } }?.fulfill(false)
+        state.withLock { $0.remove(from: source) { $0.promise === promise } }?.promise.fulfill(false)
     }
 
-    private func release() {
-        let next: Promise<Bool>? = state.withLock { state in
-            let next = state.waiting.popFirst()
-            if next == nil { state.permits += 1 }
-            return next
-        }
-        next?.fulfill(true)
+    private func release(_ source: Source) {
+        for waiter in state.withLock({ $0.end(source) }) { waiter.promise.fulfill(true) }
     }
 }

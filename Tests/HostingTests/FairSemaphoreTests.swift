@@ -34,6 +34,36 @@ struct FairSemaphoreTests {
         #expect(order.current.count == 4)
     }
 
+    @Test func `a source has no more permits than its own limit, in order, and leaves the rest to others`() async {
+        let semaphore = FairSemaphore<String>(permits: 3, permitsPerSource: 2)
+        let running = AwaitableValue<[String]>([])
+        let gates = (0..<4).map { _ in Promise<Void>() }
+        let many = (0..<4).map { number in
+            Task {
+                await semaphore.withPermit(for: "many") {
+                    running.withLock { $0.append("many \(number)") }
+                    await gates[number].value()
+                }
+            }
+        }
+        // Two run, although there is a third permit.
+        while semaphore.waitingCount < 2, !Task.isCancelled { await Task.yield() }
+        #expect(await semaphore.withPermit(for: "one") { running.current.count } == 2)
+        for gate in gates { gate.fulfill(()) }
+        for task in many { _ = await task.value }
+        #expect(running.current.count == 4 && semaphore.waitingCount == 0)
+        // One that is held back because of the limit of its source leaves when it is cancelled.
+        let more = (0..<2).map { _ in Promise<Void>() }
+        let holders = more.map { gate in Task { await semaphore.withPermit(for: "many") { await gate.value() } } }
+        let cancelled = Task { await semaphore.withPermit(for: "many") { 1 } }
+        while semaphore.waitingCount < 1, !Task.isCancelled { await Task.yield() }
+        cancelled.cancel()
+        _ = await cancelled.value
+        #expect(semaphore.waitingCount == 0)
+        for gate in more { gate.fulfill(()) }
+        for task in holders { _ = await task.value }
+    }
+
     @Test func `a cancelled waiter leaves the queue at once`() async {
         let semaphore = FairSemaphore<Int>(permits: 1)
         let (isHeld, gate) = (Promise<Void>(), Promise<Void>())

@@ -15,7 +15,7 @@ extension FetchEngine {
             let (head, token) = try Self.resolve(request.token, reader)
             var result = FetchCounts.Result(token: token, counts: [])
             for (fetch, members) in fetches {
-                try Task.checkCancellation()
+                try reader.checkCancellation()
                 guard fetch.kind.entityClass == .asset else {
                     let window = FetchStore.Window(from: 0, count: 0)
                     let results = ResultReader(reader: reader, head: head, cache: cache)

@@ -17,35 +17,21 @@ struct HistoricalState {
 
     /// Returns the asset as it was if a later transaction touched it; the outer nil if none did.
     func earlier(_ id: ObjectID) throws -> Asset?? {
-        guard let bytes = try firstRecord(of: FeedTopic.object(id)) else { return nil }
-        return .some(try Self.change(id, "assets", in: bytes).map { try Asset(json: $0) })
+        guard let later = try firstSequence(of: id) else { return nil }
+        return .some(try reader.records.before(id, in: later).map { try Asset(json: $0) })
     }
 
     /// Returns the album or folder as it was if a later transaction touched it; the outer nil if none did.
     func earlierCollection(_ id: ObjectID) throws -> PhotoCollection?? {
-        guard let bytes = try firstRecord(of: FeedTopic.object(id)) else { return nil }
-        if id.kind == .collectionList {
-            return .some(try Self.change(id, "lists", in: bytes).map { .list(try CollectionList(json: $0)) })
-        }
-        return .some(try Self.change(id, "collections", in: bytes).map { .collection(try AssetCollection(json: $0)) })
+        guard let later = try firstSequence(of: id) else { return nil }
+        let before = try reader.records.before(id, in: later)
+        if id.kind == .collectionList { return .some(try before.map { .list(try CollectionList(json: $0)) }) }
+        return .some(try before.map { .collection(try AssetCollection(json: $0)) })
     }
 
-    private static func change(_ id: ObjectID, _ member: String, in bytes: [UInt8]) throws -> JSON? {
-        // Only this object's part is decoded: a record may hold a thousand.
-        for change in try JSON(parsing: bytes)[member]?.arrayValue ?? [] {
-            let name = change["before"]?["id"] ?? change["after"]?["id"]
-            guard name?.stringValue == id.text else { continue }
-            guard let before = change["before"], !before.isNull else { return nil }
-            return before
-        }
-        return nil
-    }
-
-    private func firstRecord(of topic: String) throws -> [UInt8]? {
-        guard
-            let later = try reader.history.firstSequence(of: topic, after: sequence, through: head.sequence)
-        else { return nil }
-        return try reader.history.record(later)
+    /// Returns the sequence of the first later record that names an object; nil if there is none.
+    private func firstSequence(of id: ObjectID) throws -> Int64? {
+        try reader.history.firstSequence(of: FeedTopic.object(id), after: sequence, through: head.sequence)
     }
 
     /// Returns whether an object existed.
@@ -164,7 +150,6 @@ extension HistoryStore {
             CatalogError.tokenExpired(ChangeToken(library: head.library, sequence: sequence), head)
         }
         while position < head.sequence {
-            try Task.checkCancellation()
             let page = try records(after: position, through: head.sequence, count: 1000, bytes: 4 << 20).records
             guard let first = page.first, let last = page.last, first.sequence == position + 1 else { throw expired() }
             for record in page {

@@ -137,7 +137,7 @@ private struct KeyedResult {
         let results = ResultReader(reader: past.reader, head: past.head, cache: ResultCache(maxBytes: 0))
         let array = try results.rows(of: fetch.whole, at: past.sequence)
         for start in stride(from: 0, to: array.count, by: Self.batch) {
-            try Task.checkCancellation()
+            try past.reader.checkCancellation()
             let part = Array(array[start..<min(start + Self.batch, array.count)])
             for asset in try results.assets(part, at: past.sequence) { try take(fetch.resultKey(of: asset)) }
         }

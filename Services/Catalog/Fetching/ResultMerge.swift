@@ -32,7 +32,7 @@ struct ResultMerge {
             guard let row = rows[asset.id] else { throw DamagedRow("\(asset.id) has no row") }
             array.insert(row, at: low)
             loaded[row] = asset
-            if inserted % 1000 == 999 { try Task.checkCancellation() }
+            if inserted % 1000 == 999 { try reader.checkCancellation() }
         }
         return array
     }

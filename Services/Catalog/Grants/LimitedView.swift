@@ -62,7 +62,7 @@ struct LimitedView: Sendable {
     ) throws {
         var (position, total) = (sequence, 0)
         while position < head.sequence {
-            try Task.checkCancellation()
+            try reader.checkCancellation()
             let page = try reader.history.records(
                 after: position,
                 through: head.sequence,

@@ -17,7 +17,7 @@ struct FetchKeyStore {
         guard case .assets(let source) = whole.kind else { return try eachCollection(whole, take) }
         guard let rows = try FetchStore(database: database).assetRows(whole, .init()) else { return false }
         for start in stride(from: 0, to: rows.count, by: Self.batch) {
-            try Task.checkCancellation()
+            try database.checkCancellation()
             let part = Array(rows[start..<min(start + Self.batch, rows.count)])
             let keys = try keys(of: part, whole, source)
             for row in part {

@@ -26,7 +26,7 @@ extension FetchStore {
         let reader = AssetReader(database: database)
         let looksAtFiles = fetch.dependsOnLocalFiles
         for start in stride(from: 0, to: candidates.count, by: Self.batch) {
-            try Task.checkCancellation()
+            try database.checkCancellation()
             try reader.each(candidates[start..<min(start + Self.batch, candidates.count)]) { row, asset in
                 var asset = asset
                 if looksAtFiles {

@@ -7,6 +7,18 @@ import Storage
 struct LibraryReader {
     /// The connection; only the types in Store and their tests use it.
     let database: SQLConnection
+    /// The records that this read has decoded.
+    let records: DecodedRecords
+
+    init(database: SQLConnection) {
+        self.database = database
+        records = DecodedRecords(HistoryStore(database: database))
+    }
+
+    /// Called by long work between its statements; each statement calls it itself.
+    ///
+    /// - Throws: `CancellationError` if nobody waits for the read any more
+    func checkCancellation() throws { try database.checkCancellation() }
 
     var fetches: FetchStore { FetchStore(database: database) }
     var collectionFetches: CollectionFetchStore { CollectionFetchStore(database: database) }

@@ -1,5 +1,6 @@
 import Contracts
 import GRDB
+import Hosting
 import JSONValue
 import Logging
 import PhotoModel
@@ -25,6 +26,8 @@ final class LibraryStore: Sendable {
     let acknowledgedSequence: Int64
     /// Serializes every write that is not part of a group of transactions.
     private let writes = WriteSerializer()
+    /// As many reads at a time as there are connections for them, those of one client not on all.
+    private let readPermits: FairSemaphore<ReadSource>
     private let remoteResources: RemoteResources
 
     /// The files of a library with remote storage; nil without, where all bytes are on this machine.
@@ -60,6 +63,7 @@ final class LibraryStore: Sendable {
         newHistory: String,
         logger: Logger
     ) throws {
+        readPermits = FairSemaphore(permits: options.readers, permitsPerSource: max(1, options.readers - 1))
         let remoteResources = RemoteResources()
         let head: LibraryHead
         let reason: NewHistory?
@@ -190,9 +194,24 @@ final class LibraryStore: Sendable {
         return (LibraryHead(library: newHistory, sequence: sequence, oldest: sequence), reason)
     }
 
-    /// Reads from one snapshot of the database.
+    /// Reads from one snapshot of the database, when it is the turn of the client for which the task works.
+    ///
+    /// - Throws: `CancellationError` if the task is cancelled, while it waits or while it reads
     func read<Value: Sendable>(_ value: @escaping @Sendable (LibraryReader) throws -> Value) async throws -> Value {
-        try await database.read { try value(LibraryReader(database: $0)) }
+        let result = try await readPermits.withPermit(for: ReadSource.current) {
+            let cancellation = ReadCancellation()
+            return try await withTaskCancellationHandler {
+                try await database.read { connection in
+                    var connection = connection
+                    connection.cancellation = cancellation
+                    return try value(LibraryReader(database: connection))
+                }
+            } onCancel: {
+                cancellation.cancel()
+            }
+        }
+        guard let result else { throw CancellationError() }
+        return result
     }
 
     /// Writes a complete transaction without applying the rules; published edits are left out.

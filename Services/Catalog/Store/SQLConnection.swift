@@ -11,9 +11,16 @@ struct SQLConnection {
     }
 
     let engine: Engine
+    /// Stops a read for which nobody waits any more; nil for a write, which is carried out in any case.
+    var cancellation: ReadCancellation?
 
     init(_ sqlite: Database) { engine = .sqlite(sqlite) }
     init(_ session: PostgreSQLSession) { engine = .postgresql(session) }
+
+    /// Called by long work between its statements; each statement of a read calls it itself.
+    ///
+    /// - Throws: `CancellationError` if nobody waits for the read any more
+    func checkCancellation() throws { try cancellation?.check() }
 
     var dialect: SQLDialect {
         if case .sqlite = engine { .sqlite } else { .postgresql }

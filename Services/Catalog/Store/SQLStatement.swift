@@ -14,6 +14,7 @@ struct SQLStatement: ~Copyable {
 
     /// Prepares a statement, or takes the prepared one of the connection.
     init(_ sql: String, _ connection: SQLConnection) throws {
+        try connection.checkCancellation()
         switch connection.engine {
         case .sqlite(let database):
             let statement = try database.cachedStatement(sql: sql)
@@ -26,6 +27,7 @@ struct SQLStatement: ~Copyable {
 
     /// Prepares a composed statement for one use and binds its values.
     init(_ fragment: SQLFragment, _ connection: SQLConnection) throws {
+        try connection.checkCancellation()
         switch connection.engine {
         case .sqlite(let database):
             let statement = try database.makeStatement(sql: fragment.text)
@@ -200,10 +202,13 @@ struct SQLStatement: ~Copyable {
         }
     }
 
-    private static func failure(_ pointer: OpaquePointer) -> DatabaseError {
+    private static func failure(_ pointer: OpaquePointer) -> any Error {
         let connection = sqlite3_db_handle(pointer)
+        let code = ResultCode(rawValue: sqlite3_extended_errcode(connection))
+        // GRDB interrupts the statement of a read whose task is cancelled.
+        guard code.primaryResultCode != .SQLITE_INTERRUPT else { return CancellationError() }
         return DatabaseError(
-            resultCode: ResultCode(rawValue: sqlite3_extended_errcode(connection)),
+            resultCode: code,
             message: String(cString: sqlite3_errmsg(connection)),
             sql: sqlite3_sql(pointer).map { String(cString: $0) }
         )

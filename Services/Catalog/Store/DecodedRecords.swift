@@ -1,0 +1,51 @@
+import JSONValue
+import PhotoModel
+
+/// The records that one read undoes object by object. A record may hold a thousand objects: it is decoded once, however
+/// many of them are asked for.
+///
+/// It is used on the thread of the read only.
+final class DecodedRecords {
+    /// The change of one object in a transaction.
+    private struct Change {
+        /// The object before the transaction; nil if the transaction created it.
+        let before: JSON?
+    }
+
+    /// The bytes of the records that are kept decoded; the others are decoded again if they are needed again.
+    static let keptBytes = 32 << 20
+
+    private let history: HistoryStore
+    private var records: [Int64: [String: Change]] = [:]
+    private var bytes = 0
+    /// How many times a record was decoded.
+    private(set) var decodedCount = 0
+
+    init(_ history: HistoryStore) { self.history = history }
+
+    /// Returns an object as it was before the transaction with a sequence; nil if the transaction created it.
+    func before(_ id: ObjectID, in sequence: Int64) throws -> JSON? {
+        let record = try records[sequence] ?? decoded(sequence)
+        guard let change = record[id.text] else { throw DamagedRow("record \(sequence) does not name \(id)") }
+        return change.before
+    }
+
+    private func decoded(_ sequence: Int64) throws -> [String: Change] {
+        try history.database.checkCancellation()
+        guard let encoded = try history.record(sequence) else { throw DamagedRow("record \(sequence) is missing") }
+        let json = try JSON(parsing: encoded)
+        var record: [String: Change] = [:]
+        for member in ["assets", "collections", "lists"] {
+            for change in json[member]?.arrayValue ?? [] {
+                let before = change["before"].flatMap { $0.isNull ? nil : $0 }
+                guard let id = (before ?? change["after"])?["id"]?.stringValue else { continue }
+                record[id] = Change(before: before)
+            }
+        }
+        if bytes + encoded.count > Self.keptBytes { (records, bytes) = ([:], 0) }
+        records[sequence] = record
+        decodedCount += 1
+        bytes += encoded.count
+        return record
+    }
+}

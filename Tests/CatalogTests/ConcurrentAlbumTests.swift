@@ -18,7 +18,8 @@ struct ConcurrentAlbumTests {
     }
 
     /// Returns the list after a step. The rule: members that were placed come after the nearest preceding neighbour in
-    /// the client's own list that is still there, or at the front without one. All other members keep their order.
+    /// the client's own list that is still there, or at the front without one. All other members keep their order. A
+    /// member that others have removed is not moved.
     private static func carriedOut(_ step: Step, on now: [ObjectID]) -> [ObjectID] {
         func id(_ reference: ObjectReference) -> ObjectID {
             guard case .id(let id) = reference else { return .none }
@@ -32,9 +33,10 @@ struct ConcurrentAlbumTests {
             wanted.removeAll(where: placed.contains)
             for (member, index) in zip(placed, at) { wanted.insert(member, at: index) }
         case .move(let from, let to):
-            placed = from.map { wanted[$0] }
-            wanted.removeAll(where: placed.contains)
-            wanted.insert(contentsOf: placed, at: to)
+            let taken = from.map { wanted[$0] }
+            wanted.removeAll(where: taken.contains)
+            wanted.insert(contentsOf: taken, at: to)
+            placed = taken.filter(now.contains)
         case .replace(let at, let members):
             placed = members.map(id)
             let targets = Set(at)

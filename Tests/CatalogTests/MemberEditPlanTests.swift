@@ -85,6 +85,39 @@ struct MemberEditPlanTests {
         #expect(album.text == "cabd")
     }
 
+    @Test(.spec("T-13", "T-15")) func `a member that another client has removed is not moved`() throws {
+        var album = try Album("abcd", others: "x")
+        try album.edit(nil, .remove(album.ids("b")))
+        try album.edit("abcd", .move(from: [1, 2], to: 0))
+        #expect(album.text == "cad")
+        // One that the request itself has put there is.
+        try album.edit("cad", .insert(album.members("x"), at: [1]), .move(from: [1], to: 3))
+        #expect(album.text == "cadx")
+    }
+
+    @Test(.spec("S-84", "T-13")) func `positions in a list that the transaction creates are those of its members`()
+        throws
+    {
+        var library = InMemoryLibrary()
+        let ids = try (1...4).map { try library.add($0) }
+        let members = ids.map { ObjectReference.id($0) }
+        let (_, placed) = try library.perform([
+            PreparedChange(.createCollection(.init(ref: "c", title: "A", add: Array(members[0...2])))),
+            PreparedChange(
+                .updateCollection(
+                    .init(id: .placeholder("c"), edits: [.move(from: [0], to: 2), .insert([members[3]], at: [1])])
+                )
+            ),
+            PreparedChange(.createList(.init(ref: "f", title: "F"))),
+            PreparedChange(.createList(.init(ref: "g", title: "G", parent: .placeholder("f")))),
+            PreparedChange(.createCollection(.init(ref: "d", title: "B", parent: .placeholder("f")))),
+            PreparedChange(.updateList(.init(id: .placeholder("f"), edits: [.move(from: [0], to: 1)]))),
+        ])
+        let made = { (name: String) in try #require(placed[name]) }
+        #expect(library.members(of: try made("c"), limit: 9) == [ids[1], ids[3], ids[2], ids[0]])
+        #expect(library.children(of: try made("f")).map(\.id) == [try made("d"), try made("g")])
+    }
+
     @Test(.spec("S-84")) func `each step of a request sees the result of the earlier ones`() throws {
         var album = try Album("abcd", others: "x")
         try album.edit(

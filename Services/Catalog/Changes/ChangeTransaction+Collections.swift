@@ -127,7 +127,9 @@ extension ChangeTransaction {
             }
             return
         }
-        let script = try MemberEditPlan(edits, snapshot, isNew: state.collection(id) == nil) { reference in
+        // Of a list that this transaction has created, no client can have a result.
+        let seen = try state.collection(id) == nil ? SnapshotList(newMembers(of: id)) : snapshot
+        let script = try MemberEditPlan(edits, seen) { reference in
             try self.id(reference)
         } isMember: { member in
             try asset(member)?.orderKey(in: id) != nil
@@ -149,6 +151,12 @@ extension ChangeTransaction {
                 try set(asset)
             }
         }
+    }
+
+    /// Returns the members of an album that this transaction has created, in their order.
+    private func newMembers(of id: ObjectID) throws -> [ObjectID] {
+        try assets.order.compactMap { member in try asset(member)?.orderKey(in: id).map { (member, $0) } }
+            .sorted { $0.1 < $1.1 }.map(\.0)
     }
 
     /// Returns the next order key that is taken after another one, in the current state of this transaction.

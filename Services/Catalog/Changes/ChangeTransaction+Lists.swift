@@ -188,7 +188,10 @@ extension ChangeTransaction {
             }
             return
         }
-        let script = try MemberEditPlan(edits, snapshot, isNew: state.list(id) == nil) { reference in
+        // Of a list that this transaction has created, no client can have a result.
+        let isNew = try state.list(id) == nil
+        let seen = isNew ? SnapshotList(touchedChildren(of: id).sorted { $0.key < $1.key }.map(\.id)) : snapshot
+        let script = try MemberEditPlan(edits, seen) { reference in
             try self.id(reference)
         } isMember: { child in
             try isChild(child, of: id)

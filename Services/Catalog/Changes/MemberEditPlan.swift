@@ -13,22 +13,19 @@ struct MemberEditPlan {
     /// Applies the steps to the client's list.
     ///
     /// - Parameters:
-    ///   - isNew: true if this transaction created the list, so that no client can have seen it
+    ///   - snapshot: the list as the client saw it; nil if the request names none
     ///   - resolve: returns the identifier that a reference stands for
     ///   - isMember: returns true if an object is in the current list
     /// - Throws: `snapshot_required`, `range_error`, `invalid_params`
     init(
         _ edits: [MemberEdit],
         _ snapshot: SnapshotList?,
-        isNew: Bool,
         resolve: (ObjectReference) throws -> ObjectID,
         isMember: (ObjectID) throws -> Bool
     ) throws {
-        guard snapshot != nil || isNew else {
-            throw ChangeError.noSnapshot
-        }
-        self.snapshot = snapshot ?? .empty
-        list = Array(0..<self.snapshot.count)
+        guard let snapshot else { throw ChangeError.noSnapshot }
+        self.snapshot = snapshot
+        list = Array(0..<snapshot.count)
         for edit in edits { try apply(edit, resolve, isMember) }
     }
 
@@ -79,7 +76,8 @@ struct MemberEditPlan {
             list.removeAll(where: leaving.contains)
             guard to <= list.count else { throw outOfRange(to) }
             list.insert(contentsOf: taken, at: to)
-            for number in taken { place(number) }
+            // A member that another client has removed meanwhile is not moved, and so not added again.
+            for number in taken where try placed.contains(number) || isMember(id(number)) { place(number) }
         case .replace(let at, let members):
             guard members.count == at.count else {
                 throw ChangeError.replaceCountDiffers

@@ -23,6 +23,4 @@ struct SnapshotList: Sendable {
         let list = IDList(ids)
         self.init(count: list.ids.count, id: { list.ids[$0] }, position: { list.position(of: $0) })
     }
-
-    static let empty = SnapshotList([])
 }

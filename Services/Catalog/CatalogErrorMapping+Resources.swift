@@ -110,6 +110,17 @@ extension CatalogErrorMapping {
                 "the upload has \(size) bytes; the next chunk must begin there, not at \(offset)",
                 ["size": .int(size)]
             )
+        case .otherChunk(let offset):
+            ErrorCode.rangeError.error(
+                "the upload has other bytes at \(offset) already; begin another upload for other bytes",
+                ["offset": .int(offset)]
+            )
+        case .announcedSizeDiffers(let received, let announced):
+            ErrorCode.rangeError.error(
+                "upload.begin has announced \(announced) bytes, these are \(received); "
+                    + (received < announced ? "append the rest first" : "begin another upload without a size"),
+                ["size": .int(announced)]
+            )
         case .tooManyUploadedBytes(let identity, let limit):
             ErrorCode.limitExceeded.error(
                 "all uploads of \(identity) together may have at most \(limit) bytes; import what is "

@@ -19,7 +19,12 @@ public struct AppendUpload: Request {
         blank: AppendUpload(upload: "", offset: 0),
         [
             .required("upload", \.upload, .text(maxBytes: 64), "Id of the upload."),
-            .required("offset", \.offset, .integer(0...Int64.max), "Offset of these bytes in the file."),
+            .required(
+                "offset",
+                \.offset,
+                .integer(0...Int64.max),
+                "Offset of these bytes in the file: the bytes received so far, or those of bytes that are sent again."
+            ),
         ]
     )
 

@@ -14,7 +14,14 @@ public struct BeginUpload: Request {
     public static let table = parameters(
         "Begins an upload; its lease is ten minutes, renewed by each append.",
         blank: BeginUpload(),
-        [.optional("size", \.size, .integer(0...Int64.max), "Size of the file in bytes, if known.")]
+        [
+            .optional(
+                "size",
+                \.size,
+                .integer(0...Int64.max),
+                "Size of the file in bytes, if known; then an upload of more or fewer is refused."
+            )
+        ]
     )
 
     public struct Result: JSONTabled {

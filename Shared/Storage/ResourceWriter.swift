@@ -25,7 +25,7 @@ public final class ResourceWriter: Sendable {
         failedSyncs = store.failedSyncs.load(ordering: .sequentiallyConsistent)
         self.path = path
         self.limit = limit
-        let file = try Descriptor(opening: path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, mode: 0o600)
+        let file = try Descriptor(opening: path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW, mode: 0o600)
         self.state = Mutex(State(file: file))
     }
 
@@ -50,6 +50,14 @@ public final class ResourceWriter: Sendable {
         } catch {
             cancel()
             throw error
+        }
+    }
+
+    /// Returns true if some bytes that were appended, from `offset` on, are these.
+    public func holds(_ bytes: [UInt8], at offset: Int64) throws(StorageError) -> Bool {
+        try state.withLock { (state) throws(StorageError) in
+            guard offset >= 0, offset <= state.size - Int64(bytes.count) else { return false }
+            return try state.file?.read(count: bytes.count, at: offset) == bytes
         }
     }
 

@@ -122,6 +122,9 @@ struct ResourceTests {
             }
             #expect(try await append(0, [1, 2, 3]) == 3)
             #expect(try await append(0, [1, 2, 3]) == 3)
+            #expect(try await append(1, [2]) == 3)
+            let other = await rpcError { try await append(0, [1, 2, 4]) }
+            #expect(other?.name == "range_error", "bytes are neither lost nor replaced without notice")
             let gap = await rpcError { try await append(7, [1]) }
             #expect(gap?.name == "range_error" && gap?.data["size"] == 3)
             let huge = await rpcError { try await append(.max, [1]) }
@@ -137,6 +140,22 @@ struct ResourceTests {
             #expect(wrong?.name == "invalid_resource")
             let gone = await rpcError { try await append(4, [5]) }
             #expect(gone?.name == "handle_expired")
+        }
+    }
+
+    @Test func `an upload has the size that was announced`() async throws {
+        try await CatalogFixture.with(folder) { catalog in
+            let name = try await catalog.call(BeginUpload(size: 4)).upload
+            func append(_ offset: Int64, _ bytes: Bytes) async throws -> Int64 {
+                try await catalog.call(AppendUpload(upload: name, offset: offset), attachments: [bytes]).size
+            }
+            #expect(try await append(0, [1, 2, 3]) == 3)
+            let long = await rpcError { try await append(3, [4, 5]) }
+            #expect(long?.name == "range_error" && long?.data["size"] == 4)
+            let short = await rpcError { try await catalog.call(FinishUpload(upload: name)) }
+            #expect(short?.name == "range_error" && short?.message.contains("append the rest") == true)
+            #expect(try await append(3, [4]) == 4)
+            #expect(try await catalog.call(FinishUpload(upload: name)).size == 4)
         }
     }
 
@@ -168,7 +187,11 @@ struct ResourceTests {
         #expect(third?.name == "limit_exceeded")
         _ = try await uploads.begin(BeginUpload(), identity: "b")
         clock.advance(by: limits.lease - 1)
-        _ = try await uploads.append(AppendUpload(upload: second, offset: 0), [[1]], identity: "a")
+        _ = try await uploads.append(
+            AppendUpload(upload: second, offset: 0),
+            [Bytes(repeating: 1, count: 6)],
+            identity: "a"
+        )
         clock.advance(by: 2)
         let expired = await rpcError {
             try await uploads.append(AppendUpload(upload: first, offset: 9), [[1]], identity: "a")

@@ -81,6 +81,10 @@ enum ResourceError: RefusedRequest, Equatable {
     case uploadNotFinished(String)
     /// The chunk does not begin at the end of the upload.
     case chunkOutOfRange(offset: Int64, size: Int64)
+    /// The upload has other bytes at the offset.
+    case otherChunk(offset: Int64)
+    /// The upload has more or fewer bytes than `upload.begin` has announced.
+    case announcedSizeDiffers(received: Int64, announced: Int64)
     /// The uploads of the identity have too many bytes.
     case tooManyUploadedBytes(identity: String, limit: Int64)
     /// The bytes do not have the digest that was announced.

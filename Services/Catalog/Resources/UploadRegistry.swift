@@ -26,6 +26,8 @@ actor UploadRegistry {
     private struct Upload {
         let identity: String
         let writer: ResourceWriter
+        /// The size that the client has announced; nil if it did not know it.
+        let announcedSize: Int64?
         var size: Int64 = 0
         var finished: StoredResource?
         var isBusy = false
@@ -85,7 +87,12 @@ actor UploadRegistry {
         let resources = resources
         let writer = try await blockingIO.run(for: .identity(identity)) { try resources.writer(limit: remainingBytes) }
         let name = makeName()
-        uploads[name] = Upload(identity: identity, writer: writer, usedAt: clock.nowMicroseconds())
+        uploads[name] = Upload(
+            identity: identity,
+            writer: writer,
+            announcedSize: request.size,
+            usedAt: clock.nowMicroseconds()
+        )
         return BeginUpload.Result(upload: name)
     }
 
@@ -102,10 +109,20 @@ actor UploadRegistry {
             throw ResourceError.uploadFinished(request.upload)
         }
         let (end, overflow) = request.offset.addingReportingOverflow(Int64(bytes.count))
+        let writer = upload.writer
         // Received before; the response was lost.
-        if !overflow, end <= upload.size { return AppendUpload.Result(size: upload.size) }
+        if !overflow, end <= upload.size {
+            let isSame = try await blockingIO.run(for: .identity(identity)) {
+                try writer.holds(bytes, at: request.offset)
+            }
+            guard isSame else { throw ResourceError.otherChunk(offset: request.offset) }
+            return AppendUpload.Result(size: upload.size)
+        }
         guard !overflow, request.offset == upload.size else {
             throw ResourceError.chunkOutOfRange(offset: request.offset, size: upload.size)
+        }
+        if let announced = upload.announcedSize, end > announced {
+            throw ResourceError.announcedSizeDiffers(received: end, announced: announced)
         }
         let used = uploads.values.reduce(Int64(0)) { $1.identity == identity && !$1.isTaken ? $0 + $1.size : $0 }
         guard Int64(bytes.count) <= limits.bytesPerIdentity - used else {
@@ -114,7 +131,6 @@ actor UploadRegistry {
         upload.isBusy = true
         uploads[request.upload] = upload
         do {
-            let writer = upload.writer
             try await blockingIO.run(for: .identity(identity)) { try writer.append(bytes) }
         } catch {
             // The writer failed and removed what it had written.
@@ -129,6 +145,9 @@ actor UploadRegistry {
     func finish(_ request: FinishUpload, identity: String) async throws -> FinishUpload.Result {
         var upload = try await open(request.upload, identity)
         if upload.finished == nil {
+            if let announced = upload.announcedSize, upload.size != announced {
+                throw ResourceError.announcedSizeDiffers(received: upload.size, announced: announced)
+            }
             upload.isBusy = true
             uploads[request.upload] = upload
             do {

@@ -1,25 +1,59 @@
 import Glibc
 import SystemPackage
 
-/// A file that is written in pieces under a temporary name and renamed when it is complete.
+/// A file that is written in pieces under a temporary name and renamed when it is complete. A device or a pipe is written
+/// directly: only its owner may replace it.
 struct OutputFileWriter {
-    private let path: FilePath
-    private let partial: FilePath
+    private let path: String
+    /// The file to replace: where a symbolic link leads, which stays a link.
+    private let target: FilePath
+    /// The temporary name; nil if the path is written directly.
+    private let partial: FilePath?
     private let file: FileDescriptor
 
     init(_ path: String) throws {
-        self.path = FilePath(path)
-        self.partial = FilePath(path + ".\(getpid()).part")
+        self.path = path
+        switch Self.kind(of: path) {
+        case nil:
+            target = FilePath(path)
+            partial = Self.partial(of: path)
+        case S_IFREG:
+            let resolved = Self.resolved(path)
+            target = FilePath(resolved)
+            partial = Self.partial(of: resolved)
+        case S_IFDIR: throw Self.failure(path, "it is a folder")
+        case S_IFLNK: throw Self.failure(path, "it is a link to a file that is not there")
+        default: (target, partial) = (FilePath(path), nil)
+        }
         do {
             file = try FileDescriptor.open(
-                partial,
+                partial ?? target,
                 .writeOnly,
-                options: [.create, .truncate],
-                permissions: [.ownerReadWrite, .groupRead, .otherRead]
+                options: partial == nil ? [] : [.create, .truncate],
+                permissions: partial == nil ? nil : [.ownerReadWrite, .groupRead, .otherRead]
             )
         } catch {
-            throw CommandFailure(message: "\(path) cannot be written: \(error)", name: "not_written")
+            throw Self.failure(path, "\(error)")
         }
+    }
+
+    /// Returns the type of what a path leads to, that of the link if it leads nowhere; nil if there is nothing.
+    private static func kind(of path: String) -> mode_t? {
+        var status = Glibc.stat()
+        guard stat(path, &status) == 0 || lstat(path, &status) == 0 else { return nil }
+        return status.st_mode & S_IFMT
+    }
+
+    private static func resolved(_ path: String) -> String {
+        guard let resolved = realpath(path, nil) else { return path }
+        defer { free(resolved) }
+        return String(cString: resolved)
+    }
+
+    private static func partial(of path: String) -> FilePath { FilePath(path + ".\(getpid()).part") }
+
+    private static func failure(_ path: String, _ reason: String) -> CommandFailure {
+        CommandFailure(message: "\(path) cannot be written: \(reason)", name: "not_written")
     }
 
     func write(_ bytes: [UInt8]) throws {
@@ -27,22 +61,21 @@ struct OutputFileWriter {
             try file.writeAll(bytes)
         } catch {
             abandon()
-            throw CommandFailure(message: "\(path) cannot be written: \(error)", name: "not_written")
+            throw Self.failure(path, "\(error)")
         }
     }
 
     func finish() throws {
         try? file.close()
-        guard rename(partial.string, path.string) == 0 else {
-            let problem = Errno(rawValue: errno)
-            unlink(partial.string)
-            throw CommandFailure(message: "\(path) cannot be written: \(problem)", name: "not_written")
-        }
+        guard let partial, rename(partial.string, target.string) != 0 else { return }
+        let problem = Errno(rawValue: errno)
+        unlink(partial.string)
+        throw Self.failure(path, "\(problem)")
     }
 
     /// Closes and deletes the incomplete file.
     func abandon() {
         try? file.close()
-        unlink(partial.string)
+        if let partial { unlink(partial.string) }
     }
 }

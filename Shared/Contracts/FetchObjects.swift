@@ -23,7 +23,7 @@ public struct FetchObjects: Request, FormedRequest {
     }
 
     public static let table = parameters(
-        "The assets at given indexes of a result, in the order of the indexes.",
+        "The assets at a set of indexes of a result: each once, the one with the lowest index first.",
         blank: FetchObjects(fetch: FetchDescription(.assets), at: []),
         [
             .required("fetch", \.fetch, .fetch(), "The fetch."),

@@ -5,7 +5,8 @@ import PhotoModel
 public enum CommonParameters {
     public static let schema: JSON = [
         "deadlineMs": [
-            "type": "integer", "minimum": 1, "description": "Milliseconds until the request's deadline; default 30000.",
+            "type": "integer", "minimum": 1, "maximum": 600_000,
+            "description": "Milliseconds until the request's deadline; default 30000.",
         ],
         "credit": [
             "type": "integer", "minimum": 0,

@@ -139,8 +139,10 @@ struct EnvelopeTests {
                 #expect(try await script.ask(notification).errorCode == -32600)
                 let dealer = try RawPeer(ZMQ_DEALER, server.boundAddress)
                 try await dealer.send(notification)
+                // Nor is one with wrong parameters.
+                try await dealer.send(["jsonrpc": "2.0", "method": "rpc.cancel"])
                 #expect(try await dealer.ask(request(1, "hello"))["id"] == 1)
-                #expect(await server.metrics()["notificationsReceived"] == 2)
+                #expect(await server.metrics()["notificationsReceived"] == 3)
             }
         }
     }

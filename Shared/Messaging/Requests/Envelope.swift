@@ -72,8 +72,18 @@ enum Envelope: Sendable {
             return
         }
         if let sent = object["id"], id == nil {
-            let found = sent.isNull ? "null" : "something else"
-            self = refuse(.null, "bad_id", "an id is a string of at most 128 bytes or a whole number, not \(found)")
+            let found =
+                switch sent {
+                case .null: "null"
+                case .string: "a longer one"
+                case .double: "a number with a fraction or beyond 64 bits"
+                default: "something else"
+                }
+            self = refuse(
+                .null,
+                "bad_id",
+                "an id is a string of at most 128 bytes or a whole number of 64 bits, not \(found)"
+            )
             return
         }
         guard let method = object["method"]?.stringValue, !method.isEmpty, method.utf8.count <= 128 else {
@@ -105,7 +115,9 @@ enum Envelope: Sendable {
 
     private static func make(id: JSON?, method: String, params: JSONObject, limits: MessagingLimits) -> Envelope {
         func refuse(_ kind: String, _ message: String) -> Envelope {
-            .invalid(id: id ?? .null, error: .invalidParams(message), kind: kind)
+            // A notification has no response, whatever is wrong with it (JSON-RPC 2.0, section 4.1).
+            guard let id else { return .notification(method: method) }
+            return .invalid(id: id, error: .invalidParams(message), kind: kind)
         }
         switch method {
         case "rpc.cancel":

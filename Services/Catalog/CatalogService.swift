@@ -49,6 +49,7 @@ struct CatalogService: RunnableService {
     ) async throws {
         try configuration.validate()
         let folder = configuration.library
+        try LibraryFolder.requireNotMoved(configuration)
         try configuration.knownLibraries?.requireLibrary(at: folder, database: configuration.libraryFile)
         try LibraryFolder.make(folder)
         lock = try LibraryLock(folder)

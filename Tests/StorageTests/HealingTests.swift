@@ -118,7 +118,7 @@ struct HealingTests {
     @Test func `bytes without a lease are removed, as is a reference for them`() throws {
         let digest = try store.put(bytes: good).digest
         let part = String(digest.text.prefix(2))
-        #expect(try store.digests(in: part) == [digest: 5000])
+        #expect(try store.digests(in: part).mapValues(\.size) == [digest: 5000])
         store.pinCollection()
         let ticket = try #require(store.removalTicket(digest))
         #expect(try store.remove(digest, ifStillAt: ticket) == nil, "a backup is running")

@@ -13,7 +13,8 @@ import Synchronization
 ///
 /// It scans the store in 256 parts, one at a time, and removes what is unreferenced in two rounds at least `after`
 /// apart, by the monotonic clock. A request that is about to refer to bytes holds a lease on them until its transaction
-/// is committed, so bytes without a lease that the database does not name are not needed.
+/// is committed, so bytes without a lease that the database does not name are not needed. After a start with a database
+/// that may be older than the files, those that were there are removed by ``collect(_:identity:)`` only.
 final class ResourceCollector: Service, Sendable {
     private let store: LibraryStore
     private let resources: ResourceStore
@@ -35,6 +36,9 @@ final class ResourceCollector: Service, Sendable {
 
     /// The maximum number of digests that wait for removal; others are found in a later round.
     static let mostWaiting = 100_000
+    /// The counter with the time, in microseconds since 1970, up to which stored bytes are removed on request only, because
+    /// the database may be older than they are; 0 if there is none.
+    static let keptCounter = "collect.kept"
     /// The maximum time for one round through the store, in microseconds.
     private static let longestRound: Int64 = 900_000_000
 
@@ -129,11 +133,14 @@ final class ResourceCollector: Service, Sendable {
         let digest: ResourceDigest
         let size: Int64
         let ticket: UInt64
+        /// When the file was stored, or last linked, in microseconds since 1970.
+        var storedAt: Int64 = .max
     }
 
     private func step(_ part: String) async throws {
         let now = clock.nowMicroseconds()
-        let found = try await unreferenced(in: part)
+        let kept = try await store.read { Int64(try $0.counter(Self.keptCounter)) }
+        let found = try await unreferenced(in: part).filter { $0.storedAt > kept }
         let due = state.withLock { state in
             let before = state.seen[part] ?? [:]
             let capacity = Self.mostWaiting - state.waiting + before.count
@@ -156,8 +163,10 @@ final class ResourceCollector: Service, Sendable {
     private func unreferenced(in part: String) async throws -> [Candidate] {
         let resources = resources
         let stored = try await blockingIO.run {
-            try resources.digests(in: part).compactMap { digest, size in
-                resources.removalTicket(digest).map { Candidate(digest: digest, size: size, ticket: $0) }
+            try resources.digests(in: part).compactMap { digest, file in
+                resources.removalTicket(digest).map {
+                    Candidate(digest: digest, size: file.size, ticket: $0, storedAt: file.changedAt)
+                }
             }
         }
         guard !stored.isEmpty else { return [] }

@@ -24,6 +24,21 @@ enum LibraryFolder {
         }
     }
 
+    /// The ending of a database that was moved to a server.
+    static let movedEnding = ".moved"
+
+    /// Refuses a folder whose database was moved to a server, if no server is named.
+    static func requireNotMoved(_ configuration: CatalogConfiguration) throws(StorageError) {
+        let moved = configuration.library + "/library.sqlite" + movedEnding
+        guard configuration.server == nil, access(configuration.library + "/library.sqlite", F_OK) != 0,
+            access(moved, F_OK) == 0
+        else { return }
+        throw .offline(
+            "the library in \(configuration.library) was moved to PostgreSQL: name its database with --store, or move it "
+                + "back with `safelight library migrate`"
+        )
+    }
+
     /// Locks the folder against other processes.
     ///
     /// - Parameter advice: what the user can do if the folder is in use

@@ -58,7 +58,9 @@ extension LibraryMigration {
         }
         try file.close()
         // A catalog that is started without --store must not go on with the file.
-        guard rename(path, path + ".moved") == 0 else { throw StorageError.io("\(path) cannot be renamed") }
+        guard rename(path, path + LibraryFolder.movedEnding) == 0 else {
+            throw StorageError.io("\(path) cannot be renamed")
+        }
         try remember(outcome.token, folder, database: nil)
         return outcome
     }

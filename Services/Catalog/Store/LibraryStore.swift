@@ -77,7 +77,7 @@ final class LibraryStore: Sendable {
             (head, reason) = try library.open { [remembered] connection, isWriter in
                 let store = HistoryStore(database: connection)
                 guard !isWriter else {
-                    return try Self.beginOnServer(store, remembered, newHistory: newHistory, now: now)
+                    return try Self.beginOnServer(store, remembered, folder, newHistory: newHistory, now: now)
                 }
                 guard let head = try store.head() else {
                     throw StorageError.busy("another catalog is just creating the library; start again")
@@ -108,7 +108,7 @@ final class LibraryStore: Sendable {
             let origin = try remembering.origin()
             (head, reason) = try file.pool.write { [remembered] database in
                 let store = HistoryStore(database: SQLConnection(database))
-                return try Self.begin(store, remembered, origin, newHistory: newHistory, now: now)
+                return try Self.begin(store, remembered, origin, folder, newHistory: newHistory, now: now)
             }
             let headFile = try remembering.renew(library: head.library, sequence: head.sequence)
             (database, self.headFile, path) = (SQLiteLibraryDatabase(file: file), headFile, file.path)
@@ -135,16 +135,18 @@ final class LibraryStore: Sendable {
     private static func beginOnServer(
         _ store: HistoryStore,
         _ remembered: HeadFile.Head?,
+        _ folder: String,
         newHistory: String,
         now: Int64
     ) throws -> (head: LibraryHead, reason: NewHistory?) {
         guard let head = try store.head() else {
-            return try begin(store, remembered, .unknown, newHistory: newHistory, now: now)
+            return try begin(store, remembered, .unknown, folder, newHistory: newHistory, now: now)
         }
         guard let remembered, remembered.library == head.library, remembered.sequence > head.sequence else {
             return (head, nil)
         }
         try store.startNewHistory(library: newHistory, sequence: remembered.sequence)
+        try keepStoredBytes(store, now)
         let sequence = remembered.sequence
         return (LibraryHead(library: newHistory, sequence: sequence, oldest: sequence), .olderDatabase)
     }
@@ -166,16 +168,16 @@ final class LibraryStore: Sendable {
         _ store: HistoryStore,
         _ remembered: HeadFile.Head?,
         _ origin: HeadFile.Origin,
+        _ folder: String,
         newHistory: String,
         now: Int64
     ) throws -> (head: LibraryHead, reason: NewHistory?) {
-        let highest = remembered?.sequence ?? 0
         guard let head = try store.head() else {
-            try store.createLibrary(history: newHistory, sequence: highest, date: now)
-            let head = LibraryHead(library: newHistory, sequence: highest, oldest: highest)
-            return (head, remembered == nil ? nil : .olderDatabase)
+            try requireNoLibrary(in: folder, remembered)
+            try store.createLibrary(history: newHistory, sequence: 0, date: now)
+            return (LibraryHead(library: newHistory, sequence: 0, oldest: 0), nil)
         }
-        var sequence = max(highest, head.sequence)
+        var sequence = max(remembered?.sequence ?? 0, head.sequence)
         let backfill = DerivedBackfillStore(database: store.database)
         let reason: NewHistory
         if try backfill.isNeeded() {
@@ -191,7 +193,25 @@ final class LibraryStore: Sendable {
         }
         if origin == .otherDatabase || origin == .otherHead || reason == .noHead { sequence += LibraryRestore.gap }
         try store.startNewHistory(library: newHistory, sequence: sequence)
+        if reason != .backfill { try keepStoredBytes(store, now) }
         return (LibraryHead(library: newHistory, sequence: sequence, oldest: sequence), reason)
+    }
+
+    /// Refuses to begin a library in a folder that has the files of one: its database is lost or is another one, and a new
+    /// library, which refers to none of the files, would have them removed.
+    private static func requireNoLibrary(in folder: String, _ remembered: HeadFile.Head?) throws {
+        guard try remembered != nil || ResourceStore.hasFiles(root: folder + "/resources") else { return }
+        throw StorageError.corrupt(
+            "\(folder) has the files of a library, but the database is empty. Nothing was begun, and the files are kept. "
+                + "If the library's database is on a server, name it with --store. If it is lost, restore a backup with "
+                + "`safelight restore` into another folder. To begin a new library here, move `head` and `resources` away"
+        )
+    }
+
+    /// Notes that bytes stored before now may be those of changes that the database has lost, so that the collector leaves
+    /// them alone.
+    private static func keepStoredBytes(_ store: HistoryStore, _ now: Int64) throws {
+        try CounterChanges.set(max(0, now), as: ResourceCollector.keptCounter, store.database)
     }
 
     /// Reads from one snapshot of the database, when it is the turn of the client for which the task works.

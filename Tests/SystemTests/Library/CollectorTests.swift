@@ -67,6 +67,42 @@ struct CollectorTests {
         #expect(services.stop() == [])
     }
 
+    @Test func `files that are newer than a restored database are removed on request only`() async throws {
+        let services = try SafelightFixture("older", environment: ["SAFELIGHT_COLLECT_AFTER_SECONDS": "1"])
+        let live = services.folder.file("library/library.sqlite")
+        func create(_ seed: Int) async throws -> ObjectID {
+            let library = try services.library()
+            let request = ChangeRequest.createAsset(.init(ref: "p", resources: [NewResource(source: .attachment(0))]))
+            let made = try await library.perform([request], attachments: [Self.picture(seed)])
+            await library.close()
+            return try #require(made.id("p"))
+        }
+        try services.start([.catalog])
+        _ = try await create(1)
+        #expect(services.stop() == [])
+        let old = try Data(contentsOf: URL(fileURLWithPath: live))
+        try services.start([.catalog])
+        _ = try await create(2)
+        #expect(services.stop() == [])
+        let both = try Self.stored(services)
+        for ending in ["", "-wal", "-shm"] { try? FileManager.default.removeItem(atPath: live + ending) }
+        try old.write(to: URL(fileURLWithPath: live))
+
+        try services.start([.catalog])
+        let third = try await create(3)
+        let new = try Self.stored(services).subtracting(both)
+        let library = try services.library()
+        _ = try await library.perform([.deleteAssets(.init(ids: [third]))])
+        try await FeedChecker.until("the bytes of the deleted asset are removed") {
+            try Self.stored(services).isDisjoint(with: new)
+        }
+        #expect(try Self.stored(services) == both)
+        let collected = try services.safelight(["doctor", "--collect"])
+        #expect(try Self.stored(services) == (try await Self.named(library)), "\(collected.output)")
+        await library.close()
+        #expect(services.stop() == [])
+    }
+
     @Test func `a refused request leaves no bytes in the store`() async throws {
         let services = try SafelightFixture("refused")
         try services.start([.catalog])

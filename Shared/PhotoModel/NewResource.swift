@@ -70,7 +70,7 @@ public struct NewResource: Sendable, Hashable, JSONTabled {
                 "move",
                 \.isMoved,
                 .flag,
-                "The file at the path is removed after the commit, unless it has other hard links.",
+                "The file at the path is removed after the commit. One with other hard links is refused.",
                 default: false
             ),
             .defaulted(

@@ -49,6 +49,17 @@ struct BurstRulesTests {
         #expect(ids.indices.filter { library.asset(ids[$0])?.representsBurst == true } == [0])
     }
 
+    @Test(.spec("S-37")) func `a frame that is hidden or in the trash cannot be made to represent a burst`() throws {
+        var library = InMemoryLibrary()
+        let ids = try Self.add([nil, nil, nil], to: &library)
+        try library.perform(.updateAsset(.init(id: .id(ids[1]), set: AssetPatch(isHidden: true))))
+        try library.perform(.trashAssets(.init(ids: [ids[2]])))
+        for number in [1, 2] {
+            try library.perform(.updateAsset(.init(id: .id(ids[number]), set: AssetPatch(representsBurst: true))))
+            #expect(ids.indices.filter { library.asset(ids[$0])?.representsBurst == true } == [0])
+        }
+    }
+
     @Test(.spec("S-38")) func `the sharpest frame that is not in the trash is picked, with two frames or more`() throws
     {
         var library = InMemoryLibrary()

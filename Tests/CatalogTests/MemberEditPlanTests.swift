@@ -220,6 +220,27 @@ struct MemberEditPlanTests {
         #expect(library.asset(asset)?.memberships.isEmpty == true && library.list(.root)?.childCount == 0)
     }
 
+    @Test(.spec("S-80")) func `objects are deleted in any order, and an identifier may be repeated`() throws {
+        for isReversed in [false, true] {
+            var library = InMemoryLibrary()
+            let asset = try library.add(1)
+            let (_, made) = try library.perform([
+                PreparedChange(.createList(.init(ref: "outer", title: "Outer"))),
+                PreparedChange(.createList(.init(ref: "inner", title: "Inner", parent: .placeholder("outer")))),
+                PreparedChange(.createCollection(.init(ref: "c", title: "C"))),
+            ])
+            let folders = try ["outer", "inner"].map { try #require(made[$0]) }
+            let album = try #require(made["c"])
+            try library.perform(
+                .deleteLists(.init(ids: isReversed ? folders.reversed() : folders)),
+                .deleteCollections(.init(ids: [album, album])),
+                .deleteAssets(.init(ids: [asset, asset]))
+            )
+            #expect(library.snapshot.lists.keys.map { $0 } == [.root] && library.snapshot.collections.isEmpty)
+            #expect(library.asset(asset) == nil)
+        }
+    }
+
     @Test(.spec("T-25", "T-24", "T-12", "S-18"))
     func `children are rearranged by index, and the root folder cannot be renamed`()
         throws

@@ -150,8 +150,11 @@ extension ChangeTransaction {
             try asset.apply(AssetPatch(keywords: all))
         }
         try set(asset)
-        if asset.isHidden != wasHidden, let burst = asset.burstIdentifier { bursts.insert(burst) }
         if request.set.representsBurst == true { try setBurstRepresentative(asset.id) }
+        // A frame that is hidden or in the trash does not represent a burst with others, whatever was asked for.
+        if asset.isHidden != wasHidden || request.set.representsBurst == true, let burst = asset.burstIdentifier {
+            bursts.insert(burst)
+        }
     }
 
     /// Refuses properties of bursts and of Live Photos for other assets.
@@ -175,7 +178,7 @@ extension ChangeTransaction {
     // MARK: Delete
 
     mutating func deleteAssets(_ request: ChangeRequest.ObjectIDs) throws {
-        for id in request.ids {
+        for id in IDList(request.ids).ids {
             let asset = try existingAsset(id)
             try requireChangeable(asset)
             try removeFromAlbums(asset, asset.memberships.map(\.collection))

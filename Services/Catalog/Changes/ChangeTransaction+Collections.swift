@@ -37,7 +37,7 @@ extension ChangeTransaction {
     }
 
     mutating func deleteCollections(_ request: ChangeRequest.ObjectIDs) throws {
-        for id in request.ids {
+        for id in IDList(request.ids).ids {
             let collection = try existingCollection(id)
             guard collection.type == .album else {
                 throw ChangeError.undeletable(id)

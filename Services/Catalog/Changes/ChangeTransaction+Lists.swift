@@ -41,12 +41,13 @@ extension ChangeTransaction {
 
     /// Deletes folders with everything below them; their assets stay (S-80).
     mutating func deleteLists(_ request: ChangeRequest.ObjectIDs) throws {
-        for id in request.ids {
-            let list = try existingFolder(id)
-            guard id != .root else {
+        let folders = try IDList(request.ids).ids.map(existingFolder)
+        for folder in folders {
+            guard folder.id != .root else {
                 throw ChangeError.rootUndeletable
             }
-            try delete(list)
+            // One that was below another of them is deleted with it.
+            if let folder = try list(folder.id) { try delete(folder) }
         }
     }
 

@@ -222,6 +222,11 @@ struct DamageScanner: Service {
         } catch StorageError.notFound {
             return counts.miss()
         } catch {
+            switch error {
+            // The disk is away: the same record is read again later.
+            case StorageError.offline, StorageError.relinquished: throw error
+            default: break
+            }
             // Bytes that crash workers are quarantined by digest; missing bytes need no mark.
             if !Task.isCancelled {
                 logger.notice(

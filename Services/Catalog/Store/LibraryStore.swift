@@ -142,9 +142,12 @@ final class LibraryStore: Sendable {
         guard let head = try store.head() else {
             return try begin(store, remembered, .unknown, folder, newHistory: newHistory, now: now)
         }
-        guard let remembered, remembered.library == head.library, remembered.sequence > head.sequence else {
+        guard let remembered, remembered.library == head.library else {
+            // The history of another catalog, or the database of another library: the files may be of either.
+            if try ResourceStore.hasFiles(root: folder + "/resources") { try keepStoredBytes(store, now) }
             return (head, nil)
         }
+        guard remembered.sequence > head.sequence else { return (head, nil) }
         try store.startNewHistory(library: newHistory, sequence: remembered.sequence)
         try keepStoredBytes(store, now)
         let sequence = remembered.sequence

@@ -1,5 +1,6 @@
 import ArgumentParser
 import Contracts
+import class Foundation.FileManager
 import JSONValue
 import PhotoModel
 import TestSupport
@@ -144,10 +145,19 @@ struct ArgumentTests {
 
     // MARK: Identifiers
 
-    @Test func `a line of a listing names its identifier, another one its first word`() {
-        #expect(Identifiers.reference(inLine: "@1    \(id)  2024-05-01  name") == id)
-        #expect(Identifiers.reference(inLine: "IMG_1.jpg  12") == "IMG_1.jpg")
-        #expect(Identifiers.reference(inLine: "  ") == nil)
+    @Test func `a line is a row of a listing, an identifier, or a name with its spaces`() throws {
+        var asset = Asset(id: try #require(ObjectID(id)))
+        asset.originalFilename = "a b.jpg"
+        #expect(Identifiers.reference(inLine: FetchCommand.row(asset, number: 7)) == id)
+        #expect(Identifiers.reference(inLine: FetchCommand.row(asset, number: 123_456)) == id)
+        #expect(Identifiers.reference(inLine: FetchCommand.heading) == nil)
+        #expect(Identifiers.reference(inLine: " \(id)\r") == id)
+        #expect(Identifiers.reference(inLine: "IMG_1 (2).jpg") == "IMG_1 (2).jpg")
+        #expect(Identifiers.reference(inLine: "  my photo  1.jpg ") == "my photo  1.jpg")
+        #expect(Identifiers.reference(inLine: "copy of \(id)") == "copy of \(id)")
+        #expect(Identifiers.reference(inLine: "@2-5") == "@2-5")
+        #expect(Identifiers.reference(inLine: "id") == "id")
+        for empty in ["", "  ", "\t"] { #expect(Identifiers.reference(inLine: empty) == nil) }
     }
 
     @Test func `beginnings of identifiers have at least four digits of one`() {
@@ -169,6 +179,20 @@ struct ArgumentTests {
         for text in ["@", "@0", "@x", "@4-2", "@10", "@1-10", "@1-2-3", "@-1"] {
             #expect(throws: CommandFailure.self, "\(text)") { try listing.ids(text) }
         }
+        // Assets that are shown in pieces are there with each piece, and stay one listing if another one begins meanwhile.
+        var first = listing.begin()
+        #expect(try listing.ids("@1") == [ids[0]])
+        first.append(Array(ids[3...4]))
+        #expect(try listing.ids("@1-2") == Array(ids[3...4]))
+        first.append([ids[5]])
+        #expect(try listing.ids("@3") == [ids[5]])
+        listing.write([ids[8]])
+        first.append([ids[0]])
+        #expect(try listing.ids("@1") == [ids[8]])
+        #expect(throws: CommandFailure.self) { try listing.ids("@2") }
+        #expect(try FileManager.default.contentsOfDirectory(atPath: folder.file("safelight")) == ["listing"])
+        listing.write([])
+        #expect(throws: CommandFailure.self) { try listing.ids("@1") }
         // Without a home folder nothing is kept, and nothing fails.
         LastListing { _ in nil }.write(ids)
     }

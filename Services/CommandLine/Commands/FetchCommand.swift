@@ -54,21 +54,36 @@ struct FetchCommand: LibraryCommand {
     /// Prints a table and keeps its assets for `@3`.
     private func list(_ fetch: FetchDescription, in library: PhotoLibrary, _ output: Output) async throws {
         let most = output.isTerminal && self.fetch.limit == nil ? Self.rowsOnTerminal : Int.max
-        var listed: [ObjectID] = []
+        var listing = LastListing().begin()
+        var (count, page): (Int, [Asset]) = (0, [])
+        /// The numbers are kept before they are shown: the reader may go away, as `head` does.
+        func show() throws {
+            listing.append(page.map(\.id))
+            for asset in page {
+                count += 1
+                try output.line(Self.row(asset, number: count))
+            }
+            page = []
+        }
         try output.line(output.bold(Self.heading))
-        for try await asset in library.allAssets(fetch) {
-            guard listed.count < most else {
+        for try await asset in library.allAssets(fetch, pageSize: Self.pageSize) {
+            guard count + page.count < most else {
+                try show()
                 let all = try await library.assets(fetch, count: 0).count
-                output.note("the first \(listed.count) of \(all) assets; --limit 0 lists all")
+                output.note("the first \(count) of \(all) assets; --limit 0 lists all")
                 break
             }
-            listed.append(asset.id)
-            try output.line(Self.row(asset, number: listed.count))
+            page.append(asset)
+            if page.count == Self.pageSize { try show() }
         }
-        LastListing().write(listed)
+        try show()
     }
 
-    static let heading = row("", "id", "date", "size", "flags", "name")
+    /// The assets that are read, and then shown, at a time.
+    private static let pageSize = 500
+
+    static let titles: [Substring] = ["id", "date", "size", "flags", "name"]
+    static let heading = row(cells: [""] + titles.map { String($0) })
 
     static func row(_ asset: Asset, number: Int) -> String {
         let date = asset.creationDate.map { QuantityFormatter.shortMoment($0, offset: asset.creationOffset) }
@@ -82,7 +97,9 @@ struct FetchCommand: LibraryCommand {
         )
     }
 
-    private static func row(_ cells: String...) -> String {
+    private static func row(_ cells: String...) -> String { row(cells: cells) }
+
+    private static func row(cells: [String]) -> String {
         let widths = [4, ObjectID.length, 19, 11, 5]
         return cells.enumerated().map { index, cell in
             cell + String(repeating: " ", count: index < widths.count ? max(0, widths[index] - cell.count) : 0)

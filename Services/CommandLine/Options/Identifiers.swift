@@ -39,10 +39,15 @@ struct Identifiers: ParsableArguments {
         return IDList(ids).ids
     }
 
-    /// Returns the first identifier of a line, such as one of `safelight fetch`, else its first word.
+    /// Returns the identifier in a row of `safelight fetch`, else the whole line without the space around it, because a
+    /// file name may have spaces; nil for an empty line and for the heading of `safelight fetch`.
     static func reference(inLine line: String) -> String? {
-        let words = line.split(separator: " ")
-        return (words.first { ObjectID(String($0)) != nil } ?? words.first).map { String($0) }
+        let words = line.split(whereSeparator: \.isWhitespace)
+        if words.count > 1, words[0].wholeMatch(of: /@[0-9]+/) != nil, ObjectID(String(words[1])) != nil {
+            return String(words[1])
+        }
+        guard let first = words.first, let last = words.last, words != FetchCommand.titles else { return nil }
+        return String(line[first.startIndex..<last.endIndex])
     }
 
     /// Looks up the only asset that an argument names.

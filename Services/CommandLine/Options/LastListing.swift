@@ -1,6 +1,8 @@
 import Foundation
+import Glibc
 import Hosting
 import PhotoModel
+import SystemPackage
 
 /// The assets that `safelight fetch` printed last, so that `@3` names the third of them.
 ///
@@ -17,16 +19,59 @@ struct LastListing {
         path = (environment("XDG_STATE_HOME") ?? home).map { $0 + "/safelight/listing" }
     }
 
-    /// Replaces the listing. A failure is ignored: the listing is a convenience.
+    /// A new listing, which replaces the one before with its first assets and grows.
+    ///
+    /// Failures are ignored: the listing is a convenience.
+    struct Recorder: ~Copyable {
+        private let path: String?
+        private let partial: String
+        private var file: FileDescriptor?
+        private var count = 0
+
+        fileprivate init(_ path: String?) {
+            self.path = path
+            partial = (path ?? "") + ".\(getpid()).part"
+            guard let path else { return }
+            let folder = String(path.prefix(upTo: path.lastIndex(of: "/") ?? path.startIndex))
+            try? FileManager.default.createDirectory(
+                atPath: folder,
+                withIntermediateDirectories: true,
+                attributes: [.posixPermissions: 0o700]
+            )
+            file = try? .open(
+                FilePath(partial),
+                .writeOnly,
+                options: [.create, .truncate],
+                permissions: [.ownerReadWrite]
+            )
+        }
+
+        /// Adds assets. They are in the listing when this returns; those of another command that runs at the same time are
+        /// never mixed with them, because that replaces the file.
+        mutating func append(_ ids: [ObjectID]) {
+            guard let path, let file else { return }
+            let kept = ids.prefix(LastListing.limit - count)
+            _ = try? file.writeAll(kept.map { $0.text + "\n" }.joined().utf8)
+            if !isBegun { rename(partial, path) }
+            isBegun = true
+            count += kept.count
+        }
+
+        private var isBegun = false
+
+        deinit {
+            try? file?.close()
+            if file != nil, !isBegun { unlink(partial) }
+        }
+    }
+
+    /// Begins a listing; the one before remains until assets are added, which may be none.
+    func begin() -> Recorder { Recorder(path) }
+
+    /// Replaces the listing.
     func write(_ ids: [ObjectID]) {
-        guard let path else { return }
-        let folder = String(path.prefix(upTo: path.lastIndex(of: "/") ?? path.startIndex))
-        try? FileManager.default.createDirectory(
-            atPath: folder,
-            withIntermediateDirectories: true,
-            attributes: [.posixPermissions: 0o700]
-        )
-        try? OutputFile.write(Array(ids.prefix(Self.limit).map { $0.text + "\n" }.joined().utf8), to: path)
+        var recorder = begin()
+        recorder.append(ids)
     }
 
     /// Returns the assets of `@3`, or of `@2-5` in this order.

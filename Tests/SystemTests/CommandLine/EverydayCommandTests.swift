@@ -84,18 +84,35 @@ struct EverydayCommandTests {
         #expect(unknown.status == 1 && unknown.errors.contains("identifier_not_found"), "\(unknown.errors)")
         _ = try run(services, "favorite", "@1-2")
         #expect(try run(services, "fetch", "--count", "--where", "isFavorite == YES") == "2\n")
-        // A listing can be given back whole.
-        let piped = try RunningProgram.run(
-            "safelight",
-            ["hide", "-"],
-            environment: services.environment,
-            input: Data(rows.joined(separator: "\n").utf8)
-        )
-        #expect(piped.status == 0, "\(piped.errors)")
+        // A listing can be given back whole, with its heading.
+        try pipe(run(services, "fetch"), to: "hide", services)
         #expect(try run(services, "fetch", "--count") == "0\n")
         // Hidden ones and those in the trash are found by name as well.
         _ = try run(services, "trash", "one")
         _ = try run(services, "untrash", "one")
+        #expect(services.stop() == [])
+    }
+
+    private func pipe(_ input: String, to command: String, _ services: SafelightFixture) throws {
+        let piped = try RunningProgram.run(
+            "safelight",
+            [command, "-"],
+            environment: services.environment,
+            input: Data(input.utf8)
+        )
+        #expect(piped.status == 0, "\(piped.errors)")
+    }
+
+    @Test func `a line of standard input is a whole file name`() throws {
+        let services = try start([
+            "IMG_1.jpg": TestImages.jpeg(width: 60, height: 40),
+            "IMG_1 (2).jpg": TestImages.jpeg(width: 61, height: 40),
+            "my.jpg": TestImages.jpeg(width: 62, height: 40), "my photo.jpg": TestImages.jpeg(width: 63, height: 40),
+        ])
+        try pipe("IMG_1 (2).jpg\n\n  my photo\r\n", to: "trash", services)
+        let left = try run(services, "fetch", "--sort", "pixelWidth", "--json").split(separator: "\n")
+        let names = try left.map { try JSON(parsing: String($0))["originalFilename"]?.stringValue }
+        #expect(names == ["IMG_1.jpg", "my.jpg"])
         #expect(services.stop() == [])
     }
 

@@ -5,8 +5,12 @@ import PhotoModel
 /// The requests that take back a transaction exactly: each entity is afterwards as before, except for its revision and
 /// dates of modification.
 struct InverseChange {
-    /// One transaction of the catalog.
-    private(set) var requests: [ChangeRequest] = []
+    /// One transaction of the catalog: first the conditions, as updates that name a revision, because each of the other
+    /// requests gives its object a new one.
+    var requests: [ChangeRequest] { conditions + changes }
+    private var conditions: [ChangeRequest] = []
+    private var changes: [ChangeRequest] = []
+    private var restored: [ObjectID] = []
     /// Edits to undo by the editor.
     private(set) var edits: [UndoEdits] = []
 
@@ -20,6 +24,10 @@ struct InverseChange {
         "revision", "modificationDate", "title", "estimatedAssetCount", "keyAsset", "startDate", "endDate",
         "approximateLocation", "localizedLocationNames",
     ]
+    /// Members of a folder that follow from the albums and folders in it.
+    private static let folderConsequences: Set = [
+        "revision", "modificationDate", "childCount", "startDate", "endDate",
+    ]
     private static let settable: Set = [
         "isFavorite", "isHidden", "creationDate", "creationOffset", "location", "caption", "rating", "keywords",
         "playbackVariation",
@@ -27,15 +35,18 @@ struct InverseChange {
 
     /// - Throws: ``CommandFailure`` that names what has no exact inverse
     init(of record: ChangeRecord) throws {
-        // Moments and their years follow from the dates and locations of assets.
-        guard record.lists.allSatisfy({ ($0.after ?? $0.before)?.type == .momentList }) else {
-            throw Self.refused("changes of folders")
-        }
         guard record.grants.isEmpty, record.questions.isEmpty else { throw Self.refused("decisions about access") }
         for change in record.collections where (change.after ?? change.before)?.type == .album {
             try takeBack(change, record)
         }
+        // Moments and their years follow from the dates and locations of assets.
+        let folders = record.lists.filter { ($0.after ?? $0.before)?.type == .folder }
+        for change in folders { try takeBack(change, folders) }
         for change in record.assets { try takeBack(change) }
+        if !restored.isEmpty { changes.append(.restoreAssets(.init(ids: restored))) }
+        guard requests.count <= ChangeRecord.maxEntities else {
+            throw Self.refused("a change of \(record.assets.count) assets at a time")
+        }
         guard !requests.isEmpty || !edits.isEmpty else { throw Self.refused("this change") }
     }
 
@@ -51,7 +62,8 @@ struct InverseChange {
     private mutating func takeBack(_ change: EntityChange<AssetCollection>, _ record: ChangeRecord) throws {
         guard let after = change.after else { throw Self.refused("a deleted album") }
         guard let before = change.before else {
-            requests.append(.deleteCollections(.init(ids: [after.id])))
+            conditions.append(.updateCollection(.init(id: .id(after.id), ifRevision: after.revision)))
+            changes.append(.deleteCollections(.init(ids: [after.id])))
             return
         }
         var update = ChangeRequest.UpdateCollection(id: .id(after.id), ifRevision: after.revision)
@@ -71,7 +83,26 @@ struct InverseChange {
         }
         if names.contains("keyAsset"), update.remove.isEmpty { throw Self.refused("the former cover of an album") }
         guard update.title != nil || !update.remove.isEmpty else { return }
-        requests.append(.updateCollection(update))
+        conditions.append(.updateCollection(update))
+    }
+
+    // MARK: Folders
+
+    private mutating func takeBack(
+        _ change: EntityChange<CollectionList>,
+        _ folders: [EntityChange<CollectionList>]
+    ) throws {
+        guard let after = change.after else { throw Self.refused("a deleted folder") }
+        guard let before = change.before else {
+            conditions.append(.updateList(.init(id: .id(after.id), ifRevision: after.revision)))
+            // A folder is deleted with the new folders in it.
+            if !folders.contains(where: { $0.before == nil && $0.after?.id == after.parent }) {
+                changes.append(.deleteLists(.init(ids: [after.id])))
+            }
+            return
+        }
+        let names = Self.differences(before.json, after.json)
+        guard names.isSubset(of: Self.folderConsequences) else { throw Self.refused("changes of folders") }
     }
 
     // MARK: Assets
@@ -94,12 +125,12 @@ struct InverseChange {
         }
         if names.remove("trashedDate") != nil {
             guard before.trashedDate == nil else { throw Self.refused("the former date in the trash") }
-            requests.append(.restoreAssets(.init(ids: [after.id])))
+            restored.append(after.id)
         }
         guard names.isSubset(of: Self.settable) else {
             throw Self.refused("a change of \(names.subtracting(Self.settable).sorted().joined(separator: ", "))")
         }
-        guard !names.isEmpty else { return }
+        guard !names.isEmpty || restored.last == after.id else { return }
         var patch = AssetPatch()
         for name in names {
             switch name {
@@ -114,7 +145,7 @@ struct InverseChange {
             default: patch.playbackVariation = before.playbackVariation
             }
         }
-        requests.append(.updateAsset(.init(id: .id(after.id), set: patch, ifRevision: after.revision)))
+        conditions.append(.updateAsset(.init(id: .id(after.id), set: patch, ifRevision: after.revision)))
     }
 
     /// The members of two objects that differ.

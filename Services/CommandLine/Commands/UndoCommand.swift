@@ -79,9 +79,10 @@ struct UndoCommand: LibraryCommand {
         return nil
     }
 
-    /// Returns records from a sequence on; none where the history no longer reaches back to it.
+    /// Returns records after a sequence; none beyond the newest, and where the history no longer reaches back to it.
     private func records(after sequence: Int64, count: Int, in library: PhotoLibrary) async throws -> [ChangeRecord] {
         let current = try await library.currentToken()
+        guard sequence < current.token.sequence else { return [] }
         let first = max(sequence, current.oldest.sequence)
         let token = ChangeToken(library: current.token.library, sequence: first)
         let page = try await library.catalog.ask(ChangesSince(token: token, limit: count)).result

@@ -116,6 +116,46 @@ struct EverydayCommandTests {
         #expect(services.stop() == [])
     }
 
+    @Test func `new albums and folders are taken back, and nothing that was changed since`() throws {
+        let services = try start(["one.jpg": TestImages.jpeg(width: 60, height: 40)])
+        func last() throws -> String {
+            let line = try #require(try run(services, "log", "--json").split(separator: "\n").last)
+            return "\(try JSON(parsing: String(line))["sequence"]?.intValue ?? 0)"
+        }
+        func conflict(_ change: String) throws {
+            let undo = try services.safelight(["undo", "--change", change])
+            #expect(undo.status == 1 && undo.errors.contains("(conflict)"), "\(undo)")
+        }
+        _ = try run(services, "folder", "create", "Trips")
+        _ = try run(services, "undo")
+        #expect(try run(services, "folder", "list") == "")
+        _ = try run(services, "folder", "create", "Trips")
+        let folder = try last()
+        _ = try run(services, "album", "create", "Sea", "one", "--in", "Trips")
+        _ = try run(services, "undo")
+        #expect(try run(services, "album", "list", "--json") == "")
+        _ = try run(services, "album", "create", "Sea", "--in", "Trips")
+        let album = try last()
+        _ = try run(services, "album", "add", "Sea", "one")
+        try conflict(folder)
+        try conflict(album)
+        #expect(try run(services, "fetch", "--album", "Trips", "--count") == "1\n")
+
+        _ = try run(services, "trash", "one")
+        let trashed = try last()
+        _ = try run(services, "set", "one", "--caption", "later")
+        try conflict(trashed)
+        _ = try run(services, "untrash", "one")
+        _ = try run(services, "trash", "one")
+        try conflict(trashed)
+        #expect(try run(services, "fetch", "--count") == "0\n")
+        _ = try run(services, "undo")
+        #expect(try run(services, "fetch", "--count") == "1\n")
+        let unknown = try services.safelight(["undo", "--change", "99999"])
+        #expect(unknown.status == 1 && unknown.errors.contains("the history has no change #99999"), "\(unknown)")
+        #expect(services.stop() == [])
+    }
+
     @Test func `values are set, and each change is taken back`() throws {
         let services = try start([
             "one.jpg": TestImages.jpeg(width: 60, height: 40), "two.jpg": TestImages.jpeg(width: 61, height: 40),

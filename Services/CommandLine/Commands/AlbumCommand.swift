@@ -104,10 +104,17 @@ struct AlbumCommand: AsyncParsableCommand {
         static let configuration = CommandConfiguration(abstract: "Rename an album.")
         @Argument(help: "Identifier or title of the album.", completion: Completions.albums) var album: String
         @Argument(help: "The new title.") var title: String
+        @Flag(help: "Rename it even if there is another album of this title.") var another = false
         @OptionGroup var client: ClientOptions
 
         func run(in library: PhotoLibrary, output: Output) async throws {
             let album = try await AlbumLookup.find(album, in: library)
+            if !another {
+                let others = try await AlbumLookup.namesakes {
+                    try await AlbumLookup.titled(title, in: library).map(\.id)
+                }
+                try AlbumLookup.refuse(others.filter { $0 != album.id }, "album", title)
+            }
             let result = try await library.perform([.updateCollection(.init(id: .id(album.id), title: title))])
             try output.result(result.json) { ["\(album.id)  \(title.printable)"] }
         }

@@ -78,10 +78,17 @@ struct FolderCommand: AsyncParsableCommand {
         static let configuration = CommandConfiguration(abstract: "Rename a folder.")
         @Argument(help: "Identifier or title of the folder.", completion: Completions.folders) var folder: String
         @Argument(help: "The new title.") var title: String
+        @Flag(help: "Rename it even if there is another folder of this title.") var another = false
         @OptionGroup var client: ClientOptions
 
         func run(in library: PhotoLibrary, output: Output) async throws {
             let folder = try await AlbumLookup.folder(folder, in: library)
+            if !another {
+                let others = try await AlbumLookup.namesakes {
+                    try await AlbumLookup.folders(title, in: library).map(\.id)
+                }
+                try AlbumLookup.refuse(others.filter { $0 != folder.id }, "folder", title)
+            }
             let result = try await library.perform([.updateList(.init(id: .id(folder.id), title: title))])
             try output.result(result.json) { ["\(folder.id)  \(title.printable)"] }
         }

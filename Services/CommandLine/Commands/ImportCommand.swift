@@ -73,6 +73,8 @@ struct ImportCommand: LibraryCommand {
     func run(in library: PhotoLibrary, output: Output) async throws {
         var finder = ImageFileFinder()
         for path in paths { try finder.add(path) }
+        // An album that is not unique is refused before anything is imported.
+        if let album { _ = try await AlbumLookup.known(album, in: library) }
         let stop = StopRequest()
         let signals = StopSignals(stop)
         // A separate pass counts the items, so that the remaining time can be estimated; it keeps none of them.
@@ -139,7 +141,7 @@ struct ImportCommand: LibraryCommand {
     private static func add(_ ids: [ObjectID], to title: String, in library: PhotoLibrary) async throws {
         guard !ids.isEmpty else { return }
         let album: ObjectID
-        if let known = try await AlbumLookup.titled(title, in: library).first {
+        if let known = try await AlbumLookup.known(title, in: library) {
             album = known.id
         } else {
             let made = try await library.perform([.createCollection(.init(ref: "album", title: title))])

@@ -24,7 +24,8 @@ enum AlbumLookup {
         let albums = try await titled(text, in: library)
         if albums.isEmpty {
             if let smart = smart(text) { return smart.id }
-            if let folder = try await folders(text, in: library).first { return folder.id }
+            let folders = try await folders(text, in: library)
+            if !folders.isEmpty { return try one(of: folders, "folder", text).id }
         }
         return try await find(text, in: library).id
     }
@@ -45,7 +46,7 @@ enum AlbumLookup {
     private static func one<Entity: Identified>(of found: [Entity], _ kind: String, _ text: String) throws -> Entity {
         guard let first = found.first else {
             throw CommandFailure(
-                message: "there is no \(kind) \"\(text)\"; `safelight \(kind) list` lists them",
+                message: "there is no \(kind) \"\(text.prefix(80))\"; `safelight \(kind) list` lists them",
                 name: "identifier_not_found"
             )
         }
@@ -64,18 +65,22 @@ enum AlbumLookup {
         do { return try await find() } catch let error as RPCError where error.errorCode == .accessDenied { return [] }
     }
 
-    /// Refuses to create a second album or folder of a title, which a title could not name afterwards.
+    /// Refuses a second album or folder of a title, which a title could not name afterwards.
     static func refuse(_ others: [ObjectID], _ kind: String, _ title: String) throws {
         guard let other = others.first else { return }
         throw CommandFailure(
             message:
-                "there is \(kind == "album" ? "an album" : "a folder") \"\(title)\" already, \(other); --another creates "
+                "there is \(kind == "album" ? "an album" : "a folder") \"\(title)\" already, \(other); --another allows "
                 + "a second one, which then has to be named by its identifier",
             name: ErrorCode.conflict.rawValue
         )
     }
 
+    /// The maximum number of bytes of a title: nothing has a longer one, and predicates refuse much longer texts.
+    private static let longestTitle = 1024
+
     static func folders(_ text: String, in library: PhotoLibrary) async throws -> [CollectionList] {
+        guard text.utf8.count <= longestTitle else { return [] }
         var fetch = FetchDescription(.lists)
         if let id = ObjectID(text), id.kind == .collectionList {
             fetch.ids = [id]
@@ -86,8 +91,17 @@ enum AlbumLookup {
         return try await library.lists(fetch, count: 10).lists
     }
 
+    /// Returns the album with this title, or nil if there is none.
+    ///
+    /// - Throws: ``CommandFailure`` if more than one has the title
+    static func known(_ title: String, in library: PhotoLibrary) async throws -> AssetCollection? {
+        let found = try await titled(title, in: library)
+        return found.isEmpty ? nil : try one(of: found, "album", title)
+    }
+
     /// Returns the first albums with this title, at most ten.
     static func titled(_ title: String, in library: PhotoLibrary) async throws -> [AssetCollection] {
+        guard title.utf8.count <= longestTitle else { return [] }
         let predicate = try Predicate(format: "title == %@", arguments: [.string(title)], of: .assetCollection)
         let fetch = try Fetch(.collections(type: .album, subtype: nil), predicate: predicate)
         return try await library.collections(fetch.wireForm, count: 10).collections

@@ -156,6 +156,27 @@ struct EverydayCommandTests {
         #expect(services.stop() == [])
     }
 
+    @Test func `a title that several albums or folders have is refused`() throws {
+        let services = try start(["one.jpg": TestImages.jpeg(width: 60, height: 40)])
+        for kind in ["album", "folder"] {
+            _ = try run(services, kind, "create", "Two")
+            _ = try run(services, kind, "create", "Two \(kind)s")
+            let long = try services.safelight([kind, "create", String(repeating: "x", count: 5000)])
+            #expect(long.status == 1 && long.errors.contains("title") && !long.errors.contains("predicate"), "\(long)")
+            let taken = try services.safelight([kind, "rename", "Two \(kind)s", "Two"])
+            #expect(taken.status == 1 && taken.errors.contains("(conflict)"), "\(taken)")
+            _ = try run(services, kind, "rename", "Two", "Two")
+            _ = try run(services, kind, "create", "Two \(kind)s", "--another")
+            let refused = try services.safelight(["fetch", "--album", "Two \(kind)s"])
+            #expect(refused.status == 1 && refused.errors.contains("(multiple_identifiers)"), "\(refused)")
+        }
+        try services.folder.write(TestImages.jpeg(width: 61, height: 40), to: "photos/two.jpg")
+        let refused = try services.safelight(["import", services.folder.file("photos"), "--album", "Two albums"])
+        #expect(refused.status == 1 && refused.errors.contains("(multiple_identifiers)"), "\(refused)")
+        #expect(try run(services, "fetch", "--count") == "1\n")
+        #expect(services.stop() == [])
+    }
+
     @Test func `values are set, and each change is taken back`() throws {
         let services = try start([
             "one.jpg": TestImages.jpeg(width: 60, height: 40), "two.jpg": TestImages.jpeg(width: 61, height: 40),

@@ -208,6 +208,20 @@ struct ArgumentTests {
         #expect(throws: CommandFailure.self) { try ThumbCommand.format(.png, of: "x.jpg") }
     }
 
+    @Test(arguments: ["x.png", "x.webp", "x.gif", "a/x.avif"])
+    func `what is always a JPEG is not written under another name`(file: String) throws {
+        for words in [
+            ["compare", id, "-o", file], ["sheet", "-o", file],
+            ["edit", id, "--flip", "horizontal", "--preview", file],
+        ] {
+            let command = try #require(try SafelightCommand.parseAsRoot(words) as? any LibraryCommand)
+            let error = #expect(throws: CommandFailure.self, "\(words)") { try command.check() }
+            #expect(error?.status == .usage && error?.message.contains("JPEG") == true)
+        }
+        for name in ["x.jpg", "x.JPEG", "-", "x", "a.b/x"] { try OutputFile.requireJPEG(name) }
+        try parse(SheetCommand.self, "sheet", "-o", "x.html").check()
+    }
+
     // MARK: Values
 
     @Test func `dates have an offset, and locations two numbers`() throws {

@@ -15,7 +15,7 @@ struct CompareCommand: LibraryCommand {
     @Argument(help: "Asset: its identifier, its file name, or @3 of the last listing.", completion: Completions.assets)
     var id: String
 
-    @Option(name: .shortAndLong, help: "Output file; - for standard output.")
+    @Option(name: .shortAndLong, help: "Output file, a JPEG; - for standard output.")
     var output = "compare.jpg"
 
     @Option(help: "Longer side of each image in pixels, 16 to 2048.")
@@ -29,6 +29,7 @@ struct CompareCommand: LibraryCommand {
 
     func check() throws {
         guard (16...2048).contains(size) else { throw CommandFailure.usage("--size must be a number from 16 to 2048") }
+        try OutputFile.requireJPEG(output)
     }
 
     func run(in library: PhotoLibrary, output: Output) async throws {

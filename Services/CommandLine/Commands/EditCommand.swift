@@ -60,7 +60,7 @@ struct EditCommand: LibraryCommand {
     @Option(help: "Rendering priority: high, normal or low.")
     var priority = "normal"
 
-    @Option(help: "Save a preview to this file, at most 1024 pixels a side, without committing.")
+    @Option(help: "Save a preview to this file, a JPEG, at most 1024 pixels a side, without committing.")
     var preview: String?
 
     @OptionGroup var downloads: DownloadOptions
@@ -87,6 +87,7 @@ struct EditCommand: LibraryCommand {
         guard preview == nil || assets.ids.count == 1 else {
             throw CommandFailure.usage("--preview takes exactly one asset")
         }
+        if let preview { try OutputFile.requireJPEG(preview) }
     }
 
     func run(in library: PhotoLibrary, output: Output) async throws {

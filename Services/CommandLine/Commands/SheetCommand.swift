@@ -17,7 +17,7 @@ struct SheetCommand: LibraryCommand {
 
     @Option(
         name: .shortAndLong,
-        help: "Output file; - for standard output. Default: sheet.jpg, or sheet.html with --html."
+        help: "Output file, a JPEG; - for standard output. Default: sheet.jpg, or sheet.html with --html."
     )
     var output: String?
 
@@ -52,7 +52,10 @@ struct SheetCommand: LibraryCommand {
         guard (32...1024).contains(cell) else { throw ValidationError("--cell must be a number from 32 to 1024") }
     }
 
-    func check() throws { _ = try fetch.fetch(of: nil) }
+    func check() throws {
+        _ = try fetch.fetch(of: nil)
+        if !isPage { try OutputFile.requireJPEG(file) }
+    }
 
     func run(in library: PhotoLibrary, output: Output) async throws {
         let fetch = try await fetch.fetch(in: library)

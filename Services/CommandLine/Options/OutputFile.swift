@@ -3,6 +3,16 @@ import SystemPackage
 
 /// Writes files that the user names; `-` is standard output.
 enum OutputFile {
+    /// Refuses a name of another format for a command that writes JPEG.
+    static func requireJPEG(_ path: String) throws {
+        guard path != "-", let name = FilePath(path).lastComponent, let ending = name.extension?.lowercased() else {
+            return
+        }
+        guard ["jpg", "jpeg", "jpe", "jfif"].contains(ending) else {
+            throw CommandFailure.usage("the image is a JPEG and cannot be written as .\(ending.prefix(20)); use .jpg")
+        }
+    }
+
     /// Writes a file atomically: it is either complete or not there.
     static func write(_ bytes: [UInt8], to path: String) throws {
         if path == "-" {

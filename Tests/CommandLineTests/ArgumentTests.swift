@@ -222,6 +222,16 @@ struct ArgumentTests {
         try parse(SheetCommand.self, "sheet", "-o", "x.html").check()
     }
 
+    @Test(arguments: [
+        ["--where", "isFavorite == YES", "x"], ["--album", "Sea", "x"], ["--format", "png"], ["--original"],
+        ["--quality", "90"],
+    ])
+    func `options of export that would have no effect are refused`(words: [String]) throws {
+        #expect(throws: (any Error).self) { try SafelightCommand.parseAsRoot(["export", "-o", "out"] + words) }
+        let sized = ["export", "-o", "out", "--size", "9", "--format", "png", "--original", "--quality", "90"]
+        #expect(throws: Never.self) { try SafelightCommand.parseAsRoot(sized) }
+    }
+
     // MARK: Values
 
     @Test func `dates have an offset, and locations two numbers`() throws {

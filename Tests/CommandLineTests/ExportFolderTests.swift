@@ -40,6 +40,37 @@ struct ExportFolderTests {
         }
     }
 
+    @Test func `a file is found again under a lower number than that of a file before it`() throws {
+        let temporary = try TemporaryFolder("export-folder")
+        var folder = try ExportFolder(temporary.file("out"))
+        #expect(try export([("a.jpg", "one")], to: &folder) == ["a.jpg"])
+        #expect(try export([("a.jpg", "second")], to: &folder) == ["a (2).jpg"])
+        // An older photo of the same name, imported since, comes first.
+        folder = try ExportFolder(temporary.file("out"))
+        #expect(try export([("a.jpg", "the older one")], to: &folder) == ["a (3).jpg"])
+        #expect(try export([("a.jpg", "one")], to: &folder) == ["a.jpg is there"])
+        #expect(try export([("a.jpg", "second")], to: &folder) == ["a (2).jpg is there"])
+        #expect(try export([("a.jpg", "one")], to: &folder) == ["a (4).jpg"])
+    }
+
+    @Test func `a sidecar has the number of its photo, and replaces no file`() throws {
+        let temporary = try TemporaryFolder("export-folder")
+        func places(_ sidecar: String) throws -> [String] {
+            var folder = try ExportFolder(temporary.file("out"))
+            var beside = file("a.jpg", sidecar)
+            beside.suffix = ".xmp"
+            let places = try folder.places(of: [file("a.jpg", "photo"), beside])
+            for (place, content) in zip(places, ["photo", sidecar]) where !place.isPresent {
+                try temporary.write(Array(content.utf8), to: "out/" + URL(filePath: place.path).lastPathComponent)
+            }
+            return places.map { URL(filePath: $0.path).lastPathComponent + ($0.isPresent ? " is there" : "") }
+        }
+        try temporary.write(Array("mine".utf8), to: "out/a.jpg.xmp")
+        #expect(try places("made") == ["a (2).jpg", "a (2).jpg.xmp"])
+        #expect(try places("made") == ["a (2).jpg is there", "a (2).jpg.xmp is there"])
+        #expect(try String(contentsOfFile: temporary.file("out/a.jpg.xmp"), encoding: .utf8) == "mine")
+    }
+
     @Test func `no file of the user is replaced, nor anything that is no file`() throws {
         let temporary = try TemporaryFolder("export-folder")
         try FileManager.default.createDirectory(

@@ -16,7 +16,8 @@ struct ExportCommand: LibraryCommand {
         discussion: """
             Exports the named assets, or all assets of a fetch if none is named, with the films of Live Photos. Files are \
             verified by their SHA-256, and have their original names; no file is replaced: a second IMG_1.jpg becomes \
-            "IMG_1 (2).jpg", and a file that is there with the same content is not written again. \
+            "IMG_1 (2).jpg", with its film and its sidecar, and a file that is there with the same content is not \
+            written again. \
             With --size, images are rendered instead: with edits, or without them with --original.
             """
     )
@@ -45,6 +46,12 @@ struct ExportCommand: LibraryCommand {
         [.catalog] + (images.size == nil ? [] : [.thumbnailer]) + (sidecar ? [.editor] : [])
     }
 
+    func validate() throws {
+        guard ids.isEmpty || fetch.isEmpty else {
+            throw ValidationError("give assets, or a fetch with --where, --album and the other options, not both")
+        }
+    }
+
     func check() throws {
         _ = try fetch.fetch(of: nil)
         if images.size != nil, current { throw ValidationError("--current cannot be combined with --size") }
@@ -52,21 +59,22 @@ struct ExportCommand: LibraryCommand {
     }
 
     func run(in library: PhotoLibrary, output: Output) async throws {
-        var folder = try ExportFolder(self.output)
+        let signals = UnfinishedFiles.removeAtSignals()
+        defer { withExtendedLifetime(signals) {} }
         var progress = ProgressReporter(output: output)
         if ids.isEmpty {
             let fetch = try await fetch.fetch(in: library)
+            var folder = try ExportFolder(self.output)
             progress.begin(total: try await library.assets(fetch, count: 1).count)
             for try await asset in library.allAssets(fetch) {
                 progress.step(isDone: try await export(asset, from: library, to: &folder, &progress))
             }
         } else {
             let ids = try await Identifiers.read(ids, in: library)
+            var folder = try ExportFolder(self.output)
             progress.begin(total: ids.count)
             for id in ids {
-                progress.step(
-                    isDone: try await export(try await library.asset(id), from: library, to: &folder, &progress)
-                )
+                progress.step(isDone: try await export(id, from: library, to: &folder, &progress))
             }
         }
         progress.clear()
@@ -76,18 +84,45 @@ struct ExportCommand: LibraryCommand {
         }
     }
 
-    /// Exports one asset. Returns false if that failed; the export continues with the next asset.
+    /// Exports the asset with an identifier. Returns false if there is none; the export continues with the next asset.
+    private func export(
+        _ id: ObjectID,
+        from library: PhotoLibrary,
+        to folder: inout ExportFolder,
+        _ progress: inout ProgressReporter
+    ) async throws -> Bool {
+        let asset: Asset
+        do throws(RPCError) {
+            asset = try await library.asset(id)
+        } catch {
+            guard !error.isSilence else { throw error }
+            progress.report(CommandFailure(error))
+            return false
+        }
+        return try await export(asset, from: library, to: &folder, &progress)
+    }
+
+    /// Exports one asset. Returns false if that failed, also if a file cannot be written; the export continues with the
+    /// next asset.
     private func export(
         _ asset: Asset,
         from library: PhotoLibrary,
         to folder: inout ExportFolder,
         _ progress: inout ProgressReporter
     ) async throws -> Bool {
-        if var request = try images.request(asset) {
-            request.isNetworkAccessAllowed = downloads.download
-            return try await exportImage(asset, request, from: library, to: &folder, &progress)
+        do {
+            if var request = try images.request(asset) {
+                request.isNetworkAccessAllowed = downloads.download
+                try await exportImage(asset, request, from: library, to: &folder, &progress)
+                return true
+            }
+            return try await exportFiles(asset, from: library, to: &folder, &progress)
+        } catch let error as RPCError {
+            progress.report(CommandFailure(error, of: asset.id))
+        } catch let failure as CommandFailure {
+            progress.report(failure)
         }
-        return try await exportFiles(asset, from: library, to: &folder, &progress)
+        return false
     }
 
     private func exportImage(
@@ -96,38 +131,32 @@ struct ExportCommand: LibraryCommand {
         from library: PhotoLibrary,
         to folder: inout ExportFolder,
         _ progress: inout ProgressReporter
-    ) async throws -> Bool {
-        do throws(RPCError) {
-            let (result, bytes) = try await library.image(request, deadline: downloads.deadline(.seconds(120)))
-            let ending = images.format == .jpeg ? "jpg" : images.format.rawValue
-            let stem = FilePath.Component(ExportFolder.safe(asset.originalFilename ?? "file"))?.stem ?? "file"
-            let file = ExportFolder.File(
-                name: "\(stem).\(ending)",
-                digest: SHA256.hash(data: bytes).hexadecimal,
-                size: Int64(bytes.count)
-            )
-            for place in try Self.written({ try folder.places(of: [file]) }) {
-                if !place.isPresent { try Self.written { try OutputFile.write(bytes, to: place.path) } }
-                if sidecar { try await writeSidecar(asset, beside: place.path, library) }
-                progress.write(
-                    [
-                        "asset": .string(asset.id.text), "file": .string(place.path), "size": JSON(bytes.count),
-                        "pixelWidth": JSON(result.pixelWidth), "pixelHeight": JSON(result.pixelHeight),
-                        "isPresent": .bool(place.isPresent),
-                    ],
-                    "\(place.path.printable)  \(result.pixelWidth) x \(result.pixelHeight)"
-                        + (place.isPresent ? ", already there" : "")
-                )
-            }
-            return true
-        } catch {
-            progress.report(CommandFailure(error, of: asset.id))
-            return false
-        }
+    ) async throws {
+        let (result, bytes) = try await library.image(request, deadline: downloads.deadline(.seconds(120)))
+        let ending = request.format.fileExtension
+        let stem = FilePath.Component(ExportFolder.safe(asset.originalFilename ?? "file"))?.stem ?? "file"
+        let name = "\(stem).\(ending)"
+        var files = [
+            ExportFolder.File(name: name, digest: SHA256.hash(data: bytes).hexadecimal, size: Int64(bytes.count))
+        ]
+        let sidecar = try await sidecar(of: asset, in: library)
+        if let sidecar { files.append(.init(name: name, sidecar: sidecar)) }
+        let places = try folder.places(of: files)
+        let place = places[0]
+        if !place.isPresent { try OutputFile.write(bytes, to: place.path) }
+        if let sidecar { try write(sidecar, to: places.last) }
+        progress.write(
+            [
+                "asset": .string(asset.id.text), "file": .string(place.path), "size": JSON(bytes.count),
+                "pixelWidth": JSON(result.pixelWidth), "pixelHeight": JSON(result.pixelHeight),
+                "isPresent": .bool(place.isPresent),
+            ],
+            "\(place.path.printable)  \(result.pixelWidth) x \(result.pixelHeight)"
+                + (place.isPresent ? ", already there" : "")
+        )
     }
 
-    /// Exports the files of one asset. Returns false if bytes are not available; the export continues with the next
-    /// asset.
+    /// Exports the files of one asset. Returns false if bytes are not available.
     private func exportFiles(
         _ asset: Asset,
         from library: PhotoLibrary,
@@ -145,15 +174,17 @@ struct ExportCommand: LibraryCommand {
         if let film = current ? asset.currentFilm : asset.resource(.pairedVideo), film.offset == nil {
             resources.append(film)
         }
-        let places = try folder.places(
-            of: resources.map {
-                ExportFolder.File(name: Self.fileName(of: $0, asset), digest: $0.digest, size: $0.size)
-            }
-        )
+        var files = resources.map {
+            ExportFolder.File(name: Self.fileName(of: $0, asset), digest: $0.digest, size: $0.size)
+        }
+        let sidecar = try await sidecar(of: asset, in: library)
+        if let sidecar { files.append(.init(name: files[0].name, sidecar: sidecar)) }
+        let places = try folder.places(of: files)
         var isComplete = true
         for (resource, place) in zip(resources, places) {
             isComplete = try await write(resource, of: asset, from: library, to: place, &progress) && isComplete
         }
+        if let sidecar { try write(sidecar, to: places.last) }
         return isComplete
     }
 
@@ -166,24 +197,19 @@ struct ExportCommand: LibraryCommand {
     ) async throws -> Bool {
         if !place.isPresent {
             let writer = try OutputFileWriter(place.path)
-            do throws(RPCError) {
+            do {
                 let bytes = library.resource(
                     asset: asset.id,
                     type: resource.type,
                     isNetworkAccessAllowed: downloads.download
                 )
-                for try await chunk in bytes {
-                    do { try writer.write(chunk) } catch { throw ErrorCode.notEnoughSpace.error("\(error)") }
-                }
-            } catch {
+                for try await chunk in bytes { try writer.write(chunk) }
+            } catch let error as RPCError {
                 writer.abandon()
                 progress.report(CommandFailure(error, of: asset.id))
                 return false
             }
             try writer.finish()
-        }
-        if sidecar, resource.type != .pairedVideo, resource.type != .fullSizePairedVideo {
-            try await writeSidecar(asset, beside: place.path, library)
         }
         progress.write(
             [
@@ -196,11 +222,15 @@ struct ExportCommand: LibraryCommand {
         return true
     }
 
-    private func writeSidecar(_ asset: Asset, beside path: String, _ library: PhotoLibrary) async throws(RPCError) {
-        let text = try await XMPSidecar.text(of: asset, in: library)
-        do { try OutputFile.write(Array(text.utf8), to: path + ".xmp") } catch {
-            throw ErrorCode.notEnoughSpace.error("\(error)")
-        }
+    /// Returns the sidecar of an asset, or nil if none is wanted.
+    private func sidecar(of asset: Asset, in library: PhotoLibrary) async throws -> [UInt8]? {
+        guard sidecar else { return nil }
+        return Array(try await XMPSidecar.text(of: asset, in: library).utf8)
+    }
+
+    private func write(_ sidecar: [UInt8], to place: ExportFolder.Place?) throws {
+        guard let place, !place.isPresent else { return }
+        try OutputFile.write(sidecar, to: place.path)
     }
 
     /// Returns the original name of a file. A render has that of the asset, with its own ending.
@@ -211,10 +241,13 @@ struct ExportCommand: LibraryCommand {
         let stem = FilePath.Component(ExportFolder.safe(name))?.stem ?? "file"
         return "\(stem).\(ending)"
     }
+}
 
-    /// Performs file work; its errors end the export of this asset only.
-    private static func written<Value>(_ body: () throws -> Value) throws(RPCError) -> Value {
-        do { return try body() } catch { throw ErrorCode.notEnoughSpace.error("\(error)") }
+extension ExportFolder.File {
+    /// A sidecar beside the file with this name.
+    fileprivate init(name: String, sidecar: [UInt8]) {
+        let digest = SHA256.hash(data: sidecar).hexadecimal
+        self.init(name: name, suffix: ".xmp", digest: digest, size: Int64(sidecar.count))
     }
 }
 

@@ -11,6 +11,8 @@ struct ExportFolder {
     struct File {
         /// The wanted name.
         let name: String
+        /// The ending that follows the name and its number, such as that of a sidecar.
+        var suffix = ""
         /// The SHA-256 of the content.
         let digest: String
         let size: Int64
@@ -27,8 +29,12 @@ struct ExportFolder {
     static let longestName = 200
 
     let path: String
-    /// The names of this run and the number of the next file of that name, in lower case: some disks ignore the case.
-    private var used: [String: Int] = [:]
+    /// The names of the files of this run, in lower case: some disks ignore the case.
+    private var claimed: Set<String> = []
+    /// For each name, in lower case, the next number to look at.
+    private var next: [String: Int] = [:]
+    /// The numbers before that have another file, which may be that of a later asset, with its size.
+    private var others: [String: [(number: Int, size: Int64)]] = [:]
 
     /// Creates the folder if needed.
     init(_ path: String) throws {
@@ -41,20 +47,34 @@ struct ExportFolder {
         }
     }
 
-    /// Returns the places of files that belong together: a photo and its film get the same number.
+    /// Returns the places of files that belong together: a photo, its film and its sidecar get the same number.
     mutating func places(of files: [File]) throws -> [Place] {
-        let names = files.map { Self.safe($0.name) }
-        let first = names.first?.lowercased() ?? ""
-        var number = used[first] ?? 1
-        while true {
-            let numbered = names.map { Self.numbered($0, number) }
-            number += 1
-            guard number == 2 || !numbered.contains(where: { used[$0.lowercased()] != nil }) else { continue }
-            guard let places = try present(numbered, files) else { continue }
-            for name in numbered { used[name.lowercased(), default: 2] += 0 }
-            used[first] = number
+        let bases = files.map { (base: Self.safe($0.name), suffix: $0.suffix) }
+        let first = bases.first.map { $0.base.lowercased() + $0.suffix } ?? ""
+        func names(_ number: Int) -> [String] { bases.map { Self.numbered($0.base, number) + $0.suffix } }
+        for (index, other) in (others[first] ?? []).enumerated() where other.size == files.first?.size {
+            guard let places = try claim(names(other.number), files) else { continue }
+            others[first]?.remove(at: index)
             return places
         }
+        while true {
+            let number = next[first] ?? 1
+            next[first] = number + 1
+            let names = names(number)
+            if let places = try claim(names, files) { return places }
+            var status = stat()
+            if lstat("\(path)/\(names.first ?? "")", &status) == 0 {
+                others[first, default: []].append((number, Int64(status.st_size)))
+            }
+        }
+    }
+
+    /// Returns the places of the names and keeps them for these files; nil if one of them is that of another file.
+    private mutating func claim(_ names: [String], _ files: [File]) throws -> [Place]? {
+        let keys = names.map { $0.lowercased() }
+        guard claimed.isDisjoint(with: keys), let places = try present(names, files) else { return nil }
+        claimed.formUnion(keys)
+        return places
     }
 
     /// Returns the places of the names, or nil if one of them is that of another file.

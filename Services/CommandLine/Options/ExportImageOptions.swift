@@ -7,17 +7,22 @@ struct ExportImageOptions: ParsableArguments {
     @Option(help: ArgumentHelp("Export images that fit into this size.", valueName: "WxH|N|max"))
     var size: String?
 
-    @Flag(help: "Render the original, without edits.")
+    @Flag(help: "With --size: render the original, without edits.")
     var original = false
 
-    @Option(help: "Image format: jpeg, webp, png or avif.")
-    var format = DeliveredFormat.jpeg
+    @Option(help: "With --size: image format, jpeg, webp, png or avif. Default: jpeg.")
+    var format: DeliveredFormat?
 
-    @Option(help: "Image quality of lossy formats, 1 to 100.")
-    var quality = 85
+    @Option(help: "With --size: image quality of lossy formats, 1 to 100. Default: 85.")
+    var quality: Int?
 
     func validate() throws {
-        guard (1...100).contains(quality) else { throw ValidationError("--quality must be a number from 1 to 100") }
+        guard size != nil || !original && format == nil && quality == nil else {
+            throw ValidationError("--original, --format and --quality need --size; without it, files are exported")
+        }
+        guard (1...100).contains(quality ?? 85) else {
+            throw ValidationError("--quality must be a number from 1 to 100")
+        }
     }
 
     /// Returns the image request for an asset, or nil if files are exported.
@@ -29,8 +34,8 @@ struct ExportImageOptions: ParsableArguments {
             resizeMode: .exact,
             deliveryMode: .highQualityFormat,
             version: original ? .original : .current,
-            format: format,
-            quality: quality
+            format: format ?? .jpeg,
+            quality: quality ?? 85
         )
         request.keepSize(of: asset)
         return request

@@ -25,6 +25,7 @@ struct OutputFileWriter {
         case S_IFLNK: throw Self.failure(path, "it is a link to a file that is not there")
         default: (target, partial) = (FilePath(path), nil)
         }
+        if let partial { UnfinishedFiles.insert(partial.string) }
         do {
             file = try FileDescriptor.open(
                 partial ?? target,
@@ -33,6 +34,7 @@ struct OutputFileWriter {
                 permissions: partial == nil ? nil : [.ownerReadWrite, .groupRead, .otherRead]
             )
         } catch {
+            if let partial { UnfinishedFiles.remove(partial.string) }
             throw Self.failure(path, "\(error)")
         }
     }
@@ -67,7 +69,9 @@ struct OutputFileWriter {
 
     func finish() throws {
         try? file.close()
-        guard let partial, rename(partial.string, target.string) != 0 else { return }
+        guard let partial else { return }
+        defer { UnfinishedFiles.remove(partial.string) }
+        guard rename(partial.string, target.string) != 0 else { return }
         let problem = Errno(rawValue: errno)
         unlink(partial.string)
         throw Self.failure(path, "\(problem)")
@@ -76,6 +80,8 @@ struct OutputFileWriter {
     /// Closes and deletes the incomplete file.
     func abandon() {
         try? file.close()
-        if let partial { unlink(partial.string) }
+        guard let partial else { return }
+        unlink(partial.string)
+        UnfinishedFiles.remove(partial.string)
     }
 }

@@ -67,6 +67,35 @@ struct PictureCommandTests {
         #expect(services.stop() == [])
     }
 
+    @Test func `an export goes on behind what it cannot save`() throws {
+        let services = try SafelightFixture("export-errors")
+        for seed in 1...2 {
+            try services.folder.write(TestImages.jpeg(seed: UInt64(seed)), to: "photos/\(seed).jpg")
+        }
+        try services.start()
+        #expect(try services.safelight(["import", services.folder.file("photos")]).status == 0)
+        let out = services.folder.file("out")
+        let missing = "a0000000000000000000000000z"
+        let partly = try services.safelight(["export", "1.jpg", missing, "2.jpg", "-o", out])
+        #expect(partly.status == 3 && partly.errors.contains("identifier_not_found"), "\(partly)")
+        #expect(try files(in: out) == ["1.jpg", "2.jpg"])
+        // There is a file where the folder should be.
+        let file = try services.folder.write(Array("mine".utf8), to: "file")
+        for options in [["--size", "20"], []] {
+            let failed = try services.safelight(["export", "1.jpg", "2.jpg", "-o", file] + options)
+            let lines = failed.errors.split(separator: "\n").filter { $0.hasSuffix("(not_written)") }
+            #expect(failed.status == 3 && lines.count == 2 && !failed.errors.contains("CommandFailure("), "\(failed)")
+        }
+        try services.folder.write(Array("mine".utf8), to: "out/2.jpg.xmp")
+        for _ in 1...2 {
+            let exported = try services.safelight(["export", "2.jpg", "--sidecar", "-o", out])
+            #expect(exported.status == 0, "\(exported)")
+        }
+        #expect(try files(in: out) == ["1.jpg", "2 (2).jpg", "2 (2).jpg.xmp", "2.jpg", "2.jpg.xmp"])
+        #expect(try String(contentsOfFile: out + "/2.jpg.xmp", encoding: .utf8) == "mine")
+        #expect(services.stop() == [])
+    }
+
     @Test func `files are exported under their names, and what is there is not replaced`() throws {
         let services = try SafelightFixture("export")
         for (path, seed) in [("a/IMG_1.jpg", 1), ("b/IMG_1.jpg", 2), ("b/IMG_2.jpg", 3)] as [(String, UInt64)] {

@@ -7,7 +7,8 @@
         async for change in library.changes():
             print(change.sequence)
 
-What is not here is done by a `Library` in a thread: `await asyncio.to_thread(library.edit, ...)`.
+The methods of the assets block: `await asyncio.to_thread(asset.edit, exposure=0.5)`. `library.blocking` is a `Library` for
+everything else, also to be used in a thread.
 """
 
 import asyncio
@@ -22,6 +23,7 @@ import zmq
 import zmq.asyncio
 
 from . import images
+from .change import Change
 from .endpoints import Endpoints, addresses, check_address
 from .errors import (
     JSON, ConnectionLostError, DeadlineExceededError, NotRunningError, SafelightError, UnavailableError,
@@ -37,7 +39,7 @@ from .instances import (
     CATALOG_READS, CATALOG_SINGLE_READS, PATIENCE, WATCH, WATCH_ANSWER, WRITER_PAUSE, CatalogChoice, Instances,
     is_of_standby, may_be_different_elsewhere,
 )
-from .library import PART_SIZE, RETRY_DELAYS, keys_of_environment
+from .library import PART_SIZE, RETRY_DELAYS, Library, keys_of_environment
 from .live import LiveList
 from .objects import Asset, Object, identifier
 from .transport import (
@@ -347,10 +349,10 @@ class AsyncFetchResult:
     All pages are of the same moment, which is `token` once the first was fetched. Only the last page is kept.
     """
 
-    def __init__(self, library: "AsyncLibrary", fetch: JSON) -> None:
+    def __init__(self, library: "AsyncLibrary", fetch: JSON, token: Optional[str] = None) -> None:
         self._library = library
         self.fetch = fetch
-        self.token: Optional[str] = None
+        self.token = token
         self._count: Optional[int] = None
         self._page: Tuple[int, List[Asset]] = (-1, [])
 
@@ -385,7 +387,7 @@ class AsyncFetchResult:
                 params["token"] = self.token
             page = (await self._library.request(self._library.catalog, "fetch.assets", params)).result
             self.token, self._count = page["token"], page["count"]
-            self._page = (number, [Asset(one) for one in page["assets"]])
+            self._page = (number, [Asset(one, self._library.blocking) for one in page["assets"]])
         return self._page[1]
 
 
@@ -404,6 +406,8 @@ class AsyncLibrary:
         self.thumbnailer = self._instances("thumbnailer", self.endpoints.thumbnailer, wait)
         self.editor = self._instances("editor", self.endpoints.editor, wait)
         self.broker = AsyncService(self.context, self.endpoints.broker, self.keys, "change-broker", wait)
+        # The library of the objects, whose methods are for threads. It connects when it is used.
+        self.blocking = Library(self.endpoints, client, self.keys, wait=wait)
 
     def _instances(self, name: str, address: str, wait: float) -> AsyncService:
         listed = addresses(address)
@@ -418,6 +422,7 @@ class AsyncLibrary:
     async def __aexit__(self, *_: object) -> None:
         for service in (self.catalog, self.thumbnailer, self.editor, self.broker):
             service.close()
+        self.blocking.close()
 
     async def request(
         self, service: AsyncService, method: str, params: Optional[Mapping[str, Any]] = None,
@@ -440,10 +445,11 @@ class AsyncLibrary:
                 await asyncio.sleep(delay)
 
     def fetch(
-        self, where: Optional[Predicate] = None, *, sort: Sort = (), limit: int = 0, **options: Any
+        self, where: Optional[Predicate] = None, *, sort: Sort = (), limit: int = 0, at: Optional[str] = None,
+        **options: Any,
     ) -> AsyncFetchResult:
         """Returns assets, as `Library.fetch` does."""
-        return AsyncFetchResult(self, description(where, sort=sort, limit=limit, **options))
+        return AsyncFetchResult(self, description(where, sort=sort, limit=limit, **options), at)
 
     async def ids(self, fetch: Optional[Mapping[str, Any]] = None) -> Tuple[List[str], str]:
         """Returns the identifiers of a fetch of assets, and the token at which they are valid."""
@@ -492,6 +498,8 @@ class AsyncLibrary:
         with AsyncSubscription(self, state.topics or ["changes"]) as subscription:
             while True:
                 for event in await self._advance_feed(state, subscription):
+                    if isinstance(event, Change):
+                        event.client_library = self.blocking
                     if should_deliver(event, events):
                         yield event
 

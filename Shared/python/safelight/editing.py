@@ -15,7 +15,7 @@ from .errors import (
 from .instances import ABSENCE, order
 from .members import Record, anything, boolean, camel_case, date, integer, optional_text, text
 from .objects import Object, identifier
-from .transport import Keys, configure_socket
+from .transport import Keys, configure_socket, encode_json
 
 if TYPE_CHECKING:
     from .library import Library
@@ -45,6 +45,8 @@ def adjustments(*operations: Union[Mapping[str, Any], str], preset: Optional[str
         if value is None or value is False:
             continue
         if name == "crop" and isinstance(value, (list, tuple)):
+            if len(value) != 4:
+                raise ValueError(f"crop has {len(value)} numbers; it takes x, y, width and height")
             operation.update(zip(("x", "y", "width", "height"), value))
         elif isinstance(value, Mapping):
             operation.update((camel_case(key), one) for key, one in value.items())
@@ -89,9 +91,10 @@ def save_preset(name: str, *operations: Any, **values: Any) -> None:
     """Writes a preset, replacing one of the same name."""
     path = _preset_path(name)
     os.makedirs(os.path.dirname(path), exist_ok=True)
+    content = encode_json(adjustments(*operations, **values))
     temporary = f"{path}.{uuid.uuid4().hex}"
-    with open(temporary, "w", encoding="utf-8") as file:
-        json.dump(adjustments(*operations, **values), file)
+    with open(temporary, "wb") as file:
+        file.write(content)
     os.replace(temporary, path)
 
 
@@ -178,7 +181,7 @@ class PushSockets:
             socket = self._sockets[address]
             is_blocked = self._blocked_until.get(address, 0.0) > time.monotonic()
             if socket.poll(0 if is_blocked else int(SEND_AGAIN_AFTER * 1000) // len(listed), zmq.POLLOUT):
-                socket.send_json(message)
+                socket.send(encode_json(message))
                 return True
             if not is_blocked:
                 self._blocked_until[address] = time.monotonic() + ABSENCE

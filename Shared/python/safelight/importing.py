@@ -1,19 +1,26 @@
 """Imports of files and folders."""
 
 import os
+import stat
 from typing import TYPE_CHECKING, Dict, Iterable, Iterator, List, NamedTuple, Optional, Tuple, Union
 
 from .changing import Path, Target
-from .errors import ResourcesDisagreeError, SafelightError
+from .errors import InvalidResourceError, ResourcesDisagreeError, SafelightError
 from .progress import Progress, ProgressHandler
 
 if TYPE_CHECKING:
     from .library import Library
 
-VIDEO_ENDINGS = {".mov", ".mp4", ".m4v", ".avi", ".mkv", ".webm", ".mts", ".m2ts", ".3gp"}
-RAW_ENDINGS = {".dng", ".cr2", ".cr3", ".nef", ".arw", ".raf", ".orf", ".rw2", ".pef", ".srw", ".nrw"}
+VIDEO_ENDINGS = {
+    ".mov", ".mp4", ".m4v", ".avi", ".mkv", ".webm", ".mts", ".m2ts", ".3gp", ".3g2", ".qt", ".mpg", ".mpeg",
+}
+RAW_ENDINGS = {
+    ".dng", ".cr2", ".cr3", ".nef", ".arw", ".raf", ".orf", ".rw2", ".pef", ".srw", ".nrw", ".sr2", ".srf", ".3fr", ".iiq",
+    ".erf",
+}
 PHOTO_ENDINGS = {
-    ".jpg", ".jpeg", ".jpe", ".png", ".heic", ".heif", ".avif", ".webp", ".tif", ".tiff", ".gif", ".jxl", ".bmp",
+    ".jpg", ".jpeg", ".jpe", ".jfif", ".png", ".heic", ".heif", ".hif", ".avif", ".webp", ".tif", ".tiff", ".gif", ".jxl",
+    ".bmp", ".jp2", ".psd", ".psb", ".tga", ".ico", ".pnm", ".pbm", ".pgm", ".ppm", ".pam",
 } | RAW_ENDINGS
 
 
@@ -69,16 +76,40 @@ def kind_of(path: str) -> str:
     return "video" if ending in VIDEO_ENDINGS else "xmp" if ending == ".xmp" else "photo"
 
 
+def problem_of(path: str) -> Optional[str]:
+    """Returns why a file cannot be imported, whatever is in it; None if it can."""
+    try:
+        os.path.basename(path).encode()
+    except UnicodeEncodeError:
+        return "the name is not UTF-8; rename the file"
+    try:
+        # A pipe would wait for a writer.
+        if not stat.S_ISREG(os.stat(path).st_mode):
+            return "it is not a regular file"
+        with open(path, "rb"):
+            return None
+    except (OSError, ValueError) as error:
+        return (error.strerror if isinstance(error, OSError) else None) or str(error)
+
+
 def import_files(
     library: "Library", paths: Union[Path, Iterable[Path]], album: Optional[Target] = None,
     progress: Optional[ProgressHandler] = None,
 ) -> List[ImportedFile]:
     """Imports files and folders, one transaction for each asset."""
     given = [paths] if isinstance(paths, (str, os.PathLike)) else list(paths)
-    pending = groups(files_below(given))
-    total = sum(os.path.getsize(path) for files in pending for path in files if os.path.exists(path))
-    before = 0
     imported: List[ImportedFile] = []
+    readable: List[str] = []
+    for path in files_below(given):
+        problem = problem_of(path)
+        if problem:
+            imported.append(ImportedFile([path], None, False, InvalidResourceError(message=f"{path!r}: {problem}")))
+        else:
+            readable.append(path)
+    pending = groups(readable)
+    sizes = {path: os.path.getsize(path) for path in readable if os.path.exists(path)}
+    total = sum(sizes.values())
+    before = 0
     while pending:
         files = pending.pop(0)
         if all(kind_of(path) == "xmp" for path in files):
@@ -101,7 +132,9 @@ def import_files(
             if error.is_temporary:
                 raise
             imported.append(ImportedFile(files, None, False, error))
-        before += sum(os.path.getsize(path) for path in files)
+        except OSError as error:  # the file was removed meanwhile, or its disk fails
+            imported.append(ImportedFile(files, None, False, InvalidResourceError(message=str(error))))
+        before += sum(sizes.get(path, 0) for path in files)
     return imported
 
 

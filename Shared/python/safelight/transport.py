@@ -112,7 +112,16 @@ def encode_request(number: int, method: str, params: Optional[Mapping[str, Any]]
     members = dict(params or {})
     if deadline != math.inf:
         members["deadlineMs"] = max(1, int(deadline * 1000))
-    return json.dumps({"jsonrpc": "2.0", "id": number, "method": method, "params": members}).encode()
+    try:
+        return encode_json({"jsonrpc": "2.0", "id": number, "method": method, "params": members})
+    except ValueError as error:
+        raise ValueError(f"{method}: {error}") from None
+
+
+def encode_json(message: JSON) -> bytes:
+    """Returns a message as JSON. Raises ValueError for numbers and text that JSON cannot have: NaN, infinity, and half of a
+    surrogate pair, such as a file name that is not UTF-8 contains."""
+    return json.dumps(message, ensure_ascii=False, allow_nan=False).encode()
 
 
 def encode_credit(number: int, size: int) -> bytes:

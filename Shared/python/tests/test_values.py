@@ -1,6 +1,9 @@
 """Tests of the parts of the package that need no services: fetches, adjustments, errors, members, presets, files."""
 
+import asyncio
 import datetime
+import json
+import math
 import os
 import pickle
 import tempfile
@@ -10,9 +13,11 @@ from unittest import mock
 
 import safelight
 from safelight import Asset, Change, Endpoints, Library, adjustments, description, errors
-from safelight.importing import groups
+from safelight.aio import AsyncLibrary
+from safelight.importing import ImportedFile, files_below, groups, import_files
 from safelight.members import Member, camel_case
 from safelight.progress import save_parts
+from safelight.transport import Reply, encode_request
 
 ASSET = {
     "id": "a1", "revision": "r2", "contentRevision": "r1", "mediaType": "image", "pixelWidth": 4, "pixelHeight": 3,
@@ -56,6 +61,11 @@ class AdjustmentTests(unittest.TestCase):
                 {"operation": "sharpen", "amount": 1},
             ]},
         )
+
+    def test_a_crop_has_four_numbers(self):
+        for numbers in [(0, 0, 0.5), (0, 0, 1, 1, 1), []]:
+            with self.assertRaisesRegex(ValueError, "x, y, width and height"):
+                adjustments(crop=numbers)
 
     def test_lists_operations_and_presets_are_joined(self):
         with tempfile.TemporaryDirectory() as folder, mock.patch.dict(os.environ, SAFELIGHT_PRESETS=folder + "/p"):
@@ -146,6 +156,40 @@ class ErrorTests(unittest.TestCase):
         self.assertGreaterEqual(time.monotonic() - started, 0.3)
 
 
+class MessageTests(unittest.TestCase):
+    def test_what_json_cannot_have_is_refused_before_it_is_sent(self):
+        for value in [float("nan"), float("inf"), -float("inf"), "caf\udce9.jpg", {"caf\udce9": 1}]:
+            with self.assertRaisesRegex(ValueError, "changes.perform: "):
+                encode_request(1, "changes.perform", {"value": [value]}, 30.0)
+        message = json.loads(encode_request(1, "a.b", {"value": "caf\xe9 \U0001f4f7"}, math.inf))
+        self.assertEqual(message["params"], {"value": "caf\xe9 \U0001f4f7"})
+
+    def test_a_preset_with_such_a_number_replaces_none(self):
+        with tempfile.TemporaryDirectory() as folder, mock.patch.dict(os.environ, SAFELIGHT_PRESETS=folder):
+            with self.assertRaises(ValueError):
+                safelight.save_preset("warm", temperature=float("nan"))
+            self.assertEqual(os.listdir(folder), [])
+
+
+class AsyncLibraryTests(unittest.TestCase):
+    def test_a_fetch_is_at_a_token_and_its_assets_have_a_library(self):
+        asked = []
+
+        async def fetch():
+            async with AsyncLibrary("/nonexistent") as library:
+                async def request(service, method, params):
+                    asked.append(params)
+                    return Reply({"token": "ab.7", "count": 1, "assets": [ASSET]}, [])
+
+                library.request = request
+                asset = await library.fetch("rating > 3", at="ab.7").get(0)
+                self.assertIs(asset.library, library.blocking)
+                self.assertEqual(asset.library.endpoints, library.endpoints)
+
+        asyncio.run(fetch())
+        self.assertEqual([(one["token"], one["fetch"]) for one in asked], [("ab.7", {"predicate": "rating > 3"})])
+
+
 class EndpointTests(unittest.TestCase):
     def test_addresses_of_a_host_are_six_ports(self):
         endpoints = Endpoints(host="photos.example")
@@ -160,6 +204,36 @@ class FileTests(unittest.TestCase):
             groups(["a.jpg", "a.mov", "b.heic", "b.dng", "b.heic.xmp", "c.jpg", "c.png", "d.mp4"]),
             [["a.jpg", "a.mov"], ["b.heic", "b.dng", "b.heic.xmp"], ["c.jpg"], ["c.png"], ["d.mp4"]],
         )
+
+    def test_all_formats_of_the_command_line_are_found(self):
+        names = [f"x.{ending}" for ending in "tga ico ppm psd jp2 jfif hif erf 3g2 mpeg JPG".split()]
+        with tempfile.TemporaryDirectory() as folder:
+            for name in [*names, "x.txt", ".hidden.jpg"]:
+                open(f"{folder}/{name}", "w").close()
+            self.assertEqual(list(files_below([folder])), sorted(f"{folder}/{name}" for name in names))
+
+    def test_a_file_that_cannot_be_read_is_in_the_list_and_ends_nothing(self):
+        with tempfile.TemporaryDirectory() as folder:
+            os.symlink("nothing", f"{folder}/dangling.jpg")
+            os.mkfifo(f"{folder}/pipe.jpg")
+            open(os.fsencode(folder) + b"/caf\xe9.jpg", "w").close()
+            for name in ["good.jpg", "gone.jpg"]:
+                open(f"{folder}/{name}", "w").close()
+
+            def one(library, files, album, advance):
+                if files == [f"{folder}/gone.jpg"]:
+                    raise FileNotFoundError(2, "No such file or directory", files[0])
+                return ImportedFile(files, "a1", False, None)
+
+            with mock.patch("safelight.importing._import", one):
+                imported = import_files(None, [folder, f"{folder}/missing.jpg"])
+        self.assertEqual(
+            sorted((os.path.basename(file.paths[0]), file.asset) for file in imported),
+            [("caf\udce9.jpg", None), ("dangling.jpg", None), ("gone.jpg", None), ("good.jpg", "a1"),
+             ("missing.jpg", None), ("pipe.jpg", None)],
+        )
+        for file in imported:
+            self.assertEqual(isinstance(file.error, errors.InvalidResourceError), file.asset is None)
 
     def test_a_file_appears_when_it_is_complete(self):
         def parts():

@@ -392,6 +392,10 @@ class LibraryTests(unittest.TestCase):
                                  (12, 12, names[-1]))
                 images = await asyncio.gather(*(library.thumbnail(one, 32) for one in [a async for a in result]))
                 self.assertEqual({image.pixel_width for image in images}, {32})
+                asset = await result.get(0)
+                self.assertEqual(await asyncio.to_thread(asset.refreshed), asset)
+                at = result.token
+                self.assertEqual(await library.fetch(at=at, limit=1).count(), 1)
                 token = (await library.catalog.call("changes.token"))["token"]
                 await library.perform([{"type": "asset.update", "id": (await result.get(0)).id, "set": {"rating": 5}}])
                 async for change in library.changes(since=token):

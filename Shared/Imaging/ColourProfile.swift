@@ -1,23 +1,12 @@
 import CMagickWand
-import Foundation
 
 /// ICC profiles and the conversion to sRGB.
 enum ColourProfile {
     /// sRGB (IEC 61966-2-1) as a version 4 matrix profile, built here so that no file is needed.
-    static let sRGB = matrix(
-        name: "sRGB",
-        red: (0.43607, 0.22249, 0.01392),
-        green: (0.38515, 0.71687, 0.09708),
-        blue: (0.14307, 0.06061, 0.71410)
-    )
+    static let sRGB = matrix(name: "sRGB", primariesOfSRGB)
 
     /// Display P3, for HEIC and AVIF files that specify their primaries by number and contain no profile.
-    static let displayP3 = matrix(
-        name: "Display P3",
-        red: (0.51512, 0.24120, -0.00105),
-        green: (0.29198, 0.69225, 0.04189),
-        blue: (0.15710, 0.06657, 0.78407)
-    )
+    static let displayP3 = matrix(name: "Display P3", primariesOfDisplayP3)
 
     /// Converts the image to sRGB and removes its profile.
     ///
@@ -48,27 +37,35 @@ enum ColourProfile {
         ImagingLibrary.enter(.working)
     }
 
-    /// Returns true if the profile is named sRGB, so that a conversion would change nothing.
-    static func isSRGB(_ profile: [UInt8]) -> Bool { isCalled("sRGB", profile) }
+    /// Returns true if the profile is sRGB by its primaries and its tone curve, so that a conversion would change nothing.
+    static func isSRGB(_ profile: [UInt8]) -> Bool { isMatrix(profile, primariesOfSRGB) }
 
-    /// Returns true if the profile is named Display P3, which has the tone curve of sRGB.
-    static func isDisplayP3(_ profile: [UInt8]) -> Bool { isCalled("Display P3", profile) }
+    /// Returns true if the profile is Display P3 by its primaries and its tone curve, which is that of sRGB.
+    static func isDisplayP3(_ profile: [UInt8]) -> Bool { isMatrix(profile, primariesOfDisplayP3) }
 
-    /// Searches the profile for a name in ASCII and in UTF-16.
-    private static func isCalled(_ name: String, _ profile: [UInt8]) -> Bool {
-        let start = Data(profile).prefix(4096)
-        return start.range(of: Data(name.utf8)) != nil
-            || start.range(of: Data(name.utf8.flatMap { [0, $0] })) != nil
+    private static func isMatrix(_ profile: [UInt8], _ primaries: Primaries) -> Bool {
+        ICCProfile(profile)?.isMatrix(red: primaries.red, green: primaries.green, blue: primaries.blue) ?? false
     }
+
+    private typealias Primaries = (red: Triple, green: Triple, blue: Triple)
+
+    private static let primariesOfSRGB: Primaries = (
+        (0.43607, 0.22249, 0.01392), (0.38515, 0.71687, 0.09708), (0.14307, 0.06061, 0.71410)
+    )
+    private static let primariesOfDisplayP3: Primaries = (
+        (0.51512, 0.24120, -0.00105), (0.29198, 0.69225, 0.04189), (0.15710, 0.06657, 0.78407)
+    )
 
     private typealias Triple = (Double, Double, Double)
 
-    private static func matrix(name: String, red: Triple, green: Triple, blue: Triple) -> [UInt8] {
+    private static func matrix(name: String, _ primaries: Primaries) -> [UInt8] {
         let curve =
             text("para") + big(0) + [0, 3, 0, 0] + [2.4, 1 / 1.055, 0.055 / 1.055, 1 / 12.92, 0.04045].flatMap(fixed)
         let tags: [(String, [UInt8])] = [
-            ("desc", words(name)), ("cprt", words("CC0")), ("wtpt", xyz((0.9642, 1, 0.8249))), ("rXYZ", xyz(red)),
-            ("gXYZ", xyz(green)), ("bXYZ", xyz(blue)), ("rTRC", curve), ("gTRC", curve), ("bTRC", curve),
+            ("desc", words(name)), ("cprt", words("CC0")), ("wtpt", xyz((0.9642, 1, 0.8249))),
+            ("rXYZ", xyz(primaries.red)),
+            ("gXYZ", xyz(primaries.green)), ("bXYZ", xyz(primaries.blue)), ("rTRC", curve), ("gTRC", curve),
+            ("bTRC", curve),
         ]
         var table = big(tags.count)
         var body: [UInt8] = []

@@ -14,19 +14,33 @@ enum ColourProfile {
     ///
     /// - Parameter isOfRequest: the picture is not the one that the job is over: it came with the request, or beside it
     static func convertToSRGB(_ wand: borrowing Wand, isOfRequest: Bool = false) throws(ImagingError) {
-        if let profile = wand.profile("icc") {
-            if !isSRGB(profile) {
-                if !isOfRequest { ImagingLibrary.enter(.reading) }
-                MagickProfileImage(wand.pointer, "icc", sRGB, sRGB.count)
-                ImagingLibrary.enter(.working)
-            }
-            var length = 0
-            if let removed = MagickRemoveImageProfile(wand.pointer, "icc", &length) { MagickRelinquishMemory(removed) }
+        if let profile = profile(of: wand), !isSRGB(profile) {
+            if !isOfRequest { ImagingLibrary.enter(.reading) }
+            MagickProfileImage(wand.pointer, "icc", sRGB, sRGB.count)
+            ImagingLibrary.enter(.working)
         }
+        var length = 0
+        if let removed = MagickRemoveImageProfile(wand.pointer, "icc", &length) { MagickRelinquishMemory(removed) }
         let space = MagickGetImageColorspace(wand.pointer)
         if space != sRGBColorspace, space != GRAYColorspace {
             try wand.attempt("converting to sRGB", MagickTransformImageColorspace(wand.pointer, sRGBColorspace))
         }
+    }
+
+    /// Returns the profile of the image's colours; nil if it has none, or a broken one: ImageMagick would apply a profile
+    /// for values of another colour space to some of the channels.
+    static func profile(of wand: borrowing Wand) -> [UInt8]? {
+        guard let bytes = wand.profile("icc"), let profile = ICCProfile(bytes) else { return nil }
+        let space = MagickGetImageColorspace(wand.pointer)
+        let isSuitable =
+            switch profile.colourSpace {
+            case "RGB ": space != CMYKColorspace && space != LabColorspace
+            case "GRAY": space == GRAYColorspace || wand.isGrey
+            case "CMYK": space == CMYKColorspace
+            case "Lab ": space == LabColorspace
+            default: false
+            }
+        return isSuitable ? bytes : nil
     }
 
     /// Converts the image's colours from its profile to another one, which becomes its profile. A broken profile is

@@ -52,8 +52,9 @@ public enum AdjustmentDescription {
         let longest = ImageFormat.jpeg.longestSide
         let output = max(full.width, full.height) > longest ? RenditionGeometry.fitted(full, longest, longest) : full
         let shrink = max(Double(output.width) / Double(full.width), Double(output.height) / Double(full.height))
-        let profile = wand.profile("icc")
+        let profile = ColourProfile.profile(of: wand)
         let isCMYK = MagickGetImageColorspace(wand.pointer) == CMYKColorspace
+        if profile == nil, wand.profile("icc") != nil { script.words += ["+profile", "icc"] }
         if isCMYK { try script.convertToSRGB(hasProfile: profile != nil) }
         try script.add(
             MagickPlan.geometry(

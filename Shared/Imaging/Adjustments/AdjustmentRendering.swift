@@ -185,7 +185,7 @@ public enum AdjustmentRendering {
         let work = operations.filter { $0.kind.stage != .geometry && !$0.isNeutral }
         var keepsProfile = work.isEmpty
         if !work.isEmpty {
-            keepsProfile = wand.profile("icc").map(ColourProfile.isDisplayP3) ?? false
+            keepsProfile = ColourProfile.profile(of: wand).map(ColourProfile.isDisplayP3) ?? false
             if !keepsProfile {
                 if let profile = wand.profile("icc"), !ColourProfile.isSRGB(profile) { isEightBit = false }
                 try ColourProfile.convertToSRGB(wand)

@@ -158,7 +158,7 @@ enum HDRRendering {
 
     /// Converts an image to primaries whose matrix is known, and returns that matrix.
     private static func primaries(of image: borrowing Wand) throws(ImagingError) -> [Float] {
-        guard let profile = image.profile("icc"), !ColourProfile.isSRGB(profile) else {
+        guard let profile = ColourProfile.profile(of: image), !ColourProfile.isSRGB(profile) else {
             try ColourProfile.convertToSRGB(image)
             return sRGBtoBT2020
         }

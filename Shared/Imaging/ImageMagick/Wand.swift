@@ -30,6 +30,12 @@ struct Wand: ~Copyable {
 
     deinit { DestroyMagickWand(pointer) }
 
+    /// True if red, green and blue are the same in every pixel; looks at all of them.
+    var isGrey: Bool {
+        guard let image = GetImageFromMagickWand(pointer) else { return false }
+        return IsGrayImage(image, &image.pointee.exception) == MagickTrue
+    }
+
     func copy() throws(ImagingError) -> Wand { try Wand(copying: pointer) }
 
     var width: Int { MagickGetImageWidth(pointer) }

@@ -227,7 +227,7 @@ enum HeifDecoder {
             height > 0,
             stride >= row
         else { throw .undecodable(reason: "no pixels") }
-        let bytes = [UInt8](unsafeUninitializedCapacity: row * height) { target, count in
+        var bytes = [UInt8](unsafeUninitializedCapacity: row * height) { target, count in
             for y in 0..<height {
                 target.baseAddress?.advanced(by: y * row).initialize(
                     from: plane.advanced(by: y * Int(stride)),
@@ -236,7 +236,22 @@ enum HeifDecoder {
             }
             count = row * height
         }
+        // libheif returns the samples as they are stored.
+        if hasAlpha, heif_image_handle_is_premultiplied_alpha(handle) != 0 { divideByOpacity(&bytes) }
         return Pixels(width: width, height: height, hasAlpha: hasAlpha, bytes: bytes)
+    }
+
+    /// Converts colours that are multiplied by their opacity.
+    private static func divideByOpacity(_ pixels: inout [UInt8]) {
+        pixels.withUnsafeMutableBufferPointer { pixels in
+            for start in stride(from: 0, to: pixels.count, by: 4) {
+                let opacity = Int(pixels[start + 3])
+                guard opacity > 0, opacity < 255 else { continue }
+                for channel in start..<start + 3 {
+                    pixels[channel] = UInt8(min(255, (Int(pixels[channel]) * 255 + opacity / 2) / opacity))
+                }
+            }
+        }
     }
 
     private static func profile(of handle: OpaquePointer) -> [UInt8]? {

@@ -47,6 +47,16 @@ struct JPEGXLTests {
         }
     }
 
+    @Test func `the profile of a grey image is applied`() throws {
+        // A gamma of 1.8, of which 128 is 146 in sRGB.
+        let chunks = [(name: "gAMA", content: [0, 0, 0xD9, 0x03] as [UInt8])]
+        let png = TestImages.png(width: 64, height: 48, chunks: chunks) { _, _ in (128, 128, 128, 255) }
+        let picture = try encoded(png, "png", "-d", "0")
+        let image = try RenditionRenderer.render(picture, RenditionOptions(format: .png))
+        let colour = try TestPixels(image.bytes)[20, 20]
+        for value in colour { #expect(abs(value - 146) <= 2, "\(colour)") }
+    }
+
     @Test(arguments: 1...8)
     func `every orientation is applied exactly once`(orientation: Int) throws {
         let jpeg = TestImages.jpeg(width: 160, height: 120, orientation: orientation)

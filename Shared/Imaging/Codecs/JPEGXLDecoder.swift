@@ -75,13 +75,14 @@ enum JPEGXLDecoder {
 
     private static let broken = ImagingError.undecodable(reason: "libjxl reports a damaged file")
 
-    /// Returns the colour profile of the pixels; nil if they are sRGB or grey.
+    /// Returns the colour profile of the pixels; nil if they have the tone curve of sRGB and its primaries or are grey.
     private static func profile(_ decoder: OpaquePointer, _ frame: Frame) -> [UInt8]? {
-        guard frame.info.num_color_channels == 3 else { return nil }
+        let isGrey = frame.info.num_color_channels == 1
         var encoding = JxlColorEncoding()
         if JxlDecoderGetColorAsEncodedProfile(decoder, nil, JXL_COLOR_PROFILE_TARGET_DATA, &encoding)
             == JXL_DEC_SUCCESS,
-            encoding.transfer_function == JXL_TRANSFER_FUNCTION_SRGB, encoding.primaries == JXL_PRIMARIES_SRGB,
+            encoding.transfer_function == JXL_TRANSFER_FUNCTION_SRGB,
+            isGrey || encoding.primaries == JXL_PRIMARIES_SRGB,
             encoding.white_point == JXL_WHITE_POINT_D65
         {
             return nil

@@ -37,6 +37,18 @@ public enum TIFFStructure {
         Directory(block, at: nil)?.number(0x0112)
     }
 
+    /// Returns the file with the orientation 1 in place of one that TIFF does not define, for which libtiff refuses it;
+    /// nil if the orientation is valid or missing.
+    public static func upright(_ bytes: [UInt8]) -> [UInt8]? {
+        guard let directory = Directory(ByteReader(bytes), at: nil), let value = directory.number(0x0112),
+            !(1...8).contains(value), let place = directory.place(0x0112)
+        else { return nil }
+        var result = bytes
+        for index in place { result[index] = 0 }
+        result[directory.reader.isLittle ? place.lowerBound : place.upperBound - 1] = 1
+        return result
+    }
+
     /// Returns true if a file that begins like TIFF is a camera raw file: it has a DNG version, or one of its
     /// directories contains sensor data.
     public static func isRaw(_ file: ByteReader) -> Bool {
@@ -201,6 +213,14 @@ public enum TIFFStructure {
         func number(_ tag: Int) -> Int? {
             guard let field = field(tag), [1, 3, 4, 16].contains(field.type) else { return nil }
             return value(field, 0)
+        }
+
+        /// Returns the range of the bytes of the first value of a field.
+        func place(_ tag: Int) -> Range<Int>? {
+            guard let field = field(tag), let size = Self.sizes[field.type],
+                let content = reader.slice(field.offset, size)
+            else { return nil }
+            return content.startIndex..<content.endIndex
         }
 
         /// Returns the values of a field of type byte, short, long or long8, as many as a file has parts at most.

@@ -42,6 +42,22 @@ struct TIFFVariantTests {
         }
     }
 
+    /// libtiff refuses a whole file for an orientation that TIFF does not define.
+    @Test(arguments: [0, 9, 65_535], [false, true])
+    func `an orientation that does not exist counts as upright`(_ orientation: Int, _ isBig: Bool) throws {
+        var file = File()
+        (file.isBig, file.fields) = (isBig, [274: 1])
+        let upright = try TestPixels(
+            RenditionRenderer.render(file.bytes(ramp(bits: 8, isInk: false)), RenditionOptions(format: .png)).bytes
+        )
+        file.fields = [274: orientation]
+        let image = try RenditionRenderer.render(
+            file.bytes(ramp(bits: 8, isInk: false)),
+            RenditionOptions(format: .png)
+        )
+        #expect(try TestPixels(image.bytes) == upright)
+    }
+
     /// Returns rows that become brighter from left to right.
     private func ramp(bits: Int, isInk: Bool) -> [UInt8] {
         let most = (1 << bits) - 1

@@ -40,7 +40,8 @@ enum Decoder {
             let hint = "\(header.storedWidth / divisor)x\(header.storedHeight / divisor)"
             MagickSetOption(wand.pointer, "jpeg:size", hint)
         }
-        guard wand.read(bytes, by: header.kind.coder), MagickGetNumberImages(wand.pointer) > 0,
+        let file = header.kind == .tiff ? TIFFStructure.upright(bytes) ?? bytes : bytes
+        guard wand.read(file, by: header.kind.coder), MagickGetNumberImages(wand.pointer) > 0,
             wand.width * wand.height > 0
         else {
             throw wand.failure("decoding")

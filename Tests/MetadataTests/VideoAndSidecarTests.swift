@@ -1,6 +1,7 @@
 import Foundation
 import JSONValue
 import Metadata
+import PhotoModel
 import TestSupport
 import Testing
 
@@ -85,10 +86,10 @@ struct VideoAndSidecarTests {
         #expect(facts.location.map { abs($0.latitude - 52.5) < 0.001 && abs($0.longitude - 13.4) < 0.001 } == true)
         #expect((facts.captureDate, facts.captureOffset) == (1_717_237_800_000_000, 7200))
         #expect(try SidecarMetadata(json: facts.json) == facts)
-        // Without a description the title is the caption.
-        #expect(
-            try SidecarMetadata(xmp: Array(Self.sidecar.replacing("DESCRIPTION", with: "").utf8)).caption == "The title"
-        )
+        // The title is not the caption, and replaces none.
+        let titled = try SidecarMetadata(xmp: Array(Self.sidecar.replacing("DESCRIPTION", with: "").utf8))
+        #expect(titled.caption == nil)
+        #expect(titled.metadata?.title == "The title")
     }
 
     @Test func `values missing from a sidecar are nil, and other text is refused`() throws {

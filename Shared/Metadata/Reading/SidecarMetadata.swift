@@ -6,7 +6,6 @@ public import PhotoModel
 public struct SidecarMetadata: Sendable, Hashable {
     /// 0...5; a rejected image (-1) is 0.
     public var rating: Int?
-    /// The description, or else the title.
     public var caption: String?
     public var keywords: [String]?
     public var location: PhotoMetadata.Coordinates?
@@ -35,7 +34,7 @@ public struct SidecarMetadata: Sendable, Hashable {
         }
         self.init()
         rating = block.rating("Xmp.xmp.Rating")
-        caption = block.localizedText("Xmp.dc.description") ?? block.localizedText("Xmp.dc.title")
+        caption = block.localizedText("Xmp.dc.description")
         let words = block.texts("Xmp.dc.subject")
         if !words.isEmpty {
             var seen: Set<String> = []

@@ -40,10 +40,13 @@ struct MetadataBlock: ~Copyable {
     }
 
     /// Opens a stand-alone XMP packet, in the form that the library recognizes or in another one.
+    ///
+    /// Only XMP fields are present: the library copies some of them to EXIF and IPTC, where a date is converted to the time
+    /// zone of this process and has no offset.
     init?(sidecar bytes: [UInt8]) {
         guard let opened = Self.open(bytes) ?? SidecarText.packet(bytes).flatMap(Self.open) else { return nil }
         pointer = opened
-        present = Self.present(opened)
+        present = Set(Self.names(opened, .xmp))
     }
 
     deinit { safelight_metadata_close(pointer) }

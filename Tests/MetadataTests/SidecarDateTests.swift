@@ -1,0 +1,26 @@
+import Metadata
+import TestSupport
+import Testing
+
+/// The dates of sidecars, each as the only one.
+@Suite(.timeLimit(.minutes(1)))
+struct SidecarDateTests {
+    private let place = #"exif:GPSLatitude="40,42.0N" exif:GPSLongitude="74,0.0W""#
+
+    @Test(arguments: ["exif:DateTimeOriginal", "photoshop:DateCreated", "xmp:CreateDate", "exif:DateTimeDigitized"])
+    func `a date keeps the offset at the end of its text, also beside a location`(_ name: String) throws {
+        for more in ["", place] {
+            let text = TestImages.xmpPacket("\(name)=\"2011-01-01T00:00:00+02:00\" \(more)")
+            let facts = try SidecarMetadata(xmp: Array(text.utf8))
+            #expect((facts.captureDate, facts.captureOffset) == (1_293_832_800_000_000, 7200), "\(name) \(more)")
+            #expect(!facts.isOffsetDerived)
+        }
+    }
+
+    @Test func `a date without an offset is one by the clock of its location`() throws {
+        let text = TestImages.xmpPacket("photoshop:DateCreated=\"2011-01-01T00:00:00\" \(place)")
+        let facts = try SidecarMetadata(xmp: Array(text.utf8))
+        #expect((facts.captureDate, facts.captureOffset) == (1_293_858_000_000_000, -18_000))
+        #expect(facts.isOffsetDerived)
+    }
+}

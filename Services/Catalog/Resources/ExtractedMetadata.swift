@@ -20,6 +20,9 @@ struct ExtractedMetadata: Sendable, Hashable {
     var isModificationDate = false
     /// True if `creationOffset` is that of the time zone of the place.
     var isOffsetDerived = false
+    /// True if `creationDate` is a moment whatever the time zone; false if it is a time by a clock, stored as UTC where
+    /// there is no offset.
+    var isMoment = false
     var location: Location?
     var burstIdentifier: String?
     /// The sharpness of a frame of a burst; nil if it was not measured.

@@ -304,6 +304,7 @@ extension ExtractedMetadata {
         creationOffset = creationDate == nil ? nil : facts.captureOffset
         isModificationDate = creationDate != nil && facts.captureDateSource?.isModification == true
         isOffsetDerived = creationOffset != nil && facts.isOffsetDerived
+        isMoment = facts.isCaptureMoment
         location = facts.location.map { place in
             Location(
                 latitude: place.latitude,
@@ -338,8 +339,21 @@ extension ExtractedMetadata {
             isModificationDate = false
             creationOffset = sidecar.captureOffset
             isOffsetDerived = sidecar.isOffsetDerived
+            isMoment = sidecar.isCaptureMoment
         }
+        if sidecar.location != nil || sidecar.captureDate != nil { deriveOffset() }
         if let more = sidecar.metadata?.stored { metadata = metadata?.replacing(with: more) ?? more }
+    }
+
+    /// Gives a date without an offset of its own that of the time zone of the location, which may be from another file.
+    private mutating func deriveOffset() {
+        guard let place = location, let date = creationDate, creationOffset == nil || isOffsetDerived else { return }
+        let known = PhotoMetadata.Coordinates(latitude: place.latitude, longitude: place.longitude)
+        let clock = isMoment ? date : date + Int64(creationOffset ?? 0) * 1_000_000
+        guard let offset = known.timeZoneOffset(at: clock, isMoment: isMoment) else { return }
+        let moment = isMoment ? date : clock - Int64(offset) * 1_000_000
+        guard AssetPatch.dates.contains(moment) else { return }
+        (creationDate, creationOffset, isOffsetDerived) = (moment, offset, true)
     }
 
     /// Returns the text without NUL characters, cut at a character boundary; nil if nothing is left.

@@ -54,6 +54,7 @@ extension MetadataReader {
             facts.captureDate = time.utc(fallbackOffset: facts.captureOffset ?? 0)
         } else if let created = movie.created {
             facts.captureDate = created
+            facts.isCaptureMoment = true
             facts.captureOffset = facts.location.flatMap { PlaceTimeZones.table?.offset(at: created, $0) }
             facts.isOffsetDerived = facts.captureOffset != nil
         }
@@ -107,6 +108,7 @@ extension MetadataReader {
         if let block = MetadataBlock(raw: bytes) {
             let found = CaptureDateSource.find(block, PNGTextChunks())
             facts.captureDate = found?.0.utc(fallbackOffset: 0)
+            facts.isCaptureMoment = found?.0.isUTC ?? false
             facts.captureDateSource = found?.1
             facts.metadata = AssetMetadataReader.read(block, PersonReader.Frame(orientation: 1))
         }
@@ -125,6 +127,7 @@ extension PhotoMetadata {
             captureDate = date
             captureOffset = xmp.captureOffset
             isOffsetDerived = xmp.isOffsetDerived
+            isCaptureMoment = xmp.isCaptureMoment
         }
         if let more = xmp.metadata { metadata = metadata.map { more.replacing(with: $0) } ?? more }
     }

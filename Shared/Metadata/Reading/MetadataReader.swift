@@ -43,6 +43,7 @@ public enum MetadataReader {
             facts.captureOffset = time.offset ?? time.offset(at: facts.location)
             facts.isOffsetDerived = time.offset == nil && facts.captureOffset != nil
             facts.captureDate = time.utc(fallbackOffset: facts.captureOffset ?? fallbackOffset)
+            facts.isCaptureMoment = time.isUTC
             facts.captureDateSource = source
         }
         facts.cameraMake = first(MetadataFields.makes, block)

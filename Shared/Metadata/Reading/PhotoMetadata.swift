@@ -40,6 +40,8 @@ public struct PhotoMetadata: Sendable, Hashable {
     public var captureOffset: Int?
     /// True if `captureOffset` is not in the file, but that of the time zone of `location`.
     public var isOffsetDerived = false
+    /// True if `captureDate` is a moment whatever the time zone, as that of GPS; false if it is a time by a clock.
+    public var isCaptureMoment = false
     /// The field of the capture date. If it is the time of the last change, the file has no date of capture.
     public var captureDateSource: CaptureDateSource?
     public var location: Coordinates?
@@ -111,6 +113,7 @@ extension PhotoMetadata {
         object["captureDate"] = captureDate.map(JSON.int)
         object["captureOffset"] = captureOffset.map { JSON($0) }
         if isOffsetDerived { object["isOffsetDerived"] = true }
+        if isCaptureMoment { object["isCaptureMoment"] = true }
         object["captureDateSource"] = (captureDateSource?.rawValue).map(JSON.string)
         if let location {
             var place: JSONObject = ["latitude": .double(location.latitude), "longitude": .double(location.longitude)]
@@ -155,6 +158,7 @@ extension PhotoMetadata {
         captureDate = json["captureDate"]?.intValue
         captureOffset = json["captureOffset"]?.intValue.flatMap { $0.magnitude <= 86_400 ? Int($0) : nil }
         isOffsetDerived = json["isOffsetDerived"]?.boolValue ?? false
+        isCaptureMoment = json["isCaptureMoment"]?.boolValue ?? false
         captureDateSource = json["captureDateSource"]?.stringValue.flatMap(CaptureDateSource.init)
         if let place = json["location"] {
             guard let latitude = place["latitude"]?.doubleValue, let longitude = place["longitude"]?.doubleValue,

@@ -106,3 +106,15 @@ struct PlaceTimeZones: Sendable {
         }
     }
 }
+
+extension PhotoMetadata.Coordinates {
+    /// Returns the offset of the time zone here, in seconds east of UTC; nil if the table cannot be read.
+    ///
+    /// - Parameters:
+    ///   - date: microseconds since 1970
+    ///   - isMoment: true if `date` is in UTC, false if it is by the clock here
+    public func timeZoneOffset(at date: Int64, isMoment: Bool) -> Int? {
+        guard let zones = PlaceTimeZones.table else { return nil }
+        return isMoment ? zones.offset(at: date, self) : zones.offset(local: date, self)
+    }
+}

@@ -15,6 +15,8 @@ public struct SidecarMetadata: Sendable, Hashable {
     public var captureOffset: Int?
     /// True if `captureOffset` is that of the time zone of the location.
     public var isOffsetDerived = false
+    /// True if `captureDate` is a moment whatever the time zone; false if it is a time by a clock.
+    public var isCaptureMoment = false
     public var metadata: AssetMetadata?
 
     public init() {}
@@ -47,6 +49,7 @@ public struct SidecarMetadata: Sendable, Hashable {
         else { return }
         captureOffset = time.offset ?? time.offset(at: location)
         isOffsetDerived = time.offset == nil && captureOffset != nil
+        isCaptureMoment = time.isUTC
         captureDate = time.utc(fallbackOffset: captureOffset ?? fallbackOffset)
     }
 }
@@ -66,6 +69,7 @@ extension SidecarMetadata {
         object["captureDate"] = captureDate.map(JSON.int)
         object["captureOffset"] = captureOffset.map { JSON($0) }
         if isOffsetDerived { object["isOffsetDerived"] = true }
+        if isCaptureMoment { object["isCaptureMoment"] = true }
         object["metadata"] = metadata?.json
         return .object(object)
     }
@@ -86,6 +90,7 @@ extension SidecarMetadata {
         captureDate = json["captureDate"]?.intValue
         captureOffset = json["captureOffset"]?.intValue.flatMap { $0.magnitude <= 86_400 ? Int($0) : nil }
         isOffsetDerived = json["isOffsetDerived"]?.boolValue ?? false
+        isCaptureMoment = json["isCaptureMoment"]?.boolValue ?? false
         metadata = try json["metadata"].map(PhotoMetadata.metadata)
     }
 }

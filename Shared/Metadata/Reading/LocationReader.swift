@@ -1,21 +1,38 @@
 /// Reads the location of an image.
 enum LocationReader {
-    /// Returns the EXIF location, or else the XMP one.
+    /// Returns the EXIF location, or else the XMP one. Latitude and longitude are of the same standard.
     ///
     /// Latitude and longitude need their hemispheres. Values out of range are `nil`; so is exactly 0, 0, which cameras
     /// without a GPS fix write.
     static func location(_ block: borrowing MetadataBlock) -> PhotoMetadata.Coordinates? {
         let (latitudes, longitudes) = (MetadataFields.latitudes, MetadataFields.longitudes)
-        let latitude =
-            degrees(block.text(latitudes[0]), block.text("Exif.GPSInfo.GPSLatitudeRef"), "N", "S")
-            ?? degrees(xmp: block.text(latitudes[1]), "N", "S")
-        let longitude =
+        if let place = place(
+            degrees(block.text(latitudes[0]), block.text("Exif.GPSInfo.GPSLatitudeRef"), "N", "S"),
             degrees(block.text(longitudes[0]), block.text("Exif.GPSInfo.GPSLongitudeRef"), "E", "W")
-            ?? degrees(xmp: block.text(longitudes[1]), "E", "W")
+        ) {
+            return with(altitude(block, MetadataFields.altitudes), place)
+        }
+        guard
+            let place = place(
+                degrees(xmp: block.text(latitudes[1]), "N", "S"),
+                degrees(xmp: block.text(longitudes[1]), "E", "W")
+            )
+        else { return nil }
+        return with(altitude(block, MetadataFields.altitudes.reversed()), place)
+    }
+
+    private static func place(_ latitude: Double?, _ longitude: Double?) -> (latitude: Double, longitude: Double)? {
         guard let latitude, let longitude, (-90...90).contains(latitude), (-180...180).contains(longitude),
             latitude != 0 || longitude != 0
         else { return nil }
-        return PhotoMetadata.Coordinates(latitude: latitude, longitude: longitude, altitude: altitude(block))
+        return (latitude, longitude)
+    }
+
+    private static func with(
+        _ altitude: Double?,
+        _ place: (latitude: Double, longitude: Double)
+    ) -> PhotoMetadata.Coordinates {
+        PhotoMetadata.Coordinates(latitude: place.latitude, longitude: place.longitude, altitude: altitude)
     }
 
     /// Parses "52/1 31/1 1234/100" and "N".
@@ -61,8 +78,8 @@ enum LocationReader {
     }
 
     /// Returns metres; `AltitudeRef` 1 is below sea level.
-    private static func altitude(_ block: borrowing MetadataBlock) -> Double? {
-        for field in MetadataFields.altitudes {
+    private static func altitude(_ block: borrowing MetadataBlock, _ fields: [String]) -> Double? {
+        for field in fields {
             guard let text = block.text(field), let metres = rational(Substring(text)),
                 (-20_000...100_000).contains(metres)
             else { continue }

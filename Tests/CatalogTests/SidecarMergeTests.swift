@@ -72,4 +72,14 @@ struct SidecarMergeTests {
         )
         #expect((facts.creationDate, facts.creationOffset, facts.isOffsetDerived) == (Self.noon, -14_400, true))
     }
+
+    @Test func `camera and lens of a sidecar replace those of the photo, each for itself`() {
+        var photo = PhotoMetadata(contentType: "public.jpeg", pixelWidth: 4, pixelHeight: 3)
+        (photo.cameraMake, photo.cameraModel) = ("NORITSU", "QSS-32")
+        var facts = ExtractedMetadata(photo)
+        var values = SidecarMetadata()
+        (values.cameraMake, values.lensModel) = ("Leica", "Summicron 35mm")
+        facts.merge(values)
+        #expect((facts.cameraMake, facts.cameraModel, facts.lensModel) == ("Leica", "QSS-32", "Summicron 35mm"))
+    }
 }

@@ -327,6 +327,9 @@ extension ExtractedMetadata {
         if let value = sidecar.rating { rating = value }
         if let value = Self.text(sidecar.caption, 65_536) { caption = value }
         if let words = sidecar.keywords { keywords = words.prefix(1024).compactMap { Self.text($0, 1024) } }
+        cameraMake = Self.text(sidecar.cameraMake, 1024) ?? cameraMake
+        cameraModel = Self.text(sidecar.cameraModel, 1024) ?? cameraModel
+        lensModel = Self.text(sidecar.lensModel, 1024) ?? lensModel
         if let place = sidecar.location {
             location = Location(
                 latitude: place.latitude,

@@ -123,6 +123,9 @@ extension PhotoMetadata {
         if keywords.isEmpty { keywords = xmp.keywords ?? [] }
         caption = caption ?? xmp.caption
         location = location ?? xmp.location
+        cameraMake = cameraMake ?? xmp.cameraMake
+        cameraModel = cameraModel ?? xmp.cameraModel
+        lensModel = lensModel ?? xmp.lensModel
         if captureDate == nil, let date = xmp.captureDate {
             captureDate = date
             captureOffset = xmp.captureOffset

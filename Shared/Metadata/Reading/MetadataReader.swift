@@ -107,7 +107,8 @@ public enum MetadataReader {
         }
     }
 
-    private static func first(_ fields: [String], _ block: borrowing MetadataBlock) -> String? {
+    /// Returns the text of the first field that has one.
+    static func first(_ fields: [String], _ block: borrowing MetadataBlock) -> String? {
         for field in fields { if let text = block.text(field) { return text } }
         return nil
     }

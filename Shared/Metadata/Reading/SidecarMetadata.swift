@@ -8,6 +8,9 @@ public struct SidecarMetadata: Sendable, Hashable {
     public var rating: Int?
     public var caption: String?
     public var keywords: [String]?
+    public var cameraMake: String?
+    public var cameraModel: String?
+    public var lensModel: String?
     public var location: PhotoMetadata.Coordinates?
     /// Microseconds since 1970-01-01T00:00:00Z.
     public var captureDate: Int64?
@@ -42,6 +45,9 @@ public struct SidecarMetadata: Sendable, Hashable {
             var seen: Set<String> = []
             keywords = words.map { String($0.prefix(256)) }.filter { seen.insert($0).inserted }
         }
+        cameraMake = MetadataReader.first(MetadataFields.makes, block)
+        cameraModel = MetadataReader.first(MetadataFields.models, block)
+        lensModel = LensReader.lens(block)
         location = LocationReader.location(block)
         let orientation = block.number("Xmp.tiff.Orientation") ?? 1
         metadata = AssetMetadataReader.read(block, PersonReader.Frame(orientation: orientation))
@@ -61,6 +67,9 @@ extension SidecarMetadata {
         object["rating"] = rating.map { JSON($0) }
         object["caption"] = caption.map(JSON.string)
         object["keywords"] = keywords.map { JSON($0) }
+        object["cameraMake"] = cameraMake.map(JSON.string)
+        object["cameraModel"] = cameraModel.map(JSON.string)
+        object["lensModel"] = lensModel.map(JSON.string)
         if let location {
             var place: JSONObject = ["latitude": .double(location.latitude), "longitude": .double(location.longitude)]
             place["altitude"] = location.altitude.map(JSON.double)
@@ -81,6 +90,9 @@ extension SidecarMetadata {
         rating = json["rating"]?.intValue.map { Int(min(5, max(0, $0))) }
         caption = json["caption"]?.stringValue
         keywords = json["keywords"]?.arrayValue?.compactMap(\.stringValue)
+        cameraMake = json["cameraMake"]?.stringValue
+        cameraModel = json["cameraModel"]?.stringValue
+        lensModel = json["lensModel"]?.stringValue
         if let place = json["location"], let latitude = place["latitude"]?.doubleValue,
             let longitude = place["longitude"]?.doubleValue, (-90...90).contains(latitude),
             (-180...180).contains(longitude)

@@ -29,6 +29,10 @@ enum XMPSidecar {
         if let place = asset.location {
             attributes.append(("exif:GPSLatitude", degrees(place.latitude, "N", "S")))
             attributes.append(("exif:GPSLongitude", degrees(place.longitude, "E", "W")))
+            if let altitude = place.altitude {
+                attributes.append(("exif:GPSAltitude", Rational(abs(altitude)).description))
+                attributes.append(("exif:GPSAltitudeRef", altitude < 0 ? "1" : "0"))
+            }
         }
         if let make = asset.cameraMake { attributes.append(("tiff:Make", make)) }
         if let model = asset.cameraModel { attributes.append(("tiff:Model", model)) }

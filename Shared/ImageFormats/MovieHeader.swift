@@ -1,6 +1,7 @@
 /// The contents of a video's container header: QuickTime and MPEG-4 files, detected by their first bytes.
 ///
-/// Only the `moov` box is read, which may be at either end of a file of any size. Nothing is decoded.
+/// Only the `moov` box is read, which may be at either end of a file of any size, and the headers of fragments where that
+/// does not have their duration. Nothing is decoded.
 public struct MovieHeader: Sendable, Hashable {
     /// The uniform type identifier.
     public var contentType: String
@@ -43,6 +44,9 @@ public struct MovieHeader: Sendable, Hashable {
         return known.contains(brand) ? "public.mpeg-4" : nil
     }
 
+    /// The most boxes of a file that are looked at; a film in fragments has two for each.
+    private static let mostBoxes = 65_536
+
     /// Finds and parses the `moov` box of a file.
     ///
     /// - Parameters:
@@ -58,7 +62,8 @@ public struct MovieHeader: Sendable, Hashable {
         var offset = 0
         var found: MovieHeader?
         var xmp: [UInt8]?
-        for _ in 0..<4096 where offset < size {
+        var fragments: MovieFragments?
+        for _ in 0..<mostBoxes where offset < size {
             let head = ByteReader(try read(offset, 16))
             guard var length = head.big32(0), let name = head.text(4, 4) else { throw ImageHeader.Failure.truncated }
             var start = 8
@@ -73,8 +78,13 @@ public struct MovieHeader: Sendable, Hashable {
             guard length <= size - offset else { throw ImageHeader.Failure.truncated }
             if name == "moov" {
                 guard length <= longest else { throw ImageHeader.Failure.invalid("a moov of \(length) bytes") }
+                let content = ByteReader(try read(offset + start, length - start))
                 found = MovieHeader(contentType: contentType)
-                found?.read(ByteReader(try read(offset + start, length - start)))
+                found?.read(content)
+                let known = found?.duration ?? 0
+                if known == 0 || !isWhole(content) { fragments = MovieFragments(content, hasSamples: known > 0) }
+            } else if name == "moof", fragments?.accepts(length) == true {
+                fragments?.add(ByteReader(try read(offset + start, length - start)))
             } else if name == "uuid", (16...longestXMP).contains(length - start) {
                 let content = try read(offset + start, length - start)
                 if content.starts(with: uuidOfXMP) { xmp = Array(content.dropFirst(16)) }
@@ -83,7 +93,13 @@ public struct MovieHeader: Sendable, Hashable {
         }
         guard var found else { throw ImageHeader.Failure.truncated }
         found.xmp = xmp ?? found.xmp
+        if let fragments { found.duration = max(found.duration, fragments.duration) }
         return found
+    }
+
+    /// Returns true if the header has the duration of all fragments.
+    private static func isWhole(_ moov: ByteReader) -> Bool {
+        boxes(moov).contains { $0.name == "mvex" && boxes($0.content).contains { $0.name == "mehd" } }
     }
 
     /// The largest XMP packet that is read, in bytes, and the identifier of its box.

@@ -1,0 +1,93 @@
+/// Finds the duration of a film in fragments (ISO/IEC 14496-12, 8.8), whose header does not say it or has that of the samples
+/// before the fragments: the durations of samples are in each fragment.
+struct MovieFragments {
+    private struct Track {
+        /// Units in a second.
+        let scale: Double
+        /// The duration of a sample for which no fragment has one, in units.
+        var usual = 0.0
+        /// The beginning of the first sample and the end of the last one, in units.
+        var start: Double?
+        var end = 0.0
+    }
+
+    private var tracks: [Int: Track] = [:]
+
+    /// The most tracks that are counted, and the most bytes of all headers of fragments that are read.
+    private static let mostTracks = 64
+    private static let mostBytes = 64 << 20
+    private var bytes = 0
+
+    /// - Parameters:
+    ///   - moov: the content of the film's header; its box `mvex` says that there are fragments
+    ///   - hasSamples: true if samples come before the fragments
+    init?(_ moov: ByteReader, hasSamples: Bool) {
+        let parts = MovieHeader.boxes(moov)
+        guard let extends = parts.first(where: { $0.name == "mvex" })?.content else { return nil }
+        for part in parts where part.name == "trak" && tracks.count < Self.mostTracks {
+            let inside = MovieHeader.boxes(part.content)
+            guard let header = inside.first(where: { $0.name == "tkhd" })?.content,
+                let id = header.big32(header.byte(0) == 1 ? 20 : 12),
+                let media = inside.first(where: { $0.name == "mdia" })?.content,
+                let times = MovieHeader.boxes(media).first(where: { $0.name == "mdhd" })?.content,
+                let scale = times.big32(times.byte(0) == 1 ? 20 : 12), scale > 0
+            else { continue }
+            var track = Track(scale: Double(scale))
+            let length = times.byte(0) == 1 ? times.big(24, 8) : times.big32(16)
+            if hasSamples, let length { (track.start, track.end) = (0, Double(length)) }
+            tracks[id] = track
+        }
+        for part in MovieHeader.boxes(extends) where part.name == "trex" {
+            guard let id = part.content.big32(4), let usual = part.content.big32(12) else { continue }
+            tracks[id]?.usual = Double(usual)
+        }
+    }
+
+    /// Returns true if the header of a fragment is to be read: not beyond the bounds on all of them.
+    mutating func accepts(_ count: Int) -> Bool {
+        guard count <= Self.mostBytes - bytes else { return false }
+        bytes += count
+        return true
+    }
+
+    /// Adds the samples of a fragment.
+    ///
+    /// - Parameter moof: the content of its header
+    mutating func add(_ moof: ByteReader) {
+        for part in MovieHeader.boxes(moof) where part.name == "traf" {
+            let boxes = MovieHeader.boxes(part.content)
+            guard let header = boxes.first(where: { $0.name == "tfhd" })?.content, let flags = header.big32(0),
+                let id = header.big32(4), var track = tracks[id]
+            else { continue }
+            // An offset of eight bytes and an index of four may come first.
+            let place = 8 + (flags & 1 != 0 ? 8 : 0) + (flags & 2 != 0 ? 4 : 0)
+            let usual = (flags & 8 != 0 ? header.big32(place) : nil).map { Double($0) } ?? track.usual
+            let time = boxes.first { $0.name == "tfdt" }?.content
+            let begin = time.flatMap { $0.byte(0) == 1 ? $0.big(4, 8) : $0.big32(4) }.map { Double($0) } ?? track.end
+            let runs = boxes.filter { $0.name == "trun" }
+            track.start = track.start ?? begin
+            track.end = max(track.end, begin + runs.reduce(0) { $0 + Self.duration($1.content, usual) })
+            tracks[id] = track
+        }
+    }
+
+    private static func duration(_ run: ByteReader, _ usual: Double) -> Double {
+        guard let flags = run.big32(0), let count = run.big32(4) else { return 0 }
+        // Without a duration of their own, all samples have the usual one.
+        guard flags & 0x100 != 0 else { return Double(count) * usual }
+        let size = 4 * [0x100, 0x200, 0x400, 0x800].filter { flags & $0 != 0 }.count
+        let start = 8 + (flags & 1 != 0 ? 4 : 0) + (flags & 4 != 0 ? 4 : 0)
+        var sum = 0.0
+        for index in 0..<count {
+            guard let duration = run.big32(start + index * size) else { break }
+            sum += Double(duration)
+        }
+        return sum
+    }
+
+    /// The duration of the longest track in microseconds; 0 if there are no fragments.
+    var duration: Int64 {
+        let seconds = tracks.values.map { ($0.end - ($0.start ?? $0.end)) / $0.scale }.max() ?? 0
+        return seconds < 10_000_000 ? Int64(max(0, seconds) * 1_000_000) : 0
+    }
+}

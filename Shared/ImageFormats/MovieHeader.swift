@@ -167,6 +167,9 @@ public struct MovieHeader: Sendable, Hashable {
         }
     }
 
+    /// The key of the lens without its prefix.
+    private static let lens = "camera.lens_model"
+
     private mutating func readSize(_ track: ByteReader) {
         let parts = Self.boxes(track)
         guard pixelWidth == 0, let header = parts.first(where: { $0.name == "tkhd" })?.content,
@@ -182,6 +185,12 @@ public struct MovieHeader: Sendable, Hashable {
         guard (1...65_535).contains(size.0), (1...65_535).contains(size.1) else { return }
         (pixelWidth, pixelHeight) = first == 0 ? (size.1, size.0) : size
         readRate(media)
+        // iPhones write the lens beside the track, all else beside the film.
+        if let meta = parts.first(where: { $0.name == "meta" })?.content {
+            var track = MovieHeader(contentType: contentType)
+            track.readValues(meta)
+            if let lens = track.values[Self.lens] { note(lens, Self.lens) }
+        }
     }
 
     /// Sets the frame rate from the sample times and the time scale of the track.

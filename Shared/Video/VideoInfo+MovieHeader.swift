@@ -25,7 +25,7 @@ extension VideoInfo {
         (["location", "com.apple.quicktime.location.iso6709"], "location.ISO6709"),
         (["make", "com.apple.quicktime.make", "com.android.manufacturer"], "make"),
         (["model", "com.apple.quicktime.model", "com.android.model"], "model"),
-        (["software"], "software"),
+        (["com.apple.quicktime.camera.lens_model"], "camera.lens_model"), (["software"], "software"),
     ]
 
     /// Parses FFmpeg's form of a time, "2024-06-01T10:30:00.000000Z".

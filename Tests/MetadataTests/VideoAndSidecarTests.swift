@@ -41,6 +41,14 @@ struct VideoAndSidecarTests {
         #expect(try facts(TestVideos.video())?.captureDate == nil)
     }
 
+    @Test func `the lens is read beside the film and beside its track`() throws {
+        let lens = ("camera.lens_model", "iPhone 15 front TrueDepth camera 2.69mm f/1.9")
+        #expect(try facts(TestVideos.video(values: [("make", "Apple"), lens]))?.lensModel == lens.1)
+        let beside = try facts(TestVideos.video(values: [("make", "Apple")], trackValues: [lens]))
+        #expect((beside?.cameraMake, beside?.lensModel) == ("Apple", lens.1))
+        #expect(try facts(TestVideos.video())?.lensModel == nil)
+    }
+
     @Test func `images are not videos, and truncated or broken videos are refused by name`() throws {
         #expect(try facts(TestImages.jpeg()) == nil)
         #expect(try facts([]) == nil)

@@ -9,6 +9,7 @@ public enum TestVideos {
     ///   - created: seconds since 1970; nil for a clock that was never set
     ///   - captureRate: the number of `com.android.capture.fps` in four bytes; nil to leave it out
     ///   - values: Apple's metadata values, by the key without `com.apple.quicktime.`
+    ///   - trackValues: the same, beside the video track
     ///   - frameRate: frames per second in the table of sample times; 0 omits the table
     ///   - padding: bytes of content before the `moov` box
     public static func video(
@@ -20,6 +21,7 @@ public enum TestVideos {
         created: Int? = nil,
         captureRate: [UInt8]? = nil,
         values: [(String, String)] = [],
+        trackValues: [(String, String)] = [],
         frameRate: Int = 0,
         padding: Int = 64
     ) -> [UInt8] {
@@ -41,16 +43,8 @@ public enum TestVideos {
             media += box("mdhd", none + none + none + number(frameRate * 1000) + number(frameRate * duration) + none)
             media += box("minf", box("stbl", times))
         }
-        var moov = movieHeader + box("trak", trackHeader + box("mdia", media))
-        if !values.isEmpty {
-            let keys = values.flatMap { box("mdta", Array("com.apple.quicktime.\($0.0)".utf8)) }
-            let items = values.enumerated().flatMap { index, value in
-                let data = box("data", number(1) + none + Array(value.1.utf8))
-                return number(data.count + 8) + number(index + 1) + data
-            }
-            let kind = box("hdlr", none + none + Array("mdta".utf8) + zeros(13))
-            moov += box("meta", kind + box("keys", none + number(values.count) + keys) + box("ilst", items))
-        }
+        let track = trackHeader + box("mdia", media) + metadata(trackValues)
+        var moov = movieHeader + box("trak", track) + metadata(values)
         if let captureRate {
             let data = box("data", number(23) + none + captureRate)
             let keys = box("keys", none + number(1) + box("mdta", Array("com.android.capture.fps".utf8)))
@@ -58,6 +52,19 @@ public enum TestVideos {
         }
         let start = box("ftyp", Array(brand.utf8) + none + Array(brand.utf8))
         return start + box("mdat", [UInt8](repeating: 7, count: padding)) + box("moov", moov)
+    }
+
+    /// Returns a box with Apple's metadata values; empty without values.
+    private static func metadata(_ values: [(String, String)]) -> [UInt8] {
+        guard !values.isEmpty else { return [] }
+        let none = zeros(4)
+        let keys = values.flatMap { box("mdta", Array("com.apple.quicktime.\($0.0)".utf8)) }
+        let items = values.enumerated().flatMap { index, value in
+            let data = box("data", number(1) + none + Array(value.1.utf8))
+            return number(data.count + 8) + number(index + 1) + data
+        }
+        let kind = box("hdlr", none + none + Array("mdta".utf8) + zeros(13))
+        return box("meta", kind + box("keys", none + number(values.count) + keys) + box("ilst", items))
     }
 
     private static func zeros(_ count: Int) -> [UInt8] { [UInt8](repeating: 0, count: count) }

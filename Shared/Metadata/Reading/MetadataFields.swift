@@ -82,13 +82,15 @@ enum MetadataFields {
     static let videoCopyrights = ["QuickTime.copyright"]
     static let videoCreators = ["QuickTime.author", "QuickTime.artist"]
     static let videoSoftware = ["QuickTime.software"]
+    static let videoLenses = ["QuickTime.camera.lens_model"]
     static let videoDirections = ["QuickTime.direction.facing"]
 
     /// The table as it is documented.
     static var table: [(fact: String, fields: [String])] {
         [
             ("capture date", dates), ("caption", captions), ("keywords", keywords), ("rating", ratings),
-            ("camera make", makes), ("camera model", models), ("lens", lensNames + lensNumbers + lensRanges),
+            ("camera make", makes), ("camera model", models),
+            ("lens", lensNames + lensNumbers + lensRanges + videoLenses),
             ("latitude", latitudes), ("longitude", longitudes), ("altitude", altitudes), ("aperture", apertures),
             ("exposure time", exposureTimes), ("ISO", sensitivities), ("focal length", focalLengths),
             ("focal length in 35 mm", focalLengthsIn35mm), ("flash", flashes),

@@ -60,6 +60,7 @@ extension MetadataReader {
         }
         facts.cameraMake = movie.values["make"]
         facts.cameraModel = movie.values["model"]
+        facts.lensModel = movie.values["camera.lens_model"]
         facts.caption = movie.values["description"] ?? movie.values["comment"]
         facts.keywords = keywords(movie.values["keywords"])
         facts.metadata = AssetMetadataReader.read(movie.values)

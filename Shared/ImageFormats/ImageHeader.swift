@@ -33,6 +33,14 @@ public struct ImageHeader: Sendable, Hashable {
     /// The metadata in the text chunks of a PNG.
     public var texts = PNGTextChunks()
 
+    /// A colour space that a PNG specifies by the numbers of ITU-T H.273.
+    public enum CodedColours: Sendable, Hashable {
+        case sRGB, displayP3
+    }
+
+    /// The colours of the chunk `cICP` of a PNG, which count more than its profile; nil without one, or with other numbers.
+    public var codedColours: CodedColours?
+
     /// Creates a header from values that were determined by other means than the file's structure.
     public init(kind: ImageFormat, storedWidth: Int, storedHeight: Int) {
         self.kind = kind

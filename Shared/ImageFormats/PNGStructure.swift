@@ -26,6 +26,13 @@ enum PNGStructure {
                 }
             case "tEXt", "zTXt", "tIME":
                 if let content = reader.slice(start, length) { header.texts.add(name, content) }
+            case "cICP":
+                // Primaries, transfer function, matrix and range.
+                switch reader.slice(start, length).map(Array.init) {
+                case [1, 13, 0, 1]: header.codedColours = .sRGB
+                case [12, 13, 0, 1]: header.codedColours = .displayP3
+                default: break
+                }
             case "tRNS": header.hasAlpha = true
             case "acTL": header.frameCount = max(1, reader.big32(start) ?? 1)
             case "IEND":

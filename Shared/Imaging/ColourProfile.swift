@@ -19,12 +19,17 @@ enum ColourProfile {
             MagickProfileImage(wand.pointer, "icc", sRGB, sRGB.count)
             ImagingLibrary.enter(.working)
         }
-        var length = 0
-        if let removed = MagickRemoveImageProfile(wand.pointer, "icc", &length) { MagickRelinquishMemory(removed) }
+        remove(from: wand)
         let space = MagickGetImageColorspace(wand.pointer)
         if space != sRGBColorspace, space != GRAYColorspace {
             try wand.attempt("converting to sRGB", MagickTransformImageColorspace(wand.pointer, sRGBColorspace))
         }
+    }
+
+    /// Removes the profile without a conversion.
+    static func remove(from wand: borrowing Wand) {
+        var length = 0
+        if let removed = MagickRemoveImageProfile(wand.pointer, "icc", &length) { MagickRelinquishMemory(removed) }
     }
 
     /// Returns the profile of the image's colours; nil if it has none, or a broken one: ImageMagick would apply a profile

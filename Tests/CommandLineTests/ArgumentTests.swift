@@ -134,6 +134,19 @@ struct ArgumentTests {
         #expect((request.format, request.quality, request.version) == (.webp, 70, .original))
     }
 
+    @Test(arguments: [MediaType.image, .video])
+    func `images and frames of videos that are smaller are not enlarged without a flag`(_ type: MediaType) throws {
+        var asset = Asset(id: try #require(ObjectID(id)))
+        (asset.mediaType, asset.pixelWidth, asset.pixelHeight) = (type, 320, 240)
+        for (words, size) in [([], TargetSize.maximum), (["--exact"], .size(width: 1000, height: 1000))] {
+            let command = try SafelightCommand.parseAsRoot(["thumb", id, "--size", "1000"] + words) as? ThumbCommand
+            #expect(try #require(command).request(asset).targetSize == size, "\(words)")
+        }
+        for (words, size) in [("1000", TargetSize.maximum), ("100", .size(width: 100, height: 100))] {
+            #expect(try ExportImageOptions.parse(["--size", words]).request(asset)?.targetSize == size)
+        }
+    }
+
     @Test func `a size is WxH, one number or max`() throws {
         #expect(try ThumbCommand.size("512") == .size(width: 512, height: 512))
         #expect(try ThumbCommand.size("1x16384") == .size(width: 1, height: 16_384))

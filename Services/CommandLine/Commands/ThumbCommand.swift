@@ -141,7 +141,6 @@ extension ImageRequest {
         guard case .size(let width, let height) = targetSize else { return }
         let original = version == .original ? asset.originalResource : nil
         let size = (original?.pixelWidth ?? asset.pixelWidth, original?.pixelHeight ?? asset.pixelHeight)
-        // Videos have posters of any size.
-        if asset.mediaType == .image, size.0 > 0, size.0 <= width, size.1 <= height { targetSize = .maximum }
+        if size.0 > 0, size.0 <= width, size.1 <= height { targetSize = .maximum }
     }
 }

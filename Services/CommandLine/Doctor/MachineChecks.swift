@@ -73,7 +73,7 @@ struct MachineChecks {
         guard let space = Self.space(library) else { return [] }
         let text = "\(QuantityFormatter.bytes(space.free)) free of \(QuantityFormatter.bytes(space.all))"
         if space.free < Self.leastSpace {
-            return [.problem("disk", "\(text): writes will be refused", "free some space")]
+            return [.problem("disk", "\(text): writes are refused when it is used up", "free some space")]
         }
         if space.free < Self.goodSpace || space.free < space.all / 50 {
             return [.warning("disk", text, "free some space before the next import")]

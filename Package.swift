@@ -248,9 +248,9 @@ let modules: [Module] = [
         name: "CatalogTests",
         kind: .tests,
         dependencies: protocolModules + [
-            "Basics", "ImageFormats", "Catalog", "Hosting", "ObjectStorage", "PostgreSQL", "Storage", "GRDB", "Logging",
-            "ServiceLifecycle", "SamplePhotos",
-            "PhotoClient", "TestSupport",
+            "Basics", "ImageFormats", "Catalog", "Hosting", "Metadata", "ObjectStorage", "PostgreSQL", "Storage",
+            "GRDB",
+            "Logging", "ServiceLifecycle", "SamplePhotos", "PhotoClient", "TestSupport",
         ]
     ),
     Module(

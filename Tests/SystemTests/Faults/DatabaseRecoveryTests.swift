@@ -40,6 +40,19 @@ struct DatabaseRecoveryTests {
         Array(try Data(contentsOf: URL(filePath: remains.library + "/library.sqlite-wal")))
     }
 
+    /// Returns true if anything is left of the library's database, as `sqlite3` reads a copy of it.
+    private static func hasLibrary(_ library: String) throws -> Bool {
+        let copy = try TemporaryFolder("f16-copy")
+        for ending in ["", "-wal"] where FileManager.default.fileExists(atPath: library + "/library.sqlite" + ending) {
+            try FileManager.default.copyItem(
+                atPath: library + "/library.sqlite" + ending,
+                toPath: copy.file("library.sqlite") + ending
+            )
+        }
+        let query = [copy.file("library.sqlite"), "SELECT count(*) FROM library"]
+        return try RunningProgram.run(try Needed.program("sqlite3"), query).output == "1\n"
+    }
+
     /// Starts a catalog on damaged files, and compares its state with what was acknowledged.
     ///
     /// - Returns: whether the history continues
@@ -52,6 +65,12 @@ struct DatabaseRecoveryTests {
         let copy = remains.library
         let services = try SafelightFixture("f16-next", environment: ["SAFELIGHT_LIBRARY": copy])
         try operate(copy + "/library.sqlite", try Self.log(remains))
+        guard try Self.hasLibrary(copy) else {
+            // Nothing is left of the database: no new library begins beside the head file of the old one.
+            let refused = try RunningProgram.run("catalog", [], environment: services.environment, seconds: 20)
+            #expect(refused.errors.contains("the database is empty"), "\(what): \(refused.errors)")
+            return false
+        }
         try services.start([.catalog, .changeBroker])
         let library = try services.library()
         let last = try #require(remains.tokens.last)

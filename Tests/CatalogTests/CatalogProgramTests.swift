@@ -83,16 +83,39 @@ struct CatalogProgramTests {
         var program = try start()
         var client = try Connection(folder)
         _ = try await client.perform([.createCollection(.init(title: "A"))], "t")
+        await client.close()
+        // The log is written into the database.
+        program.signal(SIGTERM)
+        #expect(program.wait(seconds: 20) == 0, "\(program.errorText)")
+        program = try start()
+        client = try Connection(folder)
+        _ = try await client.perform([.createCollection(.init(title: "B"))], "u")
         let before = try await client.call(CurrentToken()).token
         program.killHard()
         await client.close()
-        for file in ["library.sqlite-wal", "library.sqlite-shm"] { unlink(folder.file("library/\(file)")) }
+        removeLog()
         program = try start()
         client = try Connection(folder)
         let after = try await client.call(CurrentToken()).token
         #expect(after.library != before.library && after.sequence == before.sequence)
         await client.close()
         program.killHard()
+    }
+
+    @Test func `where all of a library was in a lost log, no other library begins`() async throws {
+        let program = try start()
+        let client = try Connection(folder)
+        _ = try await client.perform([.createCollection(.init(title: "A"))], "t")
+        program.killHard()
+        await client.close()
+        removeLog()
+        let error = #expect(throws: (any Error).self) { try start() }
+        #expect("\(String(describing: error))".contains("the database is empty"))
+        #expect(FileManager.default.fileExists(atPath: folder.file("library/head")))
+    }
+
+    private func removeLog() {
+        for file in ["library.sqlite-wal", "library.sqlite-shm"] { unlink(folder.file("library/\(file)")) }
     }
 
     @Test func `a stop ends open streams with their token and exits with status 0`() async throws {

@@ -249,8 +249,7 @@ let modules: [Module] = [
         kind: .tests,
         dependencies: protocolModules + [
             "Basics", "ImageFormats", "Catalog", "Hosting", "Metadata", "ObjectStorage", "PostgreSQL", "Storage",
-            "GRDB",
-            "Logging", "ServiceLifecycle", "SamplePhotos", "PhotoClient", "TestSupport",
+            "GRDB", "Logging", "ServiceLifecycle", "SamplePhotos", "PhotoClient", "TestSupport",
         ]
     ),
     Module(

@@ -66,7 +66,7 @@ struct DatabaseRecoveryTests {
         let services = try SafelightFixture("f16-next", environment: ["SAFELIGHT_LIBRARY": copy])
         try operate(copy + "/library.sqlite", try Self.log(remains))
         guard try Self.hasLibrary(copy) else {
-            // Nothing is left of the database: no new library begins beside the head file of the old one.
+            // The database is empty: because of the head file, the catalog does not begin a new library.
             let refused = try RunningProgram.run("catalog", [], environment: services.environment, seconds: 20)
             #expect(refused.errors.contains("the database is empty"), "\(what): \(refused.errors)")
             return false

@@ -1,4 +1,5 @@
 import Foundation
+import Logging
 import Storage
 import TestSupport
 import Testing
@@ -44,5 +45,30 @@ struct LibraryStartTests {
         #expect(refuses(folder))
         try FileManager.default.removeItem(atPath: folder.file("head"))
         #expect(try StoreFixture(at: folder.path).store.startSequence == 0)
+    }
+
+    @Test func `a database of another history keeps the files that are there`() async throws {
+        let (folder, other) = (try TemporaryFolder("first"), try TemporaryFolder("second"))
+        let server = try PostgreSQLServer.shared().address(library: folder.path)
+        func open(_ path: String) throws -> LibraryStore {
+            try LibraryStore(
+                folder: path,
+                server: server,
+                now: 1_700_000_000_000_000,
+                newHistory: String(repeating: "1", count: 32),
+                logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
+            )
+        }
+        func kept(_ store: LibraryStore) async throws -> Int {
+            try await store.read { try $0.counter(ResourceCollector.keptCounter) }
+        }
+        let first = try open(folder.path)
+        #expect(try await kept(first) == 0)
+        try first.close()
+        try other.write([1, 2, 3], to: "resources/ab/ab/\(String(repeating: "ab", count: 32))")
+        try HeadFile(path: other.file("head")).store(library: String(repeating: "2", count: 32), sequence: 5)
+        let second = try open(other.path)
+        #expect(try await kept(second) == 1_700_000_000_000_000)
+        try second.close()
     }
 }

@@ -10,7 +10,7 @@ import Storage
 final class RenditionProvider: Sendable {
     /// The version of the rendering code, part of every cache key: renditions made by an older version are never
     /// served.
-    static let rendererVersion = "5"
+    static let rendererVersion = "6"
     /// The most renditions made from one decode.
     static let batch = 8
 

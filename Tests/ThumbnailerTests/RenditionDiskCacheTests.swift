@@ -56,6 +56,12 @@ struct RenditionDiskCacheTests {
     @Test func `the order of use survives a restart`() throws {
         let store = try RenditionDiskCache(root: folder, budget: 1 << 20)
         for number in 1...3 { #expect(store.insert(rendition(1000), try key(number)) == nil) }
+        // The kernel's clock of files may not advance between two of them.
+        for number in 1...3 {
+            let past = Date(timeIntervalSinceNow: Double(number) - 100)
+            let path = RenditionDiskCache.path(folder, try key(number))
+            try FileManager.default.setAttributes([.modificationDate: past], ofItemAtPath: path)
+        }
         #expect(store.rendition(try key(1)) != nil)
         let again = try RenditionDiskCache(root: folder, budget: 3 * 4096)
         _ = again.insert(rendition(1000), try key(4))

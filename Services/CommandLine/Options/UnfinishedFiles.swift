@@ -1,4 +1,3 @@
-import Dispatch
 import Glibc
 import Synchronization
 
@@ -9,17 +8,8 @@ enum UnfinishedFiles {
     static func insert(_ path: String) { paths.withLock { _ = $0.insert(path) } }
     static func remove(_ path: String) { paths.withLock { _ = $0.remove(path) } }
 
-    /// Makes SIGINT, SIGTERM and SIGHUP delete the files and end the program, as long as the sources are kept.
-    static func removeAtSignals() -> [any DispatchSourceSignal] {
-        [SIGINT, SIGTERM, SIGHUP].map { number in
-            // The default action would end the process before the dispatch source is called.
-            signal(number, SIG_IGN)
-            let source = DispatchSource.makeSignalSource(signal: number, queue: .global())
-            source.setEventHandler { end(by: number) }
-            source.resume()
-            return source
-        }
-    }
+    /// Makes the usual signals delete the files and end the program, as long as the result is kept.
+    static func removeAtSignals() -> StopSignals { StopSignals { end(by: $0) } }
 
     /// Ends the program while it holds the lock, so that no other file is begun.
     private static func end(by number: Int32) {

@@ -2,22 +2,36 @@ import Basics
 import Dispatch
 import Glibc
 
-/// Turns SIGINT, SIGTERM and SIGHUP into a ``StopRequest``.
+/// Handles SIGINT, SIGTERM and SIGHUP in place of their default action, as long as it is kept.
 final class StopSignals {
     private let sources: [any DispatchSourceSignal]
 
-    /// Handles the signals: the first one requests the stop, a second one ends the program at once.
-    init(_ request: StopRequest, _ numbers: [Int32] = [SIGINT, SIGTERM, SIGHUP]) {
+    /// The signals that are handled unless others are named.
+    static let usual = [SIGINT, SIGTERM, SIGHUP]
+
+    /// Returns when the signals are handled.
+    ///
+    /// - Parameter handle: called on a queue for each signal, with its number
+    init(_ numbers: [Int32] = usual, handle: @escaping @Sendable (Int32) -> Void) {
         sources = numbers.map { number in
-            // The default action would end the process before the dispatch source is called.
+            // The default action would end the process before the dispatch source is called. Dispatch changes the action
+            // again when it registers the source.
             signal(number, SIG_IGN)
             let source = DispatchSource.makeSignalSource(signal: number, queue: .global())
-            source.setEventHandler {
-                if request.isRequested { _exit(128 + number) }
-                request.request()
-            }
+            let isRegistered = DispatchSemaphore(value: 0)
+            source.setRegistrationHandler { isRegistered.signal() }
+            source.setEventHandler { handle(number) }
             source.resume()
+            isRegistered.wait()
             return source
+        }
+    }
+
+    /// Turns the signals into a stop: the first one requests it, a second one ends the program at once.
+    convenience init(_ request: StopRequest, _ numbers: [Int32] = usual) {
+        self.init(numbers) { number in
+            if request.isRequested { _exit(128 + number) }
+            request.request()
         }
     }
 

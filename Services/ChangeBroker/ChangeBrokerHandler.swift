@@ -36,7 +36,12 @@ struct ChangeBrokerHandler: RequestHandler {
 
     @concurrent
     func handle(_ incoming: IncomingRequest, _ context: RequestContext) async throws(RPCError) -> Reply {
-        switch try ChangeBrokerRequest(method: incoming.method, params: incoming.params) {
+        let request = try ChangeBrokerRequest(method: incoming.method, params: incoming.params)
+        if request.needsContact {
+            let time = min(context.microsecondsToAnswer(at: clock.nowMicroseconds()), 5_000_000)
+            await feed.waitForContact(atMost: .microseconds(time))
+        }
+        return switch request {
         case .since(let request): Reply(encoded: try await since(request, context).encoded)
         case .follow(let request): Reply(try await follow(request, context).json)
         case .head: Reply(try await head().json)
@@ -50,7 +55,7 @@ struct ChangeBrokerHandler: RequestHandler {
     }
 
     private func since(_ request: FeedSince, _ context: RequestContext) async throws(RPCError) -> EncodedChangePage {
-        let remaining = context.deadlineMicroseconds.subtractingReportingOverflow(clock.nowMicroseconds()).partialValue
+        let remaining = context.microsecondsToAnswer(at: clock.nowMicroseconds())
         let deadline = Duration.microseconds(min(30_000_000, max(1000, remaining)))
         let filter = FeedTopicFilter(request.topics)
         if let client = try await history.view(of: context) {
@@ -85,5 +90,15 @@ struct ChangeBrokerHandler: RequestHandler {
     private func head() async throws(RPCError) -> FeedHead {
         guard let head = await feed.head else { throw .brokerNotReady }
         return head
+    }
+}
+
+extension ChangeBrokerRequest {
+    /// True for requests that the change-broker refuses until it has reached the catalog for the first time.
+    fileprivate var needsContact: Bool {
+        switch self {
+        case .head, .follow, .observe: true
+        case .since, .unobserve, .details, .discover, .health, .figures: false
+        }
     }
 }

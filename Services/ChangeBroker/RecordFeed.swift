@@ -44,7 +44,7 @@ actor RecordFeed {
     var loading: [String: Task<Void, any Error>] = [:]
     private var followers: [UInt64: Follower] = [:]
     private var lastFollower: UInt64 = 0
-    /// Requests that wait for a record, with its sequence.
+    /// Requests that wait for a record, with its sequence; the least one for the first contact with the catalog.
     private var waiters: [UInt64: (sequence: Int64, promise: Promise<Void>)] = [:]
     private var lastWaiter: UInt64 = 0
     private var isStopping = false
@@ -132,6 +132,7 @@ actor RecordFeed {
         fetchGeneration += 1
         updatedThrough = current.token.sequence
         wake()
+        resumeWaiters()
         return current.token
     }
 
@@ -167,8 +168,7 @@ actor RecordFeed {
         defer {
             wake()
             recordSink.yield()
-            let head = ring?.head ?? 0
-            for waiter in waiters.values where waiter.sequence <= head { waiter.promise.fulfill(()) }
+            resumeWaiters()
         }
         for record in records { try publish(record) }
     }
@@ -176,14 +176,29 @@ actor RecordFeed {
     /// Waits until the feed has come to a token of its history, for at most some time. Returns at once if the catalog
     /// is not followed.
     func wait(for token: ChangeToken, atMost duration: Duration) async {
-        guard let ring, ring.library == token.library, token.sequence > ring.head, problem == nil,
-            waiters.count < configuration.maxFollowers
-        else { return }
+        guard let ring, ring.library == token.library, token.sequence > ring.head, problem == nil else { return }
+        await wait(for: token.sequence, atMost: duration)
+    }
+
+    /// Waits for the first contact with the catalog, for at most some time. A service that has just started has none
+    /// for a few milliseconds, which a client need not know.
+    func waitForContact(atMost duration: Duration) async {
+        guard ring == nil else { return }
+        await wait(for: .min, atMost: duration)
+    }
+
+    private func wait(for sequence: Int64, atMost duration: Duration) async {
+        guard waiters.count < configuration.maxFollowers else { return }
         lastWaiter += 1
         let (number, promise) = (lastWaiter, Promise<Void>())
-        waiters[number] = (token.sequence, promise)
+        waiters[number] = (sequence, promise)
         await TaskDelay.withTimeout(duration) { await promise.value(ifCancelled: ()) }
         waiters[number] = nil
+    }
+
+    private func resumeWaiters() {
+        let head = ring?.head ?? .min
+        for waiter in waiters.values where waiter.sequence <= head { waiter.promise.fulfill(()) }
     }
 
     /// Waits while subscribers have long queues. Records can wait, because the catalog stores them.

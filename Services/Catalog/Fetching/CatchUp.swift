@@ -18,9 +18,7 @@ struct CatchUp: Sendable {
         guard token.library == store.history else {
             throw CatalogError.tokenExpired(token, try await store.read { try $0.head() })
         }
-        // Stops a little before the deadline, so that the client receives the reason.
-        let left = context.deadlineMicroseconds.subtractingReportingOverflow(clock.nowMicroseconds())
-        let timeout = max(0, min(left.overflow ? .max : left.partialValue / 4 * 3, 30_000_000))
+        let timeout = min(context.microsecondsToAnswer(at: clock.nowMicroseconds()), 30_000_000)
         var isReached = await store.database.wait(for: token.sequence, milliseconds: timeout / 1000)
         if isReached == nil {
             guard token.sequence > tail.head else { return }

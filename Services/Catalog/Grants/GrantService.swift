@@ -405,16 +405,6 @@ final class GrantService: Sendable {
     }
 }
 
-extension RequestContext {
-    /// The microseconds until shortly before the deadline, so that the client receives an answer instead of
-    /// `deadline_exceeded`.
-    func microsecondsToAnswer(at now: Int64) -> Int64 {
-        let left = deadlineMicroseconds.subtractingReportingOverflow(now)
-        guard !left.overflow else { return 600_000_000 }
-        return max(0, min(600_000_000, left.partialValue - min(500_000, left.partialValue / 4)))
-    }
-}
-
 extension String {
     /// The text without blanks and line ends around it.
     var trimmingBlanks: String {

@@ -120,8 +120,8 @@ struct ObservationService: Sendable {
         _ fetch: Fetch?,
         _ context: RequestContext
     ) async throws(RPCError) {
-        let left = context.deadlineMicroseconds.subtractingReportingOverflow(clock.nowMicroseconds()).partialValue
-        let end = clock.nowMicroseconds() + min(max(left, 0) / 4 * 3, 20_000_000)
+        let now = clock.nowMicroseconds()
+        let end = now + min(context.microsecondsToAnswer(at: now), 20_000_000)
         guard try await feed.isBehind(token, observation, fetch) else { return }
         let (id, signal) = try await feed.addFollower(context.identity)
         var isReached = false

@@ -39,6 +39,16 @@ public struct RequestContext: Sendable {
         self.deadlineMicroseconds = deadlineMicroseconds
         self.credit = credit
     }
+
+    /// Returns the microseconds until shortly before the deadline, so that the client receives an answer instead of
+    /// `deadline_exceeded`; at most ten minutes.
+    ///
+    /// - Parameter now: the time of the server's clock
+    public func microsecondsToAnswer(at now: Int64) -> Int64 {
+        let left = deadlineMicroseconds.subtractingReportingOverflow(now)
+        guard !left.overflow else { return 600_000_000 }
+        return max(0, min(600_000_000, left.partialValue - min(500_000, left.partialValue / 4)))
+    }
 }
 
 /// Identifies one connection of one peer, from its first message to its end.

@@ -47,6 +47,23 @@ struct FeedFaultTests {
         }
     }
 
+    @Test func `requests wait for a change-broker's first contact with the catalog`() async throws {
+        let services = try SafelightFixture("contact")
+        try services.start([.changeBroker])
+        let library = try services.library()
+        async let head = library.changeBroker.ask(FeedHeadRequest(), deadline: .seconds(30))
+        async let observed = library.changeBroker.ask(
+            FetchObserve(fetch: FetchDescription(.assets)),
+            deadline: .seconds(30)
+        )
+        try services.start([.catalog])
+        let token = try await library.currentToken().token
+        #expect(try await head.result.library == token.library)
+        #expect(try await observed.result.topic.isEmpty == false)
+        await library.close()
+        #expect(services.stop() == [])
+    }
+
     @Test func `a stopped subscriber costs the broker little memory, delays no other, and is complete later`()
         async throws
     {

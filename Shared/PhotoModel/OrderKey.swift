@@ -4,7 +4,7 @@ public import JSONValue
 ///
 /// There is a key between any two keys, so moving one member writes one row. Keys are the digits of a fraction in base
 /// 62 without trailing zeros. Appending produces short keys; repeated insertions at the same position produce longer
-/// ones.
+/// ones, slowly if each is beside the last one.
 public struct OrderKey: Sendable, Hashable, Comparable, CustomStringConvertible {
     /// The digits of the key.
     public let text: String
@@ -13,7 +13,8 @@ public struct OrderKey: Sendable, Hashable, Comparable, CustomStringConvertible 
     private static let value: [UInt8: Int] = Dictionary(
         uniqueKeysWithValues: digits.enumerated().map { ($1, $0) }
     )
-    /// The maximum length of a key from a client. Longer keys would need hundreds of insertions at the same position.
+    /// The maximum length of a key in bytes. Longer ones would need some 100,000 insertions at the same position, or 400
+    /// that are each between the last two.
     public static let maxBytes = 512
 
     /// Parses a key; `nil` for text that cannot be one.
@@ -67,7 +68,8 @@ public struct OrderKey: Sendable, Hashable, Comparable, CustomStringConvertible 
         guard let upper else { return keys(count: count, after: lower) }
         guard let lower else { return prepended(count, before: upper.places) }
         guard lower < upper else { throw OutOfOrder(lower: lower, upper: upper) }
-        return spread(count, lower.places, upper.places)
+        let (low, high) = (lower.places, upper.places)
+        return besideLonger(count, low, high) ?? spread(count, low, high)
     }
 
     /// An error for two keys that are not in ascending order.
@@ -101,15 +103,53 @@ public struct OrderKey: Sendable, Hashable, Comparable, CustomStringConvertible 
     private static func prepended(_ count: Int, before high: [Int]) -> [OrderKey] {
         let number = (0..<stepDigits).reduce(0) { $0 * 62 + ($1 < high.count ? high[$1] : 0) }
         guard number > count else { return spread(count, [], high) }
-        return ((number - count)..<number).map { number in
-            var rest = number
-            var digits: [Int] = []
-            for _ in 0..<stepDigits {
-                digits.append(rest % 62)
-                rest /= 62
-            }
-            return OrderKey(digits: trimmed(digits.reversed()))
+        return ((number - count)..<number).map { OrderKey(digits: trimmed(digits(of: $0))) }
+    }
+
+    /// The length from which a key shows that its position is a crowded one: about forty insertions by halves.
+    private static let crowdedDigits = 8
+
+    /// Returns keys at a crowded position, next to the longer one of its ends; nil for any other position.
+    ///
+    /// The longer key is the last one that was inserted, and the next insertion is nearly always on the same side of it
+    /// again: 63 of 64 parts of the space are left there. Halves would make the key longer by a bit each time.
+    private static func besideLonger(_ count: Int, _ low: [Int], _ high: [Int]) -> [OrderKey]? {
+        guard max(low.count, high.count) > crowdedDigits, low.count != high.count else { return nil }
+        func digit(_ digits: [Int], _ position: Int) -> Int { position < digits.count ? digits[position] : 0 }
+        // The distance of the ends in units of the last digit that is looked at.
+        var (length, distance) = (0, 0)
+        repeat {
+            distance = 62 * distance + digit(high, length) - digit(low, length)
+            length += 1
+        } while distance < 64 * count
+        let step = distance / (64 * count)
+        let isLow = low.count > high.count
+        let start = (0..<length).map { digit(isLow ? low : high, $0) }
+        return (0..<count).map { index in
+            OrderKey(digits: trimmed(adding(step * (isLow ? index + 1 : index - count), to: start)))
         }
+    }
+
+    /// Adds a number, which may be negative, to digits.
+    private static func adding(_ number: Int, to digits: [Int]) -> [Int] {
+        var (sum, rest) = (digits, number)
+        for position in sum.indices.reversed() where rest != 0 {
+            rest += sum[position]
+            sum[position] = (rest % 62 + 62) % 62
+            rest = (rest - sum[position]) / 62
+        }
+        return sum
+    }
+
+    /// Returns the leading digits of a number.
+    private static func digits(of number: Int) -> [Int] {
+        var rest = number
+        var digits: [Int] = []
+        for _ in 0..<stepDigits {
+            digits.append(rest % 62)
+            rest /= 62
+        }
+        return digits.reversed()
     }
 
     private static func trimmed(_ digits: [Int]) -> [Int] {

@@ -136,18 +136,33 @@ struct OrderKeyTests {
         #expect((first?.text.utf8.count ?? 99) <= 6)
     }
 
-    @Test func `a thousand insertions at one position stay within the limit`() throws {
+    @Test(arguments: [1, 7])
+    func `ten thousand insertions at one position keep keys short`(count: Int) throws {
         for isFront in [true, false] {
             var lower = OrderKey.after(nil)
             var upper = OrderKey.after(lower)
-            for _ in 0..<1000 {
-                let key = try #require(OrderKey.keys(count: 1, between: lower, and: upper).first)
-                if !(lower < key && key < upper) { Issue.record("\(key) is not between \(lower) and \(upper)") }
-                if isFront { upper = key } else { lower = key }
+            for _ in 0..<10_000 / count {
+                let keys = try OrderKey.keys(count: count, between: lower, and: upper)
+                let all = [lower] + keys + [upper]
+                if !zip(all, all.dropFirst()).allSatisfy({ $0 < $1 }) { Issue.record("\(all) is not in order") }
+                if isFront { upper = keys[0] } else { lower = keys[count - 1] }
             }
-            #expect(lower.text.utf8.count <= OrderKey.maxBytes)
-            #expect(upper.text.utf8.count <= OrderKey.maxBytes)
+            // An eighth of the limit: ten times as many stay within it.
+            #expect(lower.text.utf8.count <= OrderKey.maxBytes / 8)
+            #expect(upper.text.utf8.count <= OrderKey.maxBytes / 8)
         }
+    }
+
+    @Test func `four hundred insertions between the last two stay within the limit`() throws {
+        var lower = OrderKey.after(nil)
+        var upper = OrderKey.after(lower)
+        for number in 0..<400 {
+            let key = try #require(OrderKey.keys(count: 1, between: lower, and: upper).first)
+            if !(lower < key && key < upper) { Issue.record("\(key) is not between \(lower) and \(upper)") }
+            if number.isMultiple(of: 2) { upper = key } else { lower = key }
+        }
+        #expect(lower.text.utf8.count <= OrderKey.maxBytes)
+        #expect(upper.text.utf8.count <= OrderKey.maxBytes)
     }
 
     @Test func `many keys created at once stay short`() throws {

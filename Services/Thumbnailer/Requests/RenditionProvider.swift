@@ -10,7 +10,7 @@ import Storage
 final class RenditionProvider: Sendable {
     /// The version of the rendering code, part of every cache key: renditions made by an older version are never
     /// served.
-    static let rendererVersion = "6"
+    static let rendererVersion = "7"
     /// The most renditions made from one decode.
     static let batch = 8
 
@@ -47,13 +47,19 @@ final class RenditionProvider: Sendable {
         self.clock = clock
         previews = PreviewProvider(renderer: renderer, limit: limit, metrics: metrics)
         work = CoalescingWorkQueue(limit: limit, width: workers, batch: Self.batch, group: \.digest) { plans in
-            let outcomes = await metrics.timing { await renderer.renditions(plans) }
-            for (plan, outcome) in zip(plans, outcomes) {
+            // Between a caller's look into the cache and its entry into the queue, another one's render may have ended.
+            let held = plans.map(memory.rendition)
+            let missing = zip(plans, held).filter { $1 == nil }.map(\.0)
+            var outcomes = missing.isEmpty ? [] : await metrics.timing { await renderer.renditions(missing) }
+            for (plan, outcome) in zip(missing, outcomes) {
                 guard case .success(let rendition) = outcome else { continue }
                 memory.insert(rendition, plan, now: clock.nowMicroseconds())
                 if let problem = disk.insert(rendition, RenditionKey(plan, rendererVersion: Self.rendererVersion)) {
                     logger.warning("a rendition was not written to the disk cache", metadata: ["reason": "\(problem)"])
                 }
+            }
+            for (place, rendition) in held.enumerated() {
+                if let rendition { outcomes.insert(.success(rendition), at: place) }
             }
             return outcomes
         }

@@ -83,7 +83,6 @@ let modules: [Module] = [
     Module(layer: 0, name: "CPlaceNames", kind: .c),
     Module(layer: 0, name: "CRaw", kind: .c, dependencies: ["CLibRaw"]),
     Module(layer: 0, name: "CJPEG", kind: .c, dependencies: ["CLibJPEG"]),
-    Module(layer: 0, name: "CVideo", kind: .c),
     Module(layer: 0, name: "CPixels", kind: .c),
     Module(layer: 0, name: "CText", kind: .c, dependencies: ["CRaqm"]),
     Module(layer: 0, name: "CProcess", kind: .c),
@@ -94,6 +93,7 @@ let modules: [Module] = [
 
     // Layer 1, model: values only
     Module(layer: 1, name: "SamplePhotos"),
+    Module(layer: 1, name: "CVideo", kind: .c, dependencies: ["CPixels"]),
     Module(layer: 1, name: "PhotoModel", dependencies: ["JSONValue"]),
     Module(layer: 1, name: "ImageFormats", dependencies: ["CZlib"]),
 
@@ -115,7 +115,7 @@ let modules: [Module] = [
             "Basics",
         ]
     ),
-    Module(layer: 2, name: "Video", dependencies: ["CVideo", "ImageFormats"]),
+    Module(layer: 2, name: "Video", dependencies: ["CPixels", "CVideo", "ImageFormats"]),
     Module(layer: 2, name: "ObjectStorage", dependencies: ["Basics", "CCurl"]),
     Module(layer: 2, name: "Storage", dependencies: ["GRDB", "Basics", "Logging", "CProcess", "CWriteAheadLog"]),
     Module(layer: 2, name: "PostgreSQL", dependencies: ["CPQ", "Basics"]),

@@ -1,8 +1,7 @@
-#include "CVideo.h"
+#include "CPixels.h"
 #include <math.h>
-#include <stdlib.h>
 
-/* High dynamic range to sRGB: ITU-R BT.2390's curve (EETF) from the peak of the film to reference white, 203 cd/m2 by
+/* High dynamic range to sRGB: ITU-R BT.2390's curve (EETF) from the peak of the picture to reference white, 203 cd/m2 by
    BT.2408, on the largest component, so that hues stay; then the primaries; what is outside of sRGB is clipped. */
 
 #define REFERENCE_WHITE 203.0
@@ -51,22 +50,29 @@ static const float matrices[3][9] = {
 #define CODES 16384
 
 typedef struct {
-    float light[STEPS + 1];  /* of a sample: cd/m2 (PQ), scene light (HLG), 0...1 (sRGB) */
-    float factor[STEPS + 1]; /* by the largest component as PQ */
-    uint8_t code[CODES + 1]; /* sRGB by linear light */
-} tables;
+    float light[STEPS + 1];   /* of a sample: cd/m2 (PQ), scene light (HLG), 0...1 (sRGB) */
+    float factor[STEPS + 1];  /* by the largest component as PQ */
+    uint16_t code[CODES + 1]; /* sRGB by linear light */
+    const float *matrix;
+    int transfer;
+    float white;
+} mapping;
 
-static void fill(tables *tables, int transfer, double peak) {
+static void prepare(mapping *mapping, int transfer, int primaries, double white, double peak, int largest_code) {
+    double top = transfer == 2 ? HLG_PEAK : fmin(fmax(peak > 0 ? peak : 1000, REFERENCE_WHITE), 10000);
+    mapping->matrix = matrices[primaries];
+    mapping->transfer = transfer;
+    mapping->white = (float)white;
     for (int i = 0; i <= STEPS; i++) {
         double value = (double)i / STEPS;
-        tables->light[i] =
+        mapping->light[i] =
             (float)(transfer == 1 ? pq_to_nits(value) : transfer == 2 ? hlg_to_scene(value) : srgb_to_linear(value));
-        tables->factor[i] = transfer ? (float)factor(value, peak) : 1;
+        mapping->factor[i] = transfer ? (float)factor(value, top) : 1;
     }
     for (int i = 0; i <= CODES; i++) {
         double light = (double)i / CODES;
         double value = light <= 0.0031308 ? 12.92 * light : 1.055 * pow(light, 1 / 2.4) - 0.055;
-        tables->code[i] = (uint8_t)lround(255 * value);
+        mapping->code[i] = (uint16_t)lround(largest_code * value);
     }
 }
 
@@ -80,39 +86,54 @@ static inline float looked_up(const float *table, float value) {
 
 static inline float largest(const float light[3]) { return fmaxf(light[0], fmaxf(light[1], light[2])); }
 
-void safelight_video_to_srgb(const uint16_t *source, uint8_t *target, size_t pixels, int transfer, int primaries,
-                             double white, double peak) {
-    tables *tables = malloc(sizeof *tables);
-    if (!tables) return;
-    double top = transfer == 2 ? HLG_PEAK : fmin(fmax(peak > 0 ? peak : 1000, REFERENCE_WHITE), 10000);
-    fill(tables, transfer, top);
-    const float *matrix = matrices[primaries];
-    for (size_t i = 0; i < pixels; i++) {
-        float light[3];
-        for (int c = 0; c < 3; c++) light[c] = looked_up(tables->light, (float)source[3 * i + c] / (float)white);
-        if (transfer == 2) {
-            /* The system gamma of a display of 1000 cd/m2 by BT.2100. */
-            float luminance = 0.2627f * light[0] + 0.6780f * light[1] + 0.0593f * light[2];
-            float gain = (float)HLG_PEAK * powf(luminance, 0.2f);
-            for (int c = 0; c < 3; c++) light[c] *= gain;
-        }
-        if (transfer) {
-            float pq;
-            if (transfer == 1) {
-                uint16_t code = source[3 * i];
-                for (int c = 1; c < 3; c++) code = source[3 * i + c] > code ? source[3 * i + c] : code;
-                pq = (float)code / (float)white;
-            } else {
-                pq = (float)nits_to_pq(largest(light));
-            }
-            float gain = looked_up(tables->factor, pq) / (float)REFERENCE_WHITE;
-            for (int c = 0; c < 3; c++) light[c] *= gain;
-        }
-        for (int c = 0; c < 3; c++) {
-            float value = matrix[3 * c] * light[0] + matrix[3 * c + 1] * light[1] + matrix[3 * c + 2] * light[2];
-            value = value > 0 ? value < 1 ? value : 1 : 0;
-            target[3 * i + c] = tables->code[(int)(value * CODES + 0.5f)];
-        }
+/* Maps a pixel's red, green and blue. */
+static inline void map(const mapping *mapping, const uint16_t source[3], uint16_t target[3]) {
+    float light[3];
+    for (int c = 0; c < 3; c++) light[c] = looked_up(mapping->light, (float)source[c] / mapping->white);
+    if (mapping->transfer == 2) {
+        /* The system gamma of a display of 1000 cd/m2 by BT.2100. */
+        float luminance = 0.2627f * light[0] + 0.6780f * light[1] + 0.0593f * light[2];
+        float gain = (float)HLG_PEAK * powf(luminance, 0.2f);
+        for (int c = 0; c < 3; c++) light[c] *= gain;
     }
-    free(tables);
+    if (mapping->transfer) {
+        float pq;
+        if (mapping->transfer == 1) {
+            uint16_t code = source[0];
+            for (int c = 1; c < 3; c++) code = source[c] > code ? source[c] : code;
+            pq = (float)code / mapping->white;
+        } else {
+            pq = (float)nits_to_pq(largest(light));
+        }
+        float gain = looked_up(mapping->factor, pq) / (float)REFERENCE_WHITE;
+        for (int c = 0; c < 3; c++) light[c] *= gain;
+    }
+    for (int c = 0; c < 3; c++) {
+        const float *row = mapping->matrix + 3 * c;
+        float value = row[0] * light[0] + row[1] * light[1] + row[2] * light[2];
+        value = value > 0 ? value < 1 ? value : 1 : 0;
+        target[c] = mapping->code[(int)(value * CODES + 0.5f)];
+    }
+}
+
+void safelight_rgb_to_srgb(const uint16_t *source, uint8_t *target, size_t pixels, int transfer, int primaries,
+                           double white, double peak) {
+    mapping mapping;
+    prepare(&mapping, transfer, primaries, white, peak, 255);
+    for (size_t i = 0; i < pixels; i++) {
+        uint16_t mapped[3];
+        map(&mapping, source + 3 * i, mapped);
+        for (int c = 0; c < 3; c++) target[3 * i + c] = (uint8_t)mapped[c];
+    }
+}
+
+void safelight_map_tones(uint16_t *pixels, size_t count, int transfer, int primaries) {
+    mapping mapping;
+    prepare(&mapping, transfer, primaries, 65535, 0, 65535);
+    for (size_t i = 0; i < count; i++) {
+        uint16_t *pixel = pixels + 4 * i;
+        uint16_t source[3] = {pixel[2], pixel[1], pixel[0]}, mapped[3];
+        map(&mapping, source, mapped);
+        for (int c = 0; c < 3; c++) pixel[2 - c] = mapped[c];
+    }
 }

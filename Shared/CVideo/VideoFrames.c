@@ -1,3 +1,4 @@
+#include "CPixels.h"
 #include "VideoFile.h"
 
 #include <libavutil/imgutils.h>
@@ -295,7 +296,7 @@ static safelight_video_status to_pixels(const safelight_video *video, AVFrame *f
         /* Converting from YUV, libswscale makes 255 of 8 bits 65280. */
         const AVPixFmtDescriptor *format = av_pix_fmt_desc_get(frame->format);
         double white = format && format->flags & AV_PIX_FMT_FLAG_RGB ? 65535 : 65280;
-        safelight_video_to_srgb(deep, target, count, transfer, gamut, white, video->info.peak);
+        safelight_rgb_to_srgb(deep, target, count, transfer, gamut, white, video->info.peak);
         status = SAFELIGHT_VIDEO_OK;
     }
     free(deep);

@@ -33,12 +33,8 @@ public struct ImageHeader: Sendable, Hashable {
     /// The metadata in the text chunks of a PNG.
     public var texts = PNGTextChunks()
 
-    /// A colour space that a PNG specifies by the numbers of ITU-T H.273.
-    public enum CodedColours: Sendable, Hashable {
-        case sRGB, displayP3
-    }
-
-    /// The colours of the chunk `cICP` of a PNG, which count more than its profile; nil without one, or with other numbers.
+    /// The colours that a PNG specifies by numbers: by `cICP`, which counts more than a profile, or if it has none, by
+    /// `sRGB` or by `gAMA` and `cHRM`. Nil if it has none of them.
     public var codedColours: CodedColours?
 
     /// Creates a header from values that were determined by other means than the file's structure.

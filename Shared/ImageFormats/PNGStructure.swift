@@ -10,6 +10,7 @@ enum PNGStructure {
         var header = ImageHeader(kind: .png, storedWidth: width, storedHeight: height)
         header.hasAlpha = colour & 4 != 0
         header.isComplete = false
+        var colours = PNGColourChunks()
         var offset = 8
         while let length = reader.big32(offset), let name = reader.text(offset + 4, 4) {
             let start = offset + 8
@@ -26,13 +27,9 @@ enum PNGStructure {
                 }
             case "tEXt", "zTXt", "tIME":
                 if let content = reader.slice(start, length) { header.texts.add(name, content) }
-            case "cICP":
-                // Primaries, transfer function, matrix and range.
-                switch reader.slice(start, length).map(Array.init) {
-                case [1, 13, 0, 1]: header.codedColours = .sRGB
-                case [12, 13, 0, 1]: header.codedColours = .displayP3
-                default: break
-                }
+            case "cICP", "iCCP", "sRGB", "gAMA", "cHRM":
+                if let content = reader.slice(start, length) { colours.note(name, ByteReader(content)) }
+                header.codedColours = colours.colours
             case "tRNS": header.hasAlpha = true
             case "acTL": header.frameCount = max(1, reader.big32(start) ?? 1)
             case "IEND":

@@ -1,12 +1,45 @@
 import CMagickWand
+import ImageFormats
 
 /// ICC profiles and the conversion to sRGB.
 enum ColourProfile {
     /// sRGB (IEC 61966-2-1) as a version 4 matrix profile, built here so that no file is needed.
-    static let sRGB = matrix(name: "sRGB", primariesOfSRGB)
+    static let sRGB = matrix(name: "sRGB", colorantsOfSRGB, sRGBCurve)
 
-    /// Display P3, for HEIC and AVIF files that specify their primaries by number and contain no profile.
-    static let displayP3 = matrix(name: "Display P3", primariesOfDisplayP3)
+    /// Display P3 as such a profile.
+    static let displayP3 = matrix(name: "Display P3", colorantsOfDisplayP3, sRGBCurve)
+
+    /// Gives an image the colours that its file specifies by numbers: their profile, or if they have high dynamic range,
+    /// their values in sRGB.
+    static func apply(_ colours: CodedColours, to wand: borrowing Wand) throws(ImagingError) {
+        remove(from: wand)
+        if colours.isHighDynamicRange {
+            try ToneMapping.convertToSRGB(wand, from: colours)
+        } else if colours != .sRGB {
+            // The profile is for RGB, also where the pixels are grey.
+            MagickSetImageColorspace(wand.pointer, sRGBColorspace)
+            wand.setProfile(profile(of: colours))
+        }
+    }
+
+    /// Undoes what ImageMagick makes of `gAMA` in a PNG: for some values another colour space, without a conversion.
+    static func ignoreGamma(_ wand: borrowing Wand) {
+        switch MagickGetImageColorspace(wand.pointer) {
+        case RGBColorspace: MagickSetImageColorspace(wand.pointer, sRGBColorspace)
+        case LinearGRAYColorspace: MagickSetImageColorspace(wand.pointer, GRAYColorspace)
+        default: break
+        }
+    }
+
+    /// Returns a profile for colours in standard range; nil if their primaries are no three colours.
+    static func profile(of colours: CodedColours) -> [UInt8]? {
+        guard let colorants = Colorants(colours.primaries) else { return nil }
+        let curve =
+            if case .power(let power) = colours.transfer { text("para") + big(0) + big(0) + fixed(power) } else {
+                sRGBCurve
+            }
+        return matrix(name: "RGB", (colorants.red, colorants.green, colorants.blue), curve)
+    }
 
     /// Converts the image to sRGB and removes its profile.
     ///
@@ -57,33 +90,30 @@ enum ColourProfile {
     }
 
     /// Returns true if the profile is sRGB by its primaries and its tone curve, so that a conversion would change nothing.
-    static func isSRGB(_ profile: [UInt8]) -> Bool { isMatrix(profile, primariesOfSRGB) }
+    static func isSRGB(_ profile: [UInt8]) -> Bool { isMatrix(profile, colorantsOfSRGB) }
 
     /// Returns true if the profile is Display P3 by its primaries and its tone curve, which is that of sRGB.
-    static func isDisplayP3(_ profile: [UInt8]) -> Bool { isMatrix(profile, primariesOfDisplayP3) }
+    static func isDisplayP3(_ profile: [UInt8]) -> Bool { isMatrix(profile, colorantsOfDisplayP3) }
 
-    private static func isMatrix(_ profile: [UInt8], _ primaries: Primaries) -> Bool {
-        ICCProfile(profile)?.isMatrix(red: primaries.red, green: primaries.green, blue: primaries.blue) ?? false
+    private static func isMatrix(_ profile: [UInt8], _ colorants: Colorants.All) -> Bool {
+        ICCProfile(profile)?.isMatrix(red: colorants.red, green: colorants.green, blue: colorants.blue) ?? false
     }
 
-    private typealias Primaries = (red: Triple, green: Triple, blue: Triple)
-
-    private static let primariesOfSRGB: Primaries = (
+    private static let colorantsOfSRGB: Colorants.All = (
         (0.43607, 0.22249, 0.01392), (0.38515, 0.71687, 0.09708), (0.14307, 0.06061, 0.71410)
     )
-    private static let primariesOfDisplayP3: Primaries = (
+    private static let colorantsOfDisplayP3: Colorants.All = (
         (0.51512, 0.24120, -0.00105), (0.29198, 0.69225, 0.04189), (0.15710, 0.06657, 0.78407)
     )
 
-    private typealias Triple = (Double, Double, Double)
+    private static let sRGBCurve =
+        text("para") + big(0) + [0, 3, 0, 0] + [2.4, 1 / 1.055, 0.055 / 1.055, 1 / 12.92, 0.04045].flatMap(fixed)
 
-    private static func matrix(name: String, _ primaries: Primaries) -> [UInt8] {
-        let curve =
-            text("para") + big(0) + [0, 3, 0, 0] + [2.4, 1 / 1.055, 0.055 / 1.055, 1 / 12.92, 0.04045].flatMap(fixed)
+    private static func matrix(name: String, _ colorants: Colorants.All, _ curve: [UInt8]) -> [UInt8] {
         let tags: [(String, [UInt8])] = [
             ("desc", words(name)), ("cprt", words("CC0")), ("wtpt", xyz((0.9642, 1, 0.8249))),
-            ("rXYZ", xyz(primaries.red)),
-            ("gXYZ", xyz(primaries.green)), ("bXYZ", xyz(primaries.blue)), ("rTRC", curve), ("gTRC", curve),
+            ("rXYZ", xyz(colorants.red)),
+            ("gXYZ", xyz(colorants.green)), ("bXYZ", xyz(colorants.blue)), ("rTRC", curve), ("gTRC", curve),
             ("bTRC", curve),
         ]
         var table = big(tags.count)
@@ -107,8 +137,8 @@ enum ColourProfile {
 
     private static func fixed(_ number: Double) -> [UInt8] { big(Int((number * 65536).rounded())) }
 
-    private static func xyz(_ value: Triple) -> [UInt8] {
-        text("XYZ ") + big(0) + fixed(value.0) + fixed(value.1) + fixed(value.2)
+    private static func xyz(_ value: ICCProfile.Colorant) -> [UInt8] {
+        text("XYZ ") + big(0) + fixed(value.x) + fixed(value.y) + fixed(value.z)
     }
 
     private static func words(_ words: String) -> [UInt8] {

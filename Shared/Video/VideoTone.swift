@@ -1,3 +1,4 @@
+import CPixels
 import CVideo
 
 /// The colours of an exported video: those of its source, or high dynamic range mapped to BT.709.
@@ -66,7 +67,7 @@ struct VideoTone {
         }
         // Converting from YUV, libswscale makes 255 of 8 bits 65280.
         var small = [UInt8](repeating: 0, count: source.count)
-        safelight_video_to_srgb(source, &small, side * side, mapped, 1, 65_280, peak)
+        safelight_rgb_to_srgb(source, &small, side * side, mapped, 1, 65_280, peak)
         source = small.map { UInt16($0) * 257 }
         recolour?(&source)
         return body(source, Int32(side))

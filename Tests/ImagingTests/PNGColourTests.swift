@@ -27,7 +27,8 @@ struct PNGColourTests {
 
     @Test func `sRGB by number, and numbers that are not known, change nothing`() throws {
         #expect(try shown([Self.usual, profile(ColourProfile.displayP3)]) == [200, 100, 50])
-        #expect(try shown([("cICP", [9, 14, 0, 1])]) == [200, 100, 50])
+        #expect(try shown([("cICP", [3, 13, 0, 1])]) == [200, 100, 50])
+        #expect(try shown([("cICP", [9, 14, 9, 1])]) == [200, 100, 50])
         #expect(try shown([("cICP", [12])]) == [200, 100, 50])
     }
 }

@@ -20,7 +20,7 @@ struct LayerTests {
         "CMagickWand": ["Imaging"],
         "CHeif": ["Imaging"],
         "CJXL": ["Imaging", "Metadata"],
-        "CPixels": ["Imaging"],
+        "CPixels": ["Imaging", "Video"],
         "CVideo": ["Video"],
         "CMetadata": ["Metadata"],
         "CExiv2": ["CMetadata"],

@@ -163,4 +163,12 @@ typedef struct {
    other primaries, encoded. Writes three numbers a pixel, red, green and blue. */
 void safelight_apply_gain(const uint16_t *pixels, const uint16_t *map, size_t count,
                           const safelight_gain *parameters, uint16_t *output);
+/* Maps pixels of 16 bits a sample, red, green and blue, to sRGB of 8 bits. transfer: 0 sRGB, 1 PQ, 2 HLG; primaries:
+   0 BT.709, 1 BT.2020, 2 P3 with D65. white: the sample of the largest value. peak: the brightest of PQ in cd/m2, 0 for
+   1,000. */
+void safelight_rgb_to_srgb(const uint16_t *source, uint8_t *target, size_t pixels, int transfer, int primaries,
+                           double white, double peak);
+
+/* The same in place, for pixels of four numbers, with a peak of 1,000 cd/m2. */
+void safelight_map_tones(uint16_t *pixels, size_t count, int transfer, int primaries);
 #endif

@@ -149,11 +149,6 @@ typedef struct {
 safelight_video_status safelight_video_export(safelight_video *video, const safelight_video_export_options *options,
                                               int64_t *bytes);
 
-/* Maps pixels of 16 bits a sample to sRGB of 8 bits. transfer: 0 sRGB, 1 PQ, 2 HLG; primaries: 0 BT.709, 1 BT.2020,
-   2 P3 with D65. white: the sample of the largest value. peak: cd/m2. */
-void safelight_video_to_srgb(const uint16_t *source, uint8_t *target, size_t pixels, int transfer, int primaries,
-                             double white, double peak);
-
 /* Loads FFmpeg's libraries, unless they are loaded; returns 0 if they cannot be. safelight_video_open does it. */
 int safelight_video_load(void);
 

@@ -46,10 +46,8 @@ enum Decoder {
         else {
             throw wand.failure("decoding")
         }
-        if let colours = header.codedColours {
-            ColourProfile.remove(from: wand)
-            if colours == .displayP3 { wand.setProfile(ColourProfile.displayP3) }
-        }
+        if header.kind == .png { ColourProfile.ignoreGamma(wand) }
+        if let colours = header.codedColours { try ColourProfile.apply(colours, to: wand) }
         if header.kind == .gif { try layOnCanvas(wand, header) }
         if header.isNegated { try wand.attempt("negating", MagickNegateImage(wand.pointer, MagickFalse)) }
         try check(wand, header, isScaled: isScaled, width, height)

@@ -1,5 +1,6 @@
 import CHeif
 import CMagickWand
+import ImageFormats
 
 /// Decodes HEIC and AVIF with libheif, because ImageMagick's reader drops transparency and ignores embedded previews.
 ///
@@ -58,15 +59,25 @@ enum HeifDecoder {
         let found = try reading(bytes, limits: limits) { (context) throws(ImagingError) in
             try read(context, scale: scale, limits: limits, onlyPreview: onlyPreview)
         }
-        guard let (pixels, profile) = found else { return nil }
+        guard let (pixels, colours) = found else { return nil }
         let wand = try Self.wand(pixels)
-        wand.setProfile(profile)
+        switch colours {
+        case .profile(let profile): wand.setProfile(profile)
+        case .numbers(let numbers): try ColourProfile.apply(numbers, to: wand)
+        case nil: break
+        }
         return wand
     }
 
     private static func wand(_ pixels: Pixels) throws(ImagingError) -> Wand {
         let wand = try Wand()
-        try wand.constitute(pixels.bytes, width: pixels.width, height: pixels.height, hasAlpha: pixels.hasAlpha)
+        try wand.constitute(
+            pixels.bytes,
+            width: pixels.width,
+            height: pixels.height,
+            hasAlpha: pixels.hasAlpha,
+            isDeep: pixels.isDeep
+        )
         return wand
     }
 
@@ -97,7 +108,18 @@ enum HeifDecoder {
         let width: Int
         let height: Int
         let hasAlpha: Bool
+        /// True for samples of 16 bits in this machine's order, false for those of eight.
+        let isDeep: Bool
         let bytes: [UInt8]
+    }
+
+    private enum Colours {
+        case profile([UInt8])
+        case numbers(CodedColours)
+
+        var isHighDynamicRange: Bool {
+            if case .numbers(let numbers) = self { numbers.isHighDynamicRange } else { false }
+        }
     }
 
     private static func read(
@@ -105,7 +127,7 @@ enum HeifDecoder {
         scale: Double,
         limits: PixelLimits,
         onlyPreview: Bool
-    ) throws(ImagingError) -> (pixels: Pixels, profile: [UInt8]?)? {
+    ) throws(ImagingError) -> (pixels: Pixels, colours: Colours?)? {
         var primary: OpaquePointer?
         try check(heif_context_get_primary_image_handle(context, &primary))
         guard let primary else { throw .undecodable(reason: "the file has no primary image") }
@@ -113,10 +135,14 @@ enum HeifDecoder {
         try requireSize(primary, limits)
         if let preview = preview(of: primary, scale: scale) {
             defer { heif_image_handle_release(preview) }
-            if let small = try? decode(preview) { return (small, profile(of: preview) ?? profile(of: primary)) }
+            let colours = colours(of: preview) ?? colours(of: primary)
+            if let small = try? decode(preview, isDeep: colours?.isHighDynamicRange == true) {
+                return (small, colours)
+            }
         }
         guard !onlyPreview else { return nil }
-        return (try decode(primary), profile(of: primary))
+        let colours = colours(of: primary)
+        return (try decode(primary, isDeep: colours?.isHighDynamicRange == true), colours)
     }
 
     private static func requireSize(_ handle: OpaquePointer, _ limits: PixelLimits) throws(ImagingError) {
@@ -202,27 +228,29 @@ enum HeifDecoder {
         return best
     }
 
-    private static func decode(_ handle: OpaquePointer) throws(ImagingError) -> Pixels {
+    /// - Parameter isDeep: whether more than eight bits of a sample are kept: the steps of eight are visible in high dynamic
+    ///   range
+    private static func decode(_ handle: OpaquePointer, isDeep: Bool = false) throws(ImagingError) -> Pixels {
         let hasAlpha = heif_image_handle_has_alpha_channel(handle) != 0
+        let isDeep = isDeep && heif_image_handle_get_luma_bits_per_pixel(handle) > 8
         guard let options = heif_decoding_options_alloc() else { throw .undecodable(reason: "out of memory") }
         defer { heif_decoding_options_free(options) }
-        options.pointee.convert_hdr_to_8bit = 1
+        options.pointee.convert_hdr_to_8bit = isDeep ? 0 : 1
+        let chroma =
+            switch (isDeep, hasAlpha) {
+            case (false, false): heif_chroma_interleaved_RGB
+            case (false, true): heif_chroma_interleaved_RGBA
+            case (true, false): heif_chroma_interleaved_RRGGBB_LE
+            case (true, true): heif_chroma_interleaved_RRGGBBAA_LE
+            }
         var image: OpaquePointer?
-        try check(
-            heif_decode_image(
-                handle,
-                &image,
-                heif_colorspace_RGB,
-                hasAlpha ? heif_chroma_interleaved_RGBA : heif_chroma_interleaved_RGB,
-                options
-            )
-        )
+        try check(heif_decode_image(handle, &image, heif_colorspace_RGB, chroma, options))
         guard let image else { throw .undecodable(reason: "libheif returned no image") }
         defer { heif_image_release(image) }
         let width = Int(heif_image_get_primary_width(image))
         let height = Int(heif_image_get_primary_height(image))
         var stride: Int32 = 0
-        let row = width * (hasAlpha ? 4 : 3)
+        let row = width * (hasAlpha ? 4 : 3) * (isDeep ? 2 : 1)
         guard let plane = heif_image_get_plane_readonly(image, heif_channel_interleaved, &stride), width > 0,
             height > 0,
             stride >= row
@@ -236,9 +264,25 @@ enum HeifDecoder {
             }
             count = row * height
         }
-        // libheif returns the samples as they are stored.
-        if hasAlpha, heif_image_handle_is_premultiplied_alpha(handle) != 0 { divideByOpacity(&bytes) }
-        return Pixels(width: width, height: height, hasAlpha: hasAlpha, bytes: bytes)
+        if isDeep {
+            widen(&bytes, bits: Int(heif_image_get_bits_per_pixel_range(image, heif_channel_interleaved)))
+        } else if hasAlpha, heif_image_handle_is_premultiplied_alpha(handle) != 0 {
+            // libheif returns the samples as they are stored.
+            divideByOpacity(&bytes)
+        }
+        return Pixels(width: width, height: height, hasAlpha: hasAlpha, isDeep: isDeep, bytes: bytes)
+    }
+
+    /// Extends samples of fewer bits, the lower byte first, to 16 bits.
+    private static func widen(_ bytes: inout [UInt8], bits: Int) {
+        guard (9...15).contains(bits) else { return }
+        bytes.withUnsafeMutableBytes { buffer in
+            let samples = buffer.bindMemory(to: UInt16.self)
+            for index in samples.indices {
+                let sample = UInt16(littleEndian: samples[index])
+                samples[index] = sample << (16 - bits) | sample >> (2 * bits - 16)
+            }
+        }
     }
 
     /// Converts colours that are multiplied by their opacity.
@@ -254,19 +298,29 @@ enum HeifDecoder {
         }
     }
 
-    private static func profile(of handle: OpaquePointer) -> [UInt8]? {
+    private static func colours(of handle: OpaquePointer) -> Colours? {
+        let numbers = numbers(of: handle)
+        // A profile can hardly describe high dynamic range.
+        if let numbers, numbers.isHighDynamicRange { return .numbers(numbers) }
         let size = heif_image_handle_get_raw_color_profile_size(handle)
         if size > 0, size < 16 << 20 {
             var profile = [UInt8](repeating: 0, count: size)
-            return heif_image_handle_get_raw_color_profile(handle, &profile).code == heif_error_Ok ? profile : nil
+            return heif_image_handle_get_raw_color_profile(handle, &profile).code == heif_error_Ok
+                ? .profile(profile) : nil
         }
+        return numbers.map { .numbers($0) }
+    }
+
+    private static func numbers(of handle: OpaquePointer) -> CodedColours? {
         var numbers: UnsafeMutablePointer<heif_color_profile_nclx>?
         guard heif_image_handle_get_nclx_color_profile(handle, &numbers).code == heif_error_Ok, let numbers else {
             return nil
         }
         defer { heif_nclx_color_profile_free(numbers) }
-        let isP3 = numbers.pointee.color_primaries == heif_color_primaries_SMPTE_EG_432_1
-        return isP3 ? ColourProfile.displayP3 : nil
+        return CodedColours(
+            primaries: Int(numbers.pointee.color_primaries.rawValue),
+            transfer: Int(numbers.pointee.transfer_characteristics.rawValue)
+        )
     }
 
     private static func check(_ error: heif_error) throws(ImagingError) {

@@ -1,5 +1,6 @@
 import CJXL
 import CMagickWand
+import ImageFormats
 
 /// Decodes JPEG XL with libjxl, because Debian's ImageMagick has no coder for it.
 ///
@@ -24,6 +25,8 @@ enum JPEGXLDecoder {
         var info = JxlBasicInfo()
         var format = JxlPixelFormat()
         var profile: [UInt8]?
+        /// The colours of high dynamic range; nil if it has none.
+        var colours: CodedColours?
         var pixels: [UInt8] = []
 
         var isDeep: Bool { format.data_type == JXL_TYPE_UINT16 }
@@ -42,7 +45,9 @@ enum JPEGXLDecoder {
                 frame.format.num_channels = frame.info.alpha_bits > 0 ? 4 : 3
                 frame.format.data_type = frame.info.bits_per_sample > 8 ? JXL_TYPE_UINT16 : JXL_TYPE_UINT8
                 frame.format.endianness = JXL_NATIVE_ENDIAN
-            case JXL_DEC_COLOR_ENCODING: frame.profile = profile(decoder, frame)
+            case JXL_DEC_COLOR_ENCODING:
+                frame.colours = colours(decoder)
+                if frame.colours == nil { frame.profile = profile(decoder, frame) }
             case JXL_DEC_NEED_IMAGE_OUT_BUFFER:
                 var size = 0
                 guard JxlDecoderImageOutBufferSize(decoder, &frame.format, &size) == JXL_DEC_SUCCESS else {
@@ -74,6 +79,19 @@ enum JPEGXLDecoder {
     }
 
     private static let broken = ImagingError.undecodable(reason: "libjxl reports a damaged file")
+
+    /// Returns the colours of high dynamic range, which a profile can hardly describe.
+    private static func colours(_ decoder: OpaquePointer) -> CodedColours? {
+        var encoding = JxlColorEncoding()
+        guard
+            JxlDecoderGetColorAsEncodedProfile(decoder, nil, JXL_COLOR_PROFILE_TARGET_DATA, &encoding)
+                == JXL_DEC_SUCCESS
+        else { return nil }
+        // The numbers are those of ITU-T H.273, but P3 leaves the white open.
+        let primaries = encoding.primaries == JXL_PRIMARIES_P3 ? 12 : Int(encoding.primaries.rawValue)
+        let colours = CodedColours(primaries: primaries, transfer: Int(encoding.transfer_function.rawValue))
+        return colours?.isHighDynamicRange == true ? colours : nil
+    }
 
     /// Returns the colour profile of the pixels; nil if they have the tone curve of sRGB and its primaries or are grey.
     private static func profile(_ decoder: OpaquePointer, _ frame: Frame) -> [UInt8]? {
@@ -107,6 +125,7 @@ enum JPEGXLDecoder {
             isDeep: frame.isDeep
         )
         wand.setProfile(frame.profile)
+        if let colours = frame.colours { try ColourProfile.apply(colours, to: wand) }
         return wand
     }
 

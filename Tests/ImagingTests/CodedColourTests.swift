@@ -1,0 +1,190 @@
+import Foundation
+import ImageFormats
+@testable import Imaging
+import TestSupport
+import Testing
+
+/// Colour spaces that files specify by numbers, compared with the formulas of their standards.
+@Suite(.timeLimit(.minutes(2)))
+struct CodedColourTests {
+    typealias Chunk = (name: String, content: [UInt8])
+
+    private func shown(_ bytes: [UInt8]) throws -> [Int] {
+        try TestPixels(RenditionRenderer.render(bytes, RenditionOptions(format: .png)).bytes)[8, 8]
+    }
+
+    private func shown(_ chunks: [Chunk], _ colour: (UInt8, UInt8, UInt8) = (200, 100, 50)) throws -> [Int] {
+        try shown(TestImages.png(width: 16, height: 16, chunks: chunks) { _, _ in (colour.0, colour.1, colour.2, 255) })
+    }
+
+    private func expect(
+        _ colour: [Int],
+        _ expected: [Double],
+        within tolerance: Double = 1.5,
+        _ location: SourceLocation = #_sourceLocation
+    ) {
+        for (found, expected) in zip(colour, expected) {
+            #expect(abs(Double(found) - expected) <= tolerance, "\(colour), not \(expected)", sourceLocation: location)
+        }
+    }
+
+    private func words(_ values: [Double]) -> [UInt8] {
+        values.flatMap { value in
+            (0..<4).map { UInt8(truncatingIfNeeded: Int((value * 100_000).rounded()) >> (24 - 8 * $0)) }
+        }
+    }
+
+    private func gamma(_ value: Double) -> Chunk { ("gAMA", words([value])) }
+
+    private static let white = [0.3127, 0.329]
+    private static let p3 = white + [0.68, 0.32, 0.265, 0.69, 0.15, 0.06]
+
+    // MARK: Formulas
+
+    /// The value of sRGB (IEC 61966-2-1), 0...255, for light.
+    private func encoded(_ light: Double) -> Double {
+        let light = min(max(light, 0), 1)
+        return 255 * (light <= 0.003_130_8 ? 12.92 * light : 1.055 * pow(light, 1 / 2.4) - 0.055)
+    }
+
+    private func light(_ value: UInt8) -> Double {
+        let value = Double(value) / 255
+        return value <= 0.040_45 ? value / 12.92 : pow((value + 0.055) / 1.055, 2.4)
+    }
+
+    /// From BT.2020 to BT.709 (ITU-R BT.2407).
+    private func narrowed(_ light: [Double]) -> [Double] {
+        [[1.6605, -0.5876, -0.0728], [-0.1246, 1.1329, -0.0083], [-0.0182, -0.1006, 1.1187]].map { row in
+            zip(row, light).map(*).reduce(0, +)
+        }
+    }
+
+    /// The luminance of a value of PQ, 0...1, in cd/m² (ITU-R BT.2100, table 4).
+    private func luminance(_ value: Double) -> Double {
+        let power = pow(value, 1 / 78.84375)
+        return 10_000 * pow(max(power - 0.8359375, 0) / (18.8515625 - 18.6875 * power), 1 / 0.1593017578125)
+    }
+
+    // MARK: PNG
+
+    @Test func `a PNG is converted by its gamma, but not where that is the one of sRGB`() throws {
+        for power in [1, 1.8, 2.5] {
+            let expected = [200.0, 100, 50].map { encoded(pow($0 / 255, power)) }
+            expect(try shown([gamma(1 / power)]), expected)
+        }
+        for value in [0.45455, 0.45, 0, 20_000] { #expect(try shown([gamma(value)]) == [200, 100, 50]) }
+    }
+
+    @Test func `a grey PNG is converted by its gamma`() throws {
+        let convert = try Needed.program("convert")
+        for bits in ["8", "16"] {
+            let png = [UInt8](
+                try ExternalTool.run(
+                    convert,
+                    ["-size", "16x16", "xc:gray(100)", "-depth", bits, "-define", "png:exclude-chunks=all", "png:-"]
+                )
+            )
+            let header = 33
+            let chunk = TestImages.chunk("gAMA", words([1]))
+            expect(try shown(Array(png.prefix(header)) + chunk + png.dropFirst(header)), [encoded(100.0 / 255)])
+        }
+    }
+
+    @Test func `the primaries of a PNG are converted, with its gamma or that of sRGB`() throws {
+        for chunks in [[("cHRM", words(Self.p3))], [gamma(0.45455), ("cHRM", words(Self.p3))]] {
+            expect(try shown(chunks), [215, 93, 31])
+        }
+        let usual = Self.white + [0.64, 0.33, 0.3, 0.6, 0.15, 0.06]
+        #expect(try shown([gamma(0.45455), ("cHRM", words(usual))]) == [200, 100, 50])
+    }
+
+    @Test func `sRGB and profiles count more than gamma and primaries, whichever comes first`() throws {
+        let profile: Chunk = ("iCCP", Array("x".utf8) + [0, 0] + TestImages.stored(ColourProfile.sRGB))
+        for other: Chunk in [("sRGB", [0]), profile] {
+            #expect(try shown([gamma(1), ("cHRM", words(Self.p3)), other]) == [200, 100, 50])
+            #expect(try shown([other, gamma(1), ("cHRM", words(Self.p3))]) == [200, 100, 50])
+        }
+    }
+
+    @Test func `primaries that are no three colours are ignored`() throws {
+        for primaries in [
+            Self.white + [0.3, 0.3, 0.3, 0.3, 0.3, 0.3], Self.white + [0.64, 0, 0.3, 0.6, 0.15, 0.06],
+            Array(repeating: 0, count: 8), [0.3, 0.3],
+        ] {
+            #expect(try shown([("cHRM", words(primaries))]) == [200, 100, 50], "\(primaries)")
+        }
+    }
+
+    @Test func `BT.2020 in standard range is converted`() throws {
+        let expected = narrowed([200, 100, 50].map(light)).map(encoded)
+        expect(try shown([("cICP", [9, 14, 0, 1])]), expected)
+        expect(try shown(avif(primaries: 9, transfer: 13)), expected, within: 4)
+    }
+
+    // MARK: High dynamic range
+
+    /// Greys: in PQ 49 cd/m², which the curve leaves as it is, and the brightest; in HLG half of the signal.
+    private static let greys: [(transfer: UInt8, value: UInt8)] = [(16, 112), (16, 255), (18, 128), (18, 255)]
+
+    private func expected(_ grey: (transfer: UInt8, value: UInt8)) -> Double {
+        guard grey.value < 255 else { return 255 }
+        let value = Double(grey.value) / 255
+        if grey.transfer == 16 { return encoded(luminance(value) / 203) }
+        let scene = (exp((value - 0.55991073) / 0.17883277) + 0.28466892) / 12
+        return encoded(1000 * pow(scene, 1.2) / 203)
+    }
+
+    @Test func `PQ and HLG are mapped to standard range in PNG, AVIF and JPEG XL`() throws {
+        for grey in Self.greys {
+            let expected = Array(repeating: expected(grey), count: 3)
+            let colour = (grey.value, grey.value, grey.value)
+            expect(try shown([("cICP", [9, grey.transfer, 0, 1])], colour), expected)
+            expect(try shown(avif(colour, primaries: 9, transfer: grey.transfer)), expected, within: 3)
+            let space = "RGB_D65_202_Rel_" + (grey.transfer == 16 ? "PeQ" : "HLG")
+            let pixels = [UInt8](repeating: grey.value, count: 16 * 16 * 3)
+            let jxl = try TestJXL.encoded(
+                Array("P6 16 16 255\n".utf8) + pixels,
+                ending: "ppm",
+                ["-d", "0", "-x", "color_space=\(space)"]
+            )
+            expect(try shown(Needed.found(jxl, "cjxl of libjxl-tools")), expected)
+        }
+    }
+
+    @Test func `red in the primaries of P3 becomes a brighter red than that of BT.709`() throws {
+        let red: (UInt8, UInt8, UInt8) = (112, 64, 64)
+        let usual = try shown([("cICP", [1, 16, 0, 1])], red)
+        let wide = try shown([("cICP", [12, 16, 0, 1])], red)
+        #expect(wide[0] > usual[0] + 2 && wide[1] < usual[1], "\(usual), \(wide)")
+    }
+
+    @Test func `an AVIF of ten bits is not reduced to eight before the mapping`() throws {
+        let codes = (0..<256).map { UInt16(300 + $0 / 2) }
+        let samples = HDRRendering.Samples(
+            values: (0..<64).flatMap { _ in codes.flatMap { [$0, $0, $0] } },
+            width: 256,
+            height: 64
+        )
+        let avif = try AvifEncoder.encode(samples, quality: 100)
+        let pixels = try TestPixels(RenditionRenderer.render(avif, RenditionOptions(format: .png)).bytes)
+        let greys = Set((0..<256).map { pixels[$0, 32][1] })
+        // Eight bits would leave 32 steps of these 128.
+        #expect(greys.count > 50, "\(greys.count) greys")
+        for x in stride(from: 8, to: 256, by: 31) {
+            expect(pixels[x, 32], [encoded(luminance(Double(codes[x]) / 1023) / 203)], within: 2)
+        }
+    }
+
+    /// Returns an AVIF of one colour whose numbers say something else than sRGB.
+    private func avif(
+        _ colour: (UInt8, UInt8, UInt8) = (200, 100, 50),
+        primaries: UInt8,
+        transfer: UInt8
+    ) throws -> [UInt8] {
+        let png = TestImages.png(width: 16, height: 16) { _, _ in (colour.0, colour.1, colour.2, 255) }
+        var bytes = try RenditionRenderer.render(png, RenditionOptions(format: .avif, quality: 100)).bytes
+        let box = try #require(Data(bytes).range(of: Data("nclx".utf8)))
+        bytes.replaceSubrange(box.upperBound..<box.upperBound + 4, with: [0, primaries, 0, transfer])
+        return bytes
+    }
+}

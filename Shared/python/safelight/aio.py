@@ -246,6 +246,7 @@ class AsyncCatalogs(AsyncService):
         first = asked[0]
         pending: "Dict[asyncio.Future[Reply], int]" = {}
         failures: List[SafelightError] = []
+        is_doubled = False
 
         def ask_next() -> None:
             index = asked.pop(0)
@@ -270,10 +271,14 @@ class AsyncCatalogs(AsyncService):
                         choice.reached(index)
                         choice.reader = index
                         return reply
-                if asked and (not done or not pending):
+                if asked and not done and not is_doubled:
+                    is_doubled = choice.begin_doubling()
+                if asked and (not pending or (not done and is_doubled)):
                     ask_next()
             raise failures[0]
         finally:
+            if is_doubled:
+                choice.end_doubling()
             for task, index in pending.items():
                 choice.leave(index)
                 task.cancel()

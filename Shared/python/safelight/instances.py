@@ -1,6 +1,7 @@
 """Several instances of one service, of which each request goes to one."""
 
 import hashlib
+import threading
 import time
 from typing import Any, Dict, Generic, List, Mapping, Optional, Protocol, Sequence, Tuple, TypeVar
 
@@ -32,6 +33,9 @@ CATALOG_SINGLE_READS = frozenset((
 ))
 # Seconds after which a read is asked of another catalog too.
 PATIENCE = 0.3
+# The most reads of a client that are asked of another catalog too at a time, so that a slow catalog does not make the
+# others slow.
+MOST_DOUBLED = 16
 # Seconds between two attempts to find the catalog that writes.
 WRITER_PAUSE = 0.1
 # Seconds without an answer after which a catalog is asked for its health, and then for the answer to that.
@@ -127,6 +131,9 @@ class CatalogChoice(Generic[Instance]):
         self.reader = 0
         self.writer = 0
         self._absent_until: Dict[str, float] = {}
+        # The reads that are asked of another catalog too now, of all threads.
+        self._doubled = 0
+        self._doubling = threading.Lock()
 
     def order(self, start: int) -> List[int]:
         """Returns the indexes from one on; those that did not answer a moment ago come last."""
@@ -144,6 +151,18 @@ class CatalogChoice(Generic[Instance]):
     def leave(self, index: int) -> None:
         """Notes that a catalog does not answer."""
         self._absent_until[self.members[index].address] = time.monotonic() + ABSENCE
+
+    def begin_doubling(self) -> bool:
+        """Returns whether a read that waits may be asked of another catalog too; `end_doubling` follows then."""
+        with self._doubling:
+            if self._doubled >= MOST_DOUBLED:
+                return False
+            self._doubled += 1
+            return True
+
+    def end_doubling(self) -> None:
+        with self._doubling:
+            self._doubled -= 1
 
     def missed(self, index: int, error: SafelightError) -> None:
         """Notes an error of a catalog."""

@@ -452,6 +452,7 @@ class Catalogs(Service):
         failures: List[SafelightError] = []
         asked = choice.order(choice.reader)
         first = asked[0]
+        is_doubled = False
 
         def fail(index: int, error: SafelightError) -> None:
             pending.pop(index, None)
@@ -485,7 +486,9 @@ class Catalogs(Service):
                     raise timeout_error(method)
                 # To one that did not answer a moment ago, connecting may take a while.
                 if asked and now >= next_attempt + (2 * PATIENCE if choice.is_absent(asked[0]) else 0):
-                    ask_next()
+                    is_doubled = is_doubled or choice.begin_doubling()
+                    if is_doubled:
+                        ask_next()
                     next_attempt = time.monotonic() + PATIENCE
                 connections = [one.connection for one in pending.values()]
                 poll(connections, min(PATIENCE, end - now) if asked else end - now)
@@ -504,6 +507,8 @@ class Catalogs(Service):
                         return reply
             raise failures[0]
         finally:
+            if is_doubled:
+                choice.end_doubling()
             for index in pending:
                 choice.leave(index)
                 choice.members[index].forget()

@@ -1,13 +1,19 @@
 """Tests of the state machines without sockets: lost messages, restarts and errors."""
 
+import asyncio
 import os
 import random
+import threading
+import time
 import unittest
+from unittest import mock
 
+from safelight.aio import AsyncCatalogs
 from safelight.errors import SafelightError
 from safelight.feed import CaughtUp, Change, Feed
-from safelight.instances import CatalogChoice
+from safelight.instances import MOST_DOUBLED, CatalogChoice
 from safelight.live import LiveList, apply_details
+from safelight.transport import Catalogs, Reply
 
 LIBRARY, OTHER = "ab" * 16, "cd" * 16
 SEED = int(os.getenv("SAFELIGHT_SEED", random.randrange(10**9)))
@@ -221,6 +227,85 @@ class CatalogChoiceTest(unittest.TestCase):
             choice = CatalogChoice([Member("one"), Member("two")])
             self.assertEqual((error.name, choice.refused(0, error)), (error.name, goes_on))
             self.assertEqual((error.name, choice.writers()), (error.name, order))
+
+
+class SlowMember:
+    """A catalog that answers once it may, and counts the requests that it has received."""
+
+    _context = _keys = None
+    name = "catalog"
+
+    def __init__(self, address):
+        self.address = address
+        self.asked = 0
+
+    async def request(self, *_):
+        self.asked += 1
+        await self.answers.wait()
+        return Reply(self.address, [])
+
+    def connection(self):
+        return self
+
+    def forget(self):
+        pass
+
+
+class SlowRequest:
+    """A request of a thread to a catalog that answers once it may."""
+
+    answers = threading.Event()
+
+    def __init__(self, member, *_):
+        self.connection = member
+        member.asked += 1
+
+    def receive(self):
+        return Reply(self.connection.address, []) if self.answers.is_set() else None
+
+
+class DoubledReadsTests(unittest.TestCase):
+    READS = MOST_DOUBLED + 4
+
+    def setUp(self):
+        self.members = [SlowMember("one"), SlowMember("two")]
+
+    def check(self):
+        self.assertEqual([member.asked for member in self.members], [self.READS, MOST_DOUBLED])
+
+    @mock.patch("safelight.aio.PATIENCE", 0.01)
+    def test_at_most_16_reads_of_a_program_with_asyncio_are_asked_twice(self):
+        async def run():
+            answers = asyncio.Event()
+            for member in self.members:
+                member.answers = answers
+            catalogs = AsyncCatalogs(self.members)
+            reads = [asyncio.ensure_future(catalogs.request("fetch.assets")) for _ in range(self.READS)]
+            await asyncio.sleep(0.2)
+            self.check()
+            answers.set()
+            await asyncio.gather(*reads)
+            # The permits are free again.
+            self.assertTrue(all(catalogs._choice.begin_doubling() for _ in range(MOST_DOUBLED)))
+            self.assertFalse(catalogs._choice.begin_doubling())
+
+        asyncio.run(run())
+
+    @mock.patch("safelight.transport.PATIENCE", 0.01)
+    @mock.patch("safelight.transport.Pending", SlowRequest)
+    @mock.patch("safelight.transport.poll", lambda *_: time.sleep(0.005))
+    def test_at_most_16_reads_of_all_threads_are_asked_twice(self):
+        catalogs = Catalogs(self.members)
+        threads = [threading.Thread(target=catalogs.request, args=("fetch.assets",)) for _ in range(self.READS)]
+        for thread in threads:
+            thread.start()
+        time.sleep(0.4)
+        self.check()
+        SlowRequest.answers.set()
+        for thread in threads:
+            thread.join()
+        self.assertTrue(all(catalogs._choice.begin_doubling() for _ in range(MOST_DOUBLED)))
+        self.assertFalse(catalogs._choice.begin_doubling())
 
 
 if __name__ == "__main__":

@@ -87,7 +87,10 @@ struct ProtocolPage {
 
         A write may have a `client` and a `transaction`: sent again under the same names it returns the same outcome and is
         carried out once; other content under them is `id_reused`. A read with `atLeast`, a token, waits until the service
-        has reached that moment.
+        has reached that moment, at most 30 seconds, and is `behind` then, or `deadline_exceeded` if its deadline is earlier.
+        That is so for every token of the history, however far ahead it is: a standby, a replica or the change-broker may have
+        to catch up, and none of them knows how far the writing catalog is while that is away. A token of another history is
+        `token_expired` at once.
 
         An unknown parameter is refused, and so is a member beside `jsonrpc`, `id`, `method` and `params`. A client ignores
         result members that it does not know. Dates are integers: microseconds since 1970-01-01 UTC; RFC 3339 text is

@@ -77,6 +77,28 @@ public struct JSONField<Root>: Sendable {
         )
     }
 
+    /// Returns a member of a patch that cannot be cleared: absent leaves the property unchanged, and null is refused.
+    @inlinable
+    public static func change<Value>(
+        _ name: String,
+        _ path: Path<Value?>,
+        _ type: JSONType<Value>,
+        _ summary: String
+    ) -> JSONField {
+        let property = JSONProperty(path)
+        return JSONField(
+            name: name,
+            summary: summary,
+            isRequired: false,
+            schema: type.schema,
+            decode: { (json: JSON?, root: inout Root) throws(JSONProblem) in
+                guard let json else { return property.set(nil, of: &root) }
+                property.set(try type.decode(json), of: &root)
+            },
+            encode: { property.value(of: $0).map(type.encode) }
+        )
+    }
+
     /// Returns a member of a patch: absent leaves the property unchanged, null clears it.
     @inlinable
     public static func patch<Value>(

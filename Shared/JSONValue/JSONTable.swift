@@ -203,6 +203,22 @@ extension JSONType where Value == String {
     }
 }
 
+extension JSONType where Value == String {
+    /// Returns the type of text that is not empty, with a maximum length in UTF-8 bytes.
+    public static func name(maxBytes: Int) -> JSONType {
+        let text = text(maxBytes: maxBytes)
+        return JSONType(
+            schema: ["type": "string", "minLength": 1, "maxLength": JSON(maxBytes)],
+            decode: { (json: JSON) throws(JSONProblem) in
+                let value = try text.decode(json)
+                guard !value.isEmpty else { throw JSONProblem("must not be empty") }
+                return value
+            },
+            encode: text.encode
+        )
+    }
+}
+
 extension JSONType where Value: FixedWidthInteger & Sendable {
     /// Returns the type of a whole number within a range.
     @inlinable

@@ -23,7 +23,12 @@ public struct AdjustmentData: Sendable, Hashable, JSONTabled {
         unknown: .refused,
         blank: AdjustmentData(formatIdentifier: "", formatVersion: "", attachment: 0),
         [
-            .required("formatIdentifier", \.formatIdentifier, .text(maxBytes: 256), "Format in reverse DNS notation."),
+            .required(
+                "formatIdentifier",
+                \.formatIdentifier,
+                .name(maxBytes: 256),
+                "Format in reverse DNS notation, not empty."
+            ),
             .required("formatVersion", \.formatVersion, .text(maxBytes: 64), "Version of the format."),
             .required("attachment", \.attachment, .count(0...1000), "Index of the attachment with the bytes, from 0."),
         ]

@@ -1,6 +1,6 @@
 public import JSONValue
 
-/// Asset properties to set. Absent members stay unchanged, null clears (S-76, T-27).
+/// Asset properties to set. Absent members stay unchanged; null clears what can be absent (S-76, T-27).
 public struct AssetPatch: Sendable, Hashable, JSONTabled {
     public var isFavorite: Bool?
     public var isHidden: Bool?
@@ -51,26 +51,26 @@ public struct AssetPatch: Sendable, Hashable, JSONTabled {
 
     public static let table = JSONTable(
         "AssetPatch",
-        "Properties to set. Absent members stay unchanged, null clears.",
+        "Properties to set. Absent members stay unchanged; null clears where it is allowed, and is refused elsewhere.",
         unknown: .refused,
         blank: AssetPatch(),
         [
-            .optional("isFavorite", \.isFavorite, .flag, "Marked as a favourite."),
-            .optional("isHidden", \.isHidden, .flag, "Excluded from fetches by default."),
+            .change("isFavorite", \.isFavorite, .flag, "Marked as a favourite."),
+            .change("isHidden", \.isHidden, .flag, "Excluded from fetches by default."),
             .patch("creationDate", \.creationDate, .date(dates), "When it was taken: RFC 3339 text or microseconds."),
             .patch("creationOffset", \.creationOffset, .count(-86_400...86_400), "Seconds east of UTC."),
             .patch("location", \.location, .object(Location.self), "Where it was taken."),
             .patch("caption", \.caption, .text(maxBytes: 65_536), "The caption; empty clears."),
-            .optional("rating", \.rating, .count(0...5), "Stars."),
-            .optional(
+            .change("rating", \.rating, .count(0...5), "Stars."),
+            .change(
                 "keywords",
                 \.keywords,
                 .list(of: .text(maxBytes: 1024), limit: 1024),
                 "The complete list of keywords."
             ),
-            .optional("isUserPick", \.isUserPick, .flag, "Picked by the user from its burst."),
-            .optional("representsBurst", \.representsBurst, .flag, "True: it represents its burst from now on."),
-            .optional(
+            .change("isUserPick", \.isUserPick, .flag, "Picked by the user from its burst."),
+            .change("representsBurst", \.representsBurst, .flag, "True: it represents its burst from now on."),
+            .change(
                 "playbackVariation",
                 \.playbackVariation,
                 .name(PlaybackVariation.self),

@@ -100,6 +100,24 @@ struct RequestTableTests {
         #expect(patch.caption == .none)
     }
 
+    @Test func `null is refused for a property that cannot be cleared`() throws {
+        let names = [
+            "isFavorite", "isHidden", "isUserPick", "representsBurst", "rating", "keywords", "playbackVariation",
+        ]
+        for name in names {
+            let update: JSON = ["type": "asset.update", "id": .string(ObjectID.root.text), "set": [name: .null]]
+            let error = #expect(throws: RPCError.self, "\(name)") { try PerformChanges(params: ["requests": [update]]) }
+            #expect(error?.errorCode == .invalidParams && error?.data["parameter"] == .string("requests.0.set.\(name)"))
+        }
+    }
+
+    @Test func `the format of an edit has a name`() throws {
+        for format in ["", "org.example.edit"] {
+            let data: JSON = ["formatIdentifier": .string(format), "formatVersion": "", "attachment": 0]
+            #expect(((try? AdjustmentData(json: data)) == nil) == format.isEmpty, "\(format)")
+        }
+    }
+
     @Test func `the error of an unknown change request lists the known ones`() throws {
         let params = try JSON(parsing: #"{"requests":[{"type":"asset.explode"}]}"#)
         let error = #expect(throws: RPCError.self) { try PerformChanges(params: params) }

@@ -92,10 +92,12 @@ struct ProtocolPage {
         to catch up, and none of them knows how far the writing catalog is while that is away. A token of another history is
         `token_expired` at once.
 
-        An unknown parameter is refused, and so is a member beside `jsonrpc`, `id`, `method` and `params`. A client ignores
-        result members that it does not know. Dates are integers: microseconds since 1970-01-01 UTC; RFC 3339 text is
-        accepted wherever a date is expected, and `"dates": "rfc3339"` asks for it in the pages of a fetch. `rpc.discover`
-        has JSON Schemas of predicates, records, notifications and the messages of each topic of the feed. The endpoints are listed in [architecture](architecture.md#endpoints).
+        An unknown parameter is refused, and so is a member beside `jsonrpc`, `id`, `method` and `params`. An optional
+        parameter that is null counts as absent, except in an `AssetPatch`. A client ignores result members that it does
+        not know. Dates are integers: microseconds since 1970-01-01 UTC; RFC 3339 text is accepted wherever a date is
+        expected, and `"dates": "rfc3339"` asks for it in the pages of a fetch. `rpc.discover` has JSON Schemas of
+        predicates, records, notifications and the messages of each topic of the feed. The endpoints are listed in
+        [architecture](architecture.md#endpoints).
         """.split(separator: "\n", omittingEmptySubsequences: false).map(String.init)
 
     private mutating func writeCommonParameters() {

@@ -39,13 +39,18 @@ struct CatalogConnection: Sendable {
         }
     }
 
-    /// Returns the asset as it is now.
+    /// Returns the asset as it is now, also one in the trash: the catalog allows its edits (T-18).
     ///
     /// - Parameter token: the catalog responds once it has reached this token
     func asset(_ id: ObjectID, atLeast token: ChangeToken? = nil) async throws(RPCError) -> FetchedAsset {
         var fetch = FetchDescription(.assets)
         fetch.ids = [id]
-        let page = try await library.catalog.ask(FetchAssets(fetch: fetch, count: 1, atLeast: token)).result
+        var page = try await library.catalog.ask(FetchAssets(fetch: fetch, count: 1, atLeast: token)).result
+        if page.assets.isEmpty {
+            // A fetch selects assets in the trash or the others. Both are read at the same moment.
+            fetch.inTrash = true
+            page = try await library.catalog.ask(FetchAssets(fetch: fetch, token: page.token, count: 1)).result
+        }
         guard let asset = page.assets.first else {
             throw .assetNotFound(id)
         }

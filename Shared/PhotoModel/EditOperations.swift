@@ -34,6 +34,7 @@ public enum CollectionEditOperation: String, NumberedName {
 
 extension Asset {
     /// The operations that the asset allows: `canPerformEditOperation:`. None for assets synced from elsewhere (T-07).
+    /// Those in the trash allow the same as before.
     public var can: [AssetEditOperation] {
         sourceType == .typeiTunesSynced ? [] : AssetEditOperation.allCases
     }

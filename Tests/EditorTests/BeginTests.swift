@@ -45,5 +45,18 @@ extension EditorWorkerTests {
                 #expect(bare.attachments.isEmpty && bare.result.displaySizeImage == nil && bare.result.input == nil)
             }
         }
+
+        @Test(.spec("T-18")) func `an asset in the trash can be edited, as its allowed operations say`() async throws {
+            try await EditorFixture.open { fixture in
+                let asset = try fixture.catalog.add(TestImages.jpeg(width: 60, height: 40, seed: 1))
+                fixture.catalog.change(asset.id, content: false) { $0.trashedDate = 1 }
+                #expect(fixture.catalog.asset(asset.id)?.can.contains(.content) == true)
+                let begun = try await fixture.ask(BeginEditing(asset: asset.id))
+                #expect(begun.contentRevision == asset.contentRevision && begun.input != nil)
+                let adjustments = AdjustmentList(operations: [.exposure(0.5)])
+                _ = try await fixture.ask(ApplyEdit(asset: asset.id, adjustments: adjustments))
+                #expect(fixture.catalog.asset(asset.id)?.hasAdjustments == true)
+            }
+        }
     }
 }

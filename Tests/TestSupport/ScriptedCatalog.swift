@@ -152,10 +152,12 @@ public final class ScriptedCatalog: RequestHandler {
     }
 
     private func page(_ fetch: FetchAssets) throws(RPCError) -> FetchAssets.Result {
-        let (assets, missing, sequence) = state.withLock { state in
+        let (found, missing, sequence) = state.withLock { state in
             let ids = fetch.fetch.ids ?? []
             return (ids.compactMap { state.assets[$0] }, ids.filter { state.assets[$0] == nil }, state.sequence)
         }
+        let isInTrash = fetch.fetch.inTrash == true
+        let assets = found.filter { ($0.trashedDate != nil) == isInTrash }
         if let token = fetch.atLeast, token.sequence > sequence {
             throw ErrorCode.behind.error("at \(sequence), not yet at \(token.sequence)")
         }

@@ -49,6 +49,25 @@ struct ImageFileFinderTests {
         }
     }
 
+    @Test func `a file is found whose name is not UTF-8`() throws {
+        try withFolder { folder in
+            // In Latin 1 and in no encoding; both become the same text.
+            let files = [[0xE9], [0xFF]].map { name in
+                (Array((folder.path + "/x").utf8) + name + Array(".jpg".utf8) + [0]).map { CChar(bitPattern: $0) }
+            }
+            for file in files {
+                let descriptor = try #require(fopen(file, "w"))
+                fclose(descriptor)
+            }
+            let text = folder.path + "/x\u{FFFD}.jpg"
+            var arguments = ArgumentBytes([Array("safelight\0".utf8).map { CChar(bitPattern: $0) }] + files)
+            var finder = ImageFileFinder()
+            for _ in files { try finder.add(text, bytes: arguments.next(text)) }
+            #expect(finder.rest().map { path in path.withPlatformString { strlen($0) } } == files.map { $0.count - 1 })
+            #expect(arguments.next(text) == nil && arguments.next("safelight") == nil)
+        }
+    }
+
     @Test func `a named file is returned whatever its extension, also through a link`() throws {
         try withFolder { folder in
             try make(["notes.txt"], in: folder)

@@ -65,14 +65,12 @@ struct ImportCommand: LibraryCommand {
     mutating func run() async throws {
         guard dryRun else { return try await connectAndRun() }
         let output = Output(json: client.json)
-        var finder = ImageFileFinder()
-        for path in paths { try finder.add(path) }
+        var finder = try finder()
         try list(&finder, output)
     }
 
     func run(in library: PhotoLibrary, output: Output) async throws {
-        var finder = ImageFileFinder()
-        for path in paths { try finder.add(path) }
+        var finder = try finder()
         // An album that is not unique is refused before anything is imported.
         if let album { _ = try await AlbumLookup.known(album, in: library) }
         let stop = StopRequest()
@@ -107,6 +105,13 @@ struct ImportCommand: LibraryCommand {
         if report.broken > 0 || isStopped || !finder.unreadable.isEmpty {
             throw ExitCode(CommandFailure.Status.partly.rawValue)
         }
+    }
+
+    private func finder() throws -> ImageFileFinder {
+        var finder = ImageFileFinder()
+        var arguments = ArgumentBytes()
+        for path in paths { try finder.add(path, bytes: arguments.next(path)) }
+        return finder
     }
 
     private func reportUnreadable(_ unreadable: [(path: FilePath, reason: Errno)], _ output: Output) {

@@ -25,9 +25,10 @@ struct ImageFileFinder {
 
     /// Adds a path that the user named.
     ///
+    /// - Parameter bytes: the argument as the system passed it; nil if it is the text
     /// - Throws: ``CommandFailure`` if there is no such file or folder
-    mutating func add(_ argument: String) throws {
-        guard let absolute = realpath(argument, nil) else {
+    mutating func add(_ argument: String, bytes: [CChar]? = nil) throws {
+        guard let absolute = bytes.map({ realpath($0, nil) }) ?? realpath(argument, nil) else {
             throw CommandFailure(message: "\(argument) cannot be found: \(Errno(rawValue: errno))", name: "not_read")
         }
         defer { free(absolute) }

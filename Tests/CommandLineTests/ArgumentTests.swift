@@ -255,7 +255,7 @@ struct ArgumentTests {
             #expect(throws: ValidationError.self, "\(text)") { try SetCommand.moment(text) }
         }
         #expect(try SetCommand.location("52.5, -13.25") == Location(latitude: 52.5, longitude: -13.25))
-        for text in ["", "1", "91,0", "0,181", "a,b", "1,2,3"] {
+        for text in ["", "1", "91,0", "0,181", "a,b", "1,2,3", "1,,2", ",1,2", "1,2,"] {
             #expect(throws: ValidationError.self, "\(text)") { try SetCommand.location(text) }
         }
         #expect(throws: (any Error).self) { try parse(SetCommand.self, "set", id) }

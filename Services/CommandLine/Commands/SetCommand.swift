@@ -120,7 +120,9 @@ struct SetCommand: LibraryCommand {
     }
 
     static func location(_ text: String) throws -> Location {
-        let numbers = text.split(separator: ",").map { Double($0.trimmingPrefix(" ")) }
+        let numbers = text.split(separator: ",", omittingEmptySubsequences: false).map {
+            Double($0.trimmingPrefix(" "))
+        }
         guard numbers.count == 2, let latitude = numbers[0], let longitude = numbers[1],
             (-90...90).contains(latitude), (-180...180).contains(longitude)
         else {

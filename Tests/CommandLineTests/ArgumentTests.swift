@@ -1,6 +1,7 @@
 import ArgumentParser
 import Contracts
 import class Foundation.FileManager
+import Hosting
 import JSONValue
 import PhotoModel
 import TestSupport
@@ -259,6 +260,13 @@ struct ArgumentTests {
             #expect(throws: ValidationError.self, "\(text)") { try SetCommand.location(text) }
         }
         #expect(throws: (any Error).self) { try parse(SetCommand.self, "set", id) }
+    }
+
+    @Test func `an empty folder is not the current one`() throws {
+        #expect(ServicePaths.absolute("") == "")
+        let options = try LibraryOptions.parse(["--library", ""])
+        let error = #expect(throws: HostingError.self) { try options.resolve() }
+        #expect(error.map { "\($0)".contains("--library") && "\($0)".contains("empty") } == true)
     }
 
     @Test func `the nearest word is suggested, and nothing for a word that is like none`() {

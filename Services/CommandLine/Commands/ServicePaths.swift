@@ -10,9 +10,10 @@ import SystemPackage
 
 /// Absolute paths for the services, and the folder of their executables.
 enum ServicePaths {
-    /// Returns the path resolved against the current directory, so that every process understands it.
+    /// Returns the path resolved against the current directory, so that every process understands it; an empty one stays
+    /// empty, and is refused by those who use it.
     static func absolute(_ path: String) -> String {
-        guard !path.hasPrefix("/"), let folder = getcwd(nil, 0) else { return path }
+        guard !path.isEmpty, !path.hasPrefix("/"), let folder = getcwd(nil, 0) else { return path }
         defer { free(folder) }
         return FilePath(String(cString: folder)).pushing(FilePath(path)).lexicallyNormalized().string
     }

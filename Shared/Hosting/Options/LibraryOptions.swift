@@ -30,6 +30,9 @@ public struct LibraryOptions: ParsableArguments {
         } else {
             throw .badSetting(source: "--library", reason: "HOME is not set; give the folder of the library")
         }
+        guard !path.isEmpty else {
+            throw .badSetting(source: "--library", reason: "the path is empty; give the folder of the library")
+        }
         guard path.hasPrefix("/") else {
             throw .badSetting(source: "--library", reason: "\(path) is not an absolute path")
         }

@@ -76,6 +76,11 @@ extension CatalogErrorMapping {
                 "\(identity) is decided by how it is connected; grants are about keys and other users",
                 ["identity": .string(identity)]
             )
+        case .noIdentity(let text):
+            ErrorCode.invalidOptions.error(
+                "\(text.prefix(80)) is no identity: use key:NAME, or uid:N with the number of a user of this machine",
+                ["identity": .string(text)]
+            )
         case .noKey(let identity):
             ErrorCode.identifierNotFound.error(
                 "no listed key has the name \(identity.dropFirst(4)); `safelight keys list` shows them",

@@ -6,9 +6,23 @@ import Testing
 
 @testable import Catalog
 
-/// The order in which the catalog and its followers learn of a decision about access.
+/// Decisions about access: whom they can be about, and the order in which the catalog and its followers learn of a decision about access.
 @Suite(.timeLimit(.minutes(1)))
 struct GrantOrderTests {
+    @Test func `a decision is about a key or a user, and nothing else is stored`() async throws {
+        let folder = try TemporaryFolder("grant-identity")
+        try await CatalogFixture.with(folder) { catalog in
+            for identity in ["uid:abc", "uid:", "uid:-1", "uid:4294967296", "uid:07", "ann", "key", "group:7"] {
+                let error = await rpcError {
+                    try await catalog.service.grants.approve(ApproveGrant(identity: identity), by: "test")
+                }
+                #expect(error?.errorCode == .invalidOptions, "\(identity)")
+            }
+            _ = try await catalog.service.grants.approve(ApproveGrant(identity: "uid:4294967295"), by: "test")
+            #expect(catalog.service.grants.registry.count == 1)
+        }
+    }
+
     /// A follower asks what an identity may do as soon as it reads the record of the decision. If the answer were the one of
     /// before, the follower would keep it until the next decision.
     @Test func `a decision is known before those who follow the records are woken`() async throws {

@@ -48,6 +48,8 @@ enum GrantError: RefusedRequest, Equatable {
     case decidedByConnection(String)
     /// The identity has no list that could be changed.
     case notLimited(String)
+    /// The text is no identity.
+    case noIdentity(String)
     /// No listed key has the identity's name.
     case noKey(String)
     /// There are as many grants as there may be.

@@ -103,6 +103,9 @@ final class GrantRegistry: Sendable {
 
     var count: Int { entries.withLock { $0.count } }
 
+    /// Returns true if there is a decision or a question about the identity.
+    func isKnown(_ identity: String) -> Bool { entries.withLock { $0[identity] != nil } }
+
     /// The public key that a decision about an identity is about now.
     func publicKey(of identity: String) -> String? { keys.key(identity)?.publicKey.text }
 

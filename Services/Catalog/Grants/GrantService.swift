@@ -312,6 +312,12 @@ final class GrantService: Sendable {
         return question
     }
 
+    /// Returns true for `uid:N`, as connections over ipc are named.
+    private static func isUser(_ identity: String) -> Bool {
+        guard identity.hasPrefix("uid:"), let number = UInt32(identity.dropFirst(4)) else { return false }
+        return identity == "uid:\(number)"
+    }
+
     private func decide(
         _ identity: String,
         by owner: String,
@@ -320,6 +326,9 @@ final class GrantService: Sendable {
     ) async throws -> DecidedGrant {
         guard AccessTable.local(identity) == nil else {
             throw GrantError.decidedByConnection(identity)
+        }
+        guard identity.hasPrefix("key:") || Self.isUser(identity) || registry.isKnown(identity) else {
+            throw GrantError.noIdentity(identity)
         }
         guard !identity.hasPrefix("key:") || registry.publicKey(of: identity) != nil else {
             throw GrantError.noKey(identity)

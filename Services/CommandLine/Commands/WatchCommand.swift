@@ -109,7 +109,7 @@ struct WatchCommand: LibraryCommand {
                 count: count ?? Int.max,
                 output: output
             )
-            return try await watch.run(library.live(try await fetch.fetch(in: library)))
+            return try await watch.run(library.live(try await fetch.fetch(in: library)), in: library)
         }
         let watch = ChangeWatcher(
             program: program,
@@ -120,7 +120,8 @@ struct WatchCommand: LibraryCommand {
         var tokens = tokenFile.map { TokenFile($0) }
         let remembered = try tokens?.read()
         let start = if let remembered { Optional(remembered) } else { try await start(in: library) }
-        try await watch.run(library.changes(since: start, topics: grants ? [FeedTopic.grants] : topic), tokens: tokens)
+        let feed = library.changes(since: start, topics: grants ? [FeedTopic.grants] : topic)
+        try await watch.run(feed, in: library, tokens: tokens)
     }
 
     private func start(in library: PhotoLibrary) async throws -> ChangeToken? {

@@ -1,4 +1,6 @@
 import ArgumentParser
+import Basics
+import Contracts
 import JSONValue
 import PhotoClient
 import PhotoModel
@@ -13,8 +15,10 @@ struct ChangeWatcher: Sendable {
     let count: Int
     let output: Output
 
-    func run(_ feed: ChangeFeed, tokens: TokenFile?) async throws {
-        try await StopRequest.untilStopped { stop in try await follow(feed, tokens, stop) }
+    func run(_ feed: ChangeFeed, in library: PhotoLibrary, tokens: TokenFile?) async throws {
+        try await StopRequest.untilStopped(following: library.changeBroker) { stop in
+            try await follow(feed, tokens, stop)
+        }
     }
 
     private func follow(_ feed: ChangeFeed, _ tokens: TokenFile?, _ stop: StopRequest) async throws {
@@ -77,8 +81,18 @@ struct ChangeWatcher: Sendable {
 }
 
 extension StopRequest {
-    /// Runs endless work until Ctrl-C cancels it.
-    static func untilStopped(_ work: @escaping @Sendable (StopRequest) async throws -> Void) async throws {
+    /// The interval at which a watch asks if it may still follow the library.
+    private static let checkInterval = Duration.seconds(5)
+
+    /// Runs endless work until Ctrl-C cancels it, or the change-broker refuses this client.
+    ///
+    /// A feed cannot tell that: a subscriber whose key was revoked receives nothing more, as if nothing was changed.
+    ///
+    /// - Throws: the error of the work, or `access_denied`
+    static func untilStopped(
+        following broker: ServiceClient,
+        _ work: @escaping @Sendable (StopRequest) async throws -> Void
+    ) async throws {
         let stop = StopRequest()
         let signals = StopSignals(stop)
         let working = Task { try await work(stop) }
@@ -86,8 +100,30 @@ extension StopRequest {
             await stop.wait()
             working.cancel()
         }
-        defer { stopping.cancel() }
+        let checking = Task {
+            let refusal = await Self.refusal(of: broker)
+            if refusal != nil { working.cancel() }
+            return refusal
+        }
+        defer {
+            stopping.cancel()
+            checking.cancel()
+        }
         try await working.value
         withExtendedLifetime(signals) {}
+        checking.cancel()
+        if let refusal = await checking.value { throw refusal }
+    }
+
+    /// Asks the change-broker from time to time, and returns its refusal; nil once the task is cancelled.
+    private static func refusal(of broker: ServiceClient) async -> RPCError? {
+        for await _ in TaskDelay.ticks(every: checkInterval) {
+            do throws(RPCError) {
+                _ = try await broker.ask(FeedHeadRequest(), deadline: checkInterval)
+            } catch  where error.errorCode == .accessDenied {
+                return error
+            } catch {}
+        }
+        return nil
     }
 }

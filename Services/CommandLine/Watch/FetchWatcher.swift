@@ -13,8 +13,8 @@ struct FetchWatcher: Sendable {
     let count: Int
     let output: Output
 
-    func run(_ list: LiveList) async throws {
-        try await StopRequest.untilStopped { stop in try await follow(list, stop) }
+    func run(_ list: LiveList, in library: PhotoLibrary) async throws {
+        try await StopRequest.untilStopped(following: library.changeBroker) { stop in try await follow(list, stop) }
     }
 
     private func follow(_ list: LiveList, _ stop: StopRequest) async throws {

@@ -53,6 +53,23 @@ struct CurveServicesTests {
         #expect(open.services.stop() == [])
     }
 
+    @Test func `a watch ends with the error when its key is revoked, though nothing is changed any more`() throws {
+        let open = try NetworkFixture()
+        for (name, arguments) in [("ann", ["watch"]), ("bob", ["watch", "--fetch"])] {
+            #expect(try open.services.safelight(["keys", "create", name]).status == 0)
+            let watch = try RunningProgram("safelight", arguments, environment: open.variables(name))
+            // It follows the library once it has printed a change.
+            for number in 0..<100 where watch.outputText.isEmpty {
+                _ = try open.services.safelight(["album", "create", "\(name) \(number)"])
+            }
+            #expect(!watch.outputText.isEmpty)
+            #expect(try open.services.safelight(["keys", "revoke", name]).status == 0)
+            #expect(watch.wait(seconds: 30) == 1)
+            #expect(watch.errorText.contains("access_denied"), "\(watch.errorText)")
+        }
+        #expect(open.services.stop() == [])
+    }
+
     @Test func `only keys on the services list may act on behalf of others`() async throws {
         let open = try NetworkFixture()
         #expect(try open.services.safelight(["keys", "create", "ann", "--domain", "requests"]).status == 0)

@@ -262,6 +262,19 @@ struct ArgumentTests {
         #expect(throws: (any Error).self) { try parse(SetCommand.self, "set", id) }
     }
 
+    @Test func `albums and folders have a visible title`() throws {
+        for arguments in [["create"], ["rename", "Alps"]] {
+            for kind in ["album", "folder"] {
+                #expect(throws: Never.self) { try SafelightCommand.parseAsRoot([kind] + arguments + ["Alps 2"]) }
+                for title in ["", " ", "\t"] {
+                    #expect(throws: (any Error).self, "\(kind)") {
+                        try SafelightCommand.parseAsRoot([kind] + arguments + [title])
+                    }
+                }
+            }
+        }
+    }
+
     @Test func `an empty folder is not the current one`() throws {
         #expect(ServicePaths.absolute("") == "")
         let options = try LibraryOptions.parse(["--library", ""])

@@ -72,6 +72,8 @@ struct AlbumCommand: AsyncParsableCommand {
         @Flag(help: "Create it even if there is an album of this title.") var another = false
         @OptionGroup var client: ClientOptions
 
+        func validate() throws { _ = try AlbumLookup.title(title) }
+
         func run(in library: PhotoLibrary, output: Output) async throws {
             let assets = try await Identifiers.read(ids, in: library)
             let parent = try await place.reference(in: library)
@@ -106,6 +108,8 @@ struct AlbumCommand: AsyncParsableCommand {
         @Argument(help: "The new title.") var title: String
         @Flag(help: "Rename it even if there is another album of this title.") var another = false
         @OptionGroup var client: ClientOptions
+
+        func validate() throws { _ = try AlbumLookup.title(title) }
 
         func run(in library: PhotoLibrary, output: Output) async throws {
             let album = try await AlbumLookup.find(album, in: library)

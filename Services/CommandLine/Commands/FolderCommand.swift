@@ -60,6 +60,8 @@ struct FolderCommand: AsyncParsableCommand {
         @Flag(help: "Create it even if there is a folder of this title.") var another = false
         @OptionGroup var client: ClientOptions
 
+        func validate() throws { _ = try AlbumLookup.title(title) }
+
         func run(in library: PhotoLibrary, output: Output) async throws {
             let parent = try await place.reference(in: library)
             if !another {
@@ -80,6 +82,8 @@ struct FolderCommand: AsyncParsableCommand {
         @Argument(help: "The new title.") var title: String
         @Flag(help: "Rename it even if there is another folder of this title.") var another = false
         @OptionGroup var client: ClientOptions
+
+        func validate() throws { _ = try AlbumLookup.title(title) }
 
         func run(in library: PhotoLibrary, output: Output) async throws {
             let folder = try await AlbumLookup.folder(folder, in: library)

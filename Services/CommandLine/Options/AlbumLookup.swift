@@ -65,6 +65,14 @@ enum AlbumLookup {
         do { return try await find() } catch let error as RPCError where error.errorCode == .accessDenied { return [] }
     }
 
+    /// Returns the title that the user gave to an album or folder.
+    ///
+    /// - Throws: a usage error if it has no visible character, so that a listing could not show it
+    static func title(_ text: String) throws -> String {
+        guard text.contains(where: { !$0.isWhitespace }) else { throw ValidationError("the title must not be empty") }
+        return text
+    }
+
     /// Refuses a second album or folder of a title, which a title could not name afterwards.
     static func refuse(_ others: [ObjectID], _ kind: String, _ title: String) throws {
         guard let other = others.first else { return }

@@ -89,8 +89,10 @@ struct AlbumCommand: AsyncParsableCommand {
             ])
             guard let id = result.id("album") else { return }
             try output.result(result.json) { ["\(id)  \(title.printable)"] }
+            let rest = Array(assets.dropFirst(first.count))
+            guard !rest.isEmpty else { return }
             try await Transactions.perform(
-                Array(assets.dropFirst(first.count)),
+                rest,
                 in: library,
                 output,
                 "added",

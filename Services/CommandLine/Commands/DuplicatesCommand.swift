@@ -55,7 +55,7 @@ struct DuplicatesCommand: LibraryCommand {
             request.after = next
         }
         guard !ids, !output.isJSON else { return }
-        LastListing().write(listed)
+        if !listed.isEmpty { LastListing().write(listed) }
         let pictures = QuantityFormatter.count(groups, "picture")
         output.note(groups == 0 ? "no picture is there twice" : "\(pictures) in \(groups + others) assets")
     }

@@ -154,7 +154,7 @@ struct EditCommand: LibraryCommand {
     /// Returns lines about the edit of one asset: its operations and its size before and after.
     private func details(_ outcome: EditOutcomes, in library: PhotoLibrary, _ output: Output) async throws -> [String] {
         guard let id = outcome.asset, outcome.isChanged, !dryRun, !output.isJSON else { return [] }
-        let asset = try await library.asset(id)
+        let asset = try await library.namedAsset(id).asset
         let steps = try await library.editor.ask(EditHistory(asset: id)).result.steps.map { step in
             step.adjustments?["operations"]?.arrayValue?.compactMap { $0["operation"]?.stringValue } ?? []
         }

@@ -93,7 +93,7 @@ struct ExportCommand: LibraryCommand {
     ) async throws -> Bool {
         let asset: Asset
         do throws(RPCError) {
-            asset = try await library.asset(id)
+            asset = try await library.namedAsset(id).asset
         } catch {
             guard !error.isSilence else { throw error }
             progress.report(CommandFailure(error))

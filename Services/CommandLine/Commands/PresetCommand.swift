@@ -44,7 +44,9 @@ struct PresetCommand: ParsableCommand {
 
         func run() throws {
             let (folder, output) = (try place.folder(), Output(json: report.json))
-            for name in try folder.names() {
+            let names = try folder.names()
+            guard !names.isEmpty else { return output.note("no presets; `safelight preset save` saves one") }
+            for name in names {
                 let preset = try folder.read(name)
                 try output.result(preset.json) {
                     ["\(name.printable)  \(preset.list.operations.map(\.kind.rawValue).joined(separator: ", "))"]

@@ -34,10 +34,7 @@ struct ShowCommand: LibraryCommand {
     func run(in library: PhotoLibrary, output: Output) async throws {
         let pictures = picture ? try TerminalPictures(graphics, output) : nil
         for (index, id) in try await assets.read(in: library).enumerated() {
-            let page = try await library.assets([id])
-            guard let asset = page.assets.first else {
-                throw CommandFailure(message: "there is no asset \(id)", name: ErrorCode.identifierNotFound.rawValue)
-            }
+            let (asset, page) = try await library.namedAsset(id)
             if output.isJSON {
                 var json = asset.json.objectValue ?? [:]
                 if !page.quarantined.isEmpty { json["quarantined"] = .array(page.quarantined.map(\.json)) }

@@ -18,6 +18,10 @@ enum Transactions {
         besides: Int = 0,
         requests: ([ObjectID]) -> [ChangeRequest]
     ) async throws {
+        guard !ids.isEmpty else {
+            if !output.isJSON { try output.line("nothing to change") }
+            return
+        }
         let pieces = split(ids, by: ChangeRecord.maxEntities - besides)
         if pieces.count > 1 { output.note("too many assets for one transaction: using \(pieces.count) transactions") }
         var progress = ProgressReporter(output: output)

@@ -80,3 +80,19 @@ struct AssetReference {
         return ObjectID(filled)?.kind == .asset
     }
 }
+
+extension PhotoLibrary {
+    /// Returns the asset that a command names by its identifier, also one in the trash, and the page it was read from.
+    ///
+    /// - Throws: `identifier_not_found`
+    func namedAsset(_ id: ObjectID) async throws(RPCError) -> (asset: Asset, page: FetchAssets.Result) {
+        var fetch = FetchDescription(.assets)
+        fetch.ids = [id]
+        for inTrash in [nil, true] {
+            fetch.inTrash = inTrash
+            let page = try await assets(fetch, count: 1)
+            if let asset = page.assets.first { return (asset, page) }
+        }
+        throw ErrorCode.identifierNotFound.error("there is no asset \(id)", ["id": .string(id.text)])
+    }
+}

@@ -90,7 +90,7 @@ struct LastListing {
         guard last <= known.count else {
             throw CommandFailure.usage(
                 known.isEmpty
-                    ? "there is no listing yet; run `safelight fetch` first"
+                    ? "there is no listing, or the last one has no assets; run `safelight fetch` first"
                     : "the last listing has \(QuantityFormatter.count(known.count, "asset")), not \(last)"
             )
         }

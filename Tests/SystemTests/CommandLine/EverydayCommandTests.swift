@@ -89,7 +89,19 @@ struct EverydayCommandTests {
         #expect(try run(services, "fetch", "--count") == "0\n")
         // Hidden ones and those in the trash are found by name as well.
         _ = try run(services, "trash", "one")
+        #expect(try run(services, "show", "one").contains("in the trash"))
+        let copies = services.folder.file("copies")
+        #expect(try run(services, "export", "one", "--output", copies).contains("copies/"))
+        #expect(try run(services, "thumb", "one", "--size", "20", "-o", "\(copies)/one.png").contains("one.png"))
         _ = try run(services, "untrash", "one")
+        // A command that finds nothing leaves the listing as it is, and one that changes nothing says so.
+        _ = try run(services, "fetch", "--hidden")
+        _ = try run(services, "duplicates")
+        #expect(try run(services, "show", "@1").contains("name"))
+        #expect(try run(services, "favorite", "--where", "rating == 5") == "nothing to change\n")
+        let presets = try services.safelight(["preset", "list", "--presets", services.folder.file("none")])
+        #expect(presets.status == 0 && presets.errors.contains("preset save"), "\(presets)")
+        #expect(try run(services, "album", "create", "Empty").hasSuffix("  Empty\n"))
         #expect(services.stop() == [])
     }
 

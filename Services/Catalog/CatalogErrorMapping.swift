@@ -88,11 +88,8 @@ extension StorageError {
         case .tooLarge(let message): ErrorCode.limitExceeded.error(message)
         case .notFound(let message): ErrorCode.missingResource.error(message)
         case .resourceChanged(let message): ErrorCode.resourceChanged.error(message)
-        case .offline:
-            LibraryStatus.Problem(
-                .offline,
-                "the disk of the library, or its database server, is not there; mount the disk again, or start the server"
-            ).rpcError
+        case .offline: LibraryStatus.Problem.folder(.offline).rpcError
+        case .serverOffline: LibraryStatus.Problem.databaseServer.rpcError
         case .relinquished: LibraryStatus.Problem.folder(.relinquished).rpcError
         case .readOnly: LibraryStatus.Problem.folder(.readOnly).rpcError
         case .io, .corrupt, .inUse, .newerVersion, .invalid:

@@ -60,7 +60,7 @@ struct CatalogService: RunnableService {
         LibraryFolder.remember(folder, store.history, in: configuration.knownLibraries, logger)
         let availability = LibraryAvailability(
             try LibraryPlace(folder: folder, database: store.path, resources: resources),
-            role: store.role,
+            of: store,
             now: environment.now,
             logger: logger
         )
@@ -346,7 +346,7 @@ struct CatalogService: RunnableService {
     /// Registers the sections of the method `figures`.
     private func report(to metrics: Hosting.Metrics, _ fetches: FetchEngine, _ quarantine: Quarantine) {
         let (servers, workers, examiner, rereader, writer) = (servers, workers, examiner, rereader, writer)
-        let (store, tail, uploads, collector) = (store, tail, uploads, collector)
+        let (store, tail, uploads, collector, grants) = (store, tail, uploads, collector, grants)
         metrics.section("requests") { await servers.metrics() }
         metrics.section("workers") { workers.metrics() }
         metrics.section("examiner") { examiner.metrics }
@@ -367,7 +367,6 @@ struct CatalogService: RunnableService {
                 "transients": JSON(fetches.transients.count),
             ]
         }
-        let grants = grants
         metrics.section("grants") { grants.metrics }
         metrics.section("quarantine") { ["resources": JSON(quarantine.count)] }
         metrics.section("uploads") { ["open": JSON(await uploads.count)] }

@@ -108,7 +108,7 @@ private struct OfflineHandler: RequestHandler {
     private let state: ServiceState
 
     init(since: Int64) {
-        let problem = LibraryStatus.Problem(.offline, Self.message)
+        let problem = LibraryStatus.Problem.databaseServer
         self.problem = problem
         self.since = max(0, since)
         state = ServiceState(
@@ -119,11 +119,6 @@ private struct OfflineHandler: RequestHandler {
             conditionNow: { ([problem.message], 0) }
         )
     }
-
-    /// The address of the server, and its answer, are in the log only.
-    private static let message =
-        "The database server of the library does not answer; the catalog's log has the reason. Start PostgreSQL or wait "
-        + "until it is reachable again."
 
     func limits(of method: String) -> MethodLimits { CatalogRequest.limits(of: method) }
 

@@ -2,13 +2,13 @@
 public enum AvailabilityState: String, Sendable, Hashable, CaseIterable {
     /// It can be read and written.
     case available
-    /// The disk, or the volume, of the library's folder is not there.
+    /// The disk, or the volume, of the library's folder is not there, or its database server does not answer.
     case offline
     /// The library's folder was moved, renamed or deleted.
     case relinquished
     /// Another library is being put into the library's folder, for example by a restore.
     case switching
-    /// The folder can be read only.
+    /// The library can be read only: its folder cannot be written, or only a replica of its database answers.
     case readOnly
     /// The disk of the folder is full.
     case full

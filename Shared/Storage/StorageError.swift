@@ -20,6 +20,8 @@ public enum StorageError: Error, Sendable, Equatable {
     case readOnly(String)
     /// The disk of the files is not there, or does not answer.
     case offline(String)
+    /// The database server does not answer.
+    case serverOffline(String)
     /// The files were moved, renamed or deleted.
     case relinquished(String)
     /// The database stayed locked for longer than the busy timeout.
@@ -41,7 +43,7 @@ public enum StorageError: Error, Sendable, Equatable {
         case .inUse: "in_use"
         case .tooLarge: "too_large"
         case .readOnly: "read_only"
-        case .offline: "offline"
+        case .offline, .serverOffline: "offline"
         case .relinquished: "relinquished"
         case .busy: "busy"
         case .newerVersion: "newer_version"
@@ -54,8 +56,8 @@ public enum StorageError: Error, Sendable, Equatable {
         switch self {
         case .notEnoughSpace(let message), .io(let message), .corrupt(let message), .notFound(let message),
             .resourceChanged(let message), .inUse(let message), .tooLarge(let message), .readOnly(let message),
-            .offline(let message), .relinquished(let message), .busy(let message), .newerVersion(let message),
-            .invalid(let message):
+            .offline(let message), .serverOffline(let message), .relinquished(let message), .busy(let message),
+            .newerVersion(let message), .invalid(let message):
             message
         }
     }

@@ -235,6 +235,37 @@ struct ReplicaTests {
         }
     }
 
+    @Test func `while only the replica answers the library is shown as one that can be read, not changed`() async throws
+    {
+        try await CatalogFixture.with(folder) {
+            change(&$0)
+        } _: { catalog in
+            _ = try await catalog.perform([.createCollection(.init(title: "one"))])
+            #expect(try await catalog.call(LibraryStatus()).state == .available)
+            try primary.kill()
+            let status = try await awaitValue { () async throws -> LibraryStatus.Result? in
+                let status = try await catalog.call(LibraryStatus())
+                return status.state == .available ? nil : status
+            }
+            #expect(status.state == .readOnly && status.isReadable && !status.isWritable, "\(status)")
+            #expect(status.problems.first?.message.contains("database server") == true, "\(status)")
+            #expect(try await albums(catalog).collections.map(\.title) == ["one"])
+            // Clients with a list of catalogs ask the next one.
+            let refused = await rpcError { try await catalog.perform([.createCollection(.init(title: "no"))]) }
+            #expect(refused?.errorCode == .libraryReadOnly && refused?.data["standby"] == true, "\(refused as Any)")
+            try replica.kill()
+            try await awaitValue { () async throws -> Bool? in
+                try await catalog.call(LibraryStatus()).state == .offline ? true : nil
+            }
+            // Commits wait for the replica.
+            try replica.restart()
+            try primary.restart()
+            try await awaitValue { () async throws -> Bool? in
+                try await catalog.call(LibraryStatus()).state == .available ? true : nil
+            }
+        }
+    }
+
     @Test func `reads go on when the primary server is killed, and changes when the replica is promoted`() async throws
     {
         try await withTwo { writer, standby in

@@ -8,9 +8,9 @@ import Synchronization
 
 /// Knows whether the library can be read and written (T-42).
 ///
-/// It looks at the library's folder once a second, and whenever the disk fails a request, so that such a request has the
-/// error of the cause. A full disk, a locked database and a folder that cannot be written are noticed by a request that
-/// fails; the end of that is found by writing a little once a second.
+/// It looks at the library's folder, and at the connection to a database server, once a second, and whenever the disk
+/// fails a request, so that such a request has the error of the cause. A full disk, a locked database and a folder that
+/// cannot be written are noticed by a request that fails; the end of that is found by writing a little once a second.
 final class LibraryAvailability: Sendable {
     /// The need of a request for the library.
     enum Need {
@@ -29,6 +29,8 @@ final class LibraryAvailability: Sendable {
         var role: (CatalogRole, epoch: Int64?)
         /// The problem of the folder.
         var folder: LibraryStatus.Problem?
+        /// The problem of the database server.
+        var server: LibraryStatus.Problem?
         /// States that failures of requests have shown.
         var noted: Set<AvailabilityState> = []
         /// The problem of the object store.
@@ -44,18 +46,21 @@ final class LibraryAvailability: Sendable {
     private static let mostWaiters = 1000
 
     private let place: LibraryPlace
+    private let serverProblem: @Sendable () -> LibraryStatus.Problem?
     private let now: @Sendable () -> Int64
     private let logger: Logger
     private let state: Mutex<State>
 
-    /// - Parameter role: the part of the catalog in the writing
+    /// - Parameter store: the library, which knows the part of the catalog in the writing and the database server
     init(
         _ place: LibraryPlace,
-        role: (CatalogRole, epoch: Int64?),
+        of store: LibraryStore,
         now: @escaping @Sendable () -> Int64,
         logger: Logger
     ) {
         self.place = place
+        serverProblem = { store.database.serverProblem }
+        let role = store.role
         self.now = now
         self.logger = logger
         var status = LibraryStatus.Result(since: max(0, now()))
@@ -72,12 +77,14 @@ final class LibraryAvailability: Sendable {
 
     /// Refuses a request that the library cannot serve now.
     ///
-    /// A full disk and a locked database refuse nothing: some changes still succeed, the others have the same error.
+    /// A full disk and a locked database refuse nothing: some changes still succeed, the others have the same error. A
+    /// database server that does not answer fails the requests that need it, and may answer the next one.
     func check(_ need: Need) throws(RPCError) {
         guard need != .nothing else { return }
         let problem = state.withLock { state in
             state.status.problems.first { problem in
-                !problem.state.isReadable || need == .writing && problem.state == .readOnly
+                problem != state.server
+                    && (!problem.state.isReadable || need == .writing && problem.state == .readOnly)
             }
         }
         if let problem { throw problem.rpcError }
@@ -186,12 +193,13 @@ final class LibraryAvailability: Sendable {
     }
 
     private func look() {
-        let finding = place.finding()
+        let (finding, server) = (place.finding(), serverProblem())
         change { state in
             switch finding {
             case nil: state.folder = nil
             case .problem(let problem)?: state.folder = problem
             case .replaced?: (state.folder, state.isReplaced) = (.folder(.switching), true)
+            state.server = server
             }
         }
     }
@@ -209,6 +217,8 @@ final class LibraryAvailability: Sendable {
             let (role, epoch) = state.role
             guard (problems, role, epoch) != (state.status.problems, state.status.role, state.status.epoch) else {
                 return (value, nil, [])
+            // The gravest comes first.
+            if let server = state.server { problems.insert(server, at: server.state.isReadable ? problems.count : 0) }
             }
             state.status = LibraryStatus.Result(since: max(now(), state.status.since + 1), problems: problems)
             (state.status.role, state.status.epoch) = (role, epoch)

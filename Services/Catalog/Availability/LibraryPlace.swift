@@ -56,6 +56,13 @@ extension LibraryStatus.Problem {
     /// The problem of a state with its text, which has no paths of this machine.
     static func folder(_ state: AvailabilityState) -> LibraryStatus.Problem {
         let message =
+    /// The database server does not answer. Its address, and its answer, are in the log only.
+    static let databaseServer = LibraryStatus.Problem(
+        .offline,
+        "the library's database server does not answer; the catalog's log has the reason. Start PostgreSQL or wait until "
+            + "it is reachable again"
+    )
+
             switch state {
             case .offline: "the disk of the library is not there; mount it again"
             case .relinquished:

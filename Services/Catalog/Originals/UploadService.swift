@@ -286,6 +286,8 @@ final class UploadService: Service, Sendable {
             return .failed(digest, error)
         } catch StorageError.offline(let message) {
             return .stopped(StorageError.offline(message))
+        } catch StorageError.serverOffline(let message) {
+            return .stopped(StorageError.serverOffline(message))
         } catch StorageError.relinquished(let message) {
             return .stopped(StorageError.relinquished(message))
         } catch let error as StorageError {

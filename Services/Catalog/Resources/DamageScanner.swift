@@ -223,8 +223,8 @@ struct DamageScanner: Service {
             return counts.miss()
         } catch {
             switch error {
-            // The disk is away: the same record is read again later.
-            case StorageError.offline, StorageError.relinquished: throw error
+            // The disk or the database is away: the same record is read again later.
+            case StorageError.offline, StorageError.serverOffline, StorageError.relinquished: throw error
             default: break
             }
             // Bytes that crash workers are quarantined by digest; missing bytes need no mark.

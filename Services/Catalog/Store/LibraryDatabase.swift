@@ -1,3 +1,4 @@
+import Contracts
 import GRDB
 import Glibc
 import JSONValue
@@ -44,6 +45,8 @@ protocol LibraryDatabase: Sendable {
     var metrics: JSONObject { get }
     /// The reason why an acknowledged change may not be durable; nil if it is.
     var durabilityProblem: String? { get }
+    /// The state of a library whose database server does not answer; nil if it does, and without a server.
+    var serverProblem: LibraryStatus.Problem? { get }
     /// The size in bytes of what is written but not yet in the database's files; 0 if unknown.
     var walBytes: Int64 { get }
     /// True if the check at the start ran out of time.
@@ -58,6 +61,8 @@ extension LibraryDatabase {
     var shownSequence: Int64? { nil }
 
     var mayLag: Bool { false }
+
+    var serverProblem: LibraryStatus.Problem? { nil }
 }
 
 /// A database of SQLite.

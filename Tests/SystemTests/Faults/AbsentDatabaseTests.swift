@@ -46,6 +46,52 @@ struct AbsentDatabaseTests {
         #expect(services.stop() == [])
     }
 
+    @Test func `it says so when the server ends while it runs, and when the server is back`() async throws {
+        let server = try PostgreSQLServer()
+        let services = try SafelightFixture("absent-later", environment: ["SAFELIGHT_STORE": server.address])
+        try services.start([.catalog, .changeBroker])
+        let library = try services.library()
+        let made = try await library.perform([.createCollection(.init(ref: "a", title: "Alps"))])
+        let before = try await library.catalog.ask(LibraryStatus()).result
+        #expect(before.state == .available && before.isReadable && before.isWritable)
+        #expect(try services.safelight(["status", "--json"]).output.contains("database server") == false)
+
+        try server.kill()
+        let away = try await library.catalog.ask(LibraryStatus(after: before.since), deadline: .seconds(20)).result
+        // The part of this catalog may change before the server counts as away.
+        let status =
+            away.state != .available
+            ? away : try await library.catalog.ask(LibraryStatus(after: away.since), deadline: .seconds(20)).result
+        #expect(status.state == .offline && !status.isReadable && !status.isWritable, "\(status)")
+        let problem = try #require(status.problems.first)
+        #expect(problem.name == "library_offline")
+        #expect(problem.message.contains("database server") && !problem.message.contains("mount"), "\(problem)")
+        let error = await #expect(throws: RPCError.self) {
+            try await library.collections(FetchDescription(.collections))
+        }
+        #expect(error?.errorCode == .libraryOffline)
+        #expect(error?.message.contains("database server") == true && error?.message.contains("mount") == false)
+        let health = try await library.catalog.health(deadline: .seconds(10))
+        #expect(!health.isHealthy && health.problems.contains { $0.contains("database server") }, "\(health.problems)")
+        let shown = try services.safelight(["status"])
+        #expect((shown.output + shown.errors).contains("database server"), "\(shown)")
+
+        try server.restart()
+        var now = status
+        while now.state != .available || !now.isWritable {
+            now = try await library.catalog.ask(LibraryStatus(after: now.since), deadline: .seconds(20)).result
+            try #require(now.state == .available || !now.isWritable)
+        }
+        var next: PerformChanges.Result?
+        while next == nil {
+            next = try? await library.perform([.createCollection(.init(ref: "b", title: "Lakes"))])
+        }
+        #expect(next?.sequence == made.sequence + 1)
+        #expect(try await library.catalog.health(deadline: .seconds(10)).isHealthy)
+        await library.close()
+        #expect(services.stop() == [])
+    }
+
     /// Returns the newest sequence of the feed; nil while the change-broker has not reached the catalog.
     private func followed(_ library: PhotoLibrary) async throws(RPCError) -> Int64? {
         do {

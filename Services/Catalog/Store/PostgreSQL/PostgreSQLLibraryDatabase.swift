@@ -1,3 +1,4 @@
+import Contracts
 import JSONValue
 import PostgreSQL
 import Storage
@@ -115,7 +116,7 @@ final class PostgreSQLLibraryDatabase: LibraryDatabase {
 
     /// Returns the error of a server that cannot be reached.
     static func offline(_ error: PostgreSQLError, at address: String) -> StorageError {
-        .offline("\(withoutPassword(address)): \(error). Start PostgreSQL or wait until it is reachable again.")
+        .serverOffline("\(withoutPassword(address)): \(error). Start PostgreSQL or wait until it is reachable again.")
     }
 
     func storageError(_ error: any Error) -> StorageError? { failure(error) }
@@ -165,6 +166,19 @@ final class PostgreSQLLibraryDatabase: LibraryDatabase {
     }
 
     var durabilityProblem: String? { election.durability.problem }
+
+    var serverProblem: LibraryStatus.Problem? {
+        switch election.connection {
+        case .answering: nil
+        case .replicaOnly:
+            LibraryStatus.Problem(
+                .readOnly,
+                "the library's database server does not answer, and only its replica is read; start PostgreSQL or wait "
+                    + "until it is reachable again"
+            )
+        case .away: .databaseServer
+        }
+    }
 
     /// PostgreSQL writes its log itself.
     var walBytes: Int64 { 0 }

@@ -30,12 +30,14 @@ extension PostgreSQLSchema {
 
     /// Checks that a replica, whose tables this program cannot change, has those that it knows.
     ///
-    /// - Throws: ``StorageError/offline(_:)`` if it has others or none
+    /// - Throws: ``StorageError/serverOffline(_:)`` if it has others or none
     static func check(_ database: SQLConnection) throws {
         let exists = try database.first("SELECT to_regclass('safelight_schema') IS NOT NULL") { $0.flag(0) }
         let known = exists == true ? try database.first("SELECT version FROM safelight_schema") { $0.int64(0) } : nil
         guard known == Int64(version) else {
-            throw StorageError.offline("the replica has no tables of the version \(version). Start the primary server.")
+            throw StorageError.serverOffline(
+                "the replica has no tables of the version \(version). Start the primary server."
+            )
         }
     }
 }

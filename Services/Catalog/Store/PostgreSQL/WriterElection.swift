@@ -48,6 +48,7 @@ final class WriterElection: Sendable {
     private struct State {
         var durability = PostgreSQLDurability()
         var role = Role.standby(writer: "unknown")
+        var connection = Connection.answering
         var epoch: Int64?
         var isStopping = false
         var waiting: [Int: CheckedContinuation<Void, Never>] = [:]
@@ -100,6 +101,9 @@ final class WriterElection: Sendable {
     }
 
     var role: Role { state.withLock { $0.role } }
+
+    /// The servers that answered when this catalog asked last.
+    var connection: Connection { state.withLock { $0.connection } }
 
     /// The newest epoch that this catalog has heard of; nil before it has read one.
     var epoch: Int64? { state.withLock { $0.epoch } }
@@ -256,14 +260,20 @@ final class WriterElection: Sendable {
 
     private func loop(_ follower: Follower) throws {
         var shown = role
+        var failures = 0
         while !state.withLock({ $0.isStopping }) {
             do {
                 if try pass(follower), let server = session.session.peer?.server { onServer(server) }
+                failures = 0
+                state.withLock { $0.connection = .answering }
             } catch let error as PostgreSQLError {
                 lose("\(error.kind)")
                 if error.kind == .disconnected {
                     onServer(nil)
-                    try followReplica(follower)
+                    let isFollowing = try followReplica(follower)
+                    failures += 1
+                    // One failure may be the end of a connection; the next attempt makes another one.
+                    if failures > 1 { state.withLock { $0.connection = isFollowing ? .replicaOnly : .away } }
                     // The server may be starting again: the next attempt is a little later.
                     pause()
                 }
@@ -276,12 +286,16 @@ final class WriterElection: Sendable {
     }
 
     /// Reads what a replica has replayed since the server was lost.
-    private func followReplica(_ follower: Follower) throws {
-        guard let replica = session.replica else { return }
+    ///
+    /// - Returns: true if a replica has answered
+    private func followReplica(_ follower: Follower) throws -> Bool {
+        guard let replica = session.replica else { return false }
         do {
             try catchUp(follower, replica)
+            return true
         } catch is PostgreSQLError {
             replica.close()
+            return false
         }
     }
 

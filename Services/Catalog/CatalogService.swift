@@ -90,7 +90,7 @@ struct CatalogService: RunnableService {
             whenCommitted: { registry.apply($0) },
             logger: logger,
             clock: environment.clock,
-            onDiskFailure: { availability.note($0) },
+            onDiskFailure: { availability.note($0, isWriting: true) },
             onDiskRecovery: { availability.forgetFailures() }
         )
         let blockingIO = BlockingIOExecutor(limit: configuration.fileQueue)
@@ -166,6 +166,7 @@ struct CatalogService: RunnableService {
             store: store,
             throttle: originals.remote?.throttle,
             maxBytes: configuration.maxFileBytes,
+            onDiskFailure: { availability.note($0, isWriting: true) },
             logger: logger
         )
         let handler = CatalogHandler(

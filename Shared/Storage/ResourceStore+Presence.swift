@@ -4,6 +4,9 @@ extension ResourceStore {
     /// ``StorageError/relinquished(_:)``; nil if it is.
     public func absence() -> StorageError? { presence.absence() }
 
+    /// The folders in which every stored file is made.
+    public var foldersToWrite: [String] { [root, incoming] }
+
     /// Writes a temporary file of 1 MiB and removes it, to find out whether files can be stored.
     ///
     /// - Throws: ``StorageError`` if not.

@@ -122,8 +122,9 @@ final class LibraryAvailability: Sendable {
 
     /// Learns of a failure of the disk.
     ///
+    /// - Parameter isWriting: true if something was to be written
     /// - Returns: the error of its cause; nil if the failure says nothing about the library as a whole
-    func note(_ error: StorageError) -> RPCError? {
+    func note(_ error: StorageError, isWriting: Bool = false) -> RPCError? {
         look()
         let cause: AvailabilityState? =
             switch error {
@@ -133,7 +134,10 @@ final class LibraryAvailability: Sendable {
             default: nil
             }
         return change { state in
-            if let folder = state.folder, !folder.state.isReadable || cause == .readOnly { return folder.rpcError }
+            if let folder = state.folder {
+                let isCause = isWriting && folder.state == .readOnly
+                if !folder.state.isReadable || cause == .readOnly || isCause { return folder.rpcError }
+            }
             guard let cause else { return nil }
             state.noted.insert(cause)
             return LibraryStatus.Problem.folder(cause).rpcError
@@ -195,11 +199,11 @@ final class LibraryAvailability: Sendable {
     private func look() {
         let (finding, server) = (place.finding(), serverProblem())
         change { state in
+            state.server = server
             switch finding {
             case nil: state.folder = nil
             case .problem(let problem)?: state.folder = problem
             case .replaced?: (state.folder, state.isReplaced) = (.folder(.switching), true)
-            state.server = server
             }
         }
     }
@@ -213,12 +217,12 @@ final class LibraryAvailability: Sendable {
             for cause in AvailabilityState.allCases where state.noted.contains(cause) && state.folder?.state != cause {
                 problems.append(.folder(cause))
             }
+            // The gravest comes first.
+            if let server = state.server { problems.insert(server, at: server.state.isReadable ? problems.count : 0) }
             if let store = state.store { problems.append(store) }
             let (role, epoch) = state.role
             guard (problems, role, epoch) != (state.status.problems, state.status.role, state.status.epoch) else {
                 return (value, nil, [])
-            // The gravest comes first.
-            if let server = state.server { problems.insert(server, at: server.state.isReadable ? problems.count : 0) }
             }
             state.status = LibraryStatus.Result(since: max(now(), state.status.since + 1), problems: problems)
             (state.status.role, state.status.epoch) = (role, epoch)

@@ -32,9 +32,12 @@ struct LibraryPlace: Sendable {
             return .problem(Self.problem(absence))
         }
         if let absence = resources.absence() { return .problem(Self.problem(absence)) }
-        var status = statvfs()
-        guard statvfs(folder, &status) == 0 else { return .problem(.folder(.offline)) }
-        let isReadOnly = status.f_flag & UInt(ST_RDONLY) != 0 || access(folder, W_OK) != 0
+        var isReadOnly = false
+        for path in [folder] + resources.foldersToWrite {
+            var status = statvfs()
+            guard statvfs(path, &status) == 0 else { return .problem(.folder(.offline)) }
+            if status.f_flag & UInt(ST_RDONLY) != 0 || access(path, W_OK) != 0 { isReadOnly = true }
+        }
         return isReadOnly ? .problem(.folder(.readOnly)) : nil
     }
 
@@ -53,9 +56,6 @@ struct LibraryPlace: Sendable {
 }
 
 extension LibraryStatus.Problem {
-    /// The problem of a state with its text, which has no paths of this machine.
-    static func folder(_ state: AvailabilityState) -> LibraryStatus.Problem {
-        let message =
     /// The database server does not answer. Its address, and its answer, are in the log only.
     static let databaseServer = LibraryStatus.Problem(
         .offline,
@@ -63,6 +63,9 @@ extension LibraryStatus.Problem {
             + "it is reachable again"
     )
 
+    /// The problem of a state with its text, which has no paths of this machine.
+    static func folder(_ state: AvailabilityState) -> LibraryStatus.Problem {
+        let message =
             switch state {
             case .offline: "the disk of the library is not there; mount it again"
             case .relinquished:

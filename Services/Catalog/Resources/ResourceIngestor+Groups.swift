@@ -173,7 +173,7 @@ extension ResourceIngestor {
         do {
             return try body()
         } catch {
-            throw CatalogErrorMapping.rpcError(error).about(request: request)
+            throw rpcError(error).about(request: request)
         }
     }
 }

@@ -1,5 +1,7 @@
 import Basics
+import Contracts
 import Hosting
+import JSONValue
 import Logging
 import Messaging
 import Metadata
@@ -21,6 +23,8 @@ struct ResourceIngestor: Sendable {
     let throttle: ImportThrottle?
     /// The largest file, in bytes.
     let maxBytes: Int64
+    /// Learns of a failure of the disk, and returns the error of its cause, if that is one of the library as a whole.
+    let onDiskFailure: @Sendable (StorageError) -> RPCError?
     let logger: Logger
     /// The number of requests, or groups of them, of one transaction that are prepared concurrently.
     let width = 4
@@ -91,8 +95,13 @@ struct ResourceIngestor: Sendable {
         do {
             return try await prepare(requests[index], context, taken, alwaysReads)
         } catch {
-            throw CatalogErrorMapping.rpcError(error).about(request: index)
+            throw rpcError(error).about(request: index)
         }
+    }
+
+    /// Returns the error to send to the client.
+    func rpcError(_ error: any Error) -> RPCError {
+        (error as? StorageError).flatMap { onDiskFailure($0) } ?? CatalogErrorMapping.rpcError(error)
     }
 
     private func prepare(

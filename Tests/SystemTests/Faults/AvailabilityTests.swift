@@ -69,6 +69,21 @@ struct AvailabilityTests {
     }
 
     @Test(.spec("T-42"))
+    func `a library whose files cannot be written is read-only until they can`() throws {
+        let services = try SafelightFixture("availability-files")
+        let folder = services.folder.file("immutable")
+        try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
+        let chattr = try Needed.program("chattr")
+        let isAllowed = try RunningProgram.run(chattr, ["+i", folder]).status == 0
+        _ = try RunningProgram.run(chattr, ["-i", folder])
+        _ = try Needed.found(isAllowed ? true : nil, "the privilege to make a folder immutable (root)")
+        try Self.writePhotos(services.folder)
+        try services.start()
+        try RowsByScriptTests.run("availability.py", services, parts: ["resources_not_writable"])
+        #expect(services.stop() == [])
+    }
+
+    @Test(.spec("T-42"))
     func `a volume that is away, read-only or full is refused by name and works again without a restart`() throws {
         let folder = try TemporaryFolder("volume")
         let (volume, disk) = (folder.file("volume"), folder.file("disk"))

@@ -237,6 +237,28 @@ def filesystem_read_only():
     works(id, 2)
 
 
+def resources_not_writable():
+    """The folder of the files cannot be written, not even by root."""
+    topic = Topic()
+    topic.until("available")
+    id = new("1.jpg")
+    folders = [f"{LIBRARY}/resources", f"{LIBRARY}/resources/.incoming"]
+    program("chattr", "+i", *folders)
+    try:
+        try:
+            create("big.jpg")
+            raise AssertionError("a photo was stored in a folder that cannot be written")
+        except Refused as error:
+            equal(error.name, "library_read_only")
+        told(topic.until("readOnly"), "readOnly", "library_read_only", 9026, True, False)
+        refused(writing(id), "library_read_only")
+        equal(len([asset for asset in assets() if asset["id"] == id]), 1)
+    finally:
+        program("chattr", "-i", *folders)
+    topic.until("available")
+    works(id, 1)
+
+
 def disk_full():
     topic = Topic()
     id = new("3.jpg")
@@ -269,4 +291,4 @@ def disk_full():
 
 
 run(folder_renamed_away, another_library_is_being_restored, waiting_for_a_status, database_locked, volume_unmounted,
-    filesystem_read_only, disk_full)
+    filesystem_read_only, resources_not_writable, disk_full)

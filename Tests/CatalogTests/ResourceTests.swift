@@ -236,6 +236,24 @@ struct ResourceTests {
         }
     }
 
+    @Test func `a request that is cancelled leaves no bytes, except those of an asset`() async throws {
+        try await CatalogFixture.with(folder) { catalog in
+            let id = try #require(try await catalog.importImages([image(1)]).first)
+            let (resources, collector) = (catalog.service.resources, catalog.service.collector)
+            let kept = try resources.put(bytes: image(1))
+            let new = try resources.put(bytes: image(2))
+            #expect(kept.wasPresent && !new.wasPresent)
+            for stored in [kept, new] { stored.lease.end() }
+            // The client has ended, for example because another of its requests was refused.
+            await Task {
+                withUnsafeCurrentTask { $0?.cancel() }
+                await collector.discard([kept.digest, new.digest])
+            }.value
+            #expect(resources.contains(kept.digest) && !resources.contains(new.digest))
+            #expect(try await catalog.asset(id).originalResource?.digest == kept.digest.text)
+        }
+    }
+
     @Test func `files are imported from below the import roots only`() async throws {
         let inside = try folder.write(image(1), to: "in/good.jpg")
         let outside = try folder.write(image(2), to: "out/secret.jpg")

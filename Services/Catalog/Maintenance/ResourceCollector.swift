@@ -110,8 +110,14 @@ final class ResourceCollector: Service, Sendable {
     }
 
     /// Removes the bytes of a refused request, unless something else refers to them.
+    ///
+    /// It goes on if the request is cancelled, as those are whose client has ended because another one was refused.
     func discard(_ digests: [ResourceDigest]) async {
         guard !digests.isEmpty else { return }
+        await Task { await discardNow(digests) }.value
+    }
+
+    private func discardNow(_ digests: [ResourceDigest]) async {
         do {
             let (resources, store) = (resources, store)
             let tickets = Set(digests).compactMap { digest in

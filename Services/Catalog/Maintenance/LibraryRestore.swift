@@ -5,7 +5,8 @@ import Storage
 
 /// A restore of a library from a backup, into a new folder.
 ///
-/// The database gets its final name last: an interrupted restore leaves a folder that no catalog opens as a library.
+/// The database gets its final name last: an interrupted restore leaves a folder that no catalog opens as a library. A
+/// file marks such a folder, so that the restore can be repeated into it.
 struct LibraryRestore: Sendable {
     /// The number of sequences skipped after the backup's, so that none that the lost library issued is issued again.
     static let gap: Int64 = 1_000_000
@@ -33,13 +34,15 @@ struct LibraryRestore: Sendable {
             throw StorageError.corrupt("\(saved) does not match the digest in the manifest; use another backup")
         }
         try LibraryFolder.make(library)
-        guard try BackupFolder.names(library).isEmpty else {
-            throw StorageError.invalid("\(library) is not empty; choose a new folder for the restored library")
-        }
+        try requireUsable()
         let lock = try LibraryFolder.lock(library, advice: "choose another --library")
         defer { withExtendedLifetime(lock) {} }
+        // Another restore may have ended before the lock was taken.
+        try requireUsable()
+        try begin()
         let source = try ResourceStore(root: backup.resourcesPath, isReadOnly: true)
         let target = try ResourceStore(root: library + "/resources")
+        try target.clearIncoming()
         var result = Result(token: manifest.token)
         let copy = try BackupStore(path: saved)
         var last: ResourceDigest?
@@ -58,16 +61,41 @@ struct LibraryRestore: Sendable {
         }
         try copy.close()
 
-        let partial = library + "/restoring.sqlite"
         try Self.copy(saved, to: partial)
         try DatabaseCheck.full(path: partial)
         let head = try BackupStore.startNewHistory(path: partial, history: newHistory, gap: Self.gap)
-        for ending in ["-wal", "-shm"] { unlink(partial + ending) }
+        for ending in Self.databaseEndings { unlink(partial + ending) }
         try DurableFile.commit(partial, as: library + "/library.sqlite")
         let headFile = try HeadFile(path: library + "/head", database: library + "/library.sqlite")
         _ = try headFile.renew(library: head.library, sequence: head.sequence)
         result.token = head.token
+        unlink(marker)
         return result
+    }
+
+    /// The file that marks the folder until the restore is complete.
+    private var marker: String { library + "/restoring" }
+    private var partial: String { library + "/restoring.sqlite" }
+    private static let databaseEndings = ["-wal", "-shm", "-journal"]
+
+    /// Refuses a folder that has anything but an unfinished restore.
+    private func requireUsable() throws {
+        let names = Set(try BackupFolder.names(library)).subtracting(["lock"])
+        let isUnfinished = names.contains("restoring") && names.isDisjoint(with: ["library.sqlite", "head"])
+        guard names.isEmpty || isUnfinished else {
+            throw StorageError.invalid("\(library) is not empty; choose a new folder for the restored library")
+        }
+    }
+
+    /// Marks the folder, and removes the database of an unfinished restore. Files that it has stored are compared with
+    /// their digests, and used.
+    private func begin() throws {
+        let file = open(marker, O_WRONLY | O_CREAT | O_CLOEXEC, 0o600)
+        guard file >= 0 else {
+            throw StorageError.io("\(marker) cannot be created: \(String(cString: strerror(errno)))")
+        }
+        close(file)
+        for ending in [""] + Self.databaseEndings { unlink(partial + ending) }
     }
 
     private static func copy(_ path: String, to target: String) throws {

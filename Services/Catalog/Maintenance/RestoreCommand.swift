@@ -49,7 +49,17 @@ struct RestoreCommand: ParsableCommand {
                 : "restored \(result.resources) resources into \(library), history \(result.token.library); "
                     + (result.remote == 0
                         ? "" : "\(result.remote) of them are in the object store only: start it with --object-store; ")
-                    + "start it with: safelight up --library \(library)"
+                    + "start it with: safelight up --library \(Self.shellWord(library))"
         )
+    }
+
+    /// Returns a text as one word of a shell's command.
+    private static func shellWord(_ text: String) -> String {
+        let isPlain =
+            !text.isEmpty
+            && text.unicodeScalars.allSatisfy { scalar in
+                scalar.properties.isAlphabetic || "0123456789/._-+,:@%=".unicodeScalars.contains(scalar)
+            }
+        return isPlain ? text : "'" + text.replacing("'", with: "'\\''") + "'"
     }
 }

@@ -155,6 +155,36 @@ struct BackupTests {
         #expect(newHouse.stop() == [])
     }
 
+    @Test func `a restore that a full disk has ended can be repeated into the same folder`() throws {
+        let services = try SafelightFixture("restore-full")
+        let disk = services.folder.file("small disk")
+        try FileManager.default.createDirectory(atPath: disk, withIntermediateDirectories: true)
+        let isMounted = mount("tmpfs", disk, "tmpfs", 0, "size=4m") == 0
+        defer { umount2(disk, 2) }
+        _ = try Needed.found(isMounted ? true : nil, "the privilege to mount a small disk (root)")
+        for seed in 1...3 {
+            try services.folder.write(TestImages.jpeg(width: 64, height: 48, seed: UInt64(seed)), to: "p/\(seed).jpg")
+        }
+        try services.start([.catalog])
+        #expect(try services.safelight(["import", services.folder.file("p")]).status == 0)
+        _ = try Self.backup(services)
+        #expect(services.stop() == [])
+        let (backup, target) = (services.folder.file("backup"), disk + "/library")
+        try Data(count: 4_000_000).write(to: URL(filePath: disk + "/filler"))
+        let full = try services.safelight(["restore", backup, "--library", target])
+        #expect(full.status == 1 && full.errors.contains("not_enough_space"), "\(full)")
+        try FileManager.default.removeItem(atPath: disk + "/filler")
+        let restored = try services.safelight(["restore", backup, "--library", target])
+        #expect(restored.status == 0, "\(restored.errors)")
+        // The line can be copied into a shell.
+        #expect(restored.output.contains("--library '\(target)'"), "\(restored.output)")
+        let names = try FileManager.default.contentsOfDirectory(atPath: target).sorted()
+        #expect(names == ["head", "library.sqlite", "lock", "resources"], "\(names)")
+        try Self.integrity(target + "/library.sqlite")
+        let again = try services.safelight(["restore", backup, "--library", target])
+        #expect(again.status == 1 && again.errors.contains("not empty"), "\(again.errors)")
+    }
+
     @Test func `a backup interrupted by a kill leaves the previous one intact, and the next one is complete`()
         async throws
     {

@@ -271,6 +271,16 @@ public final class ResourceStore: Sendable {
         durableFolders.withLock { _ = $0.insert(folder) }
     }
 
+    /// Makes the folders in a store of copies again, if they were deleted. The folder of the store itself exists.
+    ///
+    /// - Returns: true if they were missing
+    public func remakeMissingFolders() throws(StorageError) -> Bool {
+        guard access(incoming, F_OK) != 0, errno == ENOENT else { return false }
+        durableFolders.withLock { $0 = [] }
+        try makeDurable(folder: incoming, in: root)
+        return true
+    }
+
     // MARK: Reading
 
     /// Returns the path of a digest's bytes, whether they are stored or not.

@@ -54,6 +54,17 @@ struct ResourceSpoolTests {
         #expect(spool.metrics["bytes"] == 100_000)
     }
 
+    @Test func `a folder that was deleted is made again`() async throws {
+        let spool = try spool()
+        let (bytes, digest) = Self.bytes(1000, 3)
+        for _ in 0..<2 {
+            try await spool.require(digest) { sink throws(RPCError) in try await sink(bytes) }
+            #expect(try ResourceFolder(spool: spool).open(digest).readAll(limit: 1 << 20) == bytes)
+            #expect(spool.metrics["bytes"] == 1000)
+            try FileManager.default.removeItem(atPath: folder.file("originals"))
+        }
+    }
+
     @Test func `other bytes are refused by name and leave no file, and so do failures`() async throws {
         let spool = try spool()
         let digest = Self.bytes(10, 1).digest

@@ -38,6 +38,17 @@ struct RenditionDiskCacheTests {
         #expect(files().allSatisfy { !$0.hasSuffix(".part") })
     }
 
+    @Test func `a cache whose folder was deleted makes it again`() throws {
+        let store = try RenditionDiskCache(root: folder, budget: 1 << 20)
+        for number in 1...3 { #expect(store.insert(rendition(1000), try key(number)) == nil) }
+        try FileManager.default.removeItem(atPath: folder)
+        #expect(store.rendition(try key(1)) == nil)
+        #expect(store.insert(rendition(1000), try key(1)) == nil)
+        #expect(store.rendition(try key(1)) == rendition(1000))
+        #expect(store.metrics.damaged == 0)
+        #expect(files().count == 1)
+    }
+
     @Test func `the budget holds, on disk too`() throws {
         let store = try RenditionDiskCache(root: folder, budget: 5 * 4096)
         for number in 1...5 { #expect(store.insert(rendition(1000), try key(number)) == nil) }

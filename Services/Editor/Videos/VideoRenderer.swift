@@ -122,7 +122,6 @@ final class VideoRenderer: Sendable {
     private func start() async {
         let task = starting.withLock { starting in
             if let starting { return starting }
-            try? FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
             let task = Task { [workers] in _ = try? await workers.start() }
             starting = task
             return task

@@ -57,8 +57,8 @@ final class RenditionDiskCache: Sendable {
         state.withLock { state in
             // Another request may have written it again meanwhile; then the new file is checked at its next use.
             guard state.accounting.remove(key) != nil else { return }
-            state.damaged += 1
-            unlink(path)
+            // A file that was deleted, for example with its folder, is not damaged.
+            if unlink(path) == 0 { state.damaged += 1 }
         }
         return nil
     }
@@ -140,6 +140,13 @@ extension RenditionDiskCache {
         throw CacheError(description: "the cache folder \(path) cannot be created: \(String(cString: strerror(errno)))")
     }
 
+    private static func makeMissingFolders(_ path: String) {
+        let isMissing = mkdir(path, 0o750) != 0 && errno == ENOENT
+        guard isMissing, let slash = path.lastIndex(of: "/"), slash > path.startIndex else { return }
+        makeMissingFolders(String(path[..<slash]))
+        mkdir(path, 0o750)
+    }
+
     static func names(in folder: String) -> [String] {
         guard let stream = opendir(folder) else { return [] }
         defer { closedir(stream) }
@@ -178,11 +185,14 @@ extension RenditionDiskCache {
         }
     }
 
-    /// Writes a new file, creating its folders. Returns the reason if it could not be written.
+    /// Writes a new file, creating its folders: they are missing at first, and after somebody has deleted the cache.
+    ///
+    /// - Returns: the reason if it could not be written
     private static func write(_ bytes: Bytes, to path: String, key: RenditionKey, root: String) -> String? {
         let flags = O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC
         var file = open(path, flags, 0o640)
         if file < 0, errno == ENOENT {
+            makeMissingFolders(root)
             let digits = Array(key.text.prefix(2))
             mkdir("\(root)/\(digits[0])", 0o750)
             mkdir("\(root)/\(digits[0])/\(digits[1])", 0o750)

@@ -175,7 +175,13 @@ public final class ResourceSpool: Sendable {
     }
 
     private func transfer(_ digest: ResourceDigest, _ source: Source) async throws(RPCError) {
-        let store = store
+        let (store, folder) = (store, folder)
+        // The folder of a cache may be deleted at any time.
+        let isNew = try await io {
+            try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
+            return try store.remakeMissingFolders()
+        }
+        if isNew { state.withLock { $0.bytes = 0 } }
         // Removes the file if it is not complete.
         let writer = try await io { try store.writer(limit: .max) }
         defer { writer.cancel() }

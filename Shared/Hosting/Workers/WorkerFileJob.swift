@@ -1,4 +1,5 @@
 import Basics
+import Foundation
 import Glibc
 import JSONValue
 
@@ -19,7 +20,7 @@ public struct WorkerFileJob: Sendable {
     private let maxBytes: Int64
 
     /// - Parameters:
-    ///   - folder: the folder of the files
+    ///   - folder: the folder of the files, which is made if it is missing
     ///   - maxBytes: the most bytes of a file
     public init(_ runner: ResourceJobRunner, folder: String, maxBytes: Int64) {
         self.runner = runner
@@ -40,7 +41,7 @@ public struct WorkerFileJob: Sendable {
         priority: WorkerPriority = .normal,
         progress: @escaping @Sendable (Int64) -> Void
     ) async throws(Failure) -> (descriptor: Int32, result: WorkerResult) {
-        let target = try makeFile()
+        let target = try Self.makeFile(in: folder)
         var ends: [Int32] = [-1, -1]
         guard pipe(&ends) == 0 else {
             let number = errno
@@ -77,9 +78,19 @@ public struct WorkerFileJob: Sendable {
         }
     }
 
-    private func makeFile() throws(Failure) -> Int32 {
+    static func makeFile(in folder: String) throws(Failure) -> Int32 {
         // `__O_TMPFILE` is `O_TMPFILE`, which Swift does not import.
-        let nameless = open(folder, O_RDWR | O_CLOEXEC | __O_TMPFILE, 0o600)
+        let flags = O_RDWR | O_CLOEXEC | __O_TMPFILE
+        var nameless = open(folder, flags, 0o600)
+        if nameless < 0, errno == ENOENT {
+            // The folder of a cache may be deleted at any time.
+            try? FileManager.default.createDirectory(
+                atPath: folder,
+                withIntermediateDirectories: true,
+                attributes: [.posixPermissions: 0o750]
+            )
+            nameless = open(folder, flags, 0o600)
+        }
         if nameless >= 0 { return nameless }
         var random = SystemRandomNumberGenerator()
         let path = "\(folder)/.output-\(random.nextHexadecimal(byteCount: 8))"

@@ -40,6 +40,20 @@ struct EndpointTests {
         #expect(variable?.description.hasPrefix("SAFELIGHT_FEED: ") == true)
     }
 
+    @Test func `the error of a run folder with a path that is too long for sockets names the run folder`() throws {
+        let long = "/" + String(repeating: "r", count: 120)
+        let flag = #expect(throws: HostingError.self) {
+            try EndpointOptions.parse(["--run", long]).resolve { _ in nil }
+        }
+        #expect(flag?.description.hasPrefix("--run: ") == true, "\(flag as Any)")
+        for name in ["SAFELIGHT_RUN", "XDG_RUNTIME_DIR"] {
+            let variable = #expect(throws: HostingError.self) {
+                try EndpointOptions.parse([]).resolve { $0 == name ? long : nil }
+            }
+            #expect(variable?.description.hasPrefix("\(name): ") == true, "\(variable as Any)")
+        }
+    }
+
     @Test func `clients may have a list of thumbnailers and of editors`() throws {
         let texts = ["tcp://10.0.0.1:5572", "tcp://10.0.0.2:5572", "ipc:///r,s/t,u.sock"]
         let options = try EndpointOptions.parse(["--run", "/r", "--thumbnailer", texts.joined(separator: ",")])

@@ -118,10 +118,11 @@ public struct EndpointOptions: ParsableArguments {
             localSecurity: local
         ) { name throws(HostingError) in
             let flag = flag(for: name)
-            let source = flag == nil ? name.variable : "--\(name.flag)"
+            var source = flag == nil ? name.variable : "--\(name.flag)"
             do throws(MessagingError) {
                 if let text = flag ?? environment(name.variable) { return try addresses(text, of: name) }
                 if let remote { return [try remote.address(of: name)] }
+                source = RunFolder.source(flag: run, environment: environment)
                 return [try EndpointAddress("ipc://\(folder.path)/\(name.file)")]
             } catch {
                 throw .badSetting(source: source, reason: "\(error)")

@@ -27,6 +27,12 @@ public struct RunFolder: Sendable, Equatable {
         }
     }
 
+    /// Returns the name of the setting that decides the folder.
+    static func source(flag: String?, environment: (String) -> String?) -> String {
+        if flag != nil { return "--run" }
+        return ["SAFELIGHT_RUN", "XDG_RUNTIME_DIR"].first { environment($0) != nil } ?? "--run"
+    }
+
     /// Creates the folder with mode 0700 if it does not exist, and checks it; for services.
     ///
     /// Throws ``HostingError``.

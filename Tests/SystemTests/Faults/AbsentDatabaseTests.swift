@@ -113,4 +113,25 @@ struct AbsentDatabaseTests {
         let refused = try RunningProgram.run("catalog", ["--store", address], environment: services.environment)
         #expect(refused.status != 0 && refused.errors.contains("does not exist"), "\(refused.errors)")
     }
+
+    @Test(arguments: ["LATIN1", "SQL_ASCII"])
+    func `it refuses a database with another encoding than UTF8 when it starts`(encoding: String) throws {
+        let server = try PostgreSQLServer()
+        let name = "other_\(encoding.lowercased())"
+        try PostgreSQLServer.execute(
+            "CREATE DATABASE \(name) ENCODING '\(encoding)' TEMPLATE template0 LC_COLLATE 'C' LC_CTYPE 'C'",
+            at: server.address
+        )
+        let services = try SafelightFixture("absent-\(name)", environment: ["SAFELIGHT_STORE": server.address])
+        let address = server.address.replacingOccurrences(of: "/postgres?", with: "/\(name)?")
+        let refused = try RunningProgram.run(
+            "catalog",
+            ["--store", address],
+            environment: services.environment,
+            seconds: 20
+        )
+        #expect(refused.status.map { $0 != 0 } == true, "\(refused.errors)")
+        #expect(refused.errors.contains("createdb --encoding=UTF8"), "\(refused.errors)")
+        #expect(refused.errors.contains(encoding), "\(refused.errors)")
+    }
 }

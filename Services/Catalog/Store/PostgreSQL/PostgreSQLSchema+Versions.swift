@@ -4,9 +4,17 @@ import Storage
 extension PostgreSQLSchema {
     /// Creates the tables, or brings them to the newest version.
     ///
-    /// - Throws: ``StorageError/newerVersion(_:)`` if a newer program has written them
+    /// - Throws: ``StorageError/newerVersion(_:)`` if a newer program has written them, ``StorageError/invalid(_:)`` if
+    ///   the database cannot have every text
     static func prepare(_ database: SQLConnection) throws {
         try database.inImmediateTransaction {
+            let encoding = try database.first("SELECT current_setting('server_encoding')") { $0.text(0) } ?? "unknown"
+            guard encoding == "UTF8" else {
+                throw StorageError.invalid(
+                    "the database has the encoding \(encoding), and a library needs UTF8: make another one with "
+                        + "`createdb --encoding=UTF8 --template=template0 NAME` and name it with --store"
+                )
+            }
             // Of two catalogs that start at once, one waits for the other.
             try database.each(
                 "SELECT pg_advisory_xact_lock(hashtextextended('safelight schema ' || current_schema(), 0))"

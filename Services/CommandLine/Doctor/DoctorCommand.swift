@@ -67,6 +67,8 @@ struct DoctorCommand: AsyncParsableCommand {
             if answers.contains(where: { $0.subject == "collector" }) {
                 findings.removeAll { $0.subject == "collector" }
             }
+            // Services run whose sockets were deleted.
+            if findings.contains(where: { $0.subject == "socket" }) { answers.removeAll { $0.subject == "services" } }
             Self.chooseDatabase(&findings, &answers)
             findings += answers
         }

@@ -121,12 +121,22 @@ struct MachineChecks {
     private var locks: [Finding] {
         let held = Self.heldLocks()
         var files = ["\(library)/lock"]
+        var sockets: [String: String] = [:]
         for name in EndpointName.allCases {
-            if let path = try? run.address(of: name).path { files.append(path + ".lock") }
+            guard let path = try? run.address(of: name).path else { continue }
+            files.append(path + ".lock")
+            sockets[path + ".lock"] = path
         }
         return files.compactMap { file in
             guard let status = Self.status(file) else { return nil }
             guard let pid = held[status.st_ino] else { return .ok("lock", "\(file) is not locked") }
+            if let socket = sockets[file], Self.status(socket) == nil {
+                return .problem(
+                    "socket",
+                    "\(socket) was deleted, so nobody can connect to the service that runs as process \(pid)",
+                    "end the services and start them again"
+                )
+            }
             guard kill(pid, 0) == 0 || errno == EPERM else {
                 return .warning(
                     "lock",

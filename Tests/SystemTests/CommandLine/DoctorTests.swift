@@ -56,6 +56,28 @@ struct DoctorTests {
         }
     }
 
+    @Test func `doctor says which sockets were deleted while their services run`() throws {
+        let services = try SafelightFixture("doctor-sockets")
+        try services.start()
+        let run = services.folder.file("run")
+        let sockets = try FileManager.default.contentsOfDirectory(atPath: run).filter { $0.hasSuffix(".sock") }.sorted()
+        #expect(sockets.count == 6, "\(sockets)")
+        for socket in sockets { try FileManager.default.removeItem(atPath: "\(run)/\(socket)") }
+        let found = try doctor(services)
+        #expect(found.status == 2)
+        for socket in sockets {
+            #expect(
+                problems(found.findings).contains { $0.contains("\(run)/\(socket)") && $0.contains("process") },
+                "\(socket): \(found.findings)"
+            )
+        }
+        #expect(!found.findings.contains { $0["text"]?.stringValue?.contains("not running") == true })
+        #expect(services.stop() == [])
+        let stopped = try doctor(services)
+        #expect(stopped.findings.contains { $0["text"]?.stringValue?.contains("not running") == true })
+        #expect(!problems(stopped.findings).contains { $0.contains(".sock") }, "\(stopped.findings)")
+    }
+
     @Test func `doctor checks the settings of PostgreSQL, its rows and the files of a library there`() throws {
         let server = try PostgreSQLServer(settings: ["fsync=on"])
         let address = try server.address(schema: "doctor")

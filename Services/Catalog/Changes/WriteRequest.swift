@@ -93,14 +93,19 @@ extension ChangeRequest {
 }
 
 extension ChangeRequest {
-    /// The stored assets that the request names, except those of a list's edits.
+    /// The stored assets that the request names, except those of a list's edits. A limited client may name those of its
+    /// list only, so each kind of request says which they are.
     var assets: [ObjectID] {
         switch self {
         case .updateAsset(let request): [request.id].compactMap(\.storedID)
+        case .editAsset(let request): [request.id]
+        case .revertAsset(let request): [request.id]
         case .deleteAssets(let request), .trashAssets(let request), .restoreAssets(let request): request.ids
         case .createCollection(let request): request.add.compactMap(\.storedID)
         case .updateCollection(let request): request.add.compactMap(\.storedID) + request.remove
-        default: []
+        case .createAsset, .deleteCollections, .createList, .updateList, .deleteLists: []
+        // They change no asset. That of an accepted edit is checked when the edit is applied.
+        case .acceptEdit, .failEdit: []
         }
     }
 }

@@ -8,8 +8,8 @@ enum LimitedScript {
             album = owner.perform({"type": "collection.create", "ref": "c", "title": "x", "add": known[:1]}
                                   )["placeholders"]["c"]
 
-            def outcome(service, method, **params):
-                id = viewer.send(service, method, **params)
+            def outcome(service, method, attachments=(), **params):
+                id = viewer.send(service, method, attachments, **params)
                 reply = viewer.receive(service)
                 return json.dumps(reply.get("error", reply.get("result")), sort_keys=True)
 
@@ -51,7 +51,15 @@ enum LimitedScript {
                         {"type": "asset.update", "id": id, "set": {"rating": 1}}]}),
                     ("catalog", "changes.perform", lambda id: {"requests": [
                         {"type": "asset.trash", "ids": [known[0], id]}]}),
-                    ("catalog", "changes.perform", lambda id: {"requests": [{"type": "asset.delete", "ids": [id]}]})):
+                    ("catalog", "changes.perform", lambda id: {"requests": [{"type": "asset.delete", "ids": [id]}]}),
+                    ("catalog", "changes.perform", lambda id: {"requests": [{"type": "asset.revert", "id": id}]}),
+                    ("catalog", "changes.perform", lambda id: {"requests": [
+                        {"type": "asset.revert", "id": id, "ifContentRevision": "r99999"}]}),
+                    ("catalog", "changes.perform", lambda id: {
+                        "attachments": [file("2.jpg"), b"{}"],
+                        "requests": [{"type": "asset.edit", "id": id, "render": {"type": "photo", "attachment": 0},
+                                      "adjustmentData": {"formatIdentifier": "org.example.edit", "formatVersion": "1",
+                                                         "attachment": 1}}]})):
                 got = [outcome(service, method, **make(id)).replace(id[1:], "ID") for id in (forbidden, unknown)]
                 equal((method, got[0]), (method, got[1]))
                 assert "invalid_params" not in got[0], (method, got[0])

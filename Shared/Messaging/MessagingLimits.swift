@@ -14,6 +14,9 @@ public struct MessagingLimits: Sendable {
     public var requestsPerConnection = 256
     /// Requests that one server may have open on all connections; it queues further ones.
     public var requests = 4096
+    /// Requests that each connection may have open although the server has as many as it may, so that a few connections
+    /// whose requests wait for long do not keep the others out.
+    public var requestsAlways: Int { requests / 512 }
     /// Requests of one connection that a server queues, as long as all that it has open or queued use at most half of
     /// ``requestBytes``; further ones are answered with `busy`.
     public var waitingRequestsPerConnection = 16_384

@@ -205,6 +205,21 @@ struct RequestServerStateMachineTests {
         _ = try server.openNext(4)
     }
 
+    @Test func `each connection may have some requests open although another one has filled the service`() throws {
+        let server = Server(Self.narrow(1024, 1024))
+        for id in 1...1024 as ClosedRange<Int64> { _ = try server.open(.int(id)) }
+        try server.wait(2000)
+        let first = try server.open(1, from: 2)
+        _ = try server.open(2, from: 2)
+        try server.wait(3, from: 2)
+        #expect(server.nextWaiting().map { "\($0)" } == nil, "both have what they may always have")
+        #expect(server.finished(first))
+        #expect(server.machine.mayOpenWaiting)
+        #expect(try server.openNext(3).context.connection.routing == [2], "the other one waits for the service")
+        _ = try server.open(1, from: 3)
+        #expect(server.nextWaiting().map { "\($0)" } == nil)
+    }
+
     @Test func `waiting requests leave half of the service's memory for others`() throws {
         var limits = Self.narrow(1)
         limits.requestBytes = 6000

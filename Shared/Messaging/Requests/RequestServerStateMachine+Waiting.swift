@@ -15,8 +15,10 @@ extension RequestServerStateMachine {
     ///
     /// A task may still be running after its request was answered and the next request was opened.
     func hasCapacity(_ connection: Connection) -> Bool {
-        running < limits.requests && hasOwnCapacity(connection)
+        (running < limits.requests || isAlwaysAdmitted(connection)) && hasOwnCapacity(connection)
     }
+
+    private func isAlwaysAdmitted(_ connection: Connection) -> Bool { connection.running < limits.requestsAlways }
 
     private func hasOwnCapacity(_ connection: Connection) -> Bool {
         connection.open.count < limits.requestsPerConnection
@@ -53,11 +55,18 @@ extension RequestServerStateMachine {
     }
 
     /// True if a waiting request may be opened now.
-    var mayOpenWaiting: Bool { !turns.isEmpty && running < limits.requests }
+    var mayOpenWaiting: Bool { nextTurn != nil }
+
+    /// The index of the turn that is next; nil if none of the connections may open a request now.
+    private var nextTurn: Int? {
+        guard running >= limits.requests else { return turns.isEmpty ? nil : turns.startIndex }
+        return turns.firstIndex { connections[$0].map(isAlwaysAdmitted) ?? false }
+    }
 
     /// Returns the decision about the next waiting request that may be opened; nil if there is none.
     mutating func nextWaiting(at now: Int64) -> Decision? {
-        while running < limits.requests, let id = turns.popFirst() {
+        while let turn = nextTurn {
+            let id = turns.remove(at: turn)
             guard let connection = connections[id] else { continue }
             connection.hasTurn = false
             guard hasOwnCapacity(connection), let entry = connection.waiting.popFirst() else { continue }

@@ -50,7 +50,8 @@ public enum SmartAlbum: Int, Sendable, CaseIterable, Hashable {
         case .bursts: ("Bursts", "burstIdentifier is not nil")
         case .slomoVideos: ("Slo-mo", "mediaSubtypes has videoHighFrameRate")
         case .userLibrary: ("Library", "sourceType is typeUserLibrary")
-        case .selfPortraits: ("Selfies", "lensModel contains \"front camera\", case-insensitively")
+        case .selfPortraits:
+            ("Selfies", "lensModel contains \"front camera\" or \"front TrueDepth camera\", case-insensitively")
         case .screenshots: ("Screenshots", "mediaSubtypes has photoScreenshot")
         case .depthEffect: ("Portrait", "mediaSubtypes has photoDepthEffect")
         case .livePhotos: ("Live Photos", "mediaSubtypes has photoLive")
@@ -106,6 +107,9 @@ public enum SmartAlbum: Int, Sendable, CaseIterable, Hashable {
     /// Returns the smart albums with a bit in a mask.
     public static func albums(inMask mask: Int) -> [SmartAlbum] { every.filter { mask & $0.bit != 0 } }
 
+    /// The version of the rules: a library that was written with an earlier one computes the members again.
+    public static let rulesVersion = 2
+
     /// All cases, computed once because they are iterated with each change of an asset.
     public static let every = allCases
 
@@ -117,26 +121,32 @@ public enum SmartAlbum: Int, Sendable, CaseIterable, Hashable {
     private static let others = every.filter { $0 != .generic && $0.mediaSubtype == nil }
     private static let specialBits = special.reduce(0) { $0 | $1.bit }
 
-    private static let frontCamera = TextMatch(.contains, "front camera")
+    /// The names of front cameras as lenses, folded.
+    private static let frontCameras: [StaticString] = ["front camera", "front truedepth camera"]
 
     private static func namesFrontCamera(_ lens: String) -> Bool {
         // Evaluated with each change of an asset: ASCII, which nearly every lens has, is not folded into a copy.
         var lens = lens
         let isFound: Bool? = lens.withUTF8 { bytes in
             guard bytes.allSatisfy({ $0 < 0x80 }) else { return nil }
-            let pattern: StaticString = "front camera"
-            guard bytes.count >= pattern.utf8CodeUnitCount else { return false }
-            return (0...bytes.count - pattern.utf8CodeUnitCount).contains { start in
-                // Most positions end here.
-                guard bytes[start] | 0x20 == pattern.utf8Start[0] else { return false }
-                return (0..<pattern.utf8CodeUnitCount).allSatisfy { offset in
-                    let byte = bytes[start + offset]
-                    let lowered = (0x41...0x5A).contains(byte) ? byte | 0x20 : byte
-                    return lowered == pattern.utf8Start[offset]
-                }
+            return frontCameras.contains { contains($0, bytes) }
+        }
+        if let isFound { return isFound }
+        let text = folded(lens)
+        return frontCameras.contains { TextMatch(.contains, $0.description).matches(folded: text) }
+    }
+
+    private static func contains(_ pattern: StaticString, _ bytes: UnsafeBufferPointer<UInt8>) -> Bool {
+        guard bytes.count >= pattern.utf8CodeUnitCount else { return false }
+        return (0...bytes.count - pattern.utf8CodeUnitCount).contains { start in
+            // Most positions end here.
+            guard bytes[start] | 0x20 == pattern.utf8Start[0] else { return false }
+            return (0..<pattern.utf8CodeUnitCount).allSatisfy { offset in
+                let byte = bytes[start + offset]
+                let lowered = (0x41...0x5A).contains(byte) ? byte | 0x20 : byte
+                return lowered == pattern.utf8Start[offset]
             }
         }
-        return isFound ?? frontCamera.matches(folded: folded(lens))
     }
 }
 

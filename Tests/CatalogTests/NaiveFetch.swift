@@ -56,7 +56,9 @@ enum NaiveFetch {
         case 207: return asset["burstIdentifier"] != nil
         case 208: return isOfSubtype(1 << 17)
         case 209: return asset["sourceType"] == "typeUserLibrary"
-        case 210: return (asset["lensModel"]?.stringValue ?? "").lowercased().contains("front camera")
+        case 210:
+            let lens = (asset["lensModel"]?.stringValue ?? "").lowercased()
+            return lens.contains("front camera") || lens.contains("front truedepth camera")
         case 211: return isOfSubtype(4)
         case 212: return isOfSubtype(16)
         case 213: return isOfSubtype(8)

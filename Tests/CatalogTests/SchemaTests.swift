@@ -11,11 +11,14 @@ import Testing
 /// Tests that libraries of earlier versions can be opened.
 @Suite(.timeLimit(.minutes(1)), .onlySQLite)
 struct SchemaTests {
-    private func open(_ folder: TemporaryFolder) throws -> LibraryStore {
+    private func open(
+        _ folder: TemporaryFolder,
+        _ history: String = String(repeating: "a", count: 32)
+    ) throws -> LibraryStore {
         try LibraryStore(
             folder: folder.path,
             now: 1_800_000_000_000_000,
-            newHistory: String(repeating: "a", count: 32),
+            newHistory: history,
             logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
         )
     }
@@ -94,6 +97,44 @@ struct SchemaTests {
         #expect(others == 3, "the counters of the other albums are unchanged")
         try store.close()
         try DatabaseCheck.full(path: path)
+    }
+
+    @Test(.spec("S-08")) func `smart albums whose rules have changed get their members in a new history`() async throws
+    {
+        let folder = try TemporaryFolder("rules")
+        let path = folder.file("library.sqlite")
+        let old = try DatabaseQueue(path: path)
+        try await old.write { try $0.execute(sql: OldestLibrary.sql) }
+        try old.close()
+        try open(folder).close()
+        let queue = try DatabaseQueue(path: path)
+        let lens = "iPhone 15 front TrueDepth camera 2.69mm f/1.9"
+        try await queue.write { database in
+            try database.execute(
+                sql: "UPDATE asset SET lens_model = ?, lens_model_folded = lower(?) WHERE row = 2",
+                arguments: [lens, lens]
+            )
+            try database.execute(sql: "DELETE FROM counter WHERE name = 'smart.rules'")
+        }
+        try queue.close()
+
+        let history = String(repeating: "b", count: 32)
+        let store = try open(folder, history)
+        #expect(store.history == history)
+        for (album, rows) in [(SmartAlbum.selfPortraits, [Int64(2)]), (.generic, [1, 3])] {
+            let (found, counted) = try await store.read { reader in
+                (
+                    try reader.fetches.assetRows(try Fetch(.assets(.smartAlbum(album))), .init()).map(Array.init),
+                    try reader.counter("smart.\(album.rawValue)")
+                )
+            }
+            #expect(found?.sorted() == rows && counted == rows.count, "\(album)")
+        }
+        try store.close()
+        try DatabaseCheck.full(path: path)
+        let again = try open(folder)
+        #expect(again.history == history, "once")
+        try again.close()
     }
 
     @Test func `favorites of a library without a column for them stay favorites`() async throws {

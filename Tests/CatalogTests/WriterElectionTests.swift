@@ -220,4 +220,16 @@ struct WriterElectionTests {
         let head = try await after.read { try $0.head() }
         #expect(head == LibraryHead(library: String(repeating: "b", count: 32), sequence: 5, oldest: 5))
     }
+
+    @Test func `a library on a server whose smart albums have other rules begins another history, once`() async throws {
+        let address = try PostgreSQLServer.shared().address(library: folder.path)
+        try store(folder, address, history: "a").close()
+        try PostgreSQLServer.execute("UPDATE counter SET value = 1 WHERE name = 'smart.rules'", at: address)
+        for history: Character in ["b", "c"] {
+            let after = try store(folder, address, history: history)
+            #expect(after.history == String(repeating: "b", count: 32))
+            #expect(try await after.read { try $0.counter("smart.rules") } == SmartAlbum.rulesVersion)
+            try after.close()
+        }
+    }
 }

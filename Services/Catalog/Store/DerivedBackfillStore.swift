@@ -1,13 +1,25 @@
 import PhotoModel
 
-/// Adds smart albums and moments to a library of an earlier version.
+/// Adds smart albums and moments to a library of an earlier version, or computes the members of smart albums again whose
+/// rules have changed since.
 ///
 /// No change record mentions them, so the library begins a new history afterwards and its clients fetch again.
 struct DerivedBackfillStore {
     let database: SQLConnection
 
-    /// Returns true if the library was created by a version without derived collections or with fewer smart albums.
-    func isNeeded() throws -> Bool { try !missing().isEmpty }
+    /// Returns true if the library was written by a version without derived collections, with fewer smart albums or with
+    /// other rules.
+    func isNeeded() throws -> Bool { try !missing().isEmpty || hasOtherRules() }
+
+    private func hasOtherRules() throws -> Bool {
+        try CounterChanges.value(of: Self.rules, database) != SmartAlbum.rulesVersion
+    }
+
+    /// The name under which the version of the rules is stored.
+    private static let rules = "smart.rules"
+
+    /// Notes that the members of smart albums follow the rules of this version.
+    func noteRules() throws { try CounterChanges.set(Int64(SmartAlbum.rulesVersion), as: Self.rules, database) }
 
     private func missing() throws -> [SmartAlbum] {
         let store = CollectionStore(database: database)
@@ -23,7 +35,8 @@ struct DerivedBackfillStore {
         let store = CollectionStore(database: database)
         let missing = try missing()
         try store.beginSmartAlbums(date: date)
-        guard missing.contains(.favorites) else { return try fill(missing) }
+        try noteRules()
+        guard missing.contains(.favorites) else { return try fill() }
         var moments: [Moment: (count: Int, first: Int64, last: Int64)] = [:]
         var counts: [String: Int] = [:]
         var last: Int64 = 0
@@ -51,10 +64,9 @@ struct DerivedBackfillStore {
         try save(moments, date: date, sequence: sequence)
     }
 
-    /// Adds the members and counters of smart albums to a library that has the others.
-    private func fill(_ albums: [SmartAlbum]) throws {
-        let counted = Set(albums.map(CounterChanges.name))
-        var counts: [String: Int] = [:]
+    /// Computes the members and counters of all smart albums.
+    private func fill() throws {
+        var counts = Dictionary(uniqueKeysWithValues: SmartAlbum.every.map { (CounterChanges.name($0), 0) })
         var last: Int64 = 0
         while true {
             let rows = try database.all("SELECT row FROM asset WHERE row > ? ORDER BY row LIMIT 1000", last) {
@@ -65,12 +77,10 @@ struct DerivedBackfillStore {
             for (row, asset) in try AssetStore(database: database).assets(rows) {
                 let mask = DerivedSchema.smart(asset)
                 try database.run("UPDATE asset SET smart = ? WHERE row = ? AND smart <> ?", mask, row, mask)
-                for name in CounterChanges.derivedNames(of: asset) where counted.contains(name) {
-                    counts[name, default: 0] += 1
-                }
+                for name in CounterChanges.derivedNames(of: asset) { counts[name, default: 0] += 1 }
             }
         }
-        for (name, count) in counts { try CounterChanges.add(count, to: name, database) }
+        for (name, count) in counts { try CounterChanges.set(Int64(count), as: name, database) }
     }
 
     private func save(

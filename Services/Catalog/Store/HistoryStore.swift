@@ -46,6 +46,7 @@ struct HistoryStore {
         root.modificationDate = date
         try CollectionStore(database: database).save([EntityChange(before: nil, after: root)])
         try CollectionStore(database: database).beginSmartAlbums(date: date)
+        try DerivedBackfillStore(database: database).noteRules()
     }
 
     /// Begins a new history of the same library: tokens of the old history become invalid.

@@ -142,6 +142,13 @@ final class LibraryStore: Sendable {
         guard let head = try store.head() else {
             return try begin(store, remembered, .unknown, folder, newHistory: newHistory, now: now)
         }
+        let backfill = DerivedBackfillStore(database: store.database)
+        if try backfill.isNeeded() {
+            let sequence = max(remembered?.sequence ?? 0, head.sequence)
+            try backfill.run(date: now, sequence: head.sequence)
+            try store.startNewHistory(library: newHistory, sequence: sequence)
+            return (LibraryHead(library: newHistory, sequence: sequence, oldest: sequence), .backfill)
+        }
         guard let remembered, remembered.library == head.library else {
             // The history of another catalog, or the database of another library: the files may be of either.
             if try ResourceStore.hasFiles(root: folder + "/resources") { try keepStoredBytes(store, now) }
@@ -160,7 +167,7 @@ final class LibraryStore: Sendable {
         case otherDatabase = "the database is another file: the folder was moved to another disk, copied or restored"
         case otherHead = "the head file is another one: the folder was moved to another disk, copied or restored"
         case noHead = "the head file is missing"
-        case backfill = "the database was written by an earlier version, without some smart albums or moments"
+        case backfill = "the database was written by an earlier version, with other smart albums or without moments"
     }
 
     /// Decides whether the database continues its history, and begins a new one if it does not.

@@ -196,4 +196,14 @@ struct LiveResultTests {
         #expect(live.oldestComplete == 50)
         #expect(live.changes(after: 50).count == LiveResult.maxLogged)
     }
+
+    @Test func `an entity that leaves the result with its scope and comes back unchanged has no net change`() {
+        let key = ResultKey(bytes: [1, 2, 3])
+        let id = RandomEntities.id(.asset, 1)
+        var net = NetChanges()
+        net.add([NetChange(id: id, before: key), NetChange(id: id, after: key)])
+        #expect(net.all.isEmpty)
+        net.add(NetChange(id: id, before: key, after: key, isTouched: true))
+        #expect(net.all.count == 1, "a change of the entity itself counts, whatever its key")
+    }
 }

@@ -33,7 +33,7 @@ struct EntityStates<Entity: Sendable>: Sendable {
         before keyBefore: (Entity) -> ResultKey?,
         after keyAfter: (Entity) -> ResultKey?
     ) -> NetChange? {
-        var change = NetChange(id: id)
+        var change = NetChange(id: id, isTouched: true)
         if let before = states.before { change.before = keyBefore(before.entity) }
         if let after = states.after { change.after = keyAfter(after.entity) }
         return change.before == nil && change.after == nil ? nil : change

@@ -133,7 +133,12 @@ final class LiveResult {
         if let object = fetch.kind.object, let isThere = moments?.has(object), isThere == isDeleted {
             circumstances.isDeleted = !isThere
         }
-        return entities.compactMap { fetch.netChange($0) }
+        return entities.compactMap { entity in
+            var change = fetch.netChange(entity)
+            // A moment leaves the view with its last asset, and comes back as it was.
+            if change?.before == nil || change?.after == nil { change?.isTouched = false }
+            return change
+        }
     }
 
     // MARK: Log

@@ -6,6 +6,9 @@ struct NetChange: Sendable, Hashable {
     /// Nil if the entity was not in the result.
     var before: ResultKey?
     var after: ResultKey?
+    /// True if a transaction has changed the entity itself, not only the scope of the fetch: with a folder that was moved,
+    /// or a list of assets that a client may see, entities leave the result and come back as they were.
+    var isTouched = false
 
     /// Memory for it, about: itself, the text of the identifier and the keys, each an object of its own.
     var bytes: Int {
@@ -21,6 +24,7 @@ struct NetChanges: Sendable {
     mutating func add(_ change: NetChange) {
         if changes[change.id] != nil {
             changes[change.id]?.after = change.after
+            if change.isTouched { changes[change.id]?.isTouched = true }
         } else {
             changes[change.id] = change
         }
@@ -32,7 +36,8 @@ struct NetChanges: Sendable {
     mutating func replace(_ change: NetChange) { changes[change.id] = change }
 
     var count: Int { changes.count }
-    var all: [NetChange] { Array(changes.values) }
+    /// The changes without those of entities that left the result and are back unchanged.
+    var all: [NetChange] { changes.values.filter { $0.isTouched || $0.before != $0.after } }
 }
 
 extension ChangeRecord {

@@ -17,6 +17,7 @@ public enum TIFFStructure {
         header.isNegated =
             raw == nil && directory.number(photometricTag) == 0 && [2, 4].contains(directory.number(0x0102))
         if let packet = first.bytes(0x02BC) { header.xmp = packet }
+        if raw == nil { header.isComplete = directory.hasAllData }
         return header
     }
 
@@ -37,15 +38,20 @@ public enum TIFFStructure {
         Directory(block, at: nil)?.number(0x0112)
     }
 
-    /// Returns the file with the orientation 1 in place of one that TIFF does not define, for which libtiff refuses it;
-    /// nil if the orientation is valid or missing.
+    /// Returns the file with usual values in place of those that TIFF does not define, for which libtiff refuses it: the
+    /// orientation 1 and the resolution in inches; nil if the values are valid or missing.
     public static func upright(_ bytes: [UInt8]) -> [UInt8]? {
-        guard let directory = Directory(ByteReader(bytes), at: nil), let value = directory.number(0x0112),
-            !(1...8).contains(value), let place = directory.place(0x0112)
-        else { return nil }
-        var result = bytes
-        for index in place { result[index] = 0 }
-        result[directory.reader.isLittle ? place.lowerBound : place.upperBound - 1] = 1
+        guard let directory = Directory(ByteReader(bytes), at: nil) else { return nil }
+        var result: [UInt8]?
+        for (tag, allowed, usual) in [(0x0112, 1...8, UInt8(1)), (0x0128, 1...3, 2)] {
+            guard let value = directory.number(tag), !allowed.contains(value), let place = directory.place(tag) else {
+                continue
+            }
+            var changed = result ?? bytes
+            for index in place { changed[index] = 0 }
+            changed[directory.reader.isLittle ? place.lowerBound : place.upperBound - 1] = usual
+            result = changed
+        }
         return result
     }
 
@@ -207,6 +213,23 @@ public enum TIFFStructure {
             case 8: reader.long8(field.offset + 8 * index)
             default: nil
             }
+        }
+
+        /// False if the file ends before a strip or tile of the image, inside one that is not compressed, or in the first
+        /// half of a compressed one: some programs write a size for those that is too large.
+        var hasAllData: Bool {
+            for (offsets, sizes) in [(0x0111, 0x0117), (0x0144, 0x0145)] {
+                guard let places = field(offsets) else { continue }
+                let (lengths, isCompressed) = (field(sizes), number(0x0103) ?? 1 != 1)
+                for index in 0..<min(places.count, 1_000_000) {
+                    guard let offset = value(places, index) else { return false }
+                    let length = lengths.flatMap { index < $0.count ? value($0, index) : nil } ?? 1
+                    // Empty ones are written as zero.
+                    guard offset > 0, length > 0 else { continue }
+                    guard reader.slice(offset, isCompressed ? (length + 1) / 2 : length) != nil else { return false }
+                }
+            }
+            return true
         }
 
         /// Returns the first value of a field of type byte, short, long or long8.

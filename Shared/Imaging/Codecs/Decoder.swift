@@ -46,6 +46,8 @@ enum Decoder {
         else {
             throw wand.failure("decoding")
         }
+        // For a strip that libtiff cannot decode, ImageMagick returns what the memory had before: it may be of other files.
+        if header.kind == .tiff, wand.hasError { throw wand.failure("decoding") }
         if header.kind == .png { ColourProfile.ignoreGamma(wand) }
         if let colours = header.codedColours { try ColourProfile.apply(colours, to: wand) }
         if header.kind == .gif { try layOnCanvas(wand, header) }

@@ -71,6 +71,9 @@ struct Wand: ~Copyable {
         return String(text[..<end])
     }
 
+    /// True if the last call had an error, although it may have returned a result.
+    var hasError: Bool { MagickGetExceptionType(pointer).rawValue >= ErrorException.rawValue }
+
     /// Reads the first frame with the named coder only. Returns false if it failed.
     func read(_ bytes: [UInt8], by coder: String) -> Bool {
         MagickSetFormat(pointer, coder)

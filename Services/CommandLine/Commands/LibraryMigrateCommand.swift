@@ -1,7 +1,5 @@
 import ArgumentParser
 import Hosting
-import Subprocess
-import SystemPackage
 
 /// `safelight library`, whose only subcommand is `migrate`
 struct LibraryMigrateCommand: AsyncParsableCommand {
@@ -37,22 +35,12 @@ struct LibraryMigrateCommand: AsyncParsableCommand {
         var json = false
 
         func run() async throws {
-            let program = try ServicePaths.programFolder().appending("catalog")
             var options = library
             options.library = options.library.map(ServicePaths.absolute)
             var arguments = ["migrate", "--to", to, "--library", try options.resolve()]
             if let source = store.store { arguments += ["--store", source] }
             arguments += (verify ? ["--verify"] : []) + (json ? ["--json"] : [])
-            let result = try await Subprocess.run(
-                .path(program),
-                arguments: Arguments(arguments),
-                input: .none,
-                output: .fileDescriptor(.standardOutput, closeAfterSpawningProcess: false),
-                error: .fileDescriptor(.standardError, closeAfterSpawningProcess: false)
-            )
-            guard case .exited(0) = result.terminationStatus else {
-                throw ExitCode(CommandFailure.Status.refused.rawValue)
-            }
+            try await ServiceCommand.run("catalog", arguments)
         }
     }
 }

@@ -5,8 +5,6 @@ import Hosting
 import JSONValue
 import PhotoClient
 import PhotoModel
-import Subprocess
-import SystemPackage
 
 /// `safelight restore`
 struct RestoreCommand: AsyncParsableCommand {
@@ -30,19 +28,10 @@ struct RestoreCommand: AsyncParsableCommand {
     var json = false
 
     func run() async throws {
-        let program = try ServicePaths.programFolder().appending("catalog")
-        let arguments =
+        try await ServiceCommand.run(
+            "catalog",
             ["restore", ServicePaths.absolute(backup), "--library", ServicePaths.absolute(library)]
-            + (json ? ["--json"] : [])
-        let result = try await Subprocess.run(
-            .path(program),
-            arguments: Arguments(arguments),
-            input: .none,
-            output: .fileDescriptor(.standardOutput, closeAfterSpawningProcess: false),
-            error: .fileDescriptor(.standardError, closeAfterSpawningProcess: false)
+                + (json ? ["--json"] : [])
         )
-        guard case .exited(0) = result.terminationStatus else {
-            throw ExitCode(CommandFailure.Status.refused.rawValue)
-        }
     }
 }

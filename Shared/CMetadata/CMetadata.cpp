@@ -93,6 +93,23 @@ safelight_metadata *safelight_metadata_open(const uint8_t *bytes, size_t count) 
     });
 }
 
+void safelight_metadata_add(safelight_metadata *metadata, const uint8_t *xmp, size_t xmp_count, const uint8_t *iptc,
+                            size_t iptc_count) {
+    guarded(0, [&] {
+        if (xmp_count > 0) {
+            Exiv2::XmpParser::decode(metadata->image->xmpData(),
+                                     std::string(reinterpret_cast<const char *>(xmp), xmp_count));
+        }
+        return 1;
+    });
+    guarded(0, [&] {
+        if (iptc_count > 0 && iptc_count < UINT32_MAX) {
+            Exiv2::IptcParser::decode(metadata->image->iptcData(), iptc, static_cast<uint32_t>(iptc_count));
+        }
+        return 1;
+    });
+}
+
 void safelight_metadata_close(safelight_metadata *metadata) { delete metadata; }
 
 char *safelight_metadata_text(safelight_metadata *metadata, const char *tag) {

@@ -15,3 +15,15 @@ void safelight_gather_rgb(const uint8_t *source, ptrdiff_t step_x, ptrdiff_t ste
         }
     }
 }
+
+void safelight_divide_by_opacity(uint16_t *pixels, size_t count) {
+    for (size_t i = 0; i < count; i++) {
+        uint16_t *pixel = pixels + 4 * i;
+        uint32_t opacity = 65535u - pixel[3];
+        if (opacity == 0 || opacity == 65535) continue;
+        for (int c = 0; c < 3; c++) {
+            uint32_t value = (uint32_t)(((uint64_t)pixel[c] * 65535 + opacity / 2) / opacity);
+            pixel[c] = (uint16_t)(value > 65535 ? 65535 : value);
+        }
+    }
+}

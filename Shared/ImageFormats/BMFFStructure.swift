@@ -23,7 +23,12 @@ enum BMFFStructure {
 
     static func read(_ file: ByteReader, kind: ImageFormat) throws(ImageHeader.Failure) -> ImageHeader {
         let outer = boxes(file)
-        guard let meta = outer.first(where: { $0.name == "meta" }) else { throw .truncated }
+        guard let meta = outer.first(where: { $0.name == "meta" }) else {
+            guard !outer.contains(where: { $0.name == "moov" }) else {
+                throw .unsupported(found: "an image sequence without a primary image")
+            }
+            throw .truncated
+        }
         guard meta.isWhole else { throw .truncated }
         let inner = boxes(meta.content, from: 4)
         func content(_ name: String) -> ByteReader? { inner.first { $0.name == name }?.content }
@@ -31,14 +36,15 @@ enum BMFFStructure {
         guard let primary = content("pitm").flatMap(primaryItem), let properties = content("iprp") else {
             throw .invalid("a \(kind.rawValue) file without a primary image")
         }
-        var size: (width: Int, height: Int)?
+        let described = associated(properties, with: primary)
+        // Some files have it behind the properties that change it.
+        var size = described.last { $0.name == "ispe" }.flatMap { property -> (width: Int, height: Int)? in
+            guard let width = property.content.big32(4), let height = property.content.big32(8) else { return nil }
+            return (width, height)
+        }
         var hasAlpha = false
-        for property in associated(properties, with: primary) {
+        for property in described {
             switch property.name {
-            case "ispe":
-                if let width = property.content.big32(4), let height = property.content.big32(8) {
-                    size = (width, height)
-                }
             case "clap":
                 if let cut = cleanAperture(property.content), let whole = size, cut.0 <= whole.width,
                     cut.1 <= whole.height

@@ -7,6 +7,7 @@ enum GIFStructure {
         var frames = 0
         var hasAlpha = false
         var isComplete = false
+        var xmp: Range<Int>?
         var offset = 13 + table(flags)
         scan: while let block = reader.byte(offset) {
             switch block {
@@ -31,6 +32,11 @@ enum GIFStructure {
                     hasAlpha = true
                 }
                 guard let end = subBlocks(reader, offset + 2) else { break scan }
+                if xmp == nil, reader.has("XMP DataXMP", at: offset + 3) {
+                    // The packet is not divided into blocks. Behind it, whatever its last bytes are, 257 bytes lead to
+                    // the end of the blocks (XMP, part 3, 1.1.2).
+                    xmp = reader.slice(offset + 14, end - 258 - (offset + 14)).map { $0.startIndex..<$0.endIndex }
+                }
                 offset = end
             case 0x3B:
                 isComplete = true
@@ -43,6 +49,7 @@ enum GIFStructure {
         header.frameCount = frames
         header.hasAlpha = hasAlpha
         header.isComplete = isComplete
+        header.xmp = xmp
         return header
     }
 

@@ -30,6 +30,8 @@ public struct ImageHeader: Sendable, Hashable {
     public var exif: Range<Int>?
     /// The range of the XMP packet in the file.
     public var xmp: Range<Int>?
+    /// The range of the IPTC records of a Photoshop file.
+    public var iptc: Range<Int>?
     /// The metadata in the text chunks of a PNG.
     public var texts = PNGTextChunks()
 
@@ -54,6 +56,9 @@ public struct ImageHeader: Sendable, Hashable {
     public var problem: String? {
         ImageBounds.problem(kind, width: pixelWidth, height: pixelHeight, frames: frameCount)
     }
+
+    /// The longest side of an image that can be imported, in pixels; images with far shorter ones are not shown.
+    private static let longestSide = Int(Int32.max)
 
     /// The reason that a header could not be read.
     public enum Failure: Error, Sendable, Hashable {
@@ -87,6 +92,9 @@ public struct ImageHeader: Sendable, Hashable {
             }
         guard header.storedWidth > 0, header.storedHeight > 0 else {
             throw .invalid("an image of \(header.storedWidth) by \(header.storedHeight) pixels")
+        }
+        guard max(header.storedWidth, header.storedHeight) <= longestSide else {
+            throw .invalid("an image of \(header.storedWidth) by \(header.storedHeight) pixels, more than any has")
         }
         let exif = header.exif.map { bytes[$0] } ?? header.texts.exif?[...]
         let xmp = header.xmp.map { bytes[$0] } ?? header.texts.xmp?[...]

@@ -33,7 +33,7 @@ enum PNGStructure {
             case "tRNS": header.hasAlpha = true
             case "acTL": header.frameCount = max(1, reader.big32(start) ?? 1)
             case "IEND":
-                header.isComplete = true
+                header.isComplete = reader.count >= start + 4
                 return header
             default: break
             }

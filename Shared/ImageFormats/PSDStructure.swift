@@ -33,6 +33,7 @@ public struct PSDStructure: Sendable, Hashable {
     public private(set) var start = 0
     private var exif: Range<Int>?
     private var xmp: Range<Int>?
+    private var iptc: Range<Int>?
     private var hasFlattenedImage = true
 
     /// Bytes of an uncompressed row of one channel.
@@ -83,6 +84,7 @@ public struct PSDStructure: Sendable, Hashable {
         header.hasAlpha = file.hasAlpha
         header.exif = file.exif
         header.xmp = file.xmp
+        header.iptc = file.iptc
         header.isComplete = file.isComplete(reader)
         return header
     }
@@ -110,6 +112,7 @@ public struct PSDStructure: Sendable, Hashable {
             guard let length = reader.big32(at), at + 4 + length <= list.upperBound else { return }
             let content = (at + 4)..<(at + 4 + length)
             switch id {
+            case 1028: iptc = content
             case 1039: profile = content
             case 1057: hasFlattenedImage = reader.byte(content.lowerBound + 4) != 0
             case 1058: exif = content

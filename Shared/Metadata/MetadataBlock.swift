@@ -16,17 +16,18 @@ struct MetadataBlock: ~Copyable {
     init?(_ bytes: [UInt8], _ header: ImageHeader) {
         var exif = header.exif.map { Array(bytes[$0]) } ?? header.texts.exif
         var xmp = header.xmp.map { Array(bytes[$0]) } ?? header.texts.xmp
-        let iptc = header.texts.iptc
+        let iptc = header.iptc.map { Array(bytes[$0]) } ?? header.texts.iptc
         if header.kind == .jxl {
             let boxes = JPEGXLBoxes(bytes)
             (exif, xmp) = (boxes.exif, boxes.xmp)
         }
+        xmp = xmp.map(Self.packet)
         let isDirect = header.kind == .jpeg || header.kind == .tiff
         guard
             let opened = (isDirect ? Self.open(bytes) : nil)
-                ?? Self.open(Self.carrier(exif: exif, xmp: xmp, iptc: iptc))
-                ?? Self.open(Self.carrier(exif: exif, xmp: nil, iptc: nil))
-                ?? Self.open(Self.carrier(exif: nil, xmp: xmp, iptc: nil))
+                ?? Self.open(exif: exif, xmp: xmp, iptc: iptc)
+                ?? Self.open(exif: exif, xmp: nil, iptc: nil)
+                ?? Self.open(exif: nil, xmp: xmp, iptc: nil)
         else { return nil }
         pointer = opened
         present = Self.present(opened)
@@ -53,8 +54,32 @@ struct MetadataBlock: ~Copyable {
 
     private static func open(_ bytes: [UInt8]) -> OpaquePointer? { safelight_metadata_open(bytes, bytes.count) }
 
+    /// Opens blocks of metadata. Those that are too long for a JPEG are added to the others.
+    private static func open(exif: [UInt8]?, xmp: [UInt8]?, iptc: [UInt8]?) -> OpaquePointer? {
+        let longest = JPEGMetadataWriter.longestSegment - 64
+        if let exif, exif.count > longest {
+            guard let opened = open(exif) else { return nil }
+            safelight_metadata_add(opened, xmp ?? [], xmp?.count ?? 0, iptc ?? [], iptc?.count ?? 0)
+            return opened
+        }
+        let (isLongXMP, isLongIPTC) = (xmp?.count ?? 0 > longest, iptc?.count ?? 0 > longest)
+        let carrier = carrier(exif: exif, xmp: isLongXMP ? nil : xmp, iptc: isLongIPTC ? nil : iptc)
+        guard let opened = open(carrier) else { return nil }
+        let (added, addedIPTC) = (isLongXMP ? xmp ?? [] : [], isLongIPTC ? iptc ?? [] : [])
+        safelight_metadata_add(opened, added, added.count, addedIPTC, addedIPTC.count)
+        return opened
+    }
+
+    /// Returns an XMP packet without what follows its end, for which the library would refuse all of it.
+    private static func packet(_ bytes: [UInt8]) -> [UInt8] {
+        let text = Array("<?xpacket end".utf8)
+        guard let end = bytes.ranges(of: text).last,
+            let close = bytes[end.upperBound...].firstRange(of: Array("?>".utf8))
+        else { return bytes }
+        return Array(bytes[..<close.upperBound])
+    }
+
     private static func carrier(exif: [UInt8]?, xmp: [UInt8]?, iptc: [UInt8]?) -> [UInt8] {
-        if let exif, exif.count > JPEGMetadataWriter.longestSegment - 6, xmp == nil { return exif }
         // The library overlooks IPTC in a file that has no scan.
         let file: [UInt8] = [0xFF, 0xD8, 0xFF, 0xDA, 0, 2, 0xFF, 0xD9]
         return JPEGMetadataWriter.replacing(in: file, exif: exif, xmp: xmp, iptc: iptc)
@@ -162,7 +187,25 @@ struct MetadataBlock: ~Copyable {
         return bytes.isEmpty ? nil : bytes
     }
 
-    /// Decodes UTF-8, or Latin-1, which old cameras and programs write. Control characters and surrounding white space
+    /// Returns the value of a byte of Windows-1252: that of Latin-1 but for the range that has control characters there.
+    private static func windows1252(_ byte: UInt8) -> Unicode.Scalar {
+        guard (0x80...0x9F).contains(byte) else { return Unicode.Scalar(byte) }
+        return windows1252[Int(byte) - 0x80]
+    }
+
+    private static let windows1252 = Array(
+        "€\u{81}‚ƒ„…†‡ˆ‰Š‹Œ\u{8D}Ž\u{8F}\u{90}‘’“”•–—˜™š›œ\u{9D}žŸ".unicodeScalars
+    )
+
+    /// Returns the text of a field of Windows, UTF-16 in bytes; `nil` if it is missing or empty.
+    func windowsText(_ tag: String) -> String? {
+        guard let bytes = bytes(tag) else { return nil }
+        let units = stride(from: 0, to: bytes.count - 1, by: 2).map { UInt16(bytes[$0]) | UInt16(bytes[$0 + 1]) << 8 }
+        let text = String(decoding: units.prefix { $0 != 0 }, as: UTF16.self)
+        return text.withCString { Self.clean($0) }
+    }
+
+    /// Decodes UTF-8, or Windows-1252, which old cameras and programs write. Control characters and surrounding white space
     /// are dropped.
     private static func clean(_ pointer: UnsafePointer<CChar>) -> String? {
         let bytes = UnsafeBufferPointer(start: pointer, count: min(strlen(pointer), 65_536))
@@ -176,7 +219,7 @@ struct MetadataBlock: ~Copyable {
             )
         }
         let raw = bytes.map(UInt8.init(bitPattern:))
-        let text = String(validating: raw, as: UTF8.self) ?? String(raw.map { Character(Unicode.Scalar($0)) })
+        let text = String(validating: raw, as: UTF8.self) ?? String(raw.map { Character(windows1252($0)) })
         let kept = text.unicodeScalars.filter { $0.value >= 0x20 || $0 == "\n" || $0 == "\t" }
         let trimmed = String(String.UnicodeScalarView(kept)).drop { $0.isWhitespace }
         let end = trimmed.lastIndex(where: { !$0.isWhitespace }).map { trimmed.index(after: $0) } ?? trimmed.startIndex

@@ -76,11 +76,16 @@ public struct AssetResource: Sendable, Hashable, JSONTabled {
             ),
             .required("contentType", \.contentType, .text(maxBytes: 128), "Uniform type identifier."),
             .optional("originalFilename", \.originalFilename, .text(maxBytes: 1024), "The file name at import."),
-            .required("pixelWidth", \.pixelWidth, .count(0...1_000_000), "Pixels after orientation, 0 if no image."),
+            .required(
+                "pixelWidth",
+                \.pixelWidth,
+                .count(0...Asset.longestSide),
+                "Pixels after orientation, 0 if no image."
+            ),
             .required(
                 "pixelHeight",
                 \.pixelHeight,
-                .count(0...1_000_000),
+                .count(0...Asset.longestSide),
                 "Pixels after orientation, 0 if no image."
             ),
             .optional("duration", \.duration, .integer(0...Int64.max), "Microseconds; absent if not a video."),

@@ -12,7 +12,9 @@ extension VideoInfo {
             if let value = names.lazy.compactMap({ tags[$0] }).first { header.values[key] = value }
         }
         header.created = (tags["creation_time"] ?? tags["date_utc"]).flatMap(Self.microseconds)
-        if header.created == nil, let date = tags["date_recorded"] ?? tags["date"], date.utf8.count >= 10 {
+        // A creation time without "Z", as in AVI, is local.
+        let dates = ["date_recorded", "date", "creation_time"]
+        if header.created == nil, let date = dates.lazy.compactMap({ tags[$0] }).first, date.utf8.count >= 10 {
             header.values["creationdate"] = date
         }
         return header

@@ -10,7 +10,9 @@ struct CodedColourTests {
     typealias Chunk = (name: String, content: [UInt8])
 
     private func shown(_ bytes: [UInt8]) throws -> [Int] {
-        try TestPixels(RenditionRenderer.render(bytes, RenditionOptions(format: .png)).bytes)[8, 8]
+        let image = try RenditionRenderer.render(bytes, RenditionOptions(format: .png)).bytes
+        #expect([nil, .sRGB].contains(try ImageHeader.read(image).codedColours), "the image is in sRGB, and says so")
+        return try TestPixels(image)[8, 8]
     }
 
     private func shown(_ chunks: [Chunk], _ colour: (UInt8, UInt8, UInt8) = (200, 100, 50)) throws -> [Int] {

@@ -103,7 +103,7 @@ struct HostileBytesTests {
         let info = try ImageProbe.info(of: TestImages.gif(frames: 900))
         #expect((info.frameCount, info.pixelWidth, info.pixelHeight) == (900, 1, 1))
         #expect(error(TestImages.gif(frames: 900)) == nil)
-        #expect(error(TestImages.gif(frames: 1001))?.name == "invalid_resource")
+        #expect(error(TestImages.gif(frames: 1001))?.name == "limit_exceeded")
     }
 
     @Test func `a first frame that covers part of the canvas is drawn at its offset`() throws {

@@ -72,7 +72,7 @@ struct MetadataReaderTests {
 
     @Test(arguments: [
         "0000:00:00 00:00:00", "    :  :     :  :  ", "", "2024:02:30 12:00:00", "2024:13:01 12:00:00",
-        "2024:06:01 25:00:00", "nonsense", "2024:06:01", "1023:06:01 12:00:00", "2024:06:01 12:30:-1",
+        "2024:06:01 25:00:00", "nonsense", "2024:06", "1023:06:01 12:00:00", "2024:06:01 12:30:-1",
     ])
     func `an invalid date is nil`(text: String) throws {
         #expect(try facts([.ascii(0x9003, text)]).captureDate == nil)

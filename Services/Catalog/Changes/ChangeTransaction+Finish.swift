@@ -68,6 +68,8 @@ extension ChangeTransaction {
         _ current: consuming Asset?
     ) -> EntityChange<Asset>? {
         guard var after = current else { return before.map { EntityChange(before: $0, after: nil) } }
+        // A revision has one form: that in which the asset is read again.
+        if after.memberships.count > 1 { after.memberships.sort { $0.collection < $1.collection } }
         guard let before else { return EntityChange(before: nil, after: after) }
         if contentChanged.contains(id) {
             after.contentRevision = Revision(sequence)

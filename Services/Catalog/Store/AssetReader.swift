@@ -35,7 +35,7 @@ struct AssetReader {
                 SELECT e.key, c.id, m.order_key
                 FROM json_each(?) e CROSS JOIN membership m INDEXED BY membership_asset ON m.asset = e.atom
                     CROSS JOIN collection c ON c.row = m.collection
-                """ + dialect.listOrder(then: "m.collection")
+                """ + dialect.listOrder(then: "c.id")
         }
     }
 

@@ -78,6 +78,7 @@ struct ExportCommand: LibraryCommand {
             }
         }
         progress.clear()
+        try progress.requireWritten()
         if progress.failed > 0 {
             output.note("\(QuantityFormatter.count(progress.failed, "asset")) could not be exported")
             throw ExitCode(CommandFailure.Status.partly.rawValue)

@@ -65,6 +65,12 @@ struct FetchCommand: LibraryCommand {
             }
             page = []
         }
+        if listing.isOutdated {
+            output.note(
+                "the listing cannot be written, so @1 and the like name assets of an earlier one; set XDG_STATE_HOME to a "
+                    + "folder that can be written"
+            )
+        }
         try output.line(output.bold(Self.heading))
         for try await asset in library.allAssets(fetch, pageSize: Self.pageSize) {
             guard count + page.count < most else {

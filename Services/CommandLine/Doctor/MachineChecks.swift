@@ -53,6 +53,13 @@ struct MachineChecks {
                 "mount it, or name the library with --library; `safelight up` creates a new one"
             )
         }
+        guard access(library, X_OK) == 0 else {
+            return .problem(
+                "library",
+                "this user may not enter \(library), which belongs to user \(status.st_uid)",
+                "run this as that user"
+            )
+        }
         guard access(file, F_OK) == 0 else {
             return .problem("library", "\(library) has no database", "name the library with --library")
         }

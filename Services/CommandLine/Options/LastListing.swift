@@ -21,7 +21,7 @@ struct LastListing {
 
     /// A new listing, which replaces the one before with its first assets and grows.
     ///
-    /// Failures are ignored: the listing is a convenience.
+    /// If it cannot be written, the one before is removed, because `@1` must not name another asset than the one printed.
     struct Recorder: ~Copyable {
         private let path: String?
         private let partial: String
@@ -44,7 +44,11 @@ struct LastListing {
                 options: [.create, .truncate],
                 permissions: [.ownerReadWrite]
             )
+            if file == nil { isOutdated = unlink(path) != 0 && errno != ENOENT }
         }
+
+        /// True if the listing before can be neither replaced nor removed.
+        private(set) var isOutdated = false
 
         /// Adds assets. They are in the listing when this returns; those of another command that runs at the same time are
         /// never mixed with them, because that replaces the file.
@@ -65,7 +69,8 @@ struct LastListing {
         }
     }
 
-    /// Begins a listing; the one before remains until assets are added, which may be none.
+    /// Begins a listing; the one before remains until assets are added, which may be none. If the new one cannot be
+    /// written, the one before is removed.
     func begin() -> Recorder { Recorder(path) }
 
     /// Replaces the listing.

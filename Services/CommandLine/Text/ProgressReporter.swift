@@ -40,11 +40,16 @@ struct ProgressReporter {
         try? Output.write("\r\u{1B}[K" + meter.bar(width: 30), to: .standardError)
     }
 
-    /// Prints a result. A write error is ignored.
-    func write(_ json: JSON, _ line: String) {
+    /// Prints a result. After a write error the work goes on; ``requireWritten()`` reports it.
+    mutating func write(_ json: JSON, _ line: String) {
         clear()
-        try? output.result(json) { [line] }
+        do { try output.result(json) { [line] } } catch { writeError = writeError ?? error }
     }
+
+    private var writeError: (any Error)?
+
+    /// - Throws: the first error of writing a result
+    func requireWritten() throws { if let writeError { throw writeError } }
 
     func report(_ failure: CommandFailure) {
         clear()

@@ -16,6 +16,9 @@ int safelight_metadata_version(void);
 
 /* Reads the metadata of an image in memory; null if it cannot be read. */
 safelight_metadata *safelight_metadata_open(const uint8_t *bytes, size_t count);
+/* Adds the fields of an XMP packet and of IPTC records; those of broken ones are not added. */
+void safelight_metadata_add(safelight_metadata *metadata, const uint8_t *xmp, size_t xmp_count, const uint8_t *iptc,
+                            size_t iptc_count);
 void safelight_metadata_close(safelight_metadata *metadata);
 
 /* Returns the raw value of a field such as "Exif.Photo.DateTimeOriginal", or null. */

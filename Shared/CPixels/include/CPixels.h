@@ -171,4 +171,7 @@ void safelight_rgb_to_srgb(const uint16_t *source, uint8_t *target, size_t pixel
 
 /* The same in place, for pixels of four numbers, with a peak of 1,000 cd/m2. */
 void safelight_map_tones(uint16_t *pixels, size_t count, int transfer, int primaries);
+
+/* Divides colours by the opacity that they are multiplied by. */
+void safelight_divide_by_opacity(uint16_t *pixels, size_t count);
 #endif

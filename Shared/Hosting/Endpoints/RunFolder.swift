@@ -54,14 +54,21 @@ public struct RunFolder: Sendable, Equatable {
             throw .runFolder(path: path, reason: String(cString: strerror(errno)))
         }
         guard status.st_mode & S_IFMT == S_IFDIR else {
-            throw .unsafeRunFolder(path: path, reason: "it is not a folder")
+            throw .unsafeRunFolder(path: path, reason: "it is not a folder; choose another with --run")
         }
         guard status.st_uid == geteuid() else {
-            throw .unsafeRunFolder(path: path, reason: "it belongs to user \(status.st_uid), not to \(geteuid())")
+            throw .unsafeRunFolder(
+                path: path,
+                reason: "it belongs to user \(status.st_uid), not to \(geteuid()), and its services could be anything; "
+                    + "run this as that user, or choose another with --run"
+            )
         }
         guard status.st_mode & 0o077 == 0 else {
             let mode = String(status.st_mode & 0o777, radix: 8)
-            throw .unsafeRunFolder(path: path, reason: "others may enter it (mode \(mode), 700 is required)")
+            throw .unsafeRunFolder(
+                path: path,
+                reason: "others may enter it (mode \(mode), 700 is required); change that, or choose another with --run"
+            )
         }
     }
 

@@ -23,7 +23,7 @@ public enum HostingError: Error, Sendable, Equatable, CustomStringConvertible {
     public var description: String {
         switch self {
         case .unsafeRunFolder(let path, let reason):
-            "the run folder \(path) is not safe: \(reason); remove it, or choose another with --run"
+            "the run folder \(path) is not safe: \(reason)"
         case .noRunFolder(let path):
             "no service is running: there is no run folder \(path); start them with: safelight up"
         case .runFolder(let path, let reason):

@@ -1,4 +1,5 @@
 public import ArgumentParser
+import Glibc
 public import Storage
 
 /// The flags that decide whether a library may begin at a path that had one before.
@@ -9,7 +10,8 @@ public struct NewLibraryOptions: ParsableArguments {
     @Option(
         help: ArgumentHelp(
             "Folder in which the catalog remembers where libraries were.",
-            discussion: "SAFELIGHT_STATE, else $XDG_STATE_HOME/safelight, else ~/.local/state/safelight."
+            discussion:
+                "SAFELIGHT_STATE, else $XDG_STATE_HOME/safelight, else .local/state/safelight in the home folder."
         )
     )
     public var state: String?
@@ -17,16 +19,23 @@ public struct NewLibraryOptions: ParsableArguments {
     /// Creates options without flags, resolved from environment variables and the default.
     public init() {}
 
-    /// Returns the folder; nil without a home folder, and then nothing is remembered.
+    /// Returns the folder; nil without a home folder, and then nothing is remembered. Without HOME, as in a service's empty
+    /// environment, the home folder is that of the user's account.
     ///
     /// Throws ``HostingError/badSetting(source:reason:)``.
     public func folder(environment: (String) -> String? = { Environment[$0] }) throws(HostingError) -> String? {
-        let home = environment("HOME").map { $0 + "/.local/state" }
+        let home = (environment("HOME") ?? Self.accountHome).map { $0 + "/.local/state" }
         let path =
             state ?? environment("SAFELIGHT_STATE") ?? (environment("XDG_STATE_HOME") ?? home).map { $0 + "/safelight" }
         guard let path else { return nil }
         try HostingError.require(path.hasPrefix("/"), "--state", "\(path) is not an absolute path")
         return path
+    }
+
+    private static var accountHome: String? {
+        guard let account = getpwuid(geteuid()), let path = account.pointee.pw_dir else { return nil }
+        let home = String(cString: path)
+        return home.hasPrefix("/") && home != "/" && access(home, W_OK) == 0 ? home : nil
     }
 
     /// Returns the history of the library that was at a path; nil if none is known.

@@ -1,5 +1,6 @@
 import CJXL
 import CMagickWand
+import CPixels
 import ImageFormats
 
 /// Decodes JPEG XL with libjxl, because Debian's ImageMagick has no coder for it.
@@ -124,6 +125,9 @@ enum JPEGXLDecoder {
             hasAlpha: frame.format.num_channels == 4,
             isDeep: frame.isDeep
         )
+        if frame.info.alpha_premultiplied != 0, frame.info.alpha_bits > 0 {
+            try wand.withPixels { safelight_divide_by_opacity($0, $1) }
+        }
         wand.setProfile(frame.profile)
         if let colours = frame.colours { try ColourProfile.apply(colours, to: wand) }
         return wand

@@ -9,7 +9,7 @@ enum PSDDecoder {
         }
         try DecodedSamples.check(width: file.width, height: file.height, limits)
         let planes = try planes(bytes, file)
-        let profile = file.mode == .rgb || file.mode == .cmyk ? file.profile.map { Array(bytes[$0]) } : nil
+        let profile = [.rgb, .cmyk, .grey, .indexed].contains(file.mode) ? file.profile.map { Array(bytes[$0]) } : nil
         let isDeep = file.depth == 16
         let palette = file.palette.map { Array(bytes[$0]) }
         var wide: [UInt16] = []

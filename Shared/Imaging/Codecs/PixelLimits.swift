@@ -29,7 +29,7 @@ public struct PixelLimits: Sendable, Hashable {
         let (count, overflowed) = width.multipliedReportingOverflow(by: height)
         guard !overflowed, count <= most else { throw .tooLarge(width: width, height: height, limit: most) }
         guard header.frameCount <= frames else {
-            throw .undecodable(reason: "\(header.frameCount) frames, at most \(frames) are opened")
+            throw .tooMuchWork("the image has \(header.frameCount) frames, and at most \(frames) are opened")
         }
     }
 }

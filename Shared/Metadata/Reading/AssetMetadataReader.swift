@@ -110,8 +110,7 @@ enum AssetMetadataReader {
                 switch field {
                 case "Xmp.dc.title", "Xmp.dc.rights": block.localizedText(field)
                 case "Xmp.dc.creator", "Iptc.Application2.Byline": joined(block.texts(field))
-                // UTF-16 in bytes, which the library decodes.
-                case "Exif.Image.XPTitle", "Exif.Image.XPAuthor": block.interpretation(field)
+                case "Exif.Image.XPTitle", "Exif.Image.XPAuthor": block.windowsText(field)
                 default: block.text(field)
                 }
             if let text = text.flatMap(clipped) { return text }

@@ -52,7 +52,7 @@ public enum CaptureDateSource: String, Sendable, Hashable, CaseIterable {
         case .exifDigitized:
             Self.exif(block, rawValue, "Exif.Photo.SubSecTimeDigitized", "Exif.Photo.OffsetTimeDigitized")
         case .exifModified: Self.exif(block, rawValue, "Exif.Photo.SubSecTime", "Exif.Photo.OffsetTime")
-        case .tiffOriginal: CaptureTime(exif: block.text(rawValue))
+        case .tiffOriginal: Self.exif(block, rawValue, "Exif.Photo.SubSecTimeOriginal", "Exif.Photo.OffsetTimeOriginal")
         case .xmpOriginal, .photoshopCreated, .xmpCreated, .xmpDigitized, .xmpModified:
             CaptureTime(xmp: block.text(rawValue)) ?? CaptureTime(exif: block.text(rawValue))
         case .iptcCreated: Self.iptc(block, rawValue, "Iptc.Application2.TimeCreated")

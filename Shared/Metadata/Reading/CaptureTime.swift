@@ -28,19 +28,35 @@ struct CaptureTime: Hashable {
         return isUTC ? zones.offset(at: local, place) : zones.offset(local: local, place)
     }
 
-    /// Parses an EXIF date "2024:06:01 12:30:00" and the fields that belong to it.
+    /// Parses an EXIF date "2024:06:01 12:30:00" and the fields that belong to it. Some programs write a fraction and an
+    /// offset behind it as in XMP, or the day alone.
     ///
     /// Returns `nil` for invalid dates, blanks, and the zeros of a camera whose clock was never set.
     init?(exif text: String?, subsec: String? = nil, offset: String? = nil) {
         guard let text else { return nil }
+        self.offset = offset.flatMap(Self.offset)
+        if let seconds = Self.seconds(exif: text) {
+            local = seconds * 1_000_000 + Self.fraction(subsec ?? "")
+        } else if let midnight = Self.seconds(exif: text + " 00:00:00") {
+            (local, isDay) = (midnight * 1_000_000, true)
+        } else {
+            let end = text.dropFirst(19)
+            let digits = end.first == "." ? end.dropFirst().prefix { $0.isASCII && $0.isNumber } : ""
+            let zone = end.drop { $0 == "." || $0.isNumber }
+            guard !end.isEmpty, let seconds = Self.seconds(exif: String(text.prefix(19))),
+                zone.isEmpty || Self.offset(String(zone)) != nil
+            else { return nil }
+            local = seconds * 1_000_000 + Self.fraction(digits.isEmpty ? subsec ?? "" : String(digits))
+            self.offset = Self.offset(String(zone)) ?? self.offset
+        }
+    }
+
+    private static func seconds(exif text: String) -> Int64? {
         let separators: Set<Character> = [":", " ", "-", "/", "T"]
         let parts = text.split(omittingEmptySubsequences: false, whereSeparator: separators.contains)
         let numbers = parts.compactMap { $0.allSatisfy { $0.isASCII && $0.isNumber } ? Int($0) : nil }
-        guard parts.count == 6, numbers.count == 6, parts[0].count == 4,
-            let seconds = Self.seconds(numbers[0], numbers[1], numbers[2], numbers[3], numbers[4], numbers[5])
-        else { return nil }
-        local = seconds * 1_000_000 + Self.fraction(subsec ?? "")
-        self.offset = offset.flatMap(Self.offset)
+        guard parts.count == 6, numbers.count == 6, parts[0].count == 4 else { return nil }
+        return seconds(numbers[0], numbers[1], numbers[2], numbers[3], numbers[4], numbers[5])
     }
 
     /// Parses an XMP date "2024-06-01T12:30:00.25+02:00" or "2024-06-01".

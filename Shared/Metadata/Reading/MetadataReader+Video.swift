@@ -48,7 +48,8 @@ extension MetadataReader {
             facts.mediaSubtypes |= PhotoMetadata.Subtype.timelapse
         }
         facts.location = movie.values["location.ISO6709"].flatMap(place)
-        if let time = CaptureTime(xmp: movie.values["creationdate"]) {
+        let date = movie.values["creationdate"]
+        if let time = CaptureTime(xmp: date) ?? CaptureTime(exif: date) {
             facts.captureOffset = time.offset ?? time.offset(at: facts.location)
             facts.isOffsetDerived = time.offset == nil && facts.captureOffset != nil
             facts.captureDate = time.utc(fallbackOffset: facts.captureOffset ?? 0)

@@ -147,7 +147,7 @@ extension PhotoMetadata {
     public init(json: JSON) throws(MetadataError) {
         guard let contentType = json["contentType"]?.stringValue,
             let width = json["pixelWidth"]?.intValue, let height = json["pixelHeight"]?.intValue,
-            (0...1_000_000).contains(width), (0...1_000_000).contains(height)
+            (0...Int64(Asset.longestSide)).contains(width), (0...Int64(Asset.longestSide)).contains(height)
         else { throw .invalidFacts("contentType, pixelWidth and pixelHeight are required") }
         self.init(contentType: contentType, pixelWidth: Int(width), pixelHeight: Int(height))
         guard let orientation = json["orientation"]?.intValue, (1...8).contains(orientation) else {

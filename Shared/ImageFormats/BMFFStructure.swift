@@ -62,6 +62,7 @@ enum BMFFStructure {
         guard let size else { throw .invalid("a \(kind.rawValue) file whose primary image has no size") }
         var header = ImageHeader(kind: kind, storedWidth: size.width, storedHeight: size.height)
         header.hasAlpha = hasAlpha
+        header.hasLimitedGrey = hasLimitedGrey(described)
         header.isComplete = outer.allSatisfy(\.isWhole)
         let items = items(information: content("iinf"), locations: content("iloc"), data: content("idat"), file: file)
         for (_, item) in items.sorted(by: { $0.key < $1.key }) {
@@ -75,6 +76,20 @@ enum BMFFStructure {
             }
         }
         return header
+    }
+
+    /// Returns whether the properties of an image say that it is grey in limited range. `full_range_flag` of `nclx` counts
+    /// more than the image's own header.
+    private static func hasLimitedGrey(_ properties: [Box]) -> Bool {
+        guard let configuration = properties.first(where: { $0.name == "av1C" })?.content,
+            configuration.byte(2).map({ $0 & 0x10 != 0 }) == true
+        else { return false }
+        if let numbers = properties.first(where: { $0.name == "colr" && $0.content.has("nclx", at: 0) })?.content,
+            let flags = numbers.byte(10)
+        {
+            return flags & 0x80 == 0
+        }
+        return AV1SequenceHeader(configuration: configuration).map { !$0.isFullRange } ?? false
     }
 
     /// Returns the data of all items that are images or parts of one, in the order of their identifiers.

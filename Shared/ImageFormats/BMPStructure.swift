@@ -5,7 +5,8 @@ enum BMPStructure {
         // One plane of an allowed depth follows the size.
         guard let planes = reader.little16(form == 12 ? 22 : 26), let depth = reader.little16(form == 12 ? 24 : 28)
         else { throw .truncated }
-        guard planes == 1, [1, 2, 4, 8, 16, 24, 32].contains(depth) else {
+        if let found = unsupported(reader, form, depth) { throw .unsupported(found: found) }
+        guard planes == 1, [1, 4, 8, 16, 24, 32].contains(depth) else {
             throw .invalid("a BMP file with \(planes) planes of \(depth) bits")
         }
         var header: ImageHeader
@@ -24,5 +25,16 @@ enum BMPStructure {
         }
         header.isComplete = size <= reader.count
         return header
+    }
+
+    /// Returns the name of a variant that the decoder refuses, or would return with wrong colours; nil for any other.
+    private static func unsupported(_ reader: ByteReader, _ form: Int, _ depth: Int) -> String? {
+        switch (form, form >= 40 ? reader.little32(30) ?? 0 : 0) {
+        case (64, _) where depth <= 8: "a BMP file of OS/2 2 with a palette"
+        case (_, 4) where form != 64: "a BMP file that contains a JPEG"
+        case (_, 5) where form != 64: "a BMP file that contains a PNG"
+        case (_, 6) where form != 64: "a BMP file with masks of opacity and a short header"
+        default: depth == 2 ? "a BMP file with two bits a pixel" : nil
+        }
     }
 }

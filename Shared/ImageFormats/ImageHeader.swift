@@ -19,6 +19,8 @@ public struct ImageHeader: Sendable, Hashable {
     public var frameCount = 1
     /// True if the file may contain transparency.
     public var hasAlpha = false
+    /// True if the grey of an AVIF without colours is in limited range, 16...235 of eight bits, which its decoder leaves so.
+    public var hasLimitedGrey = false
     /// True if the file contains its end marker; false if bytes are missing.
     public var isComplete = true
     /// True if the decoder returns the negative: ImageMagick ignores that white is zero at two and four bits.

@@ -38,6 +38,15 @@ public enum TIFFStructure {
         Directory(block, at: nil)?.number(0x0112)
     }
 
+    /// Returns true if an error of libtiff means that pixels are missing: for a strip that cannot be decoded, ImageMagick
+    /// returns what its memory had before, which may be of other files.
+    ///
+    /// Errors in directories, such as that of EXIF, leave the pixels alone, and the decoder of fax clears the rows that it
+    /// cannot read. The text ends with the name of the function.
+    public static func isOfPixels(_ error: String) -> Bool {
+        !["Directory", "FetchNormalTag", "SetField", "Fax"].contains(where: error.contains)
+    }
+
     /// Returns the file with usual values in place of those that TIFF does not define, for which libtiff refuses it: the
     /// orientation 1 and the resolution in inches; nil if the values are valid or missing.
     public static func upright(_ bytes: [UInt8]) -> [UInt8]? {

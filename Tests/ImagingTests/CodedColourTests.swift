@@ -153,6 +153,24 @@ struct CodedColourTests {
         }
     }
 
+    @Test func `a grey AVIF in limited range has black and white`() throws {
+        let ffmpeg = try Needed.program("ffmpeg")
+        for (range, values) in [("tv", [16, 126, 235]), ("pc", [0, 128, 255])] {
+            let folder = try TemporaryFolder("grey")
+            for (value, expected) in zip(values, [0.0, 128, 255]) {
+                let file = folder.file("\(value).avif")
+                let source = "color=c=black:s=64x64,format=gray,geq=lum=\(value)"
+                _ = try ExternalTool.run(
+                    ffmpeg,
+                    ["-v", "error", "-y", "-f", "lavfi", "-i", source, "-frames:v", "1", "-color_range", range]
+                        + ["-c:v", "libaom-av1", "-still-picture", "1", "-crf", "10", file]
+                )
+                let bytes = [UInt8](try Data(contentsOf: URL(filePath: file)))
+                expect(try shown(bytes), [expected, expected, expected], within: 3)
+            }
+        }
+    }
+
     @Test func `red in the primaries of P3 becomes a brighter red than that of BT.709`() throws {
         let red: (UInt8, UInt8, UInt8) = (112, 64, 64)
         let usual = try shown([("cICP", [1, 16, 0, 1])], red)

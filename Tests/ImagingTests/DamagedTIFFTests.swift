@@ -96,4 +96,13 @@ struct DamagedTIFFTests {
         bytes.replaceSubrange(end..<end + 2, with: [UInt8(unit), 0])
         _ = try RenditionRenderer.render(bytes, RenditionOptions(format: .png))
     }
+
+    @Test func `an error in a directory beside the pixels is none of the pixels`() {
+        for function in ["TIFFFetchDirectory", "TIFFReadCustomDirectory", "TIFFFetchNormalTag", "Fax4Decode"] {
+            #expect(!TIFFStructure.isOfPixels("Sanity check failed. `\(function)' @ error/tiff.c/TIFFErrors/603"))
+        }
+        for function in ["TIFFFillStrip", "JPEGLib", "DumpModeDecode", "ZIPDecode", "TIFFFillTile"] {
+            #expect(TIFFStructure.isOfPixels("Not enough data. `\(function)' @ error/tiff.c/TIFFErrors/603"))
+        }
+    }
 }

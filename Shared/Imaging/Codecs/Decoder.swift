@@ -27,7 +27,12 @@ enum Decoder {
         }
         if header.kind == .raw { return try RawDecoder.decode(bytes, header, scale: scale, limits: limits) }
         if header.kind == .heic || header.kind == .avif {
-            return try HeifDecoder.decode(bytes, scale: scale, limits: limits)
+            let wand = try HeifDecoder.decode(bytes, scale: scale, limits: limits)
+            if header.hasLimitedGrey {
+                let white = Double(UInt16.max)
+                try wand.attempt("levels", MagickLevelImage(wand.pointer, white * 16 / 255, 1, white * 235 / 255))
+            }
+            return wand
         }
         if let wand = try other(bytes, header, limits: limits) {
             try check(wand, header, isScaled: false, width, height)
@@ -46,8 +51,7 @@ enum Decoder {
         else {
             throw wand.failure("decoding")
         }
-        // For a strip that libtiff cannot decode, ImageMagick returns what the memory had before: it may be of other files.
-        if header.kind == .tiff, wand.hasError { throw wand.failure("decoding") }
+        if header.kind == .tiff, wand.error.map(TIFFStructure.isOfPixels) == true { throw wand.failure("decoding") }
         if header.kind == .png { ColourProfile.ignoreGamma(wand) }
         if let colours = header.codedColours { try ColourProfile.apply(colours, to: wand) }
         if header.kind == .gif { try layOnCanvas(wand, header) }

@@ -88,6 +88,7 @@ enum HeifDecoder {
         _ body: (_ context: OpaquePointer) throws(ImagingError) -> Value
     ) throws(ImagingError) -> Value {
         var result: Result<Value, ImagingError> = .failure(.undecodable(reason: "no bytes"))
+        let bytes = withBrandOfImage(bytes)
         bytes.withUnsafeBytes { buffer in
             do throws(ImagingError) {
                 guard let context = heif_context_alloc() else { throw .undecodable(reason: "out of memory") }
@@ -102,6 +103,20 @@ enum HeifDecoder {
             }
         }
         return try result.get()
+    }
+
+    /// Returns the bytes of a sequence, which may have a primary image as well, as those of an image: the library does not
+    /// know the brand.
+    private static func withBrandOfImage(_ bytes: [UInt8]) -> [UInt8] {
+        let (sequence, image) = (Array("avis".utf8), Array("avif".utf8))
+        guard bytes.count > 32, bytes[8..<12].elementsEqual(sequence) else { return bytes }
+        var result = bytes
+        // The brand, a version, and the compatible brands.
+        for start in stride(from: 8, to: min(Int(bytes[3]), 64, bytes.count - 4), by: 4)
+        where result[start..<start + 4].elementsEqual(sequence) {
+            result.replaceSubrange(start..<start + 4, with: image)
+        }
+        return result
     }
 
     private struct Pixels {

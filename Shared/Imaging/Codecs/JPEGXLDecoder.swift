@@ -47,6 +47,7 @@ enum JPEGXLDecoder {
                 frame.format.data_type = frame.info.bits_per_sample > 8 ? JXL_TYPE_UINT16 : JXL_TYPE_UINT8
                 frame.format.endianness = JXL_NATIVE_ENDIAN
             case JXL_DEC_COLOR_ENCODING:
+                preferSRGB(decoder, frame.info)
                 frame.colours = colours(decoder)
                 if frame.colours == nil { frame.profile = profile(decoder, frame) }
             case JXL_DEC_NEED_IMAGE_OUT_BUFFER:
@@ -80,6 +81,18 @@ enum JPEGXLDecoder {
     }
 
     private static let broken = ImagingError.undecodable(reason: "libjxl reports a damaged file")
+
+    /// Asks for grey in sRGB where libjxl chooses the form: it would return values proportional to light.
+    private static func preferSRGB(_ decoder: OpaquePointer, _ info: JxlBasicInfo) {
+        guard info.num_color_channels == 1, info.uses_original_profile == JXL_FALSE else { return }
+        var encoding = JxlColorEncoding()
+        encoding.color_space = JXL_COLOR_SPACE_GRAY
+        encoding.white_point = JXL_WHITE_POINT_D65
+        encoding.primaries = JXL_PRIMARIES_SRGB
+        encoding.transfer_function = JXL_TRANSFER_FUNCTION_SRGB
+        encoding.rendering_intent = JXL_RENDERING_INTENT_RELATIVE
+        JxlDecoderSetPreferredColorProfile(decoder, &encoding)
+    }
 
     /// Returns the colours of high dynamic range, which a profile can hardly describe.
     private static func colours(_ decoder: OpaquePointer) -> CodedColours? {

@@ -71,8 +71,13 @@ struct Wand: ~Copyable {
         return String(text[..<end])
     }
 
-    /// True if the last call had an error, although it may have returned a result.
-    var hasError: Bool { MagickGetExceptionType(pointer).rawValue >= ErrorException.rawValue }
+    /// The text of the last error of the last call, which may have returned a result all the same; nil if it had none.
+    var error: String? {
+        var severity = UndefinedException
+        guard let message = MagickGetException(pointer, &severity) else { return nil }
+        defer { MagickRelinquishMemory(message) }
+        return severity.rawValue >= ErrorException.rawValue ? String(cString: message) : nil
+    }
 
     /// Reads the first frame with the named coder only. Returns false if it failed.
     func read(_ bytes: [UInt8], by coder: String) -> Bool {

@@ -44,7 +44,7 @@ struct LastListing {
                 options: [.create, .truncate],
                 permissions: [.ownerReadWrite]
             )
-            if file == nil { isOutdated = unlink(path) != 0 && errno != ENOENT }
+            if file == nil { isOutdated = unlink(path) != 0 && access(path, R_OK) == 0 }
         }
 
         /// True if the listing before can be neither replaced nor removed.

@@ -23,6 +23,14 @@ struct SchemaTests {
         )
     }
 
+    /// Makes a library of the oldest schema, and migrates it.
+    private func makeOldest(_ folder: TemporaryFolder, _ path: String) async throws {
+        let old = try DatabaseQueue(path: path)
+        try await old.write { try $0.execute(sql: OldestLibrary.sql) }
+        try old.close()
+        try open(folder).close()
+    }
+
     @Test func `a file of the oldest schema is migrated to the newest one with all its contents`() async throws {
         let folder = try TemporaryFolder("schema")
         let path = folder.file("library.sqlite")
@@ -66,10 +74,7 @@ struct SchemaTests {
     {
         let folder = try TemporaryFolder("albums")
         let path = folder.file("library.sqlite")
-        let old = try DatabaseQueue(path: path)
-        try await old.write { try $0.execute(sql: OldestLibrary.sql) }
-        try old.close()
-        try open(folder).close()
+        try await makeOldest(folder, path)
         let missing = [SmartAlbum.generic, .unableToUpload]
         let queue = try DatabaseQueue(path: path)
         try await queue.write { database in
@@ -103,10 +108,7 @@ struct SchemaTests {
     {
         let folder = try TemporaryFolder("rules")
         let path = folder.file("library.sqlite")
-        let old = try DatabaseQueue(path: path)
-        try await old.write { try $0.execute(sql: OldestLibrary.sql) }
-        try old.close()
-        try open(folder).close()
+        try await makeOldest(folder, path)
         let queue = try DatabaseQueue(path: path)
         let lens = "iPhone 15 front TrueDepth camera 2.69mm f/1.9"
         try await queue.write { database in
@@ -140,10 +142,7 @@ struct SchemaTests {
     @Test func `favorites of a library without a column for them stay favorites`() async throws {
         let folder = try TemporaryFolder("favorites")
         let path = folder.file("library.sqlite")
-        let old = try DatabaseQueue(path: path)
-        try await old.write { try $0.execute(sql: OldestLibrary.sql) }
-        try old.close()
-        try open(folder).close()
+        try await makeOldest(folder, path)
         let queue = try DatabaseQueue(path: path)
         try await queue.write { database in
             try database.execute(

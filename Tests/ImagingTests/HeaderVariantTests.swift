@@ -1,0 +1,70 @@
+import ImageFormats
+import Testing
+
+/// Headers in forms that few programs write, built by hand.
+@Suite(.timeLimit(.minutes(1)))
+struct HeaderVariantTests {
+    private func big(_ value: Int, _ bytes: Int = 4) -> [UInt8] {
+        (0..<bytes).map { UInt8(truncatingIfNeeded: value >> (8 * (bytes - 1 - $0))) }
+    }
+
+    private func box(_ name: String, _ content: [UInt8]) -> [UInt8] {
+        big(content.count + 8) + Array(name.utf8) + content
+    }
+
+    /// Returns an AVIF without pixels whose primary image has properties in an order.
+    private func avif(_ properties: [[UInt8]]) -> [UInt8] {
+        let association = big(0) + big(1) + big(1, 2) + [UInt8(properties.count)]
+        let described = association + properties.indices.map { UInt8($0 + 1) }
+        let meta =
+            box("pitm", big(0) + big(1, 2))
+            + box("iprp", box("ipco", properties.flatMap { $0 }) + box("ipma", described))
+        return box("ftyp", Array("avif\0\0\0\0mif1".utf8)) + box("meta", big(0) + meta)
+    }
+
+    @Test func `the size of an AVIF is turned and cut also if it is behind the turn and the cut`() throws {
+        let size = box("ispe", big(0) + big(1024) + big(722))
+        let turn = box("irot", [1])
+        let cut = box("clap", [385, 1, 330, 1, 0, 1, 0, 1].flatMap { big($0) })
+        for properties in [[size, turn], [turn, size]] {
+            let header = try ImageHeader.read(avif(properties))
+            #expect((header.storedWidth, header.storedHeight) == (722, 1024))
+        }
+        for properties in [[size, cut], [cut, size]] {
+            let header = try ImageHeader.read(avif(properties))
+            #expect((header.storedWidth, header.storedHeight) == (385, 330))
+        }
+    }
+
+    @Test func `an image sequence without a primary image is refused by name`() {
+        let file = box("ftyp", Array("msf1\0\0\0\0hevc".utf8)) + box("moov", big(0))
+        #expect(throws: ImageHeader.Failure.unsupported(found: "an image sequence without a primary image")) {
+            try ImageHeader.read(file)
+        }
+    }
+
+    /// Returns the header of a BMP of 4 by 4 pixels.
+    private func bmp(form: Int, depth: Int, compression: Int) -> [UInt8] {
+        func little(_ value: Int, _ bytes: Int = 4) -> [UInt8] { big(value, bytes).reversed() }
+        let start = Array("BM".utf8) + little(14 + form) + little(0) + little(14 + form)
+        let fields = little(form) + little(4) + little(4) + little(1, 2) + little(depth, 2) + little(compression)
+        return start + fields + [UInt8](repeating: 0, count: form - fields.count)
+    }
+
+    @Test func `variants of BMP that cannot be shown are refused by name`() throws {
+        for (form, depth, compression) in [(64, 8, 0), (40, 2, 0), (40, 0, 4), (40, 0, 5), (40, 32, 6)] {
+            do throws(ImageHeader.Failure) {
+                _ = try ImageHeader.read(bmp(form: form, depth: depth, compression: compression))
+                Issue.record("\(form), \(depth), \(compression)")
+            } catch {
+                guard case .unsupported = error else {
+                    Issue.record("\(form), \(depth), \(compression): \(error)")
+                    continue
+                }
+            }
+        }
+        for (form, depth) in [(40, 8), (64, 24), (124, 32)] {
+            #expect(try ImageHeader.read(bmp(form: form, depth: depth, compression: 0)).storedWidth == 4)
+        }
+    }
+}

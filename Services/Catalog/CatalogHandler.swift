@@ -154,7 +154,7 @@ struct CatalogHandler: RequestHandler {
             if view != nil { finished.isHealed = false }
             return Reply(finished.json)
         case .cancelUpload(let upload): return Reply(try await uploads.cancel(upload, identity: identity).json)
-        case .reportWorkerFault(let harm): return Reply(try await quarantine.report(harm, from: identity).json)
+        case .reportWorkerFault(let fault): return Reply(try await quarantine.report(fault, from: identity).json)
         case .listQuarantine(let list): return Reply(try await quarantine.list(list).json)
         case .liftQuarantine(let lift): return Reply(try await quarantine.lift(lift, for: identity).json)
         case .libraryStatus(let question):

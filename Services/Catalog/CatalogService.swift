@@ -126,9 +126,9 @@ struct CatalogService: RunnableService {
             logger: logger
         )
         let quarantine = try await Quarantine(store: store, services: services, now: environment.now)
-        let work = ResourceJobRunner(workers) { harm in
+        let work = ResourceJobRunner(workers) { fault in
             // This fails only if the catalog's own disk fails; the next attempt will report the bytes again.
-            _ = try? await quarantine.report(ReportWorkerFault(harm, by: .catalog))
+            _ = try? await quarantine.report(ReportWorkerFault(fault, by: .catalog))
         }
         if configuration.remoteStorage != nil { store.useLocalFiles(of: resources) }
         let fetches = FetchEngine(

@@ -138,7 +138,7 @@ actor RecordFeed {
 
     /// Notes that the catalog cannot be followed for now, and why.
     func noteUnreachable(_ reason: String) {
-        if problem == nil { logger.warning("the catalog cannot be followed", metadata: ["why": "\(reason)"]) }
+        if problem == nil { logger.warning("the catalog cannot be followed", metadata: ["error": "\(reason)"]) }
         problem = reason
         access?.forget()
     }

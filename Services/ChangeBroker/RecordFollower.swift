@@ -68,7 +68,7 @@ struct RecordFollower: Sendable {
             do throws(JSONProblem) {
                 try await handle(notification)
             } catch {
-                logger.error("cannot parse a change record", metadata: ["why": "\(error)"])
+                logger.error("cannot parse a change record", metadata: ["error": "\(error)"])
                 throw RPCError.unreadableRecord(error)
             }
         }

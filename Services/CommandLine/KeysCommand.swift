@@ -108,7 +108,7 @@ struct KeysCommand: ParsableCommand {
         var access: KeyStatement.Access = .readWrite
         @Option(help: "The changes that you are asked about, one decision each: never, destructive or always.")
         var consent: ConsentPolicy = .never
-        @Option(help: "What the access is for; `safelight grants list` shows it.")
+        @Option(help: "The purpose of the access; `safelight grants list` shows it.")
         var purpose: String = ""
         @Flag(help: "The same as --access limited.")
         var limited = false

@@ -36,7 +36,7 @@ struct Render: Sendable, Equatable, JSONTabled {
             .required("mimeType", \.mimeType, .text(maxBytes: 64), "Media type of the bytes."),
             .required("pixelWidth", \.pixelWidth, .count(1...1_000_000), "Width."),
             .required("pixelHeight", \.pixelHeight, .count(1...1_000_000), "Height."),
-            .defaulted("engine", \.engine, .name(RenderEngine.self), "What carried out the pixels.", default: .fused),
+            .defaulted("engine", \.engine, .name(RenderEngine.self), "The engine that rendered.", default: .fused),
             .defaulted(
                 "engineVersion",
                 \.engineVersion,
@@ -44,7 +44,7 @@ struct Render: Sendable, Equatable, JSONTabled {
                 "Its version.",
                 default: AppliedEngine.byDefault.version
             ),
-            .defaulted("dropsGainMap", \.dropsGainMap, .flag, "Whether a gain map was lost.", default: false),
+            .defaulted("dropsGainMap", \.dropsGainMap, .flag, "True if a gain map was lost.", default: false),
         ]
     )
 }

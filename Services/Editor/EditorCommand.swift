@@ -35,7 +35,7 @@ struct EditorCommand: AsyncParsableCommand {
     @Option(help: ArgumentHelp("How long a published edit waits for a missing predecessor.", valueName: "seconds"))
     var patience = 30
 
-    @Option(help: "What carries out the pixels of edits that name no engine: fused or imagemagick.")
+    @Option(help: "The engine that renders edits that name none: fused or imagemagick.")
     var engine = RenderEngine.fused.rawValue
 
     @Option(name: .customLong("films-mib"), help: "The size limit of a rendered film, in MiB.")
@@ -68,7 +68,7 @@ struct EditorCommand: AsyncParsableCommand {
             queue: queue,
             queuePerAsset: queuePerAsset,
             published: published,
-            predecessorTimeout: patience
+            predecessorTimeout: predecessorTimeout
         )
         guard let engine = RenderEngine(rawValue: engine) else {
             throw HostingError.badSetting(source: "--engine", reason: "must be fused or imagemagick")

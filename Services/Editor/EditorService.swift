@@ -47,7 +47,7 @@ struct EditorService: RunnableService {
         self.metrics = metrics
         metrics.all.section("workers") { workers.metrics() }
         if let spool = resources.spool { metrics.all.section("originals") { spool.metrics } }
-        metrics.all.section("turns") {
+        metrics.all.section("editsPerAsset") {
             let present = serializer.metrics
             return ["edits": JSON(present.count), "assets": JSON(present.assets)]
         }
@@ -58,8 +58,8 @@ struct EditorService: RunnableService {
             limits: limits,
             logger: logger
         )
-        let report: @Sendable (ResourceJobRunner.WorkerFault) async -> Void = { harm in
-            await library.catalog.report(ReportWorkerFault(harm, by: .editor), logger: logger)
+        let report: @Sendable (ResourceJobRunner.WorkerFault) async -> Void = { fault in
+            await library.catalog.report(ReportWorkerFault(fault, by: .editor), logger: logger)
         }
         let filmWorkers = WorkerPool(
             executable: configuration.executable,

@@ -32,7 +32,7 @@ struct RenderPlan: Sendable, Equatable, JSONTabled {
             .required("digest", \.digest, .text(maxBytes: 64), "SHA-256 of the source."),
             .required("adjustments", \.adjustments, .any, "The adjustments."),
             .optional("maximumSide", \.maximumSide, .count(1...65_500), "The longer side of a preview."),
-            .defaulted("engine", \.engine, .name(RenderEngine.self), "What carries out the pixels.", default: .fused),
+            .defaulted("engine", \.engine, .name(RenderEngine.self), "The engine that renders.", default: .fused),
         ]
     )
 }

@@ -55,9 +55,9 @@ struct ThumbnailerService: RunnableService {
         ) { ids, atLeast throws(RPCError) in
             try await Self.assets(ids, atLeast, catalog)
         }
-        let renderer = Self.renderer(configuration, resources, logger) { harm in
-            await catalog.report(ReportWorkerFault(harm, by: .thumbnailer), logger: logger)
-            source.doubt(harm.digest)
+        let renderer = Self.renderer(configuration, resources, logger) { fault in
+            await catalog.report(ReportWorkerFault(fault, by: .thumbnailer), logger: logger)
+            source.doubt(fault.digest)
         }
         // They start while the rest is made.
         async let workersStarted: Void = renderer.workers.start()

@@ -161,7 +161,7 @@ public struct BeginEditing: Request {
                     "previousAvailable",
                     \.previousAvailable,
                     .flag,
-                    "Whether an editor that reads the adjustment data can resume the last edit; false for videos."
+                    "True if an editor that reads the adjustment data can resume the last edit; false for videos."
                 ),
                 .optional("formatIdentifier", \.formatIdentifier, .text(maxBytes: 256), "Adjustment data format."),
                 .optional("formatVersion", \.formatVersion, .text(maxBytes: 64), "Adjustment data version."),

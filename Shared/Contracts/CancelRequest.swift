@@ -17,7 +17,7 @@ struct CancelRequest: Request {
 
         static let table = JSONTable(
             "Cancelled",
-            "Whether there was such a request.",
+            "The outcome for the request.",
             unknown: .ignored,
             blank: Result(),
             [.required("cancelled", \.isCancelled, .flag, "False if no request with this id was open.")]

@@ -103,8 +103,8 @@ extension JSONField {
             "engine",
             path,
             .name(RenderEngine.self),
-            "What carries out the pixels: fused, or ImageMagick's functions. Default: the engine that the adjustments "
-                + "name, else that of the present edit for mode append, else the editor's setting."
+            "The engine that renders the pixels: fused, or ImageMagick's functions. Default: the one that the "
+                + "adjustments name, else that of the present edit for mode append, else the editor's setting."
         )
     }
 
@@ -119,7 +119,7 @@ extension JSONField {
             "networkAccessAllowed",
             path,
             .flag,
-            "Whether bytes may be downloaded from remote storage; if not, those that are only there are "
+            "True if bytes may be downloaded from remote storage; false: those that are only there are "
                 + "network_access_required.",
             default: false
         )

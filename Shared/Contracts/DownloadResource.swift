@@ -65,7 +65,7 @@ public struct DownloadResource: Request {
             ),
             [
                 .required("resource", \.resource, .object(AssetResource.self), "The resource, with its digest."),
-                .required("isDownloaded", \.isDownloaded, .flag, "Whether it was downloaded for this request."),
+                .required("isDownloaded", \.isDownloaded, .flag, "True if it was downloaded for this request."),
             ]
         )
     }

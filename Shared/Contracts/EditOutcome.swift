@@ -31,12 +31,12 @@ public struct EditOutcome: JSONTabled {
             .asset(\.asset),
             .required("token", \.token, .token, "Token of the transaction."),
             .required("sequence", \.sequence, .integer(0...Int64.max), "Sequence of the transaction."),
-            .required("isChanged", \.isChanged, .flag, "Whether anything changed."),
+            .required("isChanged", \.isChanged, .flag, "True if anything changed."),
             .defaulted(
                 "dropsGainMap",
                 \.dropsGainMap,
                 .flag,
-                "Whether the high dynamic range of the original was lost by an effect or a frame.",
+                "True if the high dynamic range of the original was lost by an effect or a frame.",
                 default: false
             ),
         ]

@@ -36,7 +36,7 @@ public struct EditStatus: Sendable, Hashable, JSONTabled {
                 "errorMessage",
                 \.edit.errorMessage,
                 .text(maxBytes: PublishedEdit.maxMessageBytes),
-                "Why it failed, and what to do."
+                "The cause of the failure, and its remedy."
             ),
             .required("sequence", \.sequence, .integer(0...Int64.max), "The transaction that recorded the state."),
             .defaulted("digest", \.digest, .text(maxBytes: 64), "Digest of its content.", default: ""),

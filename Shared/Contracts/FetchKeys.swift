@@ -91,7 +91,7 @@ public struct FetchKeys: Request {
                     "scope",
                     \.scope,
                     .list(of: .id(), limit: FetchKeys.maxScope),
-                    "What lies below the folder of the fetch, or contains its object; absent for all other fetches."
+                    "The objects below the folder of the fetch, or those that contain its object; absent for others."
                 ),
             ]
         )

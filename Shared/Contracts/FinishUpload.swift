@@ -63,7 +63,7 @@ public struct FinishUpload: Request {
                     "healed",
                     \.isHealed,
                     .flag,
-                    "Whether the bytes replaced a stored file that was damaged.",
+                    "True if the bytes replaced a stored file that was damaged.",
                     default: false
                 ),
             ]

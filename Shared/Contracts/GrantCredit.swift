@@ -21,7 +21,7 @@ struct GrantCredit: Request {
 
         static let table = JSONTable(
             "Credited",
-            "Whether there was such a request.",
+            "The outcome for the request.",
             unknown: .ignored,
             blank: Result(),
             [.required("credited", \.isCredited, .flag, "False if no request with this id and credit was open.")]

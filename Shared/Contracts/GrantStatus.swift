@@ -17,7 +17,7 @@ public struct GrantStatus: Request {
     }
 
     public static let table = parameters(
-        "What an identity may do, for services that have to check its requests.",
+        "The access of an identity, for services that have to check its requests.",
         blank: GrantStatus(identity: ""),
         [
             .required("identity", \.identity, .text(maxBytes: Grant.maxIdentityBytes), "The identity."),
@@ -32,7 +32,7 @@ public struct GrantStatus: Request {
                 "wantsList",
                 \.wantsList,
                 .flag,
-                "Whether the whole list of a limited grant is wanted.",
+                "True if the whole list of a limited grant is wanted.",
                 default: false
             ),
         ]
@@ -58,7 +58,7 @@ public struct GrantStatus: Request {
 
         public static let table = JSONTable(
             "GrantStatus",
-            "What an identity may do.",
+            "The access of an identity.",
             unknown: .ignored,
             blank: Result(Permission(.unknown)),
             [

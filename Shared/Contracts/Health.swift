@@ -4,7 +4,7 @@ public import JSONValue
 public struct Health: Request {
     public static let method = "health"
     public init() {}
-    public static let table = parameters("Whether the service is working.", blank: Health())
+    public static let table = parameters("The state of the service.", blank: Health())
 
     public struct Result: JSONTabled {
         /// Name of the service.
@@ -38,7 +38,7 @@ public struct Health: Request {
             [
                 .required("service", \.service, .text(maxBytes: 64), "Name of the service."),
                 .required("version", \.version, .text(maxBytes: 64), "Version of the service."),
-                .required("isHealthy", \.isHealthy, .flag, "Whether the service is working."),
+                .required("isHealthy", \.isHealthy, .flag, "True if the service is working."),
                 .defaulted(
                     "problems",
                     \.problems,

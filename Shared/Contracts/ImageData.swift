@@ -32,7 +32,7 @@ public struct ImageData: Request {
                 "networkAccessAllowed",
                 \.isNetworkAccessAllowed,
                 .flag,
-                "Whether the original may be downloaded from remote storage.",
+                "True if the original may be downloaded from remote storage.",
                 default: false
             ),
             .atLeast(\.atLeast),

@@ -139,8 +139,8 @@ public struct ImageFrames: Request {
                 .required("pixelWidth", \.pixelWidth, .count(0...1_000_000), "Pixels; 0 if there is no image."),
                 .required("pixelHeight", \.pixelHeight, .count(0...1_000_000), "Pixels; 0 if there is no image."),
                 .required("size", \.size, .count(0...Int.max), "Bytes."),
-                .required("isCacheHit", \.isCacheHit, .flag, "Whether it was cached."),
-                .optional("error", \.error, .members, "Why there is no image: name and message."),
+                .required("isCacheHit", \.isCacheHit, .flag, "True if it was cached."),
+                .optional("error", \.error, .members, "The error, if there is no image: name and message."),
             ]
         )
     }

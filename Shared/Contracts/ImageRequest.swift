@@ -125,14 +125,14 @@ public struct ImageRequest: Request {
                 "networkAccessAllowed",
                 \.isNetworkAccessAllowed,
                 .flag,
-                "Whether the original may be downloaded from remote storage.",
+                "True if the original may be downloaded from remote storage.",
                 default: false
             ),
             .defaulted(
                 "allowSecondaryDegradedImage",
                 \.allowsSecondaryDegradedImage,
                 .flag,
-                "Whether a second, larger degraded image may be sent.",
+                "True if a second, larger degraded image may be sent.",
                 default: false
             ),
             .optional(
@@ -237,12 +237,12 @@ public struct ImageRequest: Request {
                 .required("mimeType", \.mimeType, .text(maxBytes: 64), "Media type of the bytes."),
                 .required("pixelWidth", \.pixelWidth, .count(0...1_000_000), "Width of this image in pixels."),
                 .required("pixelHeight", \.pixelHeight, .count(0...1_000_000), "Height of this image in pixels."),
-                .required("isDegraded", \.isDegraded, .flag, "Whether the quality is lower than requested."),
+                .required("isDegraded", \.isDegraded, .flag, "True if the quality is lower than requested."),
                 .defaulted(
                     "isFinal",
                     \.isFinal,
                     .flag,
-                    "Whether this is the last message about the request.",
+                    "True if this is the last message about the request.",
                     default: true,
                     isWritten: true
                 ),
@@ -255,8 +255,8 @@ public struct ImageRequest: Request {
                     isWritten: true
                 ),
                 .defaulted("isInCloud", \.isInCloud, .flag, "In remote storage.", default: false, isWritten: true),
-                .required("isUpscaled", \.isUpscaled, .flag, "Whether it is larger than the source."),
-                .required("isCacheHit", \.isCacheHit, .flag, "Whether it was cached."),
+                .required("isUpscaled", \.isUpscaled, .flag, "True if it is larger than the source."),
+                .required("isCacheHit", \.isCacheHit, .flag, "True if it was cached."),
                 .defaulted(
                     "cacheReason",
                     \.cacheReason,

@@ -10,7 +10,7 @@ public struct LibraryStatus: Request {
     public init(after: Int64? = nil) { self.after = after }
 
     public static let table = parameters(
-        "Whether the library can be read and written, and if not, why. With after, the request waits until that has "
+        "The state of the library for reads and changes, with its problems. With after, the request waits until it has "
             + "changed, at most until its deadline. The topic availability has the same messages.",
         blank: LibraryStatus(),
         [
@@ -50,7 +50,7 @@ public struct LibraryStatus: Request {
 
         public static let table = JSONTable(
             "LibraryStatus",
-            "Whether the library can be read and written.",
+            "The state of the library for reads and changes.",
             unknown: .ignored,
             blank: Result(since: 0),
             [
@@ -61,8 +61,8 @@ public struct LibraryStatus: Request {
                     .integer(0...Int64.max),
                     "When this became so, microseconds since 1970; another number for each change."
                 ),
-                .required("isReadable", \.isReadable, .flag, "Whether photos, albums and the history can be read."),
-                .required("isWritable", \.isWritable, .flag, "Whether changes are accepted."),
+                .required("isReadable", \.isReadable, .flag, "True if photos, albums and the history can be read."),
+                .required("isWritable", \.isWritable, .flag, "True if changes are accepted."),
                 .defaulted(
                     "problems",
                     \.problems,
@@ -74,7 +74,7 @@ public struct LibraryStatus: Request {
                     "role",
                     \.role,
                     .name(CatalogRole.self),
-                    "Whether the catalog that answers writes the library."
+                    "The role of the catalog that answers: it writes the library, or stands by."
                 ),
                 .optional("epoch", \.epoch, .integer(0...Int64.max), CatalogRole.epoch),
             ]
@@ -112,7 +112,7 @@ public struct LibraryStatus: Request {
                 .required("state", \.state, .name(AvailabilityState.self), "The state that it causes."),
                 .required("name", \.name, .text(maxBytes: 64), "The name of the error that affected requests have."),
                 .required("code", \.code, .integer(Int64.min...Int64.max), "The number of that error."),
-                .required("message", \.message, .text(maxBytes: 4096), "What is wrong, and what to do."),
+                .required("message", \.message, .text(maxBytes: 4096), "The problem, and its remedy."),
             ]
         )
     }

@@ -16,8 +16,8 @@ public struct ListGrants: Request {
     }
 
     public static let table = parameters(
-        "What each identity may do, by identity: the decisions, and what the files of listed keys state if nothing else "
-            + "was decided.",
+        "The access of each identity, by identity: the decisions, and the statements of listed keys about which "
+            + "nothing was decided.",
         blank: ListGrants(),
         [
             .defaulted("from", \.from, .count(0...Int.max), "Index of the first grant of the page.", default: 0),

@@ -82,7 +82,7 @@ public struct LivePhotoRequest: Request {
                 "networkAccessAllowed",
                 \.isNetworkAccessAllowed,
                 .flag,
-                "Whether the original may be downloaded from remote storage.",
+                "True if the original may be downloaded from remote storage.",
                 default: false
             ),
             .atLeast(\.atLeast),
@@ -143,13 +143,13 @@ public struct LivePhotoRequest: Request {
             ),
             [
                 .required("still", \.still, .object(ImageRequest.Result.self), "Description of the attached still."),
-                .required("film", \.film, .object(VideoPlayback.Result.self), "What is needed to play the film."),
-                .required("isDegraded", \.isDegraded, .flag, "Whether the still is of lower quality than requested."),
+                .required("film", \.film, .object(VideoPlayback.Result.self), "The facts that a player needs."),
+                .required("isDegraded", \.isDegraded, .flag, "True if the still is of lower quality than requested."),
                 .defaulted(
                     "isFinal",
                     \.isFinal,
                     .flag,
-                    "Whether this is the last message about the request.",
+                    "True if this is the last message about the request.",
                     default: true,
                     isWritten: true
                 ),

@@ -37,8 +37,8 @@ public struct ObjectDetails: Sendable, Hashable, JSONTabled {
             .required("id", \.id, .id(), "The object."),
             .optional("before", \.before, .any, "The entity before; absent if it did not exist."),
             .optional("after", \.after, .any, "The entity after; absent if it was deleted."),
-            .required("assetContentChanged", \.assetContentChanged, .flag, "Whether the pixels changed."),
-            .required("objectWasDeleted", \.objectWasDeleted, .flag, "Whether it was deleted from the library."),
+            .required("assetContentChanged", \.assetContentChanged, .flag, "True if the pixels changed."),
+            .required("objectWasDeleted", \.objectWasDeleted, .flag, "True if it was deleted from the library."),
         ]
     )
 }

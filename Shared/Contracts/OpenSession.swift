@@ -25,15 +25,15 @@ public struct OpenSession: Request {
             .defaulted(
                 "purpose",
                 \.purpose,
-                .text(maxBytes: Grant.maxPurposeBytes),
-                "Why the client wants access, for the owner to read. It is required: missing_purpose.",
+                .storableText(maxBytes: Grant.maxPurposeBytes),
+                "The purpose of the access, for the owner to read. It is required: missing_purpose.",
                 default: ""
             ),
             .defaulted(
                 "access",
                 \.access,
                 .nameOrNumber(AccessLevel.self),
-                "What is asked for: PhotoKit's access level, by name or number.",
+                "The requested access: PhotoKit's level, by name or number.",
                 default: .readWrite
             ),
         ]
@@ -61,7 +61,7 @@ public struct OpenSession: Request {
 
         public static let table = JSONTable(
             "Session",
-            "What an identity may do.",
+            "The access of an identity.",
             unknown: .ignored,
             blank: Result(Grant(identity: ""), isOwner: false),
             [
@@ -82,7 +82,7 @@ public struct OpenSession: Request {
                     .name(ConsentPolicy.self),
                     "The changes that the owner is asked about."
                 ),
-                .required("isOwner", \.isOwner, .flag, "Whether the identity is the owner of the library."),
+                .required("isOwner", \.isOwner, .flag, "True if the identity is the owner of the library."),
             ]
         )
     }

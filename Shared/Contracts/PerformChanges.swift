@@ -223,7 +223,7 @@ public struct PerformChanges: Request {
             [
                 .required("token", \.token, .token, "Token of the transaction."),
                 .required("sequence", \.sequence, .integer(0...Int64.max), "Sequence of the transaction."),
-                .required("isChanged", \.isChanged, .flag, "Whether anything changed."),
+                .required("isChanged", \.isChanged, .flag, "True if anything changed."),
                 .defaulted("placeholders", \.placeholders, .members, "Identifiers by ref.", default: [:]),
                 .defaulted(
                     "duplicates",

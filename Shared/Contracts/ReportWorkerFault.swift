@@ -48,13 +48,13 @@ public struct ReportWorkerFault: Request {
         }
 
         public static let table = JSONTable(
-            "HarmReported",
+            "WorkerFaultReported",
             "The state of the reported bytes.",
             unknown: .ignored,
             blank: Result(failures: 0, isSetAside: false),
             [
                 .required("failures", \.failures, .count(0...Int.max), "Number of failures so far."),
-                .required("isSetAside", \.isSetAside, .flag, "Whether they are quarantined."),
+                .required("isSetAside", \.isSetAside, .flag, "True if they are quarantined."),
             ]
         )
     }

@@ -86,7 +86,7 @@ public struct StorageStatus: Request {
                     "Bytes of local files that were given up since the start."
                 ),
                 .optional("problem", \.problem, .text(maxBytes: 64), "Name of the present problem."),
-                .optional("message", \.message, .text(maxBytes: 2048), "What it is, and what to do."),
+                .optional("message", \.message, .text(maxBytes: 2048), "The problem, and its remedy."),
                 .optional("since", \.since, .date(), "When it began, in microseconds since 1970."),
             ]
         )

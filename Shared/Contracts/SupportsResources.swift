@@ -10,7 +10,7 @@ public struct SupportsResources: Request {
     public init(types: [ResourceType]) { self.types = types }
 
     public static let table = parameters(
-        "Whether a new asset can have resources of these types.",
+        "Checks that a new asset can have resources of these types.",
         blank: SupportsResources(types: []),
         [.required("types", \.types, .list(of: .name(ResourceType.self), limit: 64), "One type for each file.")]
     )
@@ -23,10 +23,10 @@ public struct SupportsResources: Request {
 
         public static let table = JSONTable(
             "Supported",
-            "Whether an asset can be created from them.",
+            "The result of the check.",
             unknown: .ignored,
             blank: Result(isSupported: false),
-            [.required("isSupported", \.isSupported, .flag, "Whether an asset can be created from them.")]
+            [.required("isSupported", \.isSupported, .flag, "True if an asset can be created from them.")]
         )
     }
 }

@@ -17,7 +17,7 @@ public struct UpdateUploadJobs: Request {
         blank: UpdateUploadJobs(jobs: [], action: .acknowledge),
         [
             .required("jobs", \.jobs, .list(of: .integer(0...Int64.max), limit: UploadJob.limit), "Their numbers."),
-            .required("action", \.action, .name(UploadJob.Action.self), "What is done with them."),
+            .required("action", \.action, .name(UploadJob.Action.self), "The action on them."),
         ]
     )
 

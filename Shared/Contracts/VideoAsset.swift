@@ -109,8 +109,8 @@ public struct VideoAsset: Request {
             [
                 .required("id", \.id, .integer(Int64.min...Int64.max), "Its identifier in the file."),
                 .required("media", \.media, .object(VideoPlayback.Track.self), "Codec and size."),
-                .required("isShown", \.isShown, .flag, "Whether it is the picture or the sound that players present."),
-                .required("isEnabled", \.isEnabled, .flag, "Whether the file says that players present it."),
+                .required("isShown", \.isShown, .flag, "True if it is the picture or the sound that players present."),
+                .required("isEnabled", \.isEnabled, .flag, "True if the file says that players present it."),
                 .required("start", \.start, .integer(Int64.min...Int64.max), "When it begins."),
                 .required("duration", \.duration, .integer(0...Int64.max), "Its length."),
                 .defaulted("frameCount", \.frameCount, .integer(0...Int64.max), "Frames or packets.", default: 0),
@@ -208,8 +208,8 @@ public struct VideoAsset: Request {
                     "isRendered",
                     \.isRendered,
                     .flag,
-                    "Whether time map and volume are in the file already, as an edit rendered them from the last source; "
-                        + "if not, players apply them, and exports do."
+                    "True if time map and volume are in the file, as an edit rendered them from the last source; "
+                        + "false: players apply them, and exports do."
                 ),
                 .required(
                     "sources",

@@ -49,7 +49,7 @@ public struct VideoExportStatus: JSONTabled {
             .required("preset", \.preset, .name(VideoExportPreset.self), "Size and encoder of the file."),
             .required("done", \.done, .integer(0...Int64.max), "Microseconds of the output that are made."),
             .required("duration", \.duration, .integer(0...Int64.max), "Microseconds of the whole output."),
-            .optional("error", \.error, .members, "Why it failed: name and message."),
+            .optional("error", \.error, .members, "The cause of its failure: name and message."),
             .optional("stream", \.stream, .text(maxBytes: 128), "Name of the finished file for video.read."),
             .defaulted("size", \.size, .integer(0...Int64.max), "Bytes of the finished file.", default: 0),
             .defaulted("mimeType", \.mimeType, .text(maxBytes: 64), "Media type of the finished file.", default: ""),

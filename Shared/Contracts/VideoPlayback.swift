@@ -32,7 +32,7 @@ public struct VideoPlayback: Request {
     }
 
     public static let table = parameters(
-        "What is needed to play a video.",
+        "The facts that a player of a video needs.",
         blank: VideoPlayback(asset: .none),
         [
             .asset(\.asset),
@@ -54,7 +54,7 @@ public struct VideoPlayback: Request {
                 "networkAccessAllowed",
                 \.isNetworkAccessAllowed,
                 .flag,
-                "Whether the original may be downloaded from remote storage.",
+                "True if the original may be downloaded from remote storage.",
                 default: false
             ),
             .atLeast(\.atLeast),
@@ -149,7 +149,7 @@ public struct VideoPlayback: Request {
 
         public static let table = JSONTable(
             "VideoPlayback",
-            "What is needed to play a video.",
+            "The facts that a player of a video needs.",
             unknown: .ignored,
             blank: Result(asset: .none, resource: AssetResource(type: .video, digest: "", size: 0, contentType: "")),
             [
@@ -159,12 +159,12 @@ public struct VideoPlayback: Request {
                 .required("resource", \.resource, .object(AssetResource.self), "The resource with its bytes."),
                 .required("stream", \.stream, .text(maxBytes: 128), "Name of the stream for video.read."),
                 .required("size", \.size, .integer(0...Int64.max), "Size of the stream in bytes."),
-                .required("isFastStart", \.isFastStart, .flag, "Whether a player can begin before it has all bytes."),
+                .required("isFastStart", \.isFastStart, .flag, "True if a player can begin before it has all bytes."),
                 .required(
                     "isReordered",
                     \.isReordered,
                     .flag,
-                    "Whether the stream has the index moved to its beginning."
+                    "True if the stream has the index moved to its beginning."
                 ),
                 .required("mimeType", \.mimeType, .text(maxBytes: 64), "Media type."),
                 .required("duration", \.duration, .integer(0...Int64.max), "Microseconds."),

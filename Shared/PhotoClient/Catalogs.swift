@@ -28,7 +28,7 @@ final class Catalogs: Sendable {
     }
 
     /// The time after which a read is asked of another catalog too.
-    private static let patience = Duration.milliseconds(300)
+    private static let hedgingDelay = Duration.milliseconds(300)
     /// The most reads that are asked of a second catalog at a time, so that a slow catalog does not make the others
     /// slow.
     private static let mostDoubled = 16
@@ -149,7 +149,7 @@ final class Catalogs: Sendable {
     }
 
     private static func isLate<Value>() async -> Event<Value> {
-        _ = await TaskDelay.timeout(patience)
+        _ = await TaskDelay.timeout(hedgingDelay)
         return .isLate
     }
 

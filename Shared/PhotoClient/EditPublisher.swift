@@ -130,7 +130,7 @@ public actor EditPublisher {
                 signalChange()
             }
         } catch {
-            library.logger.info("feed is unavailable, polling edits instead", metadata: ["why": "\(error.message)"])
+            library.logger.info("feed is unavailable, polling edits instead", metadata: ["error": "\(error.message)"])
         }
     }
 

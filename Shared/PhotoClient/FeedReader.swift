@@ -81,7 +81,7 @@ final class FeedReader {
         } catch {
             feed.logger.warning(
                 "feed message cannot be decoded",
-                metadata: ["topic": "\(topic)", "why": "\(error)"]
+                metadata: ["topic": "\(topic)", "error": "\(error)"]
             )
             state.unreadable()
         }
@@ -101,7 +101,7 @@ final class FeedReader {
             try await question()
             backoff.reset()
         } catch  where error.isTransient {
-            feed.logger.debug("change-broker does not respond, retrying", metadata: ["why": "\(error.message)"])
+            feed.logger.debug("change-broker does not respond, retrying", metadata: ["error": "\(error.message)"])
             try await pause(backoff.pause(chance: .random(in: 0..<1)))
         }
     }

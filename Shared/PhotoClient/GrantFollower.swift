@@ -10,7 +10,7 @@ public struct GrantFollower: Sendable {
     private let feed: ChangeFeed
     private let logger: Logger
     /// A feed of one topic confirms its position at least every five seconds while the library changes.
-    private static let patience = Duration.seconds(12)
+    private static let staleAfter = Duration.seconds(12)
 
     /// - Parameter feed: the change feed of the topic `grants`
     public init(feed: ChangeFeed, logger: Logger) {
@@ -36,7 +36,7 @@ public struct GrantFollower: Sendable {
         }
         await withTaskGroup(of: Void.self) { group in
             group.addTask {
-                for await _ in TaskDelay.ticks(every: .seconds(1)) where lastConfirmed.isOlder(than: Self.patience) {
+                for await _ in TaskDelay.ticks(every: .seconds(1)) where lastConfirmed.isOlder(than: Self.staleAfter) {
                     lost()
                 }
             }
@@ -53,7 +53,7 @@ public struct GrantFollower: Sendable {
                 } catch {
                     logger.warning(
                         "the feed of grants failed; subscribing again",
-                        metadata: ["why": "\(error.message)"]
+                        metadata: ["error": "\(error.message)"]
                     )
                 }
                 lost()

@@ -17,7 +17,7 @@ struct Instances<Connection: InstanceConnection>: Sendable {
 
     /// The time that an instance is waited for after its connection was lost, or begun: the time in which it starts again.
     /// Requests that went to another instance at once would find no images in its cache.
-    private static var patience: Duration { .milliseconds(500) }
+    private static var restartTime: Duration { .milliseconds(500) }
 
     /// Returns the instance for requests about an asset: the first in its ``Rendezvous`` order that is connected.
     ///
@@ -36,7 +36,7 @@ struct Instances<Connection: InstanceConnection>: Sendable {
         let ordered = order?.map { connections[$0] } ?? connections
         let preferred = ordered[0].connection
         if preferred.isUsable { return (ordered[0], true) }
-        let grace = min(Self.patience - preferred.absence, limit ?? Self.patience)
+        let grace = min(Self.restartTime - preferred.absence, limit ?? Self.restartTime)
         if grace > .zero { await TaskDelay.withTimeout(grace) { await preferred.waitUntilUsable() } }
         if !ordered.contains(where: \.connection.isUsable) { await waitForAny(within: limit) }
         guard let connected = ordered.first(where: \.connection.isUsable) else { return (ordered[0], false) }

@@ -214,7 +214,7 @@ public struct Asset: Sendable, Hashable, JSONTabled {
                 "adjustmentsState",
                 { $0.hasAdjustments ? $0.adjustmentsState : nil },
                 .name(AdjustmentsState.self),
-                "Who adjusted it; absent: none."
+                "The kind of program that adjusted it; absent: none."
             ),
             .derived(
                 "originalResourceChoice",

@@ -67,7 +67,7 @@ public struct AssetMetadata: Sendable, Hashable, JSONTabled {
 
     public static let table = JSONTable(
         "AssetMetadata",
-        "What the file says about how, where and by whom it was made. Absent members are unknown.",
+        "The statements of the file about its origin: camera, settings, place and author. Absent members are unknown.",
         unknown: .ignored,
         blank: AssetMetadata(),
         [
@@ -81,7 +81,7 @@ public struct AssetMetadata: Sendable, Hashable, JSONTabled {
                 .count(focalLengthsIn35mm),
                 "Millimetres, for the same angle of view on 35 mm film."
             ),
-            .optional("flash", \.flash, .name(Flash.self), "Whether the flash fired."),
+            .optional("flash", \.flash, .name(Flash.self), "The state of the flash."),
             .optional("imageDirection", \.imageDirection, .number(directions), "Degrees clockwise from north."),
             .optional("title", \.title, text, "The title."),
             .optional("headline", \.headline, text, "The headline."),

@@ -93,7 +93,7 @@ public struct AssetResource: Sendable, Hashable, JSONTabled {
                 "damage",
                 \.damage,
                 .text(maxBytes: maxDamageBytes),
-                "Why the image, or a part of it, cannot be shown: damage, or too many pixels. The file is stored unchanged."
+                "The reason why the image, or a part of it, cannot be shown: damage, or too many pixels."
             ),
             .defaulted(
                 "locallyAvailable",

@@ -62,7 +62,7 @@ public struct ConsentQuestion: Sendable, Hashable, JSONTabled {
             .defaulted("client", \.client, .text(maxBytes: 128), "The name that the client gave itself.", default: ""),
             .optional("transaction", \.transaction, .text(maxBytes: 128), "The client's name for the transaction."),
             .required("state", \.state, .name(State.self), "The state."),
-            .required("summary", \.summary, .text(maxBytes: 1024), "What the transaction would do."),
+            .required("summary", \.summary, .text(maxBytes: 1024), "The effects of the transaction."),
             .required("counts", \.counts, .counts, "Objects by the type of the request that names them."),
             .required(
                 "objects",

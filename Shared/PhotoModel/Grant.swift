@@ -62,7 +62,7 @@ public struct Grant: Sendable, Hashable, JSONTabled {
 
     public static let table = JSONTable(
         "Grant",
-        "What the owner of the library has decided about an identity, or the question that waits for it.",
+        "A decision of the library's owner about an identity, or the question that waits for it.",
         unknown: .ignored,
         blank: Grant(identity: ""),
         [
@@ -78,7 +78,7 @@ public struct Grant: Sendable, Hashable, JSONTabled {
                 .name(ConsentPolicy.self),
                 "The transactions that the owner is asked about: none, destructive ones, or all."
             ),
-            .required("purpose", \.purpose, .text(maxBytes: maxPurposeBytes), "Why the client wants access."),
+            .required("purpose", \.purpose, .text(maxBytes: maxPurposeBytes), "The purpose of the access."),
             .defaulted("client", \.client, .text(maxBytes: 128), "The name that the client gave itself.", default: ""),
             .optional("key", \.key, .text(maxBytes: 40), "The public key that the decision is about."),
             .required("date", \.date, .date(), "When it was asked or decided."),

@@ -109,12 +109,12 @@ public struct UploadJob: Sendable, Hashable, JSONTabled {
             .derived("typeNumber", { $0.kind.number }, .count(0...1), "PhotoKit's number of the type."),
             .required("state", \.state, .name(State.self), "State of the job."),
             .derived("stateNumber", { $0.state.number }, .count(1...5), "PhotoKit's number of the state."),
-            .required("isRetried", \.isRetried, .flag, "Whether it was retried."),
+            .required("isRetried", \.isRetried, .flag, "True if it was retried."),
             .required("date", \.date, .date(), "Date of the state, in microseconds since 1970."),
-            .optional("identity", \.identity, .text(maxBytes: 512), "Who created it."),
+            .optional("identity", \.identity, .text(maxBytes: 512), "The identity that created it."),
             .optional("progress", \.progress, .number(0...1), "The part that was transferred, while a transfer runs."),
             .optional("problem", \.problem, .text(maxBytes: 64), "Name of the failure."),
-            .optional("message", \.message, .text(maxBytes: 2048), "What the failure is."),
+            .optional("message", \.message, .text(maxBytes: 2048), "The failure in words."),
         ]
     )
 }

@@ -10,7 +10,7 @@ import Testing
 struct QuarantineTests {
     private let digest = String(repeating: "ab", count: 32)
 
-    private func harm(_ digest: String, _ failures: Int = 1) -> ReportWorkerFault {
+    private func fault(_ digest: String, _ failures: Int = 1) -> ReportWorkerFault {
         ReportWorkerFault(
             digest: digest,
             name: "worker_crashed",
@@ -23,9 +23,9 @@ struct QuarantineTests {
     @Test func `one failure is tolerated, two are quarantined, and lifting removes the entry`() async throws {
         let fixture = try StoreFixture()
         let quarantine = try await Quarantine(store: fixture.store, services: .noServices, now: { 7 })
-        #expect(try await quarantine.report(harm(digest)).isSetAside == false)
+        #expect(try await quarantine.report(fault(digest)).isSetAside == false)
         #expect(quarantine.entry(digest) == nil)
-        let second = try await quarantine.report(harm(digest))
+        let second = try await quarantine.report(fault(digest))
         #expect(second.isSetAside && second.failures == 2)
         let entry = try #require(quarantine.entry(digest))
         #expect((entry.failures, entry.reason, entry.service, entry.date) == (2, "signal 11", "editor", 7))
@@ -37,13 +37,13 @@ struct QuarantineTests {
         #expect(try await after.list(ListQuarantine()).resources == [entry])
         #expect(try await after.lift(LiftQuarantine(digest: digest)).lifted == 1)
         #expect(after.entry(digest) == nil)
-        #expect(try await after.report(harm(digest)).failures == 1)
+        #expect(try await after.report(fault(digest)).failures == 1)
     }
 
     @Test func `two attempts of one request are enough, and a page marks the affected assets`() async throws {
         let fixture = try StoreFixture()
         let quarantine = try await Quarantine(store: fixture.store, services: .noServices, now: { 7 })
-        #expect(try await quarantine.report(harm(digest, 2)).isSetAside)
+        #expect(try await quarantine.report(fault(digest, 2)).isSetAside)
         var asset = Asset(id: .none)
         asset.resources = [
             AssetResource(type: .photo, digest: digest, size: 1, contentType: "public.jpeg"),
@@ -75,7 +75,7 @@ struct QuarantineTests {
         let fixture = try StoreFixture()
         let services = ServiceIdentities(ownUID: 1) { $0 == "key:editor" }
         let quarantine = try await Quarantine(store: fixture.store, services: services, now: { 7 })
-        let refused = await rpcError { try await quarantine.report(harm(digest, 2), from: "key:ann") }
+        let refused = await rpcError { try await quarantine.report(fault(digest, 2), from: "key:ann") }
         #expect(refused?.errorCode == .accessDenied)
         #expect(try await quarantine.report(harm(digest, 2), from: "key:editor").isSetAside)
         let kept = await rpcError { try await quarantine.lift(LiftQuarantine(digest: nil), for: "key:ann") }
@@ -86,6 +86,6 @@ struct QuarantineTests {
     @Test func `a value that is not a digest is refused`() async throws {
         let fixture = try StoreFixture()
         let quarantine = try await Quarantine(store: fixture.store, services: .noServices, now: { 7 })
-        await #expect(throws: (any Error).self) { try await quarantine.report(harm("../../etc")) }
+        await #expect(throws: (any Error).self) { try await quarantine.report(fault("../../etc")) }
     }
 }

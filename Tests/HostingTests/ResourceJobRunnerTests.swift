@@ -12,7 +12,7 @@ struct ResourceJobRunnerTests {
     private final class FaultRecorder: Sendable {
         private let lines = Mutex<[ResourceJobRunner.WorkerFault]>([])
         var all: [ResourceJobRunner.WorkerFault] { lines.withLock { $0 } }
-        func write(_ harm: ResourceJobRunner.WorkerFault) { lines.withLock { $0.append(harm) } }
+        func write(_ fault: ResourceJobRunner.WorkerFault) { lines.withLock { $0.append(fault) } }
     }
 
     private func failure(of job: WorkerJob, by work: ResourceJobRunner) async -> WorkerFailure? {

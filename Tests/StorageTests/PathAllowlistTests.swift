@@ -17,33 +17,33 @@ struct PathAllowlistTests {
         #expect(symlink("../secret", folder.path + "/in/out") == 0)
         #expect(symlink(folder.path + "/secret", folder.path + "/in/absolute") == 0)
         #expect(symlink("/proc/self/fd", folder.path + "/in/magic") == 0)
-        let fence = try PathAllowlist(roots: [folder.path + "/in/"])
-        #expect(try fence.open(folder.path + "/in/a").readAll(limit: 10) == [1, 2])
-        #expect(try fence.open(folder.path + "/in/link").readAll(limit: 10) == [1, 2])
+        let allowlist = try PathAllowlist(roots: [folder.path + "/in/"])
+        #expect(try allowlist.open(folder.path + "/in/a").readAll(limit: 10) == [1, 2])
+        #expect(try allowlist.open(folder.path + "/in/link").readAll(limit: 10) == [1, 2])
         for path in [
             "/in/out", "/in/absolute", "/in/../secret", "/in/magic/0", "/secret", "/in-side/secret", "/in", "/in/",
             "/in/b",
             "/in/.",
         ] {
-            #expect(throws: StorageError.self) { try fence.open(folder.path + path) }
+            #expect(throws: StorageError.self) { try allowlist.open(folder.path + path) }
         }
-        #expect(throws: StorageError.self) { try fence.open("in/a") }
-        #expect(throws: StorageError.self) { try fence.open(folder.path + "/in/a\0b") }
+        #expect(throws: StorageError.self) { try allowlist.open("in/a") }
+        #expect(throws: StorageError.self) { try allowlist.open(folder.path + "/in/a\0b") }
         #expect(throws: StorageError.self) { try PathAllowlist(roots: ["relative"]) }
         #expect(throws: StorageError.self) { try PathAllowlist(roots: [folder.path + "/none"]) }
     }
 
     @Test func `a referenced file that was changed or replaced is detected`() throws {
         folder.overwrite("a", [1, 2], at: 0)
-        let fence = try PathAllowlist(roots: [folder.path])
+        let allowlist = try PathAllowlist(roots: [folder.path])
         let path = folder.path + "/a"
-        let identity = try FileIdentity(of: fence.open(path))
-        try fence.open(path).require(identity)
+        let identity = try FileIdentity(of: allowlist.open(path))
+        try allowlist.open(path).require(identity)
         folder.overwrite("a", [1, 2, 3], at: 0)
-        let changed = #expect(throws: StorageError.self) { try fence.open(path).require(identity) }
+        let changed = #expect(throws: StorageError.self) { try allowlist.open(path).require(identity) }
         #expect(changed?.name == "resource_changed")
         folder.overwrite("b", [1, 2], at: 0)
         #expect(rename(folder.path + "/b", path) == 0)
-        #expect(throws: StorageError.self) { try fence.open(path).require(identity) }
+        #expect(throws: StorageError.self) { try allowlist.open(path).require(identity) }
     }
 }

@@ -19,7 +19,7 @@ final class ConsentService: Sendable {
         var perHour = 1000
         /// The time after which a question that nobody answered ends, in microseconds. A transaction with an id can be
         /// repeated until then and joins its question.
-        var patience: Int64 = 600_000_000
+        var lifetime: Int64 = 600_000_000
     }
 
     /// A transaction that waits: the same for a repeat with the same id.
@@ -200,7 +200,9 @@ final class ConsentService: Sendable {
     func expire() async {
         let now = clock.nowMicroseconds()
         let expired = state.withLock { [limits] state -> [ConsentQuestion] in
-            let old = state.entries.values.filter { now - $0.askedAt >= limits.patience && $0.waiters.isEmpty }
+            let old = state.entries.values.filter {
+                now - $0.askedAt >= limits.lifetime && $0.waiters.isEmpty && !$0.isDeciding
+            }
             for entry in old { state.remove(entry.question.id) }
             state.asked = state.asked.compactMapValues { times in
                 let recent = times.filter { now - $0 < Self.hour }

@@ -17,7 +17,7 @@ final class GrantService: Sendable {
         /// Different questions of one identity within the time that questions wait.
         var questionsPerIdentity = 32
         /// The time that a question waits, in microseconds.
-        var patience: Int64 = 3_600_000_000
+        var lifetime: Int64 = 3_600_000_000
     }
 
     private struct Waiter {
@@ -112,16 +112,16 @@ final class GrantService: Sendable {
     /// Writes the question down, unless it waits already.
     private func ask(_ identity: String, _ purpose: String, _ request: OpenSession) async throws {
         let time = now()
-        let recently = limits.patience / 2
+        let recently = limits.lifetime / 2
         let isSame = { @Sendable (known: Grant) in
             known.status == .notDetermined && known.purpose == purpose && known.access == request.access
                 && known.client == request.client && time - known.date < recently
         }
         guard !isSame(registry.grant(of: identity)) else { return }
         let now = clock.nowMicroseconds()
-        let (patience, most) = (limits.patience, limits.questionsPerIdentity)
+        let (lifetime, most) = (limits.lifetime, limits.questionsPerIdentity)
         let isWithinLimits = state.withLock { state in
-            var times = (state.asked[identity] ?? []).filter { now - $0 < patience }
+            var times = (state.asked[identity] ?? []).filter { now - $0 < lifetime }
             guard times.count < most, state.asked.count < limits.waiting || state.asked[identity] != nil else {
                 return false
             }
@@ -174,7 +174,7 @@ final class GrantService: Sendable {
 
     func pending() -> PendingGrants.Result {
         PendingGrants.Result(
-            grants: Array(registry.pending(since: now() - limits.patience).prefix(limits.waiting)),
+            grants: Array(registry.pending(since: now() - limits.lifetime).prefix(limits.waiting)),
             questions: questions.pending
         )
     }
@@ -398,7 +398,7 @@ final class GrantService: Sendable {
             let now = clock.nowMicroseconds()
             state.withLock { [limits] state in
                 state.asked = state.asked.compactMapValues { times in
-                    let recent = times.filter { now - $0 < limits.patience }
+                    let recent = times.filter { now - $0 < limits.lifetime }
                     return recent.isEmpty ? nil : recent
                 }
             }

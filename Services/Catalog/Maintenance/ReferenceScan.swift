@@ -22,7 +22,7 @@ struct ReferenceScan {
     }
 
     private let resources: ResourceStore
-    private let fence: PathAllowlist
+    private let allowlist: PathAllowlist
     private let maxBytes: Int64
     private let now: Int64
     private let isStopped: () -> Bool
@@ -43,14 +43,14 @@ struct ReferenceScan {
     ///   - progress: called with the number of referenced files compared and their total
     init(
         resources: ResourceStore,
-        fence: PathAllowlist,
+        allowlist: PathAllowlist,
         maxBytes: Int64,
         now: Int64,
         isStopped: @escaping () -> Bool,
         progress: @escaping (_ done: Int, _ total: Int) -> Void
     ) {
         self.resources = resources
-        self.fence = fence
+        self.allowlist = allowlist
         self.maxBytes = maxBytes
         self.now = now
         self.isStopped = isStopped
@@ -131,7 +131,7 @@ struct ReferenceScan {
         guard var entry = known[path] else { return }
         entry.isFound = true
         known[path] = entry
-        guard let file = try? fence.open(path), let identity = try? FileIdentity(of: file) else {
+        guard let file = try? allowlist.open(path), let identity = try? FileIdentity(of: file) else {
             // The file exists, but cannot be read now.
             result.unknown += 1
             return
@@ -173,7 +173,7 @@ struct ReferenceScan {
         for (path, size) in unknownFiles {
             if isStopped() { throw CancellationError() }
             var wasMoved = false
-            if let candidates = lost[size], let file = try? fence.open(path),
+            if let candidates = lost[size], let file = try? allowlist.open(path),
                 let identity = try? FileIdentity(of: file),
                 let digest = try hash(file, identity),
                 let old = candidates.sorted().first(where: { known[$0]?.digest == digest })

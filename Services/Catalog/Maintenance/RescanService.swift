@@ -60,10 +60,10 @@ final class RescanService: Sendable {
             try await blockingIO.run(.upkeep) {
                 // A root that is unavailable now is reported, not refused.
                 let reachable = folders.filter { (try? PathAllowlist(roots: [$0])) != nil }
-                let fence = try PathAllowlist(roots: reachable)
+                let allowlist = try PathAllowlist(roots: reachable)
                 var scan = ReferenceScan(
                     resources: resources,
-                    fence: fence,
+                    allowlist: allowlist,
                     maxBytes: maxBytes,
                     now: now,
                     isStopped: { isStopped.isRequested },

@@ -87,17 +87,17 @@ struct DamageScanner: Service {
     var metrics: JSONObject { counts.metrics }
 
     func run() async throws {
-        let hand = LazyWorkerPool(WorkerPool(executable: executable, count: 1, limits: limits, logger: logger))
+        let pool = LazyWorkerPool(WorkerPool(executable: executable, count: 1, limits: limits, logger: logger))
         let quarantine = quarantine
-        let work = ResourceJobRunner(hand.pool) { harm in
-            _ = try? await quarantine.report(ReportWorkerFault(harm, by: .catalog))
+        let work = ResourceJobRunner(pool.pool) { fault in
+            _ = try? await quarantine.report(ReportWorkerFault(fault, by: .catalog))
         }
         let images = MetadataExtractor(work: work, quarantine: quarantine, resources: resources)
         await cancelWhenGracefulShutdown {
             while !Task.isCancelled {
                 do {
                     try await follow { digest in
-                        try await hand.start()
+                        try await pool.start()
                         return try await images.damage(of: digest)
                     }
                     // The service is stopping.
@@ -110,7 +110,7 @@ struct DamageScanner: Service {
             }
         }
         try? await gracefulShutdown()
-        await hand.stop()
+        await pool.stop()
     }
 
     /// Reads all records after the stored position, waiting for new ones, until the service stops.

@@ -6,7 +6,7 @@ import Storage
 /// Paths are accepted only over ipc, where the kernel reports the peer's uid, and only below the configured folders.
 /// Without configured folders every file that the service's user can read is allowed, for that user alone.
 struct ImportRoots: Sendable {
-    private let fence: PathAllowlist
+    private let allowlist: PathAllowlist
     /// Nil if every identity that connects over ipc may name files below the folders.
     private let onlyIdentity: String?
     private let ownIdentity: String
@@ -14,7 +14,7 @@ struct ImportRoots: Sendable {
     /// - Throws: `invalid_options` if a folder cannot be opened
     init(_ folders: [String], ownUID: UInt32 = geteuid()) throws(ResourceError) {
         do throws(StorageError) {
-            fence = try PathAllowlist(roots: folders.isEmpty ? ["/"] : folders)
+            allowlist = try PathAllowlist(roots: folders.isEmpty ? ["/"] : folders)
         } catch {
             throw ResourceError.importFolderNotOpened(error)
         }
@@ -43,7 +43,7 @@ struct ImportRoots: Sendable {
     }
 
     func remove(_ path: String, _ identity: FileIdentity) throws(StorageError) {
-        try fence.remove(path, ifStill: identity)
+        try allowlist.remove(path, ifStill: identity)
     }
 
     /// Opens a regular file for reading. No symbolic link on the path may lead out of the allowed folder.
@@ -60,7 +60,7 @@ struct ImportRoots: Sendable {
             throw ResourceError.pathNotAbsolute(path)
         }
         do throws(StorageError) {
-            return try fence.open(path)
+            return try allowlist.open(path)
         } catch {
             if case .invalid = error, onlyIdentity == nil {
                 throw ResourceError.notBelowImportFolder(path: path)

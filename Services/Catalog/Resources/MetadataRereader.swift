@@ -129,8 +129,8 @@ final class MetadataRereader: Service, Sendable {
 
     private var extractor: MetadataExtractor {
         let quarantine = quarantine
-        let work = ResourceJobRunner(pool.pool) { harm in
-            _ = try? await quarantine.report(ReportWorkerFault(harm, by: .catalog))
+        let work = ResourceJobRunner(pool.pool) { fault in
+            _ = try? await quarantine.report(ReportWorkerFault(fault, by: .catalog))
         }
         return MetadataExtractor(work: work, quarantine: quarantine, resources: resources, isBackground: true)
     }

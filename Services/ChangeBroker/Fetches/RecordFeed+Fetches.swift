@@ -109,7 +109,7 @@ extension RecordFeed {
         guard !observations.isEmpty else { return }
         logger.error(
             "observed fetches are given up",
-            metadata: ["why": "\(reason)", "observations": "\(observations.prefix(10))"]
+            metadata: ["error": "\(reason)", "observations": "\(observations.prefix(10))"]
         )
         renewInstance()
     }
@@ -117,7 +117,7 @@ extension RecordFeed {
     /// Gives every observation up, unless another history has begun since a moment.
     func giveUpFetches(_ reason: String, after token: ChangeToken) {
         guard ring?.library == token.library else { return }
-        logger.error("observed fetches are given up", metadata: ["why": "\(reason)", "after": "\(token)"])
+        logger.error("observed fetches are given up", metadata: ["error": "\(reason)", "after": "\(token)"])
         dropFetches()
     }
 

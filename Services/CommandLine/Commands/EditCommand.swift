@@ -48,7 +48,7 @@ struct EditCommand: LibraryCommand {
     @Flag(help: "Start with automatic enhancement, stored as explicit values.")
     var enhance = false
 
-    @Option(help: "What carries out the pixels: fused, or imagemagick. Default: the setting of the editor.")
+    @Option(help: "The engine that renders the pixels: fused, or imagemagick. Default: the setting of the editor.")
     var engine: RenderEngine?
 
     @Flag(help: "Validate the request without rendering or committing anything.")

@@ -7,7 +7,7 @@ struct Terminal: ~Copyable {
     private let saved: termios
 
     /// The time in which a terminal answers, over a slow connection too.
-    private static let patience: Int32 = 2000
+    private static let timeout: Int32 = 2000
 
     /// Opens the controlling terminal; nil without one.
     init?() {
@@ -55,7 +55,7 @@ struct Terminal: ~Copyable {
     private func answers() -> String {
         var (text, buffer) = ("", [UInt8](repeating: 0, count: 256))
         var waiting = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
-        while text.utf8.count < 4096, text.firstMatch(of: Self.attributes) == nil, poll(&waiting, 1, Self.patience) == 1
+        while text.utf8.count < 4096, text.firstMatch(of: Self.attributes) == nil, poll(&waiting, 1, Self.timeout) == 1
         {
             let count = read(descriptor, &buffer, buffer.count)
             guard count > 0 else { break }

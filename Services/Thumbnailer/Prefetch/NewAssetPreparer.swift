@@ -84,7 +84,7 @@ final class NewAssetPreparer: Sendable {
                 } catch {
                     self.logger.warning(
                         "the feed of new assets failed; subscribing again",
-                        metadata: ["why": "\(error.message)"]
+                        metadata: ["error": "\(error.message)"]
                     )
                 }
                 await TaskDelay.retryDelay(.seconds(1))
@@ -182,7 +182,7 @@ final class NewAssetPreparer: Sendable {
         do throws(StorageError) {
             try DurableFile.replace(path, with: Array(token.description.utf8))
         } catch {
-            logger.warning("the position of new assets cannot be saved", metadata: ["why": "\(error.name)"])
+            logger.warning("the position of new assets cannot be saved", metadata: ["error": "\(error.name)"])
         }
     }
 }

@@ -24,7 +24,7 @@ struct VideoDescription: Sendable, JSONTabled {
 
     static let table = JSONTable(
         "VideoDescription",
-        "What a worker says about a video file.",
+        "A worker's description of a video file.",
         unknown: .ignored,
         blank: VideoDescription(),
         [
@@ -39,7 +39,7 @@ struct VideoDescription: Sendable, JSONTabled {
             .required("transfer", \.transfer, .text(maxBytes: 64), "FFmpeg's name."),
             .required("matrix", \.matrix, .text(maxBytes: 64), "FFmpeg's name."),
             .required("tracks", \.tracks, .list(of: .object(VideoPlayback.Track.self), limit: 64), "The tracks."),
-            .required("isFastStart", \.isFastStart, .flag, "Whether a player can begin at once."),
+            .required("isFastStart", \.isFastStart, .flag, "True if a player can begin at once."),
             .optional("movedTo", \.movedTo, .count(0...Int.max), "Where the index is inserted."),
             .optional("movedFrom", \.movedFrom, .count(0...Int.max), "Where the index is."),
         ]

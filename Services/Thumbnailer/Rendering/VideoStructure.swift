@@ -16,7 +16,7 @@ struct VideoStructure: Sendable, JSONTabled {
 
     static let table = JSONTable(
         "VideoStructure",
-        "What a worker says about the tracks of a video file.",
+        "A worker's description of the tracks of a video file.",
         unknown: .ignored,
         blank: VideoStructure(),
         [

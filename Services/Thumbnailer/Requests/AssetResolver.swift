@@ -111,7 +111,7 @@ final class AssetResolver: Sendable {
                     }
                 }
             } catch {
-                logger.warning("the change feed failed; subscribing again", metadata: ["why": "\(error.message)"])
+                logger.warning("the change feed failed; subscribing again", metadata: ["error": "\(error.message)"])
             }
             state.withLock { $0.cache.forget() }
             await TaskDelay.retryDelay(pause)

@@ -39,7 +39,7 @@ struct ContactSheetPlan: Sendable, Equatable, JSONTabled {
                 "problems",
                 \.problems,
                 .list(of: .text(maxBytes: 256), limit: ImageSheet.maxAssets),
-                "Why a cell has no image.",
+                "The reason why a cell has no image.",
                 default: []
             ),
         ]

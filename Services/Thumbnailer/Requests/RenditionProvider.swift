@@ -55,7 +55,7 @@ final class RenditionProvider: Sendable {
                 guard case .success(let rendition) = outcome else { continue }
                 memory.insert(rendition, plan, now: clock.nowMicroseconds())
                 if let problem = disk.insert(rendition, RenditionKey(plan, rendererVersion: Self.rendererVersion)) {
-                    logger.warning("a rendition was not written to the disk cache", metadata: ["reason": "\(problem)"])
+                    logger.warning("a rendition was not written to the disk cache", metadata: ["error": "\(problem)"])
                 }
             }
             for (place, rendition) in held.enumerated() {

@@ -88,14 +88,14 @@ final class KeyRegistry: Sendable {
         guard current.stamp != stamp else { return }
         do throws(KeyError) {
             let (keys, problems) = try folder.read(list)
-            for problem in problems { logger.warning("key ignored", metadata: ["reason": "\(problem)"]) }
+            for problem in problems { logger.warning("key ignored", metadata: ["error": "\(problem)"]) }
             current.names = Dictionary(keys.map { ($0.publicKey.text, $0.name) }) { first, _ in first }
             current.keys = Dictionary(keys.map { ($0.name, $0) }) { first, _ in first }
             var now = timespec()
             clock_gettime(CLOCK_REALTIME, &now)
             current.stamp = now.tv_sec - stamp.seconds > 1 ? stamp : nil
         } catch {
-            logger.error("key list cannot be read, all of its keys are refused", metadata: ["reason": "\(error)"])
+            logger.error("key list cannot be read, all of its keys are refused", metadata: ["error": "\(error)"])
             current = List()
         }
     }

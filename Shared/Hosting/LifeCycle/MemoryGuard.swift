@@ -30,7 +30,7 @@ enum MemoryGuard {
             logger.critical(
                 "service terminated immediately",
                 metadata: [
-                    "service.reason": "its memory exceeds \(variable)",
+                    "reason": "its memory exceeds \(variable)",
                     "memory.bytes": "\(resident)", "memory.limit": "\(limit)",
                 ]
             )

@@ -82,15 +82,15 @@ public enum ServiceHost {
                 tasks.cancelAll()
             }
         } catch {
-            logger.error("service failed", metadata: ["service.reason": "\(error)"])
+            logger.error("service failed", metadata: ["error": "\(error)"])
             throw ExitCode.failure
         }
         guard let reason = reason.text.withLock({ $0 }) else {
             if endsWithComponent { return true }
-            logger.error("service failed", metadata: ["service.reason": "a component ended unexpectedly"])
+            logger.error("service failed", metadata: ["error": "a component ended unexpectedly"])
             throw ExitCode.failure
         }
-        logger.info("service stopped", metadata: ["service.reason": "\(reason)"])
+        logger.info("service stopped", metadata: ["reason": "\(reason)"])
         return false
     }
 
@@ -114,7 +114,7 @@ public enum ServiceHost {
         }
         guard isSecond != false, !Task.isCancelled else { return }
         let reason = isSecond == true ? "a second signal" : "components did not stop in time"
-        logger.critical("service terminated immediately", metadata: ["service.reason": "\(reason)"])
+        logger.critical("service terminated immediately", metadata: ["reason": "\(reason)"])
         _exit(1)
     }
 

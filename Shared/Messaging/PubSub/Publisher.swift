@@ -311,7 +311,7 @@ public actor Publisher: SocketOwner {
         guard let count = excesses.count(at: MonotonicClock.system.nowMicroseconds()) else { return }
         logger.warning(
             "subscriber disconnected: too many or too long topics",
-            metadata: ["address": "\(boundAddress)", "why": "\(reason)", "disconnected": "\(count)"]
+            metadata: ["address": "\(boundAddress)", "reason": "\(reason)", "disconnected": "\(count)"]
         )
     }
 }

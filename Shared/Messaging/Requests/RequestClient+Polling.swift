@@ -83,7 +83,7 @@ extension RequestClient {
             connectsAt = MonotonicClock.system.nowMicroseconds() + limits.reconnectInterval.microseconds
         } catch {
             // The socket that there is connects again by itself.
-            logger.warning("no new socket for the next connection", metadata: ["reason": "\(error)"])
+            logger.warning("no new socket for the next connection", metadata: ["error": "\(error)"])
         }
     }
 
@@ -94,7 +94,7 @@ extension RequestClient {
             connectsAt = nil
         } catch {
             connectsAt = time + limits.reconnectIntervalMax.microseconds
-            logger.warning("cannot connect", metadata: ["address": "\(address)", "reason": "\(error)"])
+            logger.warning("cannot connect", metadata: ["address": "\(address)", "error": "\(error)"])
         }
     }
 

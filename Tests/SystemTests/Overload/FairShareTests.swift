@@ -200,7 +200,7 @@ struct FairShareTests {
         }
         var slowest = Duration.zero
         for _ in 0..<5 {
-            let harm = ReportWorkerFault(
+            let fault = ReportWorkerFault(
                 digest: Self.digest,
                 name: "worker_crashed",
                 reason: "",
@@ -210,7 +210,7 @@ struct FairShareTests {
             for isReport in [true, false] {
                 let begun = ContinuousClock().now
                 if isReport {
-                    _ = try await library.catalog.ask(harm, deadline: .seconds(20))
+                    _ = try await library.catalog.ask(fault, deadline: .seconds(20))
                 } else {
                     let lift = LiftQuarantine(digest: Self.digest)
                     #expect(try await library.catalog.ask(lift, deadline: .seconds(20)).result.lifted == 1)

@@ -32,7 +32,7 @@ final class ReplicatedReads: Sendable {
         var retry: UInt64 = 1000
         /// The time that a server has for an answer to a short question, and the time between two questions during a
         /// read.
-        var patience: Int64 = 300
+        var probeTimeout: Int64 = 300
         var watch: Int64 = 100
     }
 
@@ -82,8 +82,8 @@ final class ReplicatedReads: Sendable {
         self.limits = limits
         replica = PostgreSQLReaders(address, count: readers, label: "postgresql replica", isLocal: isLocal)
         position = ReplicaPosition(address)
-        question = ServerHead(primaryAddress, label: "postgresql head", patience: limits.patience)
-        replicaQuestion = ServerHead(address, label: "postgresql replica head", patience: limits.patience)
+        question = ServerHead(primaryAddress, label: "postgresql head", timeout: limits.probeTimeout)
+        replicaQuestion = ServerHead(address, label: "postgresql replica head", timeout: limits.probeTimeout)
         search = PostgreSQLAccess(PostgreSQLSession(address), label: "postgresql replica search")
     }
 

@@ -15,23 +15,23 @@ final class ServerHead: Sendable {
     private let access: PostgreSQLAccess
     private let state = Mutex(State())
     /// The longest time that one question waits.
-    private let patience: Duration
+    private let timeout: Duration
 
-    /// - Parameter patience: milliseconds after which a server that does not answer counts as away
-    init(_ address: String, label: String, patience: Int64) {
+    /// - Parameter timeout: milliseconds after which a server that does not answer counts as away
+    init(_ address: String, label: String, timeout: Int64) {
         access = PostgreSQLAccess(
             PostgreSQLSession(address, connectMilliseconds: Int64(Self.answer)),
             label: label
         )
-        self.patience = .milliseconds(patience)
+        self.timeout = .milliseconds(timeout)
     }
 
     /// Returns the newest sequence at a moment after the call; nil if the server does not answer in time.
     func ask() async -> Int64? {
         let promise = Promise<Int64?>()
         begin(promise)
-        let timer = Task { [patience] in
-            if await TaskDelay.timeout(patience) { promise.fulfill(nil) }
+        let timer = Task { [timeout] in
+            if await TaskDelay.timeout(timeout) { promise.fulfill(nil) }
         }
         defer { timer.cancel() }
         return await promise.value()

@@ -143,10 +143,11 @@ extension RPCError {
         )
     }
 
+    /// - Parameter bytes: the size of the frames that were made
     static func framesTooLarge(bytes: Int) -> RPCError {
         ErrorCode.limitExceeded.error(
-            "the frames have \(bytes) bytes and a response carries \(ImageDelivery.inReply); request fewer or smaller"
-                + " frames",
+            "the frames have at least \(bytes) bytes and a response carries \(ImageDelivery.inReply); request fewer or "
+                + "smaller frames",
             ["limit": JSON(ImageDelivery.inReply), "bytes": JSON(bytes)]
         )
     }
@@ -197,6 +198,11 @@ extension RPCError {
             ["export": .string(String(name.prefix(64)))]
         )
     }
+
+    static let exportGivenUp = ErrorCode.limitExceeded.error(
+        "the exported file was given up, because newer ones needed its space; export the video again, one at a time, or "
+            + "give the thumbnailer more with --exports-mib"
+    )
 
     /// - Parameter errno: the error of write(2) or ftruncate(2)
     static func exportNotWritten(errno: Int32) -> RPCError {

@@ -233,6 +233,12 @@ enum BMFFStructure {
             guard let id = take(idSize), let method = version == 0 ? 0 : take(2), take(2) != nil,
                 let base = take(baseSize), let extents = take(2)
             else { return }
+            // Without lengths all of them are empty. They may take no bytes, so that the file's size does not bound their
+            // number.
+            guard lengthSize > 0 else {
+                at += extents * (indexSize + offsetSize)
+                continue
+            }
             for _ in 0..<extents {
                 guard take(indexSize) != nil, let offset = take(offsetSize), let length = take(lengthSize) else {
                     return

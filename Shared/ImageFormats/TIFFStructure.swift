@@ -206,7 +206,8 @@ public enum TIFFStructure {
                 else { return nil }
                 let values = entry + 4 + wordSize
                 guard count > wordSize / size else { return Field(type: type, count: count, offset: values) }
-                return word(values).map { Field(type: type, count: count, offset: $0) }
+                // Behind the end nothing is read, and the offsets of the values that follow do not overflow.
+                return word(values).map { Field(type: type, count: count, offset: min($0, reader.count)) }
             }
             return nil
         }
@@ -235,7 +236,8 @@ public enum TIFFStructure {
                     let length = lengths.flatMap { index < $0.count ? value($0, index) : nil } ?? 1
                     // Empty ones are written as zero.
                     guard offset > 0, length > 0 else { continue }
-                    guard reader.slice(offset, isCompressed ? (length + 1) / 2 : length) != nil else { return false }
+                    let needed = isCompressed ? length / 2 + length % 2 : length
+                    guard reader.slice(offset, needed) != nil else { return false }
                 }
             }
             return true

@@ -313,6 +313,17 @@ struct WorkerPoolTests {
         #expect((python.pool.metrics()["startFailures"]?.intValue ?? 0) < 12)
     }
 
+    @Test func `a pool that is not required runs jobs once its workers can be started`() async throws {
+        let python = PythonPool()
+        python.folder.write("worker.py", "raise SystemExit(3)")
+        try await python.pool.start(isRequired: false)
+        #expect((python.pool.metrics()["startFailures"]?.intValue ?? 0) > 0)
+        python.folder.write("worker.py", pythonWorker)
+        try await until(python.pool) { $0["idle"] != 0 }
+        #expect(await failure(of: WorkerJob(method: "echo"), in: python.pool) == nil)
+        await python.pool.stop(graceSeconds: 0)
+    }
+
     @Test func `the error of a missing executable names its path`() async throws {
         let pool = WorkerPool(executable: "/none/worker", count: 2, logger: LogLines().logger())
         let error = await #expect(throws: WorkerFailure.self) { try await pool.start() }

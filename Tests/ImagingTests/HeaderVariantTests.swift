@@ -13,12 +13,15 @@ struct HeaderVariantTests {
     }
 
     /// Returns an AVIF without pixels whose primary image has properties in an order.
-    private func avif(_ properties: [[UInt8]]) -> [UInt8] {
+    ///
+    /// - Parameter locations: the content of its `iloc`
+    private func avif(_ properties: [[UInt8]], locations: [UInt8]? = nil) -> [UInt8] {
         let association = big(0) + big(1) + big(1, 2) + [UInt8(properties.count)]
         let described = association + properties.indices.map { UInt8($0 + 1) }
         let meta =
             box("pitm", big(0) + big(1, 2))
             + box("iprp", box("ipco", properties.flatMap { $0 }) + box("ipma", described))
+            + (locations.map { box("iloc", $0) } ?? [])
         return box("ftyp", Array("avif\0\0\0\0mif1".utf8)) + box("meta", big(0) + meta)
     }
 
@@ -34,6 +37,38 @@ struct HeaderVariantTests {
             let header = try ImageHeader.read(avif(properties))
             #expect((header.storedWidth, header.storedHeight) == (385, 330))
         }
+    }
+
+    @Test func `items with many extents that take no bytes are read at once`() throws {
+        // Offsets, lengths and bases of no bytes; each item has a name, no data reference and 65,535 extents.
+        let items = (0..<65_535).flatMap { big($0, 2) + big(0, 2) + big(65_535, 2) }
+        let locations = big(0) + big(0, 2) + big(65_535, 2) + items
+        let file = avif([box("ispe", big(0) + big(1024) + big(722))], locations: locations)
+        let start = ContinuousClock.now
+        #expect(try ImageHeader.read(file).storedWidth == 1024)
+        #expect(ContinuousClock.now - start < .seconds(10))
+    }
+
+    /// Returns a BigTIFF without pixels, of 7 by 5 pixels, with more fields of one directory.
+    private func bigTIFF(_ fields: [(tag: Int, type: Int, count: Int, value: Int)]) -> [UInt8] {
+        func little(_ value: Int, _ bytes: Int) -> [UInt8] { big(value, bytes).reversed() }
+        let size = [(tag: 0x0100, type: 3, count: 1, value: 7), (tag: 0x0101, type: 3, count: 1, value: 5)]
+        let head = Array("II".utf8) + little(43, 2) + little(8, 2) + little(0, 2) + little(16, 8)
+        let entries = (size + fields).flatMap { field in
+            little(field.tag, 2) + little(field.type, 2) + little(field.count, 8) + little(field.value, 8)
+        }
+        return head + little(size.count + fields.count, 8) + entries + little(0, 8)
+    }
+
+    @Test func `offsets and lengths of a BigTIFF near the largest number are behind the end of the file`() throws {
+        let strip = (tag: 0x0111, type: 16, count: 1, value: 8)
+        let compression = (tag: 0x0103, type: 3, count: 1, value: 5)
+        let length = (tag: 0x0117, type: 16, count: 1, value: Int.max)
+        #expect(try !ImageHeader.read(bigTIFF([compression, strip, length])).isComplete)
+        let directories = (tag: 0x014A, type: 16, count: 2, value: Int.max)
+        #expect(try ImageHeader.read(bigTIFF([directories])).storedWidth == 7)
+        let strips = (tag: 0x0111, type: 16, count: 2, value: Int.max)
+        #expect(try !ImageHeader.read(bigTIFF([strips])).isComplete)
     }
 
     @Test func `an image sequence without a primary image is refused by name`() {

@@ -22,6 +22,7 @@ public final class ScriptedCatalog: RequestHandler {
         var performed: [PerformChanges] = []
         var failures: [String: [RPCError]] = [:]
         var isHealthy = true
+        var quarantined: [QuarantinedResource] = []
         var before: (@Sendable (ScriptedCatalog, String) async -> Void)?
         var nextID: UInt64 = 0
     }
@@ -97,6 +98,19 @@ public final class ScriptedCatalog: RequestHandler {
         state.withLock { $0.failures[method, default: []] += errors }
     }
 
+    /// Quarantines bytes, as if they had crashed workers.
+    public func quarantine(_ digest: String) {
+        let entry = QuarantinedResource(
+            digest: digest,
+            name: ErrorCode.workerCrashed.rawValue,
+            reason: "set by a test",
+            service: "thumbnailer",
+            failures: 2,
+            date: 0
+        )
+        state.withLock { $0.quarantined.append(entry) }
+    }
+
     /// Sets what `health` reports.
     public func setHealthy(_ isHealthy: Bool) { state.withLock { $0.isHealthy = isHealthy } }
 
@@ -158,6 +172,8 @@ public final class ScriptedCatalog: RequestHandler {
         }
         let isInTrash = fetch.fetch.inTrash == true
         let assets = found.filter { ($0.trashedDate != nil) == isInTrash }
+        let digests = Set(assets.flatMap { $0.resources.map(\.digest) })
+        let quarantined = state.withLock { $0.quarantined.filter { digests.contains($0.digest) } }
         if let token = fetch.atLeast, token.sequence > sequence {
             throw ErrorCode.behind.error("at \(sequence), not yet at \(token.sequence)")
         }
@@ -165,7 +181,8 @@ public final class ScriptedCatalog: RequestHandler {
             token: ChangeToken(library: library, sequence: sequence),
             count: assets.count,
             assets: assets,
-            missing: missing
+            missing: missing,
+            quarantined: quarantined
         )
     }
 

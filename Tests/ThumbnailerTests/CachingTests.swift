@@ -75,6 +75,17 @@ extension ThumbnailerWorkerTests {
             }
         }
 
+        @Test func `images are prepared once a catalog that was away is back`() async throws {
+            try await ThumbnailerFixture.open { fixture in
+                let assets = try assets(fixture, 2)
+                fixture.catalog.fail(FetchAssets.method, .connectionLost("it was restarted"))
+                let cache = try await open(fixture)
+                _ = try await fixture.client.ask(StartCaching(cache: cache, images: images(assets, 40)))
+                let status = try await settled(fixture, cache)
+                #expect(status.prepared == 2 && status.failed == 0, "\(status)")
+            }
+        }
+
         private func memoryEntries(_ fixture: ThumbnailerFixture) async throws -> Int64 {
             try await fixture.client.metrics()["cache"]?["memoryEntries"]?.intValue ?? -1
         }

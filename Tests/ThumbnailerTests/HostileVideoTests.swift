@@ -210,6 +210,56 @@ extension ThumbnailerWorkerTests {
             }
         }
 
+        @Test func `frames that do not fit into a response are refused before all are made`() async throws {
+            let folder = try TemporaryFolder("strip")
+            let path = folder.file("noise.mp4")
+            let options = ["-vf", "noise=alls=100:allf=t", "-c:v", "libx264", "-preset", "ultrafast"]
+            try TestFilms.make(path, rate: 30, seconds: 2, audio: false, options + ["-pix_fmt", "yuv420p"])
+            let film = [UInt8](try Data(contentsOf: URL(fileURLWithPath: path)))
+            try await ThumbnailerFixture.open { fixture in
+                let asset = try Self.add(film, to: fixture)
+                let request = ImageFrames(
+                    asset: asset.id,
+                    count: 60,
+                    targetSize: .size(width: 1280, height: 960),
+                    resizeMode: .exact,
+                    format: .png
+                )
+                let error = await #expect(throws: RPCError.self) {
+                    _ = try await fixture.client.ask(request, deadline: .seconds(120))
+                }
+                #expect(error?.errorCode == .limitExceeded)
+                #expect(fixture.renders < 60, "\(fixture.renders)")
+            }
+        }
+
+        @Test func `an export whose file was given up for a newer one fails by name`() async throws {
+            let film = try films()[0]
+            try await ThumbnailerFixture.open {
+                $0.exportBytes = Int64(film.count) * 3 / 2
+            } _: { fixture in
+                var exports: [VideoExportStatus] = []
+                // A box that says nothing makes another file of the same film.
+                for bytes in [film, film + [0, 0, 0, 8] + Array("free".utf8)] {
+                    let asset = try Self.add(bytes, to: fixture)
+                    let export = ExportVideo(asset: asset.id, preset: .passthrough)
+                    var status = try await fixture.client.ask(export).result
+                    while !status.state.isFinal {
+                        let wait = WaitForVideoExport(export: status.export, wait: 5000)
+                        status = try await fixture.client.ask(wait).result
+                    }
+                    #expect(status.state == .done, "\(status)")
+                    exports.append(status)
+                }
+                let now = try await fixture.client.ask(WaitForVideoExport(export: exports[0].export)).result
+                #expect(now.state == .failed && now.error?["name"] == "limit_exceeded", "\(now)")
+                let read = ReadVideo(asset: now.asset, stream: now.export)
+                #expect(await fixture.rpcError(read)?.errorCode == .limitExceeded)
+                let other = try await fixture.client.ask(WaitForVideoExport(export: exports[1].export)).result
+                #expect(other.state == .done)
+            }
+        }
+
         /// Writes headers of version 1 with the longest duration into a film whose index is at its end.
         private static func endless(_ film: [UInt8]) -> [UInt8] {
             var bytes = film

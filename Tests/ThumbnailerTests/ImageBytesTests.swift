@@ -107,6 +107,42 @@ extension ThumbnailerWorkerTests {
             }
         }
 
+        @Test func `images that are too large to be shown are delivered`() async throws {
+            try await ThumbnailerFixture.open { fixture in
+                let animation = TestImages.gif(frames: 1001)
+                let large = TestImages.pngStart(width: 70_000, height: 60_000) + TestImages.chunk("IEND", [])
+                let longest = TestImages.pngStart(width: 2_147_483_647, height: 1) + TestImages.chunk("IEND", [])
+                for (image, type, width) in [
+                    (animation, "image/gif", 1), (large, "image/png", 70_000), (longest, "application/octet-stream", 0),
+                ] {
+                    let asset = try fixture.catalog.add(image)
+                    let (result, bytes, _) = try await data(fixture, ImageData(asset: asset.id))
+                    #expect(bytes == image)
+                    #expect((result.mimeType, result.pixelWidth) == (type, width))
+                }
+            }
+        }
+
+        @Test func `quarantined bytes are not opened for their description`() async throws {
+            try await ThumbnailerFixture.open { fixture in
+                let photo = try fixture.catalog.add(TestImages.jpeg(width: 90, height: 60))
+                let film = try fixture.catalog.add(Array("a film".utf8)) { asset in
+                    asset.mediaType = .video
+                    asset.resources[0].type = .video
+                    asset.resources[0].contentType = "public.mpeg-4"
+                }
+                let stream = film.resources[0].digest
+                for digest in [photo.resources[0].digest, stream] { fixture.catalog.quarantine(digest) }
+                for error in [
+                    await fixture.rpcError(ImageData(asset: photo.id)),
+                    await fixture.rpcError(VideoPlayback(asset: film.id)),
+                    await fixture.rpcError(ReadVideo(asset: film.id, stream: stream)),
+                ] {
+                    #expect(error?.errorCode == .quarantined)
+                }
+            }
+        }
+
         @Test func `an image larger than eight mebibytes is delivered in parts`() async throws {
             try await ThumbnailerFixture.open { fixture in
                 var random = SeededRandom(seed: 5)

@@ -150,6 +150,23 @@ struct CachingManagerTableTests {
         #expect(table.finish(task, plans: [options(10): plan]).plans == [plan], "no longer wanted: it is released")
     }
 
+    @Test func `images that could not be made now wait again, behind all others`() throws {
+        var table = try table()
+        _ = table.start("c", Array(ids[0..<2]), options(10))
+        _ = table.start("c", [ids[0]], options(20))
+        let first = table.next(most: 8)
+        let task = try #require(first)
+        #expect(task.asset == ids[0] && task.optionSets.count == 2)
+        table.postpone(task)
+        #expect(table.status("c").waiting == 3)
+        #expect(table.next(most: 8)?.asset == ids[1])
+        let again = table.next(most: 8)
+        #expect(again?.asset == ids[0] && again?.optionSets.count == 2)
+        _ = table.stopAll("c")
+        table.postpone(try #require(again))
+        #expect(table.next(most: 8) == nil, "they were removed meanwhile")
+    }
+
     @Test func `a manager belongs to its owner and is kept while it is used`() throws {
         var table = try table()
         try table.use("c", identity: "me", now: 1)

@@ -33,6 +33,19 @@ extension ThumbnailerWorkerTests {
             }
         }
 
+        @Test func `a sheet for which the queue has no space is refused as busy`() async throws {
+            try await ThumbnailerFixture.open {
+                $0.queue = 1
+            } _: { fixture in
+                let ids = try (0..<6).map { seed in
+                    let image = try LargeImageFixtures.large(width: 1500, seed: UInt64(seed), preview: false)
+                    return try fixture.catalog.add(image).id
+                }
+                // One cell is queued, and is cancelled because another one has no place.
+                #expect(await fixture.rpcError(ImageSheet(assets: ids, columns: 3, cell: 100))?.errorCode == .busy)
+            }
+        }
+
         @Test func `an invalid sheet is refused before any work is done`() async throws {
             try await ThumbnailerFixture.open { fixture in
                 let id = try fixture.catalog.add(TestImages.jpeg(width: 30, height: 20)).id

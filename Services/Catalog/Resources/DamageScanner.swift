@@ -223,8 +223,9 @@ struct DamageScanner: Service {
             return counts.miss()
         } catch {
             switch error {
-            // The disk or the database is away: the same record is read again later.
-            case StorageError.offline, StorageError.serverOffline, StorageError.relinquished: throw error
+            // The disk, the database or the worker is away: the same record is read again later.
+            case StorageError.offline, StorageError.serverOffline, StorageError.relinquished, WorkerFailure.unavailable:
+                throw error
             default: break
             }
             // Bytes that crash workers are quarantined by digest; missing bytes need no mark.

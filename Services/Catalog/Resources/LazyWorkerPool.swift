@@ -10,7 +10,7 @@ final class LazyWorkerPool: Sendable {
 
     func start() async throws {
         guard !isStarted.withLock({ $0 }) else { return }
-        try await pool.start()
+        try await pool.start(isRequired: false)
         isStarted.withLock { $0 = true }
     }
 

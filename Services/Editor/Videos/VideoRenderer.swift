@@ -122,7 +122,7 @@ final class VideoRenderer: Sendable {
     private func start() async {
         let task = starting.withLock { starting in
             if let starting { return starting }
-            let task = Task { [workers] in _ = try? await workers.start() }
+            let task = Task { [workers] in _ = try? await workers.start(isRequired: false) }
             starting = task
             return task
         }

@@ -29,6 +29,9 @@ final class VideoExportFiles: Sendable {
         }
     }
 
+    /// Returns true if the file is finished and was not given up.
+    func holds(_ plan: VideoExportPlan) -> Bool { state.withLock { $0.files[plan] != nil } }
+
     /// The microseconds that are made of a file; nil if it is not being encoded.
     func progress(_ plan: VideoExportPlan) -> Int64? { state.withLock { $0.progress[plan] } }
 

@@ -77,9 +77,7 @@ final class VideoExports: Sendable {
         let answer = try await source.assets([request.asset], atLeast: request.atLeast)
         let asset = try ImageRequestService.asset(request.asset, of: answer)
         let film = try VideoService.resource(of: asset, version: request.version)
-        if let entry = answer.quarantined.first(where: { $0.digest == film.digest }) {
-            throw entry.rpcError(of: asset.filename ?? asset.id.text)
-        }
+        if let refusal = answer.rpcError(of: film.digest, asset) { throw refusal }
         var plan = VideoExportPlan(video: film, preset: request.preset)
         // Copied tracks have the speed that they have.
         if request.version == .current, request.preset != .passthrough {
@@ -137,10 +135,15 @@ final class VideoExports: Sendable {
     }
 
     /// Returns the finished file of an asset's export; nil if the stream has another name.
+    ///
+    /// - Throws: the error of an export that failed; `handle_expired`
     func file(_ stream: String, of asset: ObjectID, identity: String) throws(RPCError) -> ExportedVideo? {
         guard stream.hasPrefix("e"), stream.utf8.count < 20 else { return nil }
         let export = try renewed(stream, identity)
-        guard export.asset == asset, case .success(let file)? = export.outcome else { return nil }
+        guard export.asset == asset, let outcome = export.outcome else { return nil }
+        let file = try outcome.get()
+        // It counts as used, so that it is given up after those that nobody reads.
+        _ = files.file(export.plan)
         return file
     }
 
@@ -193,7 +196,7 @@ final class VideoExports: Sendable {
             for await name in starts {
                 if !isStarted {
                     // Most services never export, so the worker is started by the first export.
-                    try? await workers.start()
+                    try? await workers.start(isRequired: false)
                     isStarted = true
                 }
                 group.addTask { await self.follow(name) }
@@ -212,14 +215,25 @@ final class VideoExports: Sendable {
         state.withLock { state in
             state.exports[name]?.outcome = outcome
             state.exports[name]?.plan.file = nil
+            giveUp(&state)
         }
         export.ended.signal()
+    }
+
+    /// Ends the exports whose files were given up: an open file has its space on the disk until it is closed.
+    private func giveUp(_ state: inout State) {
+        for (name, export) in state.exports {
+            guard case .success? = export.outcome, !files.holds(export.plan) else { continue }
+            state.exports[name]?.outcome = .failure(.exportGivenUp)
+        }
     }
 
     private func removeExpired() {
         let now = clock.nowMicroseconds()
         let gone = state.withLock { state in
-            state.leases.expired(now: now).compactMap { name in
+            // An export may have begun with a file while that was given up.
+            giveUp(&state)
+            return state.leases.expired(now: now).compactMap { name in
                 state.leases.remove(name)
                 return state.exports.removeValue(forKey: name)
             }

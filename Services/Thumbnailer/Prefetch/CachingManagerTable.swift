@@ -5,7 +5,8 @@ import PhotoModel
 
 /// The lists of images that caching managers keep prepared (S-53 to S-58).
 ///
-/// Pure: time is passed in, and the work to do is returned. Every operation takes constant time per image.
+/// Pure: time is passed in, and the work to do is returned. Every operation but ``postpone(_:)`` takes constant
+/// time per image.
 struct CachingManagerTable: Sendable {
     /// The options an image is prepared with: everything in `cache.start` but the assets. A request hits only if its
     /// options are equal.
@@ -244,6 +245,16 @@ struct CachingManagerTable: Sendable {
             if let plan { planReferences[plan, default: 0] += 1 }
         }
         return leaving
+    }
+
+    /// Ends a task whose images could not be made now. They wait again, behind all others of their list.
+    mutating func postpone(_ task: PrefetchTask) {
+        guard let (name, wanted) = tasks.removeValue(forKey: task.number) else { return }
+        for entry in wanted { managers[name]?.entries[entry] = .waiting }
+        // Only one of them was removed from the array when they were taken.
+        managers[name]?.waiting.removeAll { $0.asset == task.asset && wanted.contains($0) }
+        managers[name]?.waiting.insert(contentsOf: wanted, at: 0)
+        managers[name]?.waitingCount += wanted.count
     }
 
     private mutating func remove(_ entry: Entry, from name: String, _ leaving: inout Removal) {

@@ -2,6 +2,7 @@ import Basics
 import Contracts
 import Hosting
 import JSONValue
+import PhotoClient
 import PhotoModel
 import Synchronization
 
@@ -22,6 +23,8 @@ final class CachingManagers: Sendable {
 
     /// The interval at which expired leases are removed.
     private static let sweep = Duration.seconds(15)
+    /// The pause of a slot after images that could not be made now.
+    private static let retry = Duration.seconds(1)
 
     init(
         _ preparer: ImagePreparer,
@@ -169,17 +172,28 @@ final class CachingManagers: Sendable {
     }
 
     private func perform(_ task: CachingManagerTable.PrefetchTask, _ cancellation: CancellationSource) async {
-        let prepared = await cancellation.run {
-            let made = try? await self.preparer.prepare(
-                task.asset,
-                task.optionSets,
-                allowsHighQuality: task.allowsHighQuality
-            )
-            return made ?? [:]
+        // Nil if they cannot be made now.
+        let prepared = await cancellation.run { () -> [CachedImages: RenditionPlan]? in
+            do throws(RPCError) {
+                return try await self.preparer.prepare(
+                    task.asset,
+                    task.optionSets,
+                    allowsHighQuality: task.allowsHighQuality
+                )
+            } catch {
+                guard error.isTransient else { return [:] }
+                // Most likely the catalog is away, and is restarted.
+                await TaskDelay.retryDelay(Self.retry)
+                return nil
+            }
         }
         let isCancelled = cancellation.isCancelled || Task.isCancelled
-        let leaving = state.withLock { state in
+        let leaving = state.withLock { state -> CachingManagerTable.Removal in
             state.running[task.number] = nil
+            guard let prepared else {
+                state.table.postpone(task)
+                return CachingManagerTable.Removal()
+            }
             if !isCancelled { state.failed += task.optionSets.count - prepared.count }
             return state.table.finish(task, plans: prepared)
         }

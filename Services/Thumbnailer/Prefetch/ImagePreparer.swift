@@ -27,7 +27,7 @@ struct ImagePreparer: Sendable {
     ///
     /// - Parameter allowsHighQuality: false if images from quick decodes are enough
     /// - Returns: the renditions; those that could not be made are missing
-    /// - Throws: the reason why the catalog could not be asked
+    /// - Throws: the reason why the catalog could not be asked, or no image can be made now
     func prepare(
         _ id: ObjectID,
         _ optionSets: [CachedImages],
@@ -51,6 +51,7 @@ struct ImagePreparer: Sendable {
                 for index in plans.indices where failures[index] == nil {
                     prepared[plans[index].options] = plans[index].plan
                 }
+                if let error = failures.compactMap({ $0 }).first(where: \.isOfLoad) { throw error }
                 // Of the others the original may have been given up meanwhile, because other files needed its space.
                 let areAway = zip(plans, failures).contains { $1 != nil && !originals.isHere($0.plan.digest) }
                 guard areAway, !Task.isCancelled else { break }
@@ -86,4 +87,9 @@ struct ImagePreparer: Sendable {
             if error.isTransient { throw error }
         }
     }
+}
+
+extension RPCError {
+    /// The service makes no images now: its queue is full, or no worker can be started.
+    fileprivate var isOfLoad: Bool { errorCode == .busy || errorCode == .unavailable }
 }

@@ -12,6 +12,9 @@ struct ImageFileInfo: Sendable, JSONTabled {
     var pixelWidth: Int
     var pixelHeight: Int
 
+    /// The longest side that `image.data` describes, in pixels.
+    static let longestSide = 1_000_000
+
     static let table = JSONTable(
         "PictureFacts",
         "The type, orientation and size of a file.",
@@ -21,8 +24,8 @@ struct ImageFileInfo: Sendable, JSONTabled {
             .required("contentType", \.contentType, .text(maxBytes: 128), "Uniform type identifier."),
             .required("mimeType", \.mimeType, .text(maxBytes: 64), "Media type."),
             .required("orientation", \.orientation, .count(1...8), "EXIF orientation."),
-            .required("pixelWidth", \.pixelWidth, .count(1...1_000_000), "Pixels as displayed."),
-            .required("pixelHeight", \.pixelHeight, .count(1...1_000_000), "Pixels as displayed."),
+            .required("pixelWidth", \.pixelWidth, .count(1...longestSide), "Pixels as displayed."),
+            .required("pixelHeight", \.pixelHeight, .count(1...longestSide), "Pixels as displayed."),
         ]
     )
 }

@@ -112,8 +112,14 @@ enum ThumbnailWorker {
 
     private static func inspect(_ job: WorkerJob) throws(WorkerJobError) -> WorkerResult {
         let bytes = try job.contents(ofFile: 0, limit: largestSource)
+        // Nothing is decoded, so images that are too large to be shown are described too.
+        var limits = PixelLimits()
+        limits.jpegPixels = .max
+        limits.pixels = .max
+        limits.frames = .max
+        limits.side = ImageFileInfo.longestSide
         return try imaging { () throws(ImagingError) in
-            let info = try ImageProbe.info(of: bytes)
+            let info = try ImageProbe.info(of: bytes, limits: limits)
             return WorkerResult(
                 result: ImageFileInfo(
                     contentType: info.format.contentType,

@@ -154,7 +154,10 @@ final class AssetResolver: Sendable {
 
 extension AssetResolver.Answer {
     /// Returns the error if the plan's source is quarantined; nil if it may be opened.
-    func rpcError(of plan: RenditionPlan, _ asset: AssetSummary) -> RPCError? {
-        quarantined.first { $0.digest == plan.digest }?.rpcError(of: asset.filename ?? asset.id.text)
+    func rpcError(of plan: RenditionPlan, _ asset: AssetSummary) -> RPCError? { rpcError(of: plan.digest, asset) }
+
+    /// Returns the error if these bytes of an asset are quarantined; nil if they may be opened.
+    func rpcError(of digest: String, _ asset: AssetSummary) -> RPCError? {
+        quarantined.first { $0.digest == digest }?.rpcError(of: asset.filename ?? asset.id.text)
     }
 }

@@ -68,9 +68,10 @@ struct ContactSheetService: Sendable {
     ) async throws(RPCError) -> [Result<StoredRendition, RPCError>] {
         typealias Outcome = (index: Int, result: Result<StoredRendition, RPCError>)
         let ids = request.assets
-        let outcomes = await withTaskGroup(of: Outcome.self) { group in
+        let (outcomes, refusal) = await withTaskGroup(of: Outcome.self) { group in
             var outcomes = [Result<StoredRendition, RPCError>?](repeating: nil, count: ids.count)
             var next = 0
+            var refusal: RPCError?
             func begin() {
                 guard next < ids.count else { return }
                 let index = next
@@ -81,17 +82,17 @@ struct ContactSheetService: Sendable {
             for await outcome in group {
                 outcomes[outcome.index] = outcome.result
                 if case .failure(let error) = outcome.result, error.concernsService {
+                    // The errors after the first one are those of cancelled images.
+                    refusal = refusal ?? error
                     group.cancelAll()
                 } else {
                     begin()
                 }
             }
-            return outcomes.compactMap { $0 }
+            return (outcomes.compactMap { $0 }, refusal)
         }
         // A sheet with grey cells because the service was busy would be misleading.
-        for outcome in outcomes {
-            if case .failure(let error) = outcome, error.concernsService { throw error }
-        }
+        if let refusal { throw refusal }
         return outcomes
     }
 

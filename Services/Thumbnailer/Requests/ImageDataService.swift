@@ -22,6 +22,7 @@ struct ImageDataService: Sendable {
         guard !resource.isVideo else {
             throw .isVideo(asset)
         }
+        if let refusal = answer.rpcError(of: resource.digest, asset) { throw refusal }
         try await originals.require(
             resource.digest,
             of: asset.id,
@@ -65,18 +66,23 @@ struct ImageDataService: Sendable {
         return Reply(result)
     }
 
-    /// Returns the file's type and orientation. A file that cannot be decoded is delivered too: the client may know its
-    /// format.
+    /// Returns the file's type and orientation. A file that cannot be decoded, or is too large for a worker, is
+    /// delivered too: the client may know its format.
     private func facts(of resource: AssetResource) async throws(RPCError) -> ImageFileInfo {
         do throws(RPCError) {
             return try await renditions.inspect(resource.digest)
-        } catch  where error.errorCode == .unsupportedFormat || error.errorCode == .invalidResource {
+        } catch
+            where error.errorCode == .unsupportedFormat || error.errorCode == .invalidResource
+            || error.errorCode == .limitExceeded
+        {
+            // For longer sides the response says that the size is unknown.
+            let isShort = max(resource.pixelWidth, resource.pixelHeight) <= ImageFileInfo.longestSide
             return ImageFileInfo(
                 contentType: resource.contentType,
                 mimeType: "application/octet-stream",
                 orientation: 1,
-                pixelWidth: resource.pixelWidth,
-                pixelHeight: resource.pixelHeight
+                pixelWidth: isShort ? resource.pixelWidth : 0,
+                pixelHeight: isShort ? resource.pixelHeight : 0
             )
         }
     }

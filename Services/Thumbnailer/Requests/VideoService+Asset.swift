@@ -12,9 +12,7 @@ extension VideoService {
         let answer = try await source.assets([request.asset], atLeast: request.atLeast)
         let asset = try ImageRequestService.asset(request.asset, of: answer)
         let film = try Self.resource(of: asset, version: request.version)
-        if let entry = answer.quarantined.first(where: { $0.digest == film.digest }) {
-            throw entry.rpcError(of: asset.filename ?? asset.id.text)
-        }
+        if let refusal = answer.rpcError(of: film.digest, asset) { throw refusal }
         try await originals.require(
             film.digest,
             of: asset.id,

@@ -47,9 +47,9 @@ struct VideoService: Sendable {
             plan.frame = try VideoFrameChoice(time, tolerance: tolerance, of: resource)
             plans.append(plan)
         }
-        var (frames, attachments, total): ([ImageFrames.Frame], [Bytes], Int) = ([], [], 0)
+        var (frames, attachments): ([ImageFrames.Frame], [Bytes]) = ([], [])
         var mimeType = ""
-        for (time, outcome) in zip(times, await outcomes(plans)) {
+        for (time, outcome) in zip(times, try await outcomes(plans)) {
             var frame = ImageFrames.Frame(time: time)
             switch outcome {
             case .success(let delivery):
@@ -59,16 +59,11 @@ struct VideoService: Sendable {
                 frame.size = delivery.rendition.bytes.count
                 frame.isCacheHit = delivery.isCacheHit
                 mimeType = delivery.rendition.mimeType
-                total += frame.size
                 attachments.append(delivery.rendition.bytes)
             case .failure(let error):
-                if error.concernsService { throw error }
                 frame.error = ["name": .string(error.name), "message": .string(error.message)]
             }
             frames.append(frame)
-        }
-        guard total <= ImageDelivery.inReply, attachments.allSatisfy({ $0.count <= ReadResource.maxReplyBytes }) else {
-            throw .framesTooLarge(bytes: total)
         }
         let result = ImageFrames.Result(
             asset: asset.id,
@@ -80,10 +75,25 @@ struct VideoService: Sendable {
         return Reply(result.json, attachments: attachments)
     }
 
-    private func outcomes(_ plans: [RenditionPlan]) async -> [Result<RenditionProvider.Delivery, RPCError>] {
+    /// The most frames of one request rendered at a time: as many as one pass over the file serves.
+    private static let framesWidth = RenditionProvider.batch
+
+    /// Returns the outcome of each frame.
+    ///
+    /// - Throws: the first error of the service, or `limit_exceeded` as soon as the frames do not fit into a response;
+    ///   the others are cancelled then, and no more are made
+    private func outcomes(
+        _ plans: [RenditionPlan]
+    ) async throws(RPCError) -> [Result<RenditionProvider.Delivery, RPCError>] {
         typealias Outcome = (index: Int, result: Result<RenditionProvider.Delivery, RPCError>)
-        return await withTaskGroup(of: Outcome.self) { group in
-            for (index, plan) in plans.enumerated() {
+        let (outcomes, refusal) = await withTaskGroup(of: Outcome.self) { group in
+            var outcomes = [Result<RenditionProvider.Delivery, RPCError>?](repeating: nil, count: plans.count)
+            var (next, total) = (0, 0)
+            var refusal: RPCError?
+            func begin() {
+                guard next < plans.count else { return }
+                let (index, plan) = (next, plans[next])
+                next += 1
                 group.addTask {
                     do throws(RPCError) {
                         return (index, .success(try await renditions.rendition(plan)))
@@ -92,10 +102,30 @@ struct VideoService: Sendable {
                     }
                 }
             }
-            var outcomes = [Result<RenditionProvider.Delivery, RPCError>?](repeating: nil, count: plans.count)
-            for await outcome in group { outcomes[outcome.index] = outcome.result }
-            return outcomes.compactMap { $0 }
+            for _ in 0..<Self.framesWidth { begin() }
+            for await outcome in group where refusal == nil {
+                switch outcome.result {
+                case .success(let delivery):
+                    let size = delivery.rendition.bytes.count
+                    total += size
+                    if total > ImageDelivery.inReply || size > ReadResource.maxReplyBytes {
+                        refusal = RPCError.framesTooLarge(bytes: total)
+                    }
+                case .failure(let error):
+                    if error.concernsService { refusal = error }
+                }
+                if refusal == nil {
+                    outcomes[outcome.index] = outcome.result
+                    begin()
+                } else {
+                    group.cancelAll()
+                    outcomes = []
+                }
+            }
+            return (outcomes.compactMap { $0 }, refusal)
         }
+        if let refusal { throw refusal }
+        return outcomes
     }
 
     /// Returns the times of a request and the tolerance.
@@ -136,9 +166,7 @@ struct VideoService: Sendable {
         of asset: AssetSummary,
         _ answer: AssetResolver.Answer
     ) async throws(RPCError) -> VideoPlayback.Result {
-        if let entry = answer.quarantined.first(where: { $0.digest == resource.digest }) {
-            throw entry.rpcError(of: asset.filename ?? asset.id.text)
-        }
+        if let refusal = answer.rpcError(of: resource.digest, asset) { throw refusal }
         let layout = try await streams.layout(resource)
         let description = layout.description
         var result = VideoPlayback.Result(asset: asset.id, resource: resource)
@@ -174,6 +202,7 @@ struct VideoService: Sendable {
         guard let resource = asset.resources.first(where: { $0.isFilm && $0.stream == request.stream }) else {
             throw .streamNotFound(asset)
         }
+        if let refusal = answer.rpcError(of: resource.digest, asset) { throw refusal }
         try await originals.require(
             resource.digest,
             of: asset.id,

@@ -110,8 +110,10 @@ public final class WorkerPool: Sendable {
 
     /// Starts all workers and waits until each is ready or has failed.
     ///
-    /// Throws ``WorkerFailure/unavailable(_:)`` if none could be started; the pool is then stopped.
-    public func start() async throws(WorkerFailure) {
+    /// - Parameter isRequired: true to throw ``WorkerFailure/unavailable(_:)`` if none could be started; the pool is
+    ///   then stopped. Otherwise it tries again, as after a later failure, and jobs wait or fail meanwhile: for workers
+    ///   that a running service starts on first use.
+    public func start(isRequired: Bool = true) async throws(WorkerFailure) {
         let count = state.withLock { state -> Int in
             guard state.stage == .idle else { return 0 }
             state.stage = .running
@@ -121,7 +123,8 @@ public final class WorkerPool: Sendable {
         for index in 0..<count {
             let wakeup = state.withLock { $0.slots[index].wakeup }
             if !WorkerSlot.start(pool: self, index: index, wakeup: wakeup) {
-                slotDidFail(index, failures: 1, problem: "no thread can be started")
+                // Nothing tries again without the thread, so jobs are refused at once if there is no other.
+                slotDidFail(index, failures: State.failuresOfRefusal, problem: "no thread can be started")
                 slotDidEnd(index)
             }
         }
@@ -129,7 +132,7 @@ public final class WorkerPool: Sendable {
         let problem = state.withLock { state -> String? in
             state.slots.contains { $0.failures == 0 } ? nil : state.slots.first?.problem
         }
-        if let problem {
+        if isRequired, let problem {
             await stop(graceSeconds: 0)
             throw .unavailable(problem)
         }
@@ -188,6 +191,11 @@ public final class WorkerPool: Sendable {
             state.stage = .stopping
             state.stopDeadline = deadline.microseconds
             for slot in state.slots { slot.wakeup.signal() }
+            // None has a thread that would end.
+            if state.slots.allSatisfy({ $0.stage == .ended }) {
+                state.stage = .stopped
+                stopped.signal()
+            }
             return state.queue.removeAll()
         }
         for ticket in dropped { ticket.outcome.fulfill(.failure(.unavailable("the service is stopping"))) }
@@ -414,8 +422,11 @@ extension WorkerPool {
 extension WorkerPool.State {
     var allKnown: Bool { slots.allSatisfy(\.isKnown) }
 
+    /// The failures of a slot in a row from which on it is not expected to start a worker.
+    static let failuresOfRefusal = 3
+
     /// The reason why no job can run: every worker failed to start at least three times in a row; nil otherwise.
     var startFailure: String? {
-        slots.allSatisfy { $0.failures >= 3 } ? slots.first?.problem : nil
+        slots.allSatisfy { $0.failures >= Self.failuresOfRefusal } ? slots.first?.problem : nil
     }
 }

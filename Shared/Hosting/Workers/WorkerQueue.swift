@@ -2,8 +2,8 @@ import DequeModule
 
 /// A bounded queue of jobs that wait for a worker, ordered by priority, then by arrival. It uses no clock or thread.
 ///
-/// Jobs are not shared or grouped here: who makes images of one file for many callers does that before
-/// (`CoalescingPriorityQueue` of the thumbnailer), because only it knows which jobs are equal. A job returns to the
+/// Jobs are not shared or grouped here: the thumbnailer groups requests for one file before
+/// (`CoalescingPriorityQueue`), because only it knows which jobs are equal. A job returns to the
 /// front when its worker ended before the job began, which queued requests never do; hence two queues.
 struct WorkerQueue<Ticket> {
     private var lines: [Deque<(id: UInt64, ticket: Ticket)>] = WorkerPriority.allCases.map { _ in [] }

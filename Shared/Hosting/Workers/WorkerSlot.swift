@@ -179,7 +179,7 @@ struct WorkerSlot {
         }
         pool.logger.warning(
             "worker failed a job",
-            metadata: ["worker.failure": "\(failure)", "worker.pid": "\(worker.pid)"]
+            metadata: ["error": "\(failure)", "worker.pid": "\(worker.pid)"]
         )
         return failure
     }

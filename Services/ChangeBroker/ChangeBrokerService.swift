@@ -67,8 +67,11 @@ struct ChangeBrokerService: RunnableService {
                 )
             } ?? catalog(catalogThread)
         let historyCatalog = try catalog(historyThread)
-        let access = AccessTable { identity throws(RPCError) in
-            try await historyCatalog.ask(GrantStatus(identity: identity), deadline: .seconds(5)).result.permission
+        // Small questions do not wait behind the results and pages that are being read.
+        let questions = try catalog(historyThread)
+        let access = AccessTable { identity, newest throws(RPCError) in
+            let question = GrantStatus(identity: identity, atLeast: newest)
+            return try await questions.ask(question, deadline: .seconds(5)).result.permission
         }
         // CURVE is configured per socket, so clients on other machines connect to a separate one.
         var publishers = [
@@ -100,7 +103,7 @@ struct ChangeBrokerService: RunnableService {
             access: access,
             logger: logger
         )
-        let history = ChangeHistory(feed: feed, catalog: historyCatalog)
+        let history = ChangeHistory(feed: feed, catalog: historyCatalog, questions: questions)
         let metrics = Hosting::Metrics()
         let refusals = RefusalCounts()
         let servers = try RequestServers(
@@ -145,6 +148,7 @@ struct ChangeBrokerService: RunnableService {
         }
         metrics.section("catalog") { await source.connectionMetrics() }
         metrics.section("history") { await historyCatalog.connectionMetrics() }
+        metrics.section("questions") { await questions.connectionMetrics() }
         self.requestsAddress = servers.address
         self.feedAddress = publishers[0].boundAddress
         self.addresses = servers.addresses + publishers.map(\.boundAddress.description)
@@ -154,7 +158,7 @@ struct ChangeBrokerService: RunnableService {
         self.threads = [thread, feedThread, catalogThread, historyThread]
         self.follower = RecordFollower(
             source: configuration.upstream == nil ? .catalog(source) : .broker(source),
-            catalog: historyCatalog,
+            catalog: questions,
             feed: feed,
             configuration: configuration,
             logger: logger

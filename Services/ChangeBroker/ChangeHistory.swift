@@ -7,7 +7,10 @@ import PhotoModel
 /// The whole history: the newest records from the ring, older ones from the catalog.
 struct ChangeHistory: Sendable {
     let feed: RecordFeed
+    /// For records and results.
     let catalog: ServiceClient
+    /// For questions that the catalog answers at once.
+    let questions: ServiceClient
 
     /// How long a page waits for the ring before the catalog is asked.
     static let maxWait = Duration.milliseconds(250)
@@ -30,11 +33,14 @@ struct ChangeHistory: Sendable {
     }
 
     /// Returns the list of a client now; nil if it sees the whole library.
+    ///
+    /// - Parameter wantsList: true for the assets, as they are no earlier than at the feed's position
     func listed(of identity: String, wantsList: Bool = false) async throws(RPCError) -> Listed? {
         let status: GrantStatus.Result
         do throws(RPCError) {
-            let question = GrantStatus(identity: identity, wantsList: wantsList)
-            status = try await catalog.ask(question, deadline: .seconds(5)).result
+            let known = await wantsList ? feed.token : feed.newestGrant
+            let question = GrantStatus(identity: identity, wantsList: wantsList, atLeast: known)
+            status = try await questions.ask(question, deadline: .seconds(5)).result
         } catch  where error.isTransient {
             throw .catalogUnreachable(has: "list of assets that \(identity) sees")
         }

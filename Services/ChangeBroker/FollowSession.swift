@@ -28,11 +28,12 @@ struct FollowSession: Sendable {
     ///   and unreachable; the reader opens the stream again with its last token
     func run(_ request: FeedFollow, _ context: RequestContext) async throws(RPCError) -> FollowEnd {
         let feed = history.feed
+        // Read before the list, which then has all earlier changes: the stream has no record from before its start.
+        guard var cursor = await startToken(request) else { throw .brokerNotReady }
         var listed: ChangeHistory.Listed?
         if try await history.view(of: context) != nil {
             listed = try await history.listed(of: context.identity, wantsList: true)
         }
-        guard var cursor = await startToken(request) else { throw .brokerNotReady }
         let (id, signal) = try await feed.addFollower(context.identity, at: cursor)
         do throws(RPCError) {
             // A reader without a token starts at the head and must learn that position.

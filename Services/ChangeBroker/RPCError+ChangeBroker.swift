@@ -12,7 +12,7 @@ extension RPCError {
     static let brokerIsStopping = ErrorCode.unavailable.error("the change-broker is stopping; try again")
 
     /// The catalog, which has what the broker's memory has not, cannot be reached.
-    /// - Parameter content: "older history" or "result"
+    /// - Parameter content: for example "older history"
     static func catalogUnreachable(has content: String) -> RPCError {
         ErrorCode.unavailable.error("the catalog, which has the \(content), is unreachable; try again")
     }
@@ -58,6 +58,13 @@ extension RPCError {
     static func tooManyFollowers(limit: Int) -> RPCError {
         ErrorCode.limitExceeded.error(
             "the feed already has \(limit) followers; subscribe to the live feed",
+            ["limit": JSON(limit)]
+        )
+    }
+
+    static func tooManyFollowers(of identity: String, limit: Int) -> RPCError {
+        ErrorCode.limitExceeded.error(
+            "\(identity) already has \(limit) readers of the feed; end some, or subscribe to the live feed",
             ["limit": JSON(limit)]
         )
     }

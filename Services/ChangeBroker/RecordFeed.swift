@@ -98,6 +98,9 @@ actor RecordFeed {
     /// The token of the last record received; nil before the first contact.
     var token: ChangeToken? { ring?.token }
 
+    /// The newest change of a grant that the requests go by; nil if there is none.
+    nonisolated var newestGrant: ChangeToken? { access?.newestChange }
+
     /// Handles the first contact with the catalog, or a new one. If the catalog has another history, or its head is
     /// below the feed's position, the feed restarts at the catalog's head.
     ///
@@ -223,7 +226,10 @@ actor RecordFeed {
             let previous = ring?.previous(part.topic) ?? 0
             send(part.topic, LiveFrames.part(part, of: record, previous: previous, limit: limit))
         }
-        if let access, let grant = record.grant { Task { await access.note(grant) } }
+        if let access, let grant = record.grant {
+            let token = record.token
+            Task { await access.note(grant, at: token) }
+        }
         ring?.append(record, topics: parts.map(\.topic))
         if fetches.isEmpty { updatedThrough = record.sequence }
     }
@@ -343,14 +349,21 @@ actor RecordFeed {
 
     /// Registers a follower. Its stream yields whenever there may be new records, and once a second.
     ///
-    /// - Parameter token: the start position of a reader of the history
+    /// - Parameter token: the start position of a reader of the history; nil for a request that waits for the feed
+    /// - Throws: `limit_exceeded` if there are too many readers, in all or of the identity
     func addFollower(
         _ identity: String,
         at token: ChangeToken? = nil
     ) throws(RPCError) -> (id: UInt64, signal: AsyncStream<Void>) {
         guard !isStopping else { throw .brokerIsStopping }
-        guard followers.count < configuration.maxFollowers else {
-            throw .tooManyFollowers(limit: configuration.maxFollowers)
+        // Requests that wait for the feed are bounded by the limits of open requests.
+        if token != nil {
+            let (limit, readers) = (configuration.maxFollowers, followers.values.filter { $0.token != nil })
+            guard readers.count < limit else { throw .tooManyFollowers(limit: limit) }
+            let share = max(1, limit / 2)
+            guard readers.count(where: { $0.identity == identity }) < share else {
+                throw .tooManyFollowers(of: identity, limit: share)
+            }
         }
         lastFollower += 1
         let (signal, sink) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))

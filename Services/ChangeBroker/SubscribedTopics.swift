@@ -57,6 +57,12 @@ final class SubscribedTopics: Sendable {
         }
     }
 
+    /// Returns whether there is a subscription to exactly this topic; true for every topic if there are too many
+    /// subscriptions to know them all.
+    func isSubscribed(exactly topic: String) -> Bool {
+        state.withLock { $0.exceedsLimit || $0.topics[topic] != nil }
+    }
+
     /// Returns the parts whose topic has a subscriber.
     func filter(_ parts: [BrokerRecord.Part]) -> [BrokerRecord.Part] {
         state.withLock { state in

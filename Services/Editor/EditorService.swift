@@ -67,8 +67,9 @@ struct EditorService: RunnableService {
             limits: configuration.filmLimits,
             logger: logger
         )
-        let access = AccessTable { identity throws(RPCError) in
-            try await library.catalog.ask(GrantStatus(identity: identity), deadline: .seconds(5)).result.permission
+        let access = AccessTable { identity, newest throws(RPCError) in
+            let question = GrantStatus(identity: identity, atLeast: newest)
+            return try await library.catalog.ask(question, deadline: .seconds(5)).result.permission
         }
         let edits = EditProcessor(
             catalog: CatalogConnection(
@@ -94,7 +95,7 @@ struct EditorService: RunnableService {
                 guard !Permission(byte: access.mark(of: identity).value).seesEverything else { return nil }
                 for start in stride(from: 0, to: assets.count, by: 1000) {
                     let part = Array(assets[start..<min(start + 1000, assets.count)])
-                    let question = GrantStatus(identity: identity, assets: part)
+                    let question = GrantStatus(identity: identity, assets: part, atLeast: access.newestChange)
                     let status = try await library.catalog.ask(question, deadline: .seconds(5)).result
                     if let hidden = status.hidden.first { return hidden }
                 }
@@ -153,7 +154,7 @@ struct EditorService: RunnableService {
                 LoopComponent("published edits") { await publishing.run() },
                 LoopComponent("grants") {
                     await grants.run(
-                        changed: { await access.note($0) },
+                        changed: { await access.note($0, at: $1) },
                         confirmed: { access.confirm() },
                         lost: { access.forget() }
                     )

@@ -91,8 +91,9 @@ struct ThumbnailerService: RunnableService {
             )
         }
         let grants = GrantFollower(feed: feed(topics: [FeedTopic.grants]), logger: logger)
-        let access = AccessTable { identity throws(RPCError) in
-            try await catalog.ask(GrantStatus(identity: identity), deadline: .seconds(5)).result.permission
+        let access = AccessTable { identity, newest throws(RPCError) in
+            let question = GrantStatus(identity: identity, atLeast: newest)
+            return try await catalog.ask(question, deadline: .seconds(5)).result.permission
         }
         let refusals = RefusalCounts()
         metrics.all.section("access") { refusals.metrics }
@@ -152,7 +153,7 @@ struct ThumbnailerService: RunnableService {
             exports: exports,
             caches: caches,
             hidden: { identity, assets throws(RPCError) in
-                let question = GrantStatus(identity: identity, assets: assets)
+                let question = GrantStatus(identity: identity, assets: assets, atLeast: access.newestChange)
                 return try await catalog.ask(question, deadline: .seconds(5)).result.hidden
             },
             state: ServiceState(
@@ -192,7 +193,7 @@ struct ThumbnailerService: RunnableService {
                 LoopComponent("feed") { await source.follow(feed(), logger: logger) },
                 LoopComponent("grants") {
                     await grants.run(
-                        changed: { await access.note($0) },
+                        changed: { await access.note($0, at: $1) },
                         confirmed: { access.confirm() },
                         lost: { access.forget() }
                     )

@@ -9,11 +9,19 @@ public struct GrantStatus: Request {
     public var assets: [ObjectID]
     /// True to receive the whole list of a limited grant.
     public var wantsList: Bool
+    /// A change that the answer has to include. One of another history is ignored.
+    public var atLeast: ChangeToken?
 
-    public init(identity: String, assets: [ObjectID] = [], wantsList: Bool = false) {
+    public init(
+        identity: String,
+        assets: [ObjectID] = [],
+        wantsList: Bool = false,
+        atLeast: ChangeToken? = nil
+    ) {
         self.identity = identity
         self.assets = assets
         self.wantsList = wantsList
+        self.atLeast = atLeast
     }
 
     public static let table = parameters(
@@ -34,6 +42,12 @@ public struct GrantStatus: Request {
                 .flag,
                 "True if the whole list of a limited grant is wanted.",
                 default: false
+            ),
+            .optional(
+                "atLeast",
+                \.atLeast,
+                .token,
+                "The catalog answers once it has reached this token; else behind. One of another history is ignored."
             ),
         ]
     )

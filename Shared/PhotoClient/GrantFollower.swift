@@ -21,11 +21,11 @@ public struct GrantFollower: Sendable {
     /// Follows until cancelled; subscribes again after a pause if the feed ends.
     ///
     /// - Parameters:
-    ///   - changed: a grant was changed
+    ///   - changed: a grant was changed, by the transaction of the token
     ///   - confirmed: every change up to now has arrived; called at least every few seconds
     ///   - lost: changes may have been missed, or may arrive late
     public func run(
-        changed: @escaping @Sendable (Grant) async -> Void,
+        changed: @escaping @Sendable (Grant, ChangeToken) async -> Void,
         confirmed: @escaping @Sendable () -> Void,
         lost: @escaping @Sendable () -> Void
     ) async {
@@ -45,7 +45,9 @@ public struct GrantFollower: Sendable {
                     for try await event in feed {
                         switch event {
                         case .change(let record):
-                            for change in record.grants { if let grant = change.after { await changed(grant) } }
+                            for change in record.grants {
+                                if let grant = change.after { await changed(grant, record.token) }
+                            }
                         case .expired: lost()
                         case .caughtUp: break
                         }

@@ -39,6 +39,9 @@ public final class ServiceClient: Sendable {
         connections.connections.count > 1 ? connections.connections.map { ServiceClient($0) } : [self]
     }
 
+    /// True while there is a connection to the service, or to one of its instances.
+    public var isConnected: Bool { connections.connections.contains { $0.connection.isUsable } }
+
     private var requests: RequestClient { connections.connections[0] }
 
     /// Begins to connect. A service that is not running yet is not an error.

@@ -1,5 +1,6 @@
 import Contracts
 import JSONValue
+import Messaging
 import PhotoModel
 import TestSupport
 import Testing
@@ -23,6 +24,74 @@ struct GrantOrderTests {
         }
     }
 
+    @Test func `consent to a transaction is not consent to another one with the same id and digest`() async throws {
+        let folder = try TemporaryFolder("consent-digest")
+        try await CatalogFixture.with(folder) { catalog in
+            let (changes, questions) = (catalog.service.handler.changes, catalog.service.grants.questions)
+            let asked = PerformChanges(
+                requests: [.createCollection(.init(title: "A"))],
+                client: "c",
+                transaction: "t",
+                requestDigest: "d"
+            )
+            var other = asked
+            other.requests = [.createCollection(.init(title: "B"))]
+            // Its deadline has passed, so it does not wait for the decision.
+            let context = RequestContext(
+                identity: "key:ann",
+                accessMark: AccessMark(Permission(.readWrite, consent: .always).byte),
+                deadlineMicroseconds: 0
+            )
+            let undecided = await rpcError { try await changes.perform(asked, context) }
+            #expect(undecided?.errorCode == .userCancelled)
+            let question = try #require(questions.pending.first)
+            _ = try await questions.decide(question.id, isApproved: true, by: "uid:1")
+            let refused = await rpcError { try await changes.perform(other, context) }
+            #expect(refused?.errorCode == .idReused)
+            _ = try await changes.perform(asked, context)
+            #expect(try await catalog.collections().map(\.title) == ["A"])
+        }
+    }
+
+    @Test(.onlySQLite) func `a decision that could not be recorded has no effect, and is made again`() async throws {
+        let folder = try TemporaryFolder("consent-record")
+        try await CatalogFixture.with(folder) { catalog in
+            let questions = catalog.service.grants.questions
+            let changes = PerformChanges(
+                requests: [.createCollection(.init(title: "A"))],
+                client: "c",
+                transaction: "t"
+            )
+            func require() async throws {
+                try await questions.require(
+                    ConsentSummary(changes.requests),
+                    of: changes,
+                    OutcomeKey(identity: "key:ann", client: "c", transaction: "t"),
+                    [1],
+                    identity: "key:ann",
+                    RequestContext(identity: "key:ann", deadlineMicroseconds: 0)
+                )
+            }
+            #expect(await rpcError { try await require() }?.errorCode == .userCancelled)
+            let id = try #require(questions.pending.first).id
+            try await catalog.service.store.onWriter { database in
+                try database.run(
+                    once: """
+                        CREATE TEMP TRIGGER refuse BEFORE INSERT ON change
+                        BEGIN SELECT RAISE(ABORT, 'refused'); END
+                        """
+                )
+            }
+            let failed = await rpcError { try await questions.decide(id, isApproved: true, by: "uid:1") }
+            #expect(failed?.errorCode == .internalError)
+            #expect(await rpcError { try await require() }?.errorCode == .userCancelled)
+            #expect(questions.pending.map(\.id) == [id])
+            try await catalog.service.store.onWriter { try $0.run(once: "DROP TRIGGER temp.refuse") }
+            _ = try await questions.decide(id, isApproved: true, by: "uid:1")
+            try await require()
+        }
+    }
+
     /// A follower asks what an identity may do as soon as it reads the record of the decision. If the answer were the one of
     /// before, the follower would keep it until the next decision.
     @Test func `a decision is known before those who follow the records are woken`() async throws {
@@ -43,6 +112,29 @@ struct GrantOrderTests {
                 let answer = try await catalog.call(GrantStatus(identity: identity))
                 #expect(answer.permission.allows(.read) == (status == .authorized))
             }
+        }
+    }
+
+    /// A standby receives the record of a decision later than those who follow the catalog that writes.
+    @Test func `a question about a decision waits for its record, unless that is of another history`() async throws {
+        let folder = try TemporaryFolder("grant-token")
+        try await CatalogFixture.with(folder) { catalog in
+            let service = catalog.service
+            let identity = "uid:4242"
+            let next = ChangeToken(library: service.store.history, sequence: service.tail.head + 1)
+            let question = GrantStatus(identity: identity, atLeast: next)
+            let error = await rpcError {
+                try await catalog.client.call(GrantStatus.method, question.json, deadline: .milliseconds(400))
+            }
+            #expect(error?.errorCode == .behind || error?.errorCode == .deadlineExceeded)
+            let other = ChangeToken(library: String(repeating: "0", count: 32), sequence: next.sequence)
+            #expect(try await !catalog.call(GrantStatus(identity: identity, atLeast: other)).permission.allows(.read))
+            async let answer = catalog.call(question)
+            let change = GrantChange(identity: identity) { _ in
+                Grant(identity: identity, status: .authorized, date: 1)
+            }
+            _ = try await service.writer.perform(.grant(change, by: "test"))
+            #expect(try await answer.permission.allows(.read))
         }
     }
 }

@@ -1,3 +1,4 @@
+import Contracts
 import Foundation
 import GRDB
 import PhotoModel
@@ -41,6 +42,22 @@ struct UploadJobStoreTests {
         #expect(job.allows(.cancel) == [.registered, .pending].contains(state))
     }
 
+    @Test func `a version from before the library was restored gets all jobs and the version of the library`()
+        async throws
+    {
+        let folder = try TemporaryFolder("restored-jobs")
+        try await CatalogFixture.with(folder) { catalog in
+            let subject = try Self.subject("a")
+            let created = try await catalog.service.store.changeUploadJobs {
+                try $0.create(.upload, [subject], for: "uid:1", date: 1)
+            }
+            let all = try await catalog.call(ListUploadJobs())
+            let page = try await catalog.call(ListUploadJobs(changedAfter: 5000))
+            #expect(page.jobs.map(\.id) == created?.map(\.id))
+            #expect(page.version == all.version)
+        }
+    }
+
     @Test func `an upload job ends with the upload of its bytes`() throws {
         try with { jobs, objects in
             let subject = try Self.subject("a")
@@ -81,6 +98,25 @@ struct UploadJobStoreTests {
             try objects.fail(subject.digest, problem: "file_damaged", message: "m", date: 4, most: 1)
             let failed = try jobs.all()
             #expect(failed.map(\.state) == [.failed] && failed.allSatisfy { !$0.allows(.retry) })
+        }
+    }
+
+    @Test func `bytes that are referred to again after an interrupted deletion are uploaded again`() throws {
+        try with { jobs, objects in
+            try objects.database.run(
+                once: """
+                    CREATE TABLE resource (digest BLOB NOT NULL);
+                    CREATE TABLE kept_adjustment (digest BLOB NOT NULL);
+                    """
+            )
+            let (needed, other) = (try Self.subject("a").digest, try Self.subject("b").digest)
+            _ = try jobs.create(.upload, [Self.subject("a"), Self.subject("b")], for: "a", date: 1)
+            for digest in [needed, other] { #expect(try objects.beginDeleting(digest)) }
+            #expect(try objects.registerReferenced() == 0)
+            try objects.database.run("INSERT INTO resource VALUES (?)", needed.bytes)
+            #expect(try objects.registerReferenced() == 1)
+            #expect(try objects.registered(after: nil, limit: 9) == [needed])
+            #expect(try objects.counts().deleting == 1)
         }
     }
 

@@ -12,6 +12,8 @@ actor FakeCatalog {
     private var waiting: [AsyncStream<Void>.Continuation] = []
     /// True while new records are kept from followers.
     private var isHeld = false
+    /// True while it refuses the question for its head.
+    private(set) var isBusy = false
     /// The number of requests for pages of history.
     private(set) var pagesAsked = 0
     /// The number of results loaded.
@@ -55,6 +57,9 @@ actor FakeCatalog {
         self.isHeld = isHeld
         wake()
     }
+
+    /// Refuses the question for its head, or answers it again.
+    func setBusy(_ isBusy: Bool) { self.isBusy = isBusy }
 
     /// Trims history up to a sequence.
     func trim(upTo sequence: Int64) { oldest = sequence }
@@ -193,7 +198,9 @@ struct FakeCatalogHandler: RequestHandler {
     @concurrent
     func handle(_ request: IncomingRequest, _ context: RequestContext) async throws(RPCError) -> Reply {
         switch try CatalogRequest(method: request.method, params: request.params) {
-        case .token: return Reply(await catalog.current.json)
+        case .token:
+            guard await !catalog.isBusy else { throw ErrorCode.busy.error("the fake catalog is busy; try again") }
+            return Reply(await catalog.current.json)
         case .since(let since): return Reply(try await catalog.page(since).json)
         case .follow(let follow):
             var token = follow.token ?? .none

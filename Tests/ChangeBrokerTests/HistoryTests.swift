@@ -307,6 +307,24 @@ struct HistoryTests {
         }
     }
 
+    @Test func `one identity has half of the readers, and requests that wait for the feed are none`() async throws {
+        try await BrokerFixture.with { fixture in
+            try await fixture.withBroker {
+                $0.maxFollowers = 4
+            } _: { broker in
+                let feed = broker.feed
+                for _ in 0..<9 { _ = try await feed.addFollower("uid:1") }
+                for identity in ["uid:1", "uid:1", "uid:2"] { _ = try await feed.addFollower(identity, at: token(0)) }
+                let own = await #expect(throws: RPCError.self) { try await feed.addFollower("uid:1", at: token(0)) }
+                #expect(own?.errorCode == .limitExceeded && own?.data["limit"] == 2)
+                _ = try await feed.addFollower("uid:2", at: token(0))
+                let all = await #expect(throws: RPCError.self) { try await feed.addFollower("uid:3", at: token(0)) }
+                #expect(all?.errorCode == .limitExceeded && all?.data["limit"] == 4)
+                _ = try await feed.addFollower("uid:1")
+            }
+        }
+    }
+
     @Test func `the broker describes its methods and reports its metrics`() async throws {
         try await BrokerFixture.with { fixture in
             await fixture.catalog.commit(times: 4)

@@ -1,3 +1,7 @@
+import Basics
+import Contracts
+import JSONValue
+import Messaging
 import PhotoModel
 import TestSupport
 import Testing
@@ -88,5 +92,89 @@ struct LoadingFetchTests {
         #expect(try fetches.finishLoading(number, tree(fetch(), [1: 1]), at: 50) == false)
         fetches.cancelLoading(number)
         #expect(fetches.logBytes == 0)
+    }
+
+    @Test func `a fetch with a scope is loaded again if its keys arrive while a record is half applied`() throws {
+        let (folder, album) = (RandomEntities.id(.collectionList, 1), RandomEntities.id(.assetCollection, 2))
+        let fetch = try Fetch(.assets(.below(folder)))
+        var added = record(11, 1, 3, 3)
+        let key = try #require(OrderKey("V"))
+        added.assets[0].after?.memberships = [Membership(collection: album, key: key)]
+        var fetches = LiveFetches()
+        let number = fetches.beginLoading(fetch, after: 10)
+        var work = fetches.work(on: added)
+        // The only entity is looked up, for which the scope was not known yet.
+        _ = fetches.step(&work)
+        let scope: Set = [folder, album]
+        #expect(try fetches.finishLoading(number, tree(fetch, [:]), at: 10, scope: scope) == false)
+        while !work.isDone { _ = fetches.step(&work) }
+        // Now the record is in the log.
+        #expect(try fetches.finishLoading(number, tree(fetch, [:]), at: 10, scope: scope))
+        let live = fetches.add("x", fetch, at: 11)
+        #expect(live?.ids == [RandomEntities.id(.asset, 1)])
+    }
+
+    /// Returns a feed without sockets whose history begins at a token.
+    private func feed(at token: ChangeToken, maxFetchBytes: Int = 1 << 20) async throws -> RecordFeed {
+        let address = try EndpointAddress("ipc:///tmp/unused")
+        var configuration = ChangeBrokerConfiguration(catalog: address, requests: address, feed: address)
+        configuration.maxFetchBytes = maxFetchBytes
+        let feed = RecordFeed(configuration, publishers: [], instance: "first", logger: BrokerFixture.logger)
+        _ = await feed.adopt(CurrentToken.Result(token: token, oldest: token))
+        return feed
+    }
+
+    private let holder = LiveFetch.Holder(identity: "uid:1", connection: ConnectionID(test: 1))
+
+    private func loaded(
+        at token: ChangeToken,
+        scope: Set<ObjectID>? = nil,
+        members: [ObjectID: MomentMember]? = nil
+    ) -> LoadedKeys {
+        LoadedKeys(keys: KeyFrames(), token: token, scope: scope, members: members, isDeleted: false)
+    }
+
+    @Test func `a new result that leaves no memory for the largest ends it with a new instance`() async throws {
+        let token = ChangeToken(library: testLibrary, sequence: 10)
+        let fetch = try fetch()
+        let ratings = Dictionary(uniqueKeysWithValues: (0..<100).map { ($0, $0 % 5) })
+        let size = tree(fetch, ratings)
+        // Enough for the assets of the other result, but not for its moment.
+        let feed = try await feed(at: token, maxFetchBytes: size.bytes + size.count * 6 + 500)
+        let large = try #require(await feed.beginLoading(fetch))
+        let isInstalled = try await feed.install(large, tree(fetch, ratings), loaded(at: token))
+        #expect(isInstalled)
+        #expect(try await feed.addHolder("large", fetch, by: holder, at: 0))
+        var visible = asset(1, 0)
+        visible.creationDate = 0
+        let member = try #require(MomentMember(visible))
+        let view = try Fetch(.collections(type: nil, subtype: nil))
+            .limited(to: GrantedAssets(identity: "key:a", version: 10, ids: []))
+        let small = try #require(await feed.beginLoading(view))
+        let keys = loaded(at: token, scope: [visible.id], members: [visible.id: member])
+        let isAdded = try await feed.install(small, tree(view, [:]), keys)
+        #expect(isAdded)
+        #expect(await feed.observations.count == 0)
+        #expect(await feed.instance != "first")
+    }
+
+    @Test func `a request that has ended adds no observer`() async throws {
+        let token = ChangeToken(library: testLibrary, sequence: 10)
+        let fetch = try fetch()
+        let feed = try await feed(at: token)
+        let number = try #require(await feed.beginLoading(fetch))
+        let isInstalled = try await feed.install(number, tree(fetch, [1: 1]), loaded(at: token))
+        #expect(isInstalled)
+        let holder = holder
+        let isCancelled = Promise<Void>()
+        let request = Task<Bool, any Error> {
+            await isCancelled.value()
+            return try await feed.addHolder("x", fetch, by: holder, at: 0)
+        }
+        request.cancel()
+        isCancelled.fulfill(())
+        let error = await #expect(throws: RPCError.self) { try await request.value }
+        #expect(error?.errorCode == .unavailable)
+        #expect(await feed.observations.count == 0)
     }
 }

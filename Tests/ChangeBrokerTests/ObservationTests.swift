@@ -346,6 +346,28 @@ struct ObservationTests: ObservationSteps {
         }
     }
 
+    @Test func `details are refused if a catalog that works does not say its head, and answered while it is away`()
+        async throws
+    {
+        try await BrokerFixture.with { fixture in
+            await rating([5], in: fixture)
+            try await fixture.withBroker { _ in
+                let observed = try await fixture.withCatalog {
+                    try await fixture.caughtUp()
+                    let observed = try await observe(best(), fixture)
+                    await fixture.catalog.setBusy(true)
+                    let error = await #expect(throws: RPCError.self) {
+                        try await details(observed, fixture, since: observed.details.token)
+                    }
+                    #expect(error?.errorCode == .unavailable)
+                    return observed
+                }
+                _ = try await fixture.unhealthy()
+                #expect(try await details(observed, fixture, since: observed.details.token).count == 1)
+            }
+        }
+    }
+
     @Test(.spec("S-63", "S-70"))
     func `the messages of a topic alone keep a window of the list`() async throws {
         try await BrokerFixture.with { fixture in

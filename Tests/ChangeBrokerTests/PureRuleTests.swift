@@ -226,6 +226,16 @@ struct SubscribedTopicsTests {
         #expect(try wanted(topics, [assetID(1), assetID(2)]).count == 2)
     }
 
+    @Test func `a subscription to a prefix is none to a topic of its own`() {
+        let topics = SubscribedTopics(limit: 3)
+        for prefix in ["", "fetch."] { topics.note(prefix, isSubscribed: true) }
+        #expect(topics.hasSubscriber("fetch.a") && !topics.isSubscribed(exactly: "fetch.a"))
+        topics.note("fetch.a", isSubscribed: true)
+        #expect(topics.isSubscribed(exactly: "fetch.a") && !topics.isSubscribed(exactly: "fetch.b"))
+        topics.note("fetch.b", isSubscribed: true)
+        #expect(topics.isSubscribed(exactly: "fetch.b"), "beyond the limit it is not known who is subscribed to it")
+    }
+
     @Test func `all topics are wanted if there are more subscriptions than the limit`() throws {
         let topics = SubscribedTopics(limit: 2)
         for number in 5..<9 { topics.note("asset.\(assetID(UInt64(number)))", isSubscribed: true) }

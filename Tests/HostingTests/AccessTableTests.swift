@@ -26,7 +26,11 @@ struct AccessTableTests {
     }
 
     private static func table(_ catalog: FakeCatalog) -> AccessTable {
-        AccessTable { identity throws(RPCError) in try catalog.ask(identity) }
+        AccessTable { identity, _ throws(RPCError) in try catalog.ask(identity) }
+    }
+
+    private static func token(_ sequence: Int64) -> ChangeToken {
+        ChangeToken(library: String(repeating: "a", count: 32), sequence: sequence)
     }
 
     @Test func `the owner is known by the connection, others are asked about once while changes arrive`() async throws {
@@ -79,7 +83,7 @@ struct AccessTableTests {
         let reached = Promise<Void>()
         let release = Promise<Void>()
         let calls = Mutex(0)
-        let table = AccessTable { _ throws(RPCError) in
+        let table = AccessTable { _, _ throws(RPCError) in
             let isFirst = calls.withLock { calls in
                 calls += 1
                 return calls == 1
@@ -92,7 +96,7 @@ struct AccessTableTests {
         table.confirm()
         async let early = table.permission(of: "key:a", nil)
         await reached.value()
-        await table.note(Grant(identity: "key:a", status: .denied))
+        await table.note(Grant(identity: "key:a", status: .denied), at: Self.token(1))
         release.fulfill(())
         _ = try await early
         #expect(Permission(byte: table.mark(of: "key:a").value).role == .denied)
@@ -105,16 +109,60 @@ struct AccessTableTests {
         let reviewed = Mutex<[Set<String>]>([])
         table.onChange { identities in reviewed.withLock { $0.append(identities) } }
         _ = try await table.permission(of: "key:a", nil)
-        await table.note(Grant(identity: "key:stranger", status: .denied))
+        await table.note(Grant(identity: "key:stranger", status: .denied), at: Self.token(1))
         #expect(reviewed.withLock { $0 } == [])
         catalog.permission.withLock { $0 = Permission(.addOnly) }
-        await table.note(Grant(identity: "key:a", status: .authorized))
+        await table.note(Grant(identity: "key:a", status: .authorized), at: Self.token(2))
         #expect(Permission(byte: table.mark(of: "key:a").value).role == .addOnly)
         catalog.permission.withLock { $0 = nil }
-        await table.note(Grant(identity: "key:a", status: .denied))
+        await table.note(Grant(identity: "key:a", status: .denied), at: Self.token(3))
         #expect(Permission(byte: table.mark(of: "key:a").value).role == .denied)
         #expect(reviewed.withLock { $0 } == [["key:a"], ["key:a"]])
         #expect(table.mayKeep("key:a") == false)
+    }
+
+    @Test func `each question names the newest change of any grant, which its answer has to include`() async throws {
+        let asked = Mutex<[Int64?]>([])
+        let table = AccessTable { _, newest throws(RPCError) in
+            asked.withLock { $0.append(newest?.sequence) }
+            return Permission(.readWrite)
+        }
+        table.confirm()
+        _ = try await table.permission(of: "key:a", nil)
+        await table.note(Grant(identity: "key:stranger", status: .denied), at: Self.token(9))
+        // Two records may be noted in another order.
+        await table.note(Grant(identity: "key:other", status: .denied), at: Self.token(7))
+        _ = try await table.permission(of: "key:b", nil)
+        await table.note(Grant(identity: "key:b", status: .authorized), at: Self.token(10))
+        // A restored library has another history, with lower sequences.
+        let restored = ChangeToken(library: String(repeating: "b", count: 32), sequence: 3)
+        await table.note(Grant(identity: "key:stranger", status: .denied), at: restored)
+        #expect(table.newestChange == restored)
+        _ = try await table.permission(of: "key:c", nil)
+        #expect(asked.withLock { $0 } == [nil, 9, 10, 3])
+    }
+
+    @Test func `a change that arrives while everything is asked again is not undone by the earlier answer`() async {
+        let (reached, release, repeated) = (Promise<Void>(), Promise<Void>(), Promise<Void>())
+        let calls = Mutex(0)
+        let table = AccessTable { _, _ throws(RPCError) in
+            let call = calls.withLock { calls in
+                calls += 1
+                return calls
+            }
+            if call == 3 { repeated.fulfill(()) }
+            guard call == 1 else { return Permission(.denied) }
+            reached.fulfill(())
+            await release.value()
+            return Permission(.readWrite)
+        }
+        let mark = table.mark(of: "key:a")
+        table.confirm()
+        await reached.value()
+        await table.note(Grant(identity: "key:a", status: .denied), at: Self.token(1))
+        release.fulfill(())
+        await repeated.value()
+        #expect(Permission(byte: mark.value).role == .denied)
     }
 
     @Test func `a service that has to ask again reviews requests only if the answer is another`() async throws {

@@ -63,11 +63,14 @@ final class UploadJobChanges: Sendable {
 
     /// Reads something until it has an answer, each time after another change.
     ///
-    /// - Parameter read: returns nil to wait for a change; the flag is true for the last time, when the time is over
+    /// - Parameters:
+    ///   - interval: the longest time between two readings, in microseconds
+    ///   - read: returns nil to wait for a change; the flag is true for the last time, when the time is over
     /// - Throws: `limit_exceeded` if too many requests wait
     func answer<Answer: Sendable>(
         within microseconds: Int64,
         _ clock: MonotonicClock,
+        every interval: Int64 = .max,
         _ read: (_ isLast: Bool) async throws -> Answer?
     ) async throws -> Answer? {
         let end = clock.nowMicroseconds() + microseconds
@@ -89,7 +92,7 @@ final class UploadJobChanges: Sendable {
             let rest = end - clock.nowMicroseconds()
             if let answer = try await read(rest <= 0) { return answer }
             guard rest > 0 else { return nil }
-            await TaskDelay.withTimeout(.microseconds(rest)) { await promise.value(ifCancelled: ()) }
+            await TaskDelay.withTimeout(.microseconds(min(rest, interval))) { await promise.value(ifCancelled: ()) }
             try Task.checkCancellation()
         }
     }

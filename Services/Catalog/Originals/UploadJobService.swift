@@ -137,7 +137,9 @@ struct UploadJobService: Sendable {
         guard let known = request.changedAfter else { return try await page(request, for: client) }
         var version = known
         let seen = changes.progress
-        let answer = try await changes.answer(within: microseconds, clock) { isLast -> UploadJobPage? in
+        // The jobs are not in the history, by which a standby learns of the writer's changes: it reads them again.
+        let interval: Int64 = store.election?.refusal == nil ? .max : 1_000_000
+        let answer: UploadJobPage? = try await changes.answer(within: microseconds, clock, every: interval) { isLast in
             let page = try await changed(after: version, seen, request, for: client)
             version = page.version
             return page.jobs.isEmpty && !isLast ? nil : page
@@ -162,6 +164,9 @@ struct UploadJobService: Sendable {
     }
 
     /// Returns the jobs whose state has changed after a version, and those with another progress than is known.
+    ///
+    /// A version that is yet to come is from before the library was restored: then all jobs are returned. An add-only
+    /// client does not learn by it how often the jobs of others have changed.
     private func changed(
         after version: Int64,
         _ seen: [ResourceDigest: Double],
@@ -170,7 +175,9 @@ struct UploadJobService: Sendable {
     ) async throws -> UploadJobPage {
         let progress = changes.progress
         return try await store.read { reader in
-            let changed = try reader.uploadJobs.changed(after: version, limit: Self.mostChanged, of: client.ownFilter)
+            let isRestored = try client.ownFilter == nil && version > reader.uploadJobs.version()
+            let start = isRestored ? 0 : version
+            let changed = try reader.uploadJobs.changed(after: start, limit: Self.mostChanged, of: client.ownFilter)
             let known = Set(changed?.jobs.map(\.id) ?? [])
             let moved = try reader.uploadJobs.pending(of: client.ownFilter).filter { job in
                 guard !known.contains(job.id), let digest = ResourceDigest(job.digest) else { return false }
@@ -181,7 +188,7 @@ struct UploadJobService: Sendable {
             return UploadJobPage(
                 jobs: jobs.map { client.form($0, progress) },
                 capacity: try reader.uploadJobs.capacity(of: client.identity),
-                version: changed?.version ?? version
+                version: changed?.version ?? start
             )
         }
     }

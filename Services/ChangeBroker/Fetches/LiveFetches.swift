@@ -21,9 +21,11 @@ struct LiveFetches {
     /// The results, loading or not, that depend on the moments of a limited view.
     private var viewed: Set<Int> = []
     private var index = FetchIndex()
-    private var fetches: [Int: LiveFetch] = [:]
+    private(set) var fetches: [Int: LiveFetch] = [:]
     private var numbers: [String: Int] = [:]
     private var lastNumber = 0
+    /// The sequence of the newest record that the results have been, or are being, updated with.
+    private var newest: Int64 = 0
     private var holdings = Holdings()
     private(set) var rows = 0
     /// Memory for all results, and for all logs, about.
@@ -63,6 +65,8 @@ struct LiveFetches {
     /// - Returns: the number of the result, for ``finishLoading(_:_:at:scope:members:isDeleted:)`` or ``cancelLoading(_:)``
     mutating func beginLoading(_ fetch: Fetch, after head: Int64) -> Int {
         lastNumber += 1
+        // Another history begins with lower sequences.
+        newest = min(newest, head)
         let whole = fetch.window(offset: 0, limit: 0).unscoped
         loading[lastNumber] = LoadingFetch(fetch: whole, oldestComplete: head)
         // Records have the moments and lists of the whole library, and those of a view are others.
@@ -96,7 +100,7 @@ struct LiveFetches {
         logBytes -= pending.bytes
     }
 
-    /// Adds a loaded result, which is kept current from now on.
+    /// Adds a loaded result, which is kept current from now on. Call ``bound()`` after it.
     ///
     /// - Returns: false if the changes since the keys are not known, so that the keys have to be loaded again
     /// - Throws: an error if these changes do not fit the keys
@@ -108,9 +112,9 @@ struct LiveFetches {
         members: [ObjectID: MomentMember]? = nil,
         isDeleted: Bool = false
     ) throws(ChangeDetailsError) -> Bool {
-        guard let pending = loading[number], pending.isComplete(after: sequence), shared[pending.fetch] == nil else {
-            return false
-        }
+        guard let pending = loading[number], pending.isComplete(after: sequence, newest: newest),
+            shared[pending.fetch] == nil
+        else { return false }
         let result = LiveResult(
             pending.fetch.with(scope, at: sequence),
             number: number,
@@ -140,8 +144,6 @@ struct LiveFetches {
         results[number] = result
         shared[pending.fetch] = number
         count(result, 1)
-        var outcome = Outcome()
-        bound(&outcome)
         return true
     }
 
@@ -231,6 +233,7 @@ struct LiveFetches {
     ///   - reloaded: the keys at this record of the results that ``reloads(for:)`` returns
     mutating func work(on record: ChangeRecord, bytes: Int = 0, reloaded: [Int: LoadedKeys] = [:]) -> Work {
         counts.records += 1
+        newest = record.sequence
         var work = Work(record: record, recordBytes: bytes)
         for number in dependent(on: record) {
             guard let result = results[number], result.sequence < record.sequence else { continue }
@@ -334,7 +337,7 @@ struct LiveFetches {
             if pending.fetch.needsScope { entry.record = record }
             logBytes += loading[number]?.append(entry, recordBytes: entry.record == nil ? 0 : work.recordBytes) ?? 0
         }
-        bound(&outcome)
+        outcome.tooLarge += bound()
     }
 
     private mutating func advance(
@@ -377,14 +380,18 @@ struct LiveFetches {
     }
 
     /// Keeps to the bounds: the longest logs are shortened, and if the results alone are too large, the largest goes.
-    private mutating func bound(_ outcome: inout Outcome) {
+    ///
+    /// - Returns: the observations that were given up
+    mutating func bound() -> [String] {
+        var tooLarge: [String] = []
         while resultBytes > maxBytes, let largest = results.values.max(by: { $0.resultBytes < $1.resultBytes }) {
-            outcome.tooLarge += remove(largest)
+            tooLarge += remove(largest)
         }
         let capacity = min(maxLogBytes, maxBytes - resultBytes)
-        guard logBytes > capacity else { return }
+        guard logBytes > capacity else { return tooLarge }
         for number in loading.keys { logBytes -= loading[number]?.giveUp() ?? 0 }
         shortenLogs(to: capacity / 8 * 7)
+        return tooLarge
     }
 
     /// Shortens the longest logs to one length, so that all logs together take no more than so many bytes.
@@ -405,19 +412,6 @@ struct LiveFetches {
             result.shortenLog(to: longest)
             logBytes += result.logBytes
         }
-    }
-
-    /// Gives up those that nobody holds.
-    ///
-    /// - Parameters:
-    ///   - time: leases that were last renewed before this time have expired
-    ///   - isListened: returns whether a topic has a subscriber, which renews all leases of its fetch
-    mutating func expire(before time: Int64, isListened: (String) -> Bool) {
-        for live in Array(fetches.values) where !isListened(live.topic) {
-            for (holder, renewed) in live.holders where renewed < time { _ = removeHolder(live, holder) }
-            if live.holders.isEmpty { remove(live.observation) }
-        }
-        for result in Array(results.values) where result.windows.isEmpty { remove(result) }
     }
 
     mutating func removeAll() {

@@ -29,8 +29,14 @@ struct LoadingFetch {
         self.oldestComplete = oldestComplete
     }
 
-    /// True if the log has all changes after a sequence.
-    func isComplete(after sequence: Int64) -> Bool { !isGivenUp && sequence >= oldestComplete }
+    /// Returns whether the log has all changes after a sequence.
+    ///
+    /// - Parameter newest: the newest record that the results have been, or are being, updated with. Until it is in the
+    ///   log of a fetch with a scope it may be applied in part, and the rest would be looked up without the scope.
+    func isComplete(after sequence: Int64, newest: Int64) -> Bool {
+        guard !isGivenUp, sequence >= oldestComplete else { return false }
+        return !fetch.needsScope || max(sequence, log.last?.sequence ?? 0) >= newest
+    }
 
     /// Appends the effect of one record.
     ///

@@ -143,6 +143,8 @@ struct ObservationService: Sendable {
     /// then has every change whose reply the client has received.
     ///
     /// While the catalog is away nothing is committed, and results are served as they are.
+    ///
+    /// - Throws: `unavailable` if the catalog is there and does not answer in time
     private func catchUpWithCatalog(
         _ observation: String,
         _ fetch: Fetch?,
@@ -151,9 +153,12 @@ struct ObservationService: Sendable {
         guard await feed.problems.isEmpty else { return }
         let head: ChangeToken
         do throws(RPCError) {
-            head = try await history.catalog.ask(CurrentToken(), deadline: .seconds(2)).result.token
+            head = try await history.questions.ask(CurrentToken(), deadline: .seconds(2)).result.token
         } catch {
-            return
+            // A catalog that is slow may have committed something.
+            let isSlow = error.errorCode == .busy || error.errorCode == .deadlineExceeded
+            guard isSlow, history.questions.isConnected, await feed.problems.isEmpty else { return }
+            throw .catalogUnreachable(has: "newest changes")
         }
         guard await feed.token?.library == head.library else { throw RPCError.brokerNotReady }
         try await catchUp(with: head, observation, fetch, context)
@@ -393,7 +398,7 @@ extension Fetch {
         if dependsOnLocalFiles { return Self.localFilesReason }
         return kind.isFollowable
             ? nil
-            : "change records do not tell how a transient collection changes; compare two results of it by details.diff"
+            : "change records do not contain changes of transient collections; compare two results by details.diff"
     }
 }
 

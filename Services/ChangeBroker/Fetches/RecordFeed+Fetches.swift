@@ -138,13 +138,14 @@ extension RecordFeed {
     ///
     /// - Parameter fetch: begins the observation if there is none; nil: there has to be one
     /// - Returns: false if there is no observation, or if the keys have to be loaded first
-    /// - Throws: `limit_exceeded`
+    /// - Throws: `limit_exceeded`; `unavailable` if the request has ended, so that nobody could end the observation
     func addHolder(
         _ observation: String,
         _ fetch: Fetch? = nil,
         by holder: LiveFetch.Holder,
         at time: Int64
     ) throws(RPCError) -> Bool {
+        guard !Task.isCancelled else { throw .observationEnded }
         let known = fetches[observation]
         guard known != nil || fetch.flatMap(fetches.result) != nil else { return false }
         let identity = holder.identity
@@ -214,11 +215,11 @@ extension RecordFeed {
         let token = loaded.token
         guard let ring, ring.library == token.library else { return false }
         let capacity = try fetchCapacity(besides: 1)
-        guard tree.count <= capacity.rows, tree.bytes + tree.count * 6 <= capacity.bytes else {
-            throw .resultsTooLarge
-        }
+        let bytes = tree.bytes + tree.count * 6 + (loaded.members?.count ?? 0) * ViewMoments.memberBytes
+        guard tree.count <= capacity.rows, bytes <= capacity.bytes else { throw .resultsTooLarge }
+        let isInstalled: Bool
         do throws(ChangeDetailsError) {
-            return try fetches.finishLoading(
+            isInstalled = try fetches.finishLoading(
                 number,
                 tree,
                 at: token.sequence,
@@ -233,6 +234,10 @@ extension RecordFeed {
             )
             return false
         }
+        report([], fetches.bound(), at: token.sequence)
+        // It may be the largest itself, with what the records after its token and its moments take.
+        guard !isInstalled || fetches.results[number] != nil else { throw .resultsTooLarge }
+        return isInstalled
     }
 
     /// Removes a client from the observers. The observation ends with the last of them, and its topic carries nothing
@@ -263,11 +268,12 @@ extension RecordFeed {
     /// Notes the end of a connection: what it held stays with its identity until the lease expires.
     func connectionEnded(_ connection: ConnectionID) { fetches.connectionEnded(connection) }
 
-    /// Ends the observations whose leases have expired and that have no subscriber.
+    /// Ends the observations whose leases have expired and that have no subscriber of their own: one to all topics does
+    /// not keep them.
     func expireFetches(now: Int64) {
         let lease = configuration.fetchLease.components
         fetches.expire(before: now - lease.seconds * 1_000_000 - lease.attoseconds / 1_000_000_000_000) {
-            subscribedTopics.hasSubscriber($0)
+            subscribedTopics.isSubscribed(exactly: $0)
         }
     }
 

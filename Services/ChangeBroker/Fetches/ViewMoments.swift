@@ -21,8 +21,11 @@ struct ViewMoments: Sendable {
         for list in byList.keys { lists[list] = collectionList(of: list) }
     }
 
-    /// Memory for it, about: each asset stands twice, with the text of its identifier.
-    var bytes: Int { members.count * 160 + moments.count * 1000 }
+    /// Memory for one asset, about, which is there twice with the text of its identifier.
+    static let memberBytes = 160
+
+    /// Memory for it, about.
+    var bytes: Int { members.count * Self.memberBytes + moments.count * 1000 }
 
     /// Returns whether the view has a moment or a list of moments.
     func has(_ object: ObjectID) -> Bool {

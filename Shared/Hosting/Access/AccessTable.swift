@@ -13,7 +13,10 @@ import Synchronization
 /// and is refused if that does not answer.
 public final class AccessTable: Sendable {
     /// Asks what an identity may do.
-    public typealias Lookup = @Sendable (_ identity: String) async throws(RPCError) -> Permission
+    ///
+    /// - Parameter newest: the newest change of a grant that is known, which the answer has to include; nil for none
+    public typealias Lookup =
+        @Sendable (_ identity: String, _ newest: ChangeToken?) async throws(RPCError) -> Permission
 
     private struct State {
         var marks: [String: AccessMark] = [:]
@@ -24,6 +27,8 @@ public final class AccessTable: Sendable {
         var lastAllowed: [String: UInt8] = [:]
         /// Grows with every change, so that an answer that was asked for before it is not remembered.
         var generation: UInt64 = 0
+        var newestChange: ChangeToken?
+        var newestSequence: Int64 { newestChange?.sequence ?? 0 }
         /// True while changes arrive.
         var isCurrent = false
         var asking: Set<String> = []
@@ -55,7 +60,7 @@ public final class AccessTable: Sendable {
     /// Creates the table of the catalog, which knows everything itself.
     public init(known: @escaping @Sendable (String) -> Permission) {
         self.known = { known($0) }
-        lookup = { (identity: String) throws(RPCError) in known(identity) }
+        lookup = { (identity: String, _: ChangeToken?) throws(RPCError) in known(identity) }
         state.withLock { $0.isCurrent = true }
     }
 
@@ -103,10 +108,10 @@ public final class AccessTable: Sendable {
         let mark = mark ?? self.mark(of: identity)
         let permission = Permission(byte: mark.value)
         guard permission.role == .unknown else { return permission }
-        let (generation, isCurrent) = state.withLock { ($0.generation, $0.isCurrent) }
+        let (generation, isCurrent, newest) = state.withLock { ($0.generation, $0.isCurrent, $0.newestChange) }
         let answer: Permission
         do throws(RPCError) {
-            answer = try await lookup(identity)
+            answer = try await lookup(identity, newest)
         } catch {
             throw ErrorCode.unavailable.error(
                 "the catalog does not answer what \(identity) may do; try again (\(error.message))",
@@ -153,18 +158,34 @@ public final class AccessTable: Sendable {
 
     // MARK: Changes
 
+    /// The newest change of a grant that the service knows: a catalog that has not reached it gives the old answers.
+    public var newestChange: ChangeToken? { state.withLock { $0.newestChange } }
+
     /// Notes that the grant of an identity has changed: asks the catalog what the identity may do now, and goes by the
     /// grant alone if it does not answer.
-    public func note(_ grant: Grant) async {
+    ///
+    /// - Parameter token: that of the change
+    public func note(_ grant: Grant, at token: ChangeToken) async {
         let identity = grant.identity
         let isKnown = state.withLock { state in
             state.generation += 1
+            if state.newestChange?.library != token.library || state.newestSequence < token.sequence {
+                state.newestChange = token
+            }
             return state.marks[identity] != nil
         }
         guard isKnown else { return }
+        await ask(about: identity, else: Permission(grant))
+    }
+
+    /// Asks the catalog what an identity may do now, and notes it.
+    ///
+    /// - Parameter permission: what it may do if the catalog does not answer; nil if it is asked again with the next
+    ///   request
+    private func ask(about identity: String, else permission: Permission? = nil) async {
         while true {
-            let generation = state.withLock { $0.generation }
-            let permission = (try? await lookup(identity)) ?? Permission(grant)
+            let (generation, newest) = state.withLock { ($0.generation, $0.newestChange) }
+            guard let permission = (try? await lookup(identity, newest)) ?? permission else { return }
             // An answer that another change has overtaken may be the older one.
             if changed(identity, to: permission, ifGeneration: generation) { return }
         }
@@ -207,10 +228,7 @@ public final class AccessTable: Sendable {
         }
         guard !identities.isEmpty else { return }
         Task {
-            for identity in identities {
-                // The catalog is asked about the others with their next requests.
-                if let permission = try? await lookup(identity) { changed(identity, to: permission) }
-            }
+            for identity in identities { await ask(about: identity) }
         }
     }
 

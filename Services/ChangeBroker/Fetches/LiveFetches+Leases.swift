@@ -1,0 +1,14 @@
+extension LiveFetches {
+    /// Gives up those that nobody holds.
+    ///
+    /// - Parameters:
+    ///   - time: leases that were last renewed before this time have expired
+    ///   - isListened: returns whether there is a subscription to a topic, which renews all leases of its fetch
+    mutating func expire(before time: Int64, isListened: (String) -> Bool) {
+        for live in Array(fetches.values) where !isListened(live.topic) {
+            for (holder, renewed) in live.holders where renewed < time { _ = removeHolder(live, holder) }
+            if live.holders.isEmpty { remove(live.observation) }
+        }
+        for result in Array(results.values) where result.windows.isEmpty { remove(result) }
+    }
+}

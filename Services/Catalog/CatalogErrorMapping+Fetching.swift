@@ -17,7 +17,7 @@ extension CatalogErrorMapping {
             ErrorCode.invalidParams.error("after: \"\(text)\" is not the next of a page")
         case .notFollowable:
             ErrorCode.notObservable.error(
-                "change records do not tell how a transient collection changes; compare two results of it by "
+                "change records do not contain changes of transient collections; compare two results by "
                     + "details.diff"
             )
         case .localFiles: ErrorCode.notObservable.error(Fetch.localFilesReason)
@@ -32,6 +32,18 @@ extension CatalogErrorMapping {
             ErrorCode.limitExceeded.error(
                 "\(id) has \(count) members; index operations are limited to \(limit), name members by their "
                     + "identifiers",
+                ["limit": JSON(limit)]
+            )
+        case .snapshotsTooLarge(let limit, let steps):
+            ErrorCode.limitExceeded.error(
+                "index operations of one transaction are limited to lists with \(limit) members together, and to "
+                    + "\(steps) members counted for each operation; split the transaction, or name members by their "
+                    + "identifiers",
+                ["limit": JSON(limit)]
+            )
+        case .tooManySnapshots(let limit):
+            ErrorCode.busy.error(
+                "the lists of waiting index operations have \(limit) members; try again later",
                 ["limit": JSON(limit)]
             )
         case .keysWithoutNotifications:

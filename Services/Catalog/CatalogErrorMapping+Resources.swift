@@ -87,7 +87,7 @@ extension CatalogErrorMapping {
         case .tooManyUploads(let open, let limit):
             ErrorCode.limitExceeded.error(
                 "\(open) uploads are open; finish or cancel some (limit \(limit))",
-                ["limit": JSON(limit)]
+                ["limit": JSON(limit), "open": JSON(open)]
             )
         case .uploadTooLarge(let remaining):
             ErrorCode.limitExceeded.error(

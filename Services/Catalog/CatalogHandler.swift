@@ -119,7 +119,10 @@ struct CatalogHandler: RequestHandler {
             return Reply(encoded: try await history.since(page, view: view).encoded)
         case .follow(let stream): return try await history.follow(stream, context, view: view)
         case .token: return Reply(try await history.token().json)
-        case .editsStatus(let status): return Reply(try await edits.status(status, context).json)
+        case .editsStatus(let status):
+            // An editor decides by the answer, and a standby may not know an edit yet.
+            if status.onBehalfOf != nil { try refuseAtStandby() }
+            return Reply(try await edits.status(status, context).json)
         case .editsPending(let page):
             // The claims of editors are in the memory of the catalog that writes.
             try refuseAtStandby()
@@ -156,7 +159,7 @@ struct CatalogHandler: RequestHandler {
         case .cancelUpload(let upload): return Reply(try await uploads.cancel(upload, identity: identity).json)
         case .reportWorkerFault(let fault): return Reply(try await quarantine.report(fault, from: identity).json)
         case .listQuarantine(let list): return Reply(try await quarantine.list(list).json)
-        case .liftQuarantine(let lift): return Reply(try await quarantine.lift(lift, for: identity).json)
+        case .liftQuarantine(let lift): return Reply(try await quarantine.lift(lift).json)
         case .libraryStatus(let question):
             return Reply(try await availability.answer(question, context, clock: catchUp.clock).json)
         case .backup(let backup): return Reply(try await backups.backup(backup, context).json)

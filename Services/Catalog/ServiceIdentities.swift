@@ -1,7 +1,7 @@
 import Glibc
 import Hosting
 
-/// The identities that may act for other clients and change the quarantine: services on this machine, which run as the
+/// The identities that may act for other clients and report worker faults: services on this machine, which run as the
 /// catalog's own user, and keys on the list `services`.
 struct ServiceIdentities: Sendable {
     private let ownIdentity: String

@@ -71,7 +71,7 @@ public struct ApproveGrant: Request {
             .optional(
                 "purpose",
                 \.purpose,
-                .text(maxBytes: Grant.maxPurposeBytes),
+                .storableText(maxBytes: Grant.maxPurposeBytes),
                 "The purpose. Default: the one that the client stated."
             ),
         ]

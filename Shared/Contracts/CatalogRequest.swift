@@ -122,7 +122,7 @@ public enum CatalogRequest: ServiceRequest {
         .method(collect, access: .owner),
         .method(reportWorkerFault, access: .service),
         .method(listQuarantine, access: .read),
-        .method(liftQuarantine, access: .service),
+        .method(liftQuarantine, access: .owner),
         .method(openSession, access: .public),
         .method(listGrants, access: .owner),
         .method(pendingGrants, access: .owner),

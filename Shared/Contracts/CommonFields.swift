@@ -65,11 +65,11 @@ extension JSONField {
     // MARK: Writes
 
     static func client(_ path: Path<String>) -> JSONField {
-        .defaulted("client", path, .text(maxBytes: 128), "Name of the client program.", default: "")
+        .defaulted("client", path, .storableText(maxBytes: 128), "Name of the client program.", default: "")
     }
 
     static func transaction(_ path: Path<String?>) -> JSONField {
-        .optional("transaction", path, .text(maxBytes: 128), "Transaction id, chosen by the client.")
+        .optional("transaction", path, .storableText(maxBytes: 128), "Transaction id, chosen by the client.")
     }
 
     // MARK: Edits
@@ -133,6 +133,23 @@ extension JSONField {
 
     static func cache(_ path: Path<String>) -> JSONField {
         .required("cache", path, .text(maxBytes: 64), "Id of the caching manager, from cache.open.")
+    }
+}
+
+extension JSONType where Value == String {
+    /// Returns the type of text that the catalog stores, with a maximum length in UTF-8 bytes. Not every database can
+    /// store U+0000.
+    static func storableText(maxBytes: Int) -> JSONType {
+        let text = text(maxBytes: maxBytes)
+        return JSONType(
+            schema: ["type": "string", "maxLength": JSON(maxBytes)],
+            decode: { (json: JSON) throws(JSONProblem) in
+                let value = try text.decode(json)
+                guard !value.utf8.contains(0) else { throw JSONProblem("must not contain U+0000") }
+                return value
+            },
+            encode: text.encode
+        )
     }
 }
 

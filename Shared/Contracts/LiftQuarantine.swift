@@ -1,8 +1,7 @@
 public import JSONValue
 import PhotoModel
 
-/// `quarantine.lift`: removes bytes from the quarantine; for services and the user who runs the library on this
-/// machine.
+/// `quarantine.lift`: removes bytes from the quarantine; for the owner.
 public struct LiftQuarantine: Request {
     public static let method = "quarantine.lift"
     /// SHA-256 of the bytes; nil for all entries.

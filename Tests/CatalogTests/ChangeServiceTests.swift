@@ -39,6 +39,26 @@ struct ChangeServiceTests {
         #expect(RequestDigest.digest(of: passed, []) != RequestDigest.digest(of: same, []))
     }
 
+    @Test func `the owner consents to the requests, whatever digest the client passes, and however it uploads files`() {
+        func asked(_ upload: String, _ filename: String, digest: String? = nil) -> [UInt8] {
+            let file = NewResource(source: .upload(upload), originalFilename: filename)
+            var edit = ChangeRequest.EditAsset(
+                id: .none,
+                render: NewResource(source: .upload(upload)),
+                adjustmentData: AdjustmentData(formatIdentifier: "f", formatVersion: "1", attachment: 0)
+            )
+            edit.pairedVideo = file
+            var create = ChangeRequest.CreateAsset(resources: [file], sidecar: file)
+            create.edit = NewEdit(render: file, adjustmentData: edit.adjustmentData)
+            let requests: [ChangeRequest] = [.createAsset(create), .editAsset(edit)]
+            let changes = PerformChanges(requests: requests, transaction: "t", requestDigest: digest)
+            return RequestDigest.consentDigest(of: changes, [[1]])
+        }
+        let first = asked("u1", "a.jpg", digest: "d")
+        #expect(asked("u2", "a.jpg", digest: "d") == first && asked("u2", "a.jpg", digest: "e") == first)
+        #expect(asked("u1", "b.jpg", digest: "d") != first)
+    }
+
     @Test func `the input of a digest is the request with the members of every object sorted`() throws {
         var random = SeededRandom(named: "digests")
         let id = ObjectID(.asset, milliseconds: 1, using: &random)

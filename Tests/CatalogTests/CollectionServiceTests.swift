@@ -201,6 +201,30 @@ struct CollectionServiceTests {
         }
     }
 
+    @Test func `index operations of a transaction share equal lists, and their work is limited`() async throws {
+        try await CatalogFixture.with(folder) { catalog in
+            let ids = try await catalog.importImages([image(1), image(2)])
+            let made = try await catalog.perform([
+                .createCollection(.init(ref: "c", title: "A", add: ids.map { .id($0) }))
+            ])
+            let album = try #require(made.id("c"))
+            func requests(operations: Int) -> [ChangeRequest] {
+                let edits = Array(repeating: MemberEdit.move(from: [1], to: 0), count: operations)
+                let update = ChangeRequest.UpdateCollection(id: .id(album), edits: edits, snapshot: made.token)
+                return Array(repeating: .updateCollection(update), count: 1000)
+            }
+            let fetches = catalog.service.handler.fetches
+            let most = FetchEngine.maxSnapshotSteps / 2000
+            let lists = try await fetches.snapshots(for: requests(operations: most), identity: "test")
+            #expect(lists.count == 1000 && fetches.snapshotMemory.held == 2)
+            let error = await rpcError {
+                try await fetches.snapshots(for: requests(operations: most + 1), identity: "test")
+            }
+            #expect(error?.errorCode == .limitExceeded && error?.data["request"] == 999)
+            withExtendedLifetime(lists) {}
+        }
+    }
+
     @Test(.spec("S-30", "S-31", "S-32")) func `transient collections are leased, and usable by their owner only`()
         async throws
     {

@@ -1,5 +1,6 @@
 import TestSupport
 import PhotoModel
+import Synchronization
 
 @testable import Catalog
 
@@ -73,8 +74,12 @@ struct InMemoryLibrary: LibraryState {
         return (albums + folders).sorted { $0.1 < $1.1 }
     }
 
+    /// Counts the queries for children of folders.
+    let childQueries = QueryCount()
+
     func child(after key: OrderKey?, in list: ObjectID) -> (id: ObjectID, key: OrderKey)? {
-        children(of: list).first { child in key.map { $0 < child.key } ?? true }
+        childQueries.add()
+        return children(of: list).first { child in key.map { $0 < child.key } ?? true }
     }
 
     func captureDates(of moment: Moment, excluding excluded: Set<ObjectID>) -> ClosedRange<Int64>? {
@@ -174,6 +179,15 @@ struct InMemoryLibrary: LibraryState {
         guard let id = ids["c"] else { throw DamagedRow("no album was created") }
         return id
     }
+}
+
+/// A number of queries, shared by the copies of a library.
+final class QueryCount: Sendable {
+    private let count = Atomic(0)
+
+    var value: Int { count.load(ordering: .relaxed) }
+
+    func add() { count.add(1, ordering: .relaxed) }
 }
 
 extension PreparedChange {

@@ -220,6 +220,18 @@ struct MemberEditPlanTests {
         #expect(library.asset(asset)?.memberships.isEmpty == true && library.list(.root)?.childCount == 0)
     }
 
+    @Test func `deleting a folder passes over each of its children once`() throws {
+        var library = InMemoryLibrary()
+        let (_, made) = try library.perform([PreparedChange(.createList(.init(ref: "f", title: "F")))])
+        let folder = try #require(made["f"])
+        try library.perform(
+            (0..<100).map { PreparedChange(.createCollection(.init(title: "\($0)", parent: .id(folder)))) }
+        )
+        let before = library.childQueries.value
+        try library.perform(.deleteLists(.init(ids: [folder])))
+        #expect(library.snapshot.collections.isEmpty && library.childQueries.value - before == 101)
+    }
+
     @Test(.spec("S-80")) func `objects are deleted in any order, and an identifier may be repeated`() throws {
         for isReversed in [false, true] {
             var library = InMemoryLibrary()

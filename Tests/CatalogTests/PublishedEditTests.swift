@@ -51,6 +51,15 @@ struct PublishedEditTests {
         #expect(library.publishedEdit("e1", of: "key:ann")?.content == [])
     }
 
+    @Test func `a failure whose message quotes a zero byte can be stored`() throws {
+        var library = InMemoryLibrary()
+        let failure = ChangeRequest.failEdit(
+            .init(id: "e1", asset: subject, digest: "d1", errorName: "invalid_params", errorMessage: "no expo\0sure")
+        )
+        #expect(try perform(&library, failure).edits.first?.errorMessage == "no expo?sure")
+        #expect(library.publishedEdit("e1", of: "key:ann")?.errorMessage == "no expo?sure")
+    }
+
     @Test func `other content under a known id does not affect the existing edit`() throws {
         var library = InMemoryLibrary()
         _ = try perform(&library, accept("e1"))

@@ -150,6 +150,29 @@ struct RescanTests {
         }
     }
 
+    @Test(.onlySQLite)
+    func `a backup of an unchanged library that fails leaves the one before complete`() async throws {
+        try await CatalogFixture.with(folder) { catalog in
+            let request = BackupLibrary(target: folder.file("backup"))
+            _ = try await catalog.call(request)
+            let backup = BackupFolder(path: request.target)
+            let before = try backup.manifest()
+            // Counters change without a transaction.
+            try await catalog.service.store.onWriter { database in
+                try database.inImmediateTransaction { try CounterChanges.set(1, as: "test", database) }
+            }
+            // The manifest cannot be written.
+            try FileManager.default.createDirectory(
+                atPath: backup.manifestPath + ".part",
+                withIntermediateDirectories: false
+            )
+            #expect(await rpcError { try await catalog.call(request) } != nil)
+            #expect(try backup.manifest() == before)
+            let stored = try DurableFile.open(backup.databasePath(before.database)).hash()
+            #expect(stored.text == before.databaseDigest)
+        }
+    }
+
     @Test(.onlySQLite) func `only the catalog's own user may back up, and not into the library or over other files`()
         async throws
     {

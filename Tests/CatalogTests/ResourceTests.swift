@@ -203,6 +203,28 @@ struct ResourceTests {
         #expect(try FileManager.default.contentsOfDirectory(atPath: folder.file("resources/.incoming")).isEmpty)
     }
 
+    @Test func `uploads that begin at the same time count against the limit`() async throws {
+        let resources = try ResourceStore(root: folder.file("resources"))
+        var limits = UploadRegistry.Limits()
+        limits.perIdentity = 2
+        let names = ManualClock(0)
+        let uploads = UploadRegistry(
+            resources: resources,
+            blockingIO: BlockingIOExecutor(),
+            clock: ManualClock(0).clock,
+            limits: limits,
+            makeName: { "u\(names.advance(by: 1))" }
+        )
+        let errors: [ErrorCode?] = await withTaskGroup(of: RPCError?.self) { group in
+            for _ in 0..<16 {
+                group.addTask { await rpcError { try await uploads.begin(BeginUpload(), identity: "a") } }
+            }
+            return await group.reduce(into: []) { $0.append($1?.errorCode) }
+        }
+        #expect(errors.count { $0 == nil } == 2 && errors.count { $0 == .limitExceeded } == 14)
+        #expect(await uploads.count == 2)
+    }
+
     @Test func `broken files are refused by name, and nothing of their transaction is kept`() async throws {
         let good = try folder.write(image(1), to: "in/good.jpg")
         let files = [
@@ -251,6 +273,33 @@ struct ResourceTests {
             }.value
             #expect(resources.contains(kept.digest) && !resources.contains(new.digest))
             #expect(try await catalog.asset(id).originalResource?.digest == kept.digest.text)
+        }
+    }
+
+    @Test(.onlySQLite)
+    func `a commit that fails leaves its bytes to the collector, because it may have happened`() async throws {
+        try await CatalogFixture.with(folder) { catalog in
+            let (resources, digest) = (catalog.service.resources, ResourceDigest(of: image(1)))
+            let create = ChangeRequest.createAsset(.init(ref: "p", resources: [NewResource(source: .attachment(0))]))
+            // The counters are written after the requests, shortly before the commit.
+            try await catalog.service.store.onWriter { database in
+                try database.run(
+                    once: """
+                        CREATE TEMP TRIGGER refuse BEFORE INSERT ON counter WHEN new.name = 'assets'
+                        BEGIN SELECT RAISE(ABORT, 'refused'); END
+                        """
+                )
+            }
+            let failed = await rpcError {
+                try await catalog.perform([create], transaction: "t", attachments: [image(1)])
+            }
+            #expect(failed?.errorCode == .internalError && resources.contains(digest))
+            try await catalog.service.store.onWriter { try $0.run(once: "DROP TRIGGER temp.refuse") }
+            let id = try #require(
+                try await catalog.perform([create], transaction: "t", attachments: [image(1)]).id("p")
+            )
+            #expect(try await catalog.asset(id).originalResource?.digest == digest.text)
+            #expect(resources.contains(digest))
         }
     }
 

@@ -89,4 +89,28 @@ struct RetentionClockTests {
             #expect(try await catalog.call(CurrentToken()).oldest.sequence > 0)
         }
     }
+
+    @Test func `assets whose records are large expire in smaller transactions, at the end one by one`() async throws {
+        let folder = try TemporaryFolder("large-assets")
+        let (wall, monotonic) = (ManualClock(0), ManualClock(0))
+        wall.advance(by: Self.start)
+        var environment = CatalogEnvironment()
+        environment.now = { wall.now }
+        environment.clock = monotonic.clock
+        try await CatalogFixture.with(folder, environment: environment) {
+            // A caption fits, but not twice, before and after a change.
+            $0.maxRecordBytes = 60_000
+        } _: { catalog in
+            let ids = try await catalog.importImages([image(1), image(2), image(3)])
+            try await catalog.perform([.trashAssets(.init(ids: [ids[0]]))])
+            let set = AssetPatch(caption: .some(String(repeating: "x", count: 40_000)))
+            for id in ids { try await catalog.perform([.updateAsset(.init(id: .id(id), set: set))]) }
+            for clock in [wall, monotonic] { clock.advance(by: 31 * Self.day) }
+            let service = catalog.service
+            await ScheduledChanges(writer: service.writer, interval: .max, logger: CatalogFixture.logger).pass()
+            let left = try await catalog.everything().assets
+            #expect(Set(left.keys) == Set(ids.dropFirst()))
+            #expect(left.values.allSatisfy { !$0.isRecentlyAdded })
+        }
+    }
 }

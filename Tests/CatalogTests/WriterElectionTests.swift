@@ -72,6 +72,12 @@ struct WriterElectionTests {
             // Bytes that no transaction can use here are not accepted.
             let upload = await rpcError { try await standby.call(BeginUpload(size: 1)) }
             #expect(upload?.errorCode == .libraryReadOnly && upload?.data["standby"] == .bool(true))
+            // Editors learn the states of edits from the writer, publishers from any catalog.
+            let asked = EditsStatus(ids: ["e"], onBehalfOf: "key:ann")
+            let status = await rpcError { try await standby.call(asked) }
+            #expect(status?.errorCode == .libraryReadOnly && status?.data["standby"] == .bool(true))
+            #expect(try await writer.call(asked).unknown == ["e"])
+            #expect(try await standby.call(EditsStatus(ids: ["e"])).unknown == ["e"])
         }
     }
 

@@ -44,6 +44,17 @@ struct RequestTableTests {
         #expect(error?.data["parameter"]?.stringValue == parameter)
     }
 
+    @Test func `texts that the catalog stores have no zero byte`() throws {
+        for name in ["client", "transaction"] {
+            let error = #expect(throws: RPCError.self) {
+                try PerformChanges(params: ["requests": [], name: "a\0b"])
+            }
+            #expect(error?.errorCode == .invalidParams && error?.data["parameter"]?.stringValue == name)
+        }
+        let error = #expect(throws: RPCError.self) { try OpenSession(params: ["purpose": "a\0b"]) }
+        #expect(error?.errorCode == .invalidParams && error?.message.contains("U+0000") == true)
+    }
+
     @Test func `change requests are encoded and decoded without loss`() throws {
         let requests: [ChangeRequest] = [
             .createAsset(

@@ -52,7 +52,18 @@ struct ChangeService: Sendable {
         }
         if let question {
             let identity = changes.onBehalfOf ?? context.identity
-            try await grants.questions.require(question, of: changes, key, digest, identity: identity, context)
+            // A service passes the digest of its client's request; its own requests differ if it repeats them.
+            let consentDigest =
+                key == nil || changes.onBehalfOf != nil
+                ? digest : RequestDigest.consentDigest(of: changes, context.attachments)
+            try await grants.questions.require(
+                question,
+                of: changes,
+                key,
+                consentDigest,
+                identity: identity,
+                context
+            )
         }
         var origin = ChangeOrigin(identity: context.identity)
         origin.client = changes.client.isEmpty ? nil : changes.client
@@ -87,6 +98,8 @@ struct ChangeService: Sendable {
             // Up to here the stored bytes must not be collected.
             return try Self.reply(reply, healed: permission.seesEverything ? taken.healed : [])
         } catch {
+            // An upload whose bytes an asset may have does not take them with it when it expires.
+            if taken.isMaybeCommitted { await uploads.taken(taken.uploads, identity: context.identity) }
             await healing.healed(taken.healed)
             await collector.discard(taken.release())
             throw error
@@ -151,13 +164,8 @@ struct ChangeService: Sendable {
         var alwaysReads = false
         while true {
             var prepared = try await ingestor.prepare(changes.requests, context, taken, alwaysReads: alwaysReads)
-            for (index, request) in changes.requests.enumerated() where request.hasSnapshot {
-                do {
-                    prepared[index].snapshot = try await fetches.snapshot(for: request, identity: context.identity)
-                } catch {
-                    throw CatalogErrorMapping.rpcError(error).about(request: index)
-                }
-            }
+            let snapshots = try await fetches.snapshots(for: changes.requests, identity: context.identity)
+            for (index, snapshot) in snapshots { prepared[index].snapshot = snapshot }
             try await ingestor.makeDurable(taken)
             do throws(WriteFailure) {
                 let performed = try await writer.perform(makeWriteRequest(prepared))
@@ -167,6 +175,9 @@ struct ChangeService: Sendable {
             } catch {
                 switch error {
                 case .refused(let refusal): throw refusal
+                case .unknown(let refusal):
+                    taken.noteUnknownCommit()
+                    throw refusal
                 case .factsNeeded:
                     guard !alwaysReads else { throw ChangeError.noMetadata }
                     alwaysReads = true

@@ -215,19 +215,20 @@ extension ChangeTransaction {
     /// Applies what depends on the time: assets that are no longer recently added, and deletion of assets that have
     /// been in the trash long enough.
     ///
-    /// - Parameter retentionTime: the retention time, which differs from the wall clock after the clock has jumped
+    /// - Parameters:
+    ///   - retentionTime: the retention time, which differs from the wall clock after the clock has jumped
+    ///   - most: the maximum number of assets
     /// - Returns: true if another transaction may be needed
-    mutating func expireAssets(at retentionTime: Int64, trashSpan: Int64) throws -> Bool {
+    mutating func expireAssets(at retentionTime: Int64, trashSpan: Int64, most: Int = .max) throws -> Bool {
         // The transaction also touches the albums and the new representatives of bursts.
-        let most = max(1, limit / 4)
-        let stale = try state.recentlyAdded(before: retentionTime - recentSpan, limit: most)
+        let stale = try state.recentlyAdded(before: retentionTime - recentSpan, limit: min(most, max(1, limit / 4)))
         for id in stale {
             guard var asset = try asset(id) else { continue }
             asset.isRecentlyAdded = false
             try set(asset)
         }
         guard stale.isEmpty else { return true }
-        let old = try state.trashed(before: retentionTime - trashSpan, limit: 20)
+        let old = try state.trashed(before: retentionTime - trashSpan, limit: min(most, 20))
         for id in old { try deleteAssets(ChangeRequest.ObjectIDs(ids: [id])) }
         return !old.isEmpty
     }
@@ -297,8 +298,8 @@ extension ChangeTransaction {
         asset.pixelWidth = facts.pixelWidth
         asset.pixelHeight = facts.pixelHeight
         asset.duration = facts.duration
-        asset.adjustmentFormatIdentifier = request.adjustmentData.formatIdentifier
-        asset.adjustmentFormatVersion = request.adjustmentData.formatVersion
+        asset.adjustmentFormatIdentifier = try storable(request.adjustmentData.formatIdentifier, "formatIdentifier")
+        asset.adjustmentFormatVersion = try storable(request.adjustmentData.formatVersion, "formatVersion")
         asset.adjustmentDate = now
         contentChanged.insert(asset.id)
         try set(asset)

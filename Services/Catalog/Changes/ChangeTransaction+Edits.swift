@@ -49,6 +49,8 @@ extension ChangeTransaction {
     /// - Throws: `conflict` if the edit is applied already
     mutating func fail(_ request: ChangeRequest.FailEdit) throws {
         let publisher = try requirePublisher()
+        // The message may quote a name of the edit. Not every database can store U+0000.
+        let message = request.errorMessage.replacing("\0", with: "?")
         var failed = StoredEdit(
             publisher: publisher,
             id: request.id,
@@ -58,7 +60,7 @@ extension ChangeTransaction {
             digest: request.digest,
             content: [],
             errorName: request.errorName,
-            errorMessage: request.errorMessage,
+            errorMessage: message,
             accepted: sequence,
             sequence: sequence,
             date: now

@@ -52,7 +52,10 @@ extension ChangeTransaction {
     }
 
     private mutating func delete(_ list: CollectionList) throws {
-        while let child = try child(after: nil, in: list.id, passingOver: []) {
+        // The stored children that are deleted already are in the database until the end; each is passed over once.
+        var last: OrderKey?
+        while let child = try child(after: last, in: list.id, passingOver: []) {
+            last = child.key
             if child.id.kind == .collectionList {
                 try delete(existingFolder(child.id))
             } else {

@@ -1,4 +1,5 @@
 import Basics
+import Contracts
 import JSONValue
 import PhotoModel
 
@@ -25,11 +26,19 @@ struct PerformedWrite: Sendable {
     var isIdle = false
 }
 
-/// The reason why one request of a batch was not performed; the other requests are not affected.
+/// The reason why a request was not performed.
 enum WriteFailure: Error, Sendable {
     case refused(RPCError)
+    /// The commit failed, and may have happened all the same: the server may have lost only its answer.
+    case unknown(RPCError)
     /// The metadata of some bytes is needed after all: the caller extracts it and sends the request again.
     case factsNeeded
+
+    /// True if the transaction has to be split.
+    var isTooLarge: Bool {
+        guard case .refused(let refusal) = self else { return false }
+        return refusal.errorCode == .limitExceeded
+    }
 }
 
 /// The outcome of a transaction, kept for clients that repeat the request.

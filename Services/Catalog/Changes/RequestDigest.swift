@@ -21,6 +21,17 @@ enum RequestDigest {
         return hash.finalize().bytes
     }
 
+    /// Returns the digest of what the owner is asked about: of the requests, also if the client passes a digest of its
+    /// own, so that consent to one transaction is not consent to another.
+    ///
+    /// The names of uploads do not count, because a client that repeats a transaction uploads its files again.
+    static func consentDigest(of changes: PerformChanges, _ attachments: [Bytes]) -> [UInt8] {
+        var asked = changes
+        asked.requestDigest = nil
+        asked.requests = changes.requests.map(\.withoutUploads)
+        return digest(of: asked, attachments)
+    }
+
     /// Returns the canonical JSON of the parameters.
     static func canonical(_ changes: PerformChanges) -> [UInt8] {
         var writer = JSONWriter(capacity: 256 + changes.requests.count * 96)
@@ -81,5 +92,23 @@ enum RequestDigest {
             }
         }
         writer.append(",\"type\":\"asset.update\"}")
+    }
+}
+
+extension ChangeRequest {
+    /// The request without the names of uploads.
+    fileprivate var withoutUploads: ChangeRequest {
+        switch self {
+        case .createAsset(var request):
+            for index in request.resources.indices { request.resources[index].upload = nil }
+            request.sidecar?.upload = nil
+            request.edit?.render.upload = nil
+            return .createAsset(request)
+        case .editAsset(var request):
+            request.render.upload = nil
+            request.pairedVideo?.upload = nil
+            return .editAsset(request)
+        default: return self
+        }
     }
 }

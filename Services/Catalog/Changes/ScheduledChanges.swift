@@ -17,12 +17,23 @@ struct ScheduledChanges: Service {
         }
     }
 
-    private func pass() async {
+    /// The maximum number of assets of one transaction.
+    private static let most = 250
+
+    /// Makes the changes that are due. A transaction that is too large is tried again with fewer assets, so that large
+    /// ones do not keep the others back.
+    func pass() async {
+        var most = Self.most
         var hasMore = true
         while hasMore, !Task.isCancelled {
             do throws(WriteFailure) {
-                hasMore = try await writer.perform(.clock).hasMore
+                hasMore = try await writer.perform(.clock(most: most)).hasMore
+                most = min(Self.most, most * 2)
             } catch {
+                if error.isTooLarge, most > 1 {
+                    most = max(1, most / 4)
+                    continue
+                }
                 // The queue or the disk is full: the next run tries again.
                 logger.warning("time-based changes failed; will be retried", metadata: ["error": "\(error)"])
                 return

@@ -8,6 +8,7 @@ struct SnapshotList: Sendable {
     let id: @Sendable (Int) throws -> ObjectID
     /// Returns the position of a member; nil if it is not in the list.
     let position: @Sendable (ObjectID) throws -> Int?
+    private var memory: SnapshotMemory.Reservation?
 
     init(
         count: Int,
@@ -19,8 +20,10 @@ struct SnapshotList: Sendable {
         self.position = position
     }
 
-    init(_ ids: [ObjectID]) {
+    /// - Parameter memory: the memory of the list, which is released with it; nil for a small one
+    init(_ ids: [ObjectID], _ memory: SnapshotMemory.Reservation? = nil) {
         let list = IDList(ids)
         self.init(count: list.ids.count, id: { list.ids[$0] }, position: { list.position(of: $0) })
+        self.memory = memory
     }
 }

@@ -207,8 +207,9 @@ final class TransactionWriter: Sendable {
                 state.problem = refusal.message
                 state.metrics.failedCommits += 1
             }
-            logger.error("a commit failed; nothing of it was kept", metadata: ["error": "\(error)"])
-            for waiting in batch { waiting.continuation.resume(returning: .failure(.refused(refusal))) }
+            logger.error("a commit failed", metadata: ["error": "\(error)"])
+            let failure: WriteFailure = isRefusal(error) ? .refused(refusal) : .unknown(refusal)
+            for waiting in batch { waiting.continuation.resume(returning: .failure(failure)) }
         }
     }
 
@@ -252,6 +253,15 @@ final class TransactionWriter: Sendable {
         default:
             logger.error("a transaction failed", metadata: ["error": "\(error)"])
             return .refused(CatalogErrorMapping.rpcError(CatalogError.transactionFailed))
+        }
+    }
+
+    /// Returns true if nothing of a batch was committed; false if a lost connection or a failed disk leaves that open.
+    private func isRefusal(_ error: any Error) -> Bool {
+        switch store.storageError(error) {
+        case .notEnoughSpace?, .busy?, .readOnly?: true
+        case nil: error is CatalogError
+        default: false
         }
     }
 

@@ -13,6 +13,7 @@ final class FetchEngine: Sendable {
     let store: LibraryStore
     let cache: ResultCache
     let transients: TransientCollectionRegistry
+    let snapshotMemory = SnapshotMemory()
     private let quarantine: Quarantine
     /// The files on this machine, of a library with remote storage; nil without, where all bytes are here.
     private let remoteResources: ResourceStore?

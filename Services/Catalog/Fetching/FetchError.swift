@@ -20,6 +20,10 @@ enum FetchError: RefusedRequest, Equatable {
     case foreignSnapshot(ObjectID)
     /// The list is too large for operations by index.
     case snapshotTooLarge(ObjectID, count: Int, limit: Int)
+    /// The lists of the index operations of a transaction are too large together, or the operations too many.
+    case snapshotsTooLarge(limit: Int, steps: Int)
+    /// The lists of the index operations of waiting transactions are too large together.
+    case tooManySnapshots(limit: Int)
 
     // MARK: Keys
 

@@ -31,6 +31,8 @@ final class ConsentService: Sendable {
         let askedAt: Int64
         /// The decision; nil while it is awaited.
         var isApproved: Bool?
+        /// True while a decision is being recorded.
+        var isDeciding = false
         var waiters: [UInt64: Promise<Void>] = [:]
     }
 
@@ -177,22 +179,32 @@ final class ConsentService: Sendable {
     /// - Throws: `identifier_not_found` if it does not wait
     func decide(_ id: String, isApproved: Bool, by owner: String) async throws -> ConsentQuestion {
         let question = state.withLock { state -> ConsentQuestion? in
-            guard var entry = state.entries[id], entry.isApproved == nil else { return nil }
-            entry.isApproved = isApproved
+            guard var entry = state.entries[id], entry.isApproved == nil, !entry.isDeciding else { return nil }
+            entry.isDeciding = true
+            state.entries[id] = entry
             entry.question.state = isApproved ? .approved : .declined
             entry.question.decidedBy = owner
-            state.entries[id] = entry
             return entry.question
         }
         guard let question else {
             throw GrantError.noQuestion(String(id.prefix(64)))
         }
         // The decision is in the history before anything is done because of it.
-        defer {
-            let waiters = state.withLock { $0.entries[id].map { Array($0.waiters.values) } ?? [] }
-            for waiter in waiters { waiter.fulfill(()) }
+        do {
+            try await record(question, by: owner)
+        } catch {
+            state.withLock { state -> Void in state.entries[id]?.isDeciding = false }
+            throw error
         }
-        try await record(question, by: owner)
+        let waiters = state.withLock { state -> [Promise<Void>] in
+            guard var entry = state.entries[id] else { return [] }
+            entry.isDeciding = false
+            entry.isApproved = isApproved
+            entry.question = question
+            state.entries[id] = entry
+            return Array(entry.waiters.values)
+        }
+        for waiter in waiters { waiter.fulfill(()) }
         return question
     }
 
@@ -224,8 +236,10 @@ final class ConsentService: Sendable {
         do throws(WriteFailure) {
             _ = try await writer.perform(.question(question, by: identity))
         } catch {
-            if case .refused(let refusal) = error { throw refusal }
-            throw ChangeError.noMetadata
+            switch error {
+            case .refused(let refusal), .unknown(let refusal): throw refusal
+            case .factsNeeded: throw ChangeError.noMetadata
+            }
         }
     }
 }

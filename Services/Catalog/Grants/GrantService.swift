@@ -363,8 +363,10 @@ final class GrantService: Sendable {
         do throws(WriteFailure) {
             performed = try await writer.perform(request)
         } catch {
-            guard case .refused(let refusal) = error else { throw ChangeError.noMetadata }
-            throw refusal
+            switch error {
+            case .refused(let refusal), .unknown(let refusal): throw refusal
+            case .factsNeeded: throw ChangeError.noMetadata
+            }
         }
         return review(performed)
     }

@@ -39,7 +39,10 @@ struct BackupFolder: Sendable {
     var manifestPath: String { path + "/manifest.json" }
     var resourcesPath: String { path + "/resources" }
     func databasePath(_ name: String) -> String { "\(path)/\(name)" }
-    static func databaseName(_ sequence: Int64) -> String { "library-\(sequence).sqlite" }
+
+    /// Returns the name of the database file of a new backup: with its date, because a backup of an unchanged library has
+    /// the sequence of the backup before, whose file stays until the manifest is replaced.
+    static func databaseName(_ sequence: Int64, date: Int64) -> String { "library-\(sequence)-\(date).sqlite" }
 
     /// Returns whether the folder is empty or holds a backup, complete or not.
     func isUsable() -> Bool {

@@ -107,17 +107,19 @@ final class BackupService: Sendable {
         var result = BackupLibrary.Result(token: head.token)
         try await copyResources(copy, into: targetStore, request.verifies, &result, notifier)
 
-        let name = BackupFolder.databaseName(head.sequence)
+        let date = now()
+        let name = BackupFolder.databaseName(head.sequence, date: date)
         let final = target.databasePath(name)
-        let (resources, bytes, referenced, date) = (result.resources, result.bytes, result.referenced, now())
+        let (resources, bytes, referenced) = (result.resources, result.bytes, result.referenced)
         let token = result.token
         try await blockingIO.run(.upkeep) {
+            let digest = try DurableFile.open(database).hash().text
             try DurableFile.commit(database, as: final)
             let manifest = BackupFolder.Manifest(
                 token: token,
                 date: date,
                 database: name,
-                databaseDigest: try DurableFile.open(final).hash().text,
+                databaseDigest: digest,
                 resources: resources,
                 bytes: bytes,
                 referenced: referenced

@@ -48,6 +48,8 @@ final class RemoteCollector: Sendable {
             return true
         }
         guard isDue, !remote.resources.isHeld else { return }
+        // Only this task deletes, so none of these deletions goes on.
+        if try await remote.store.changeRemoteObjects({ try $0.registerReferenced() }) > 0 { remote.wake() }
         let found = try await remote.store.read { try $0.remoteObjects.unreferenced(limit: Self.most) }
         let due = state.withLock { state in
             let before = state.seen

@@ -108,9 +108,7 @@ final class MetadataRereader: Service, Sendable {
             }
             // A cut batch would move the position past files that were not read.
             if Task.isCancelled { return }
-            if !found.isEmpty {
-                _ = try await writer.perform(.rereading(found))
-            }
+            if !found.isEmpty { try await record(found) }
             try await store.remember(last, as: Self.position)
             position = last
             done += rows.count
@@ -125,6 +123,16 @@ final class MetadataRereader: Service, Sendable {
         let metrics = metrics
         logger.notice("all files were read again", metadata: ["figures": "\(JSON.object(metrics).text)"])
         await pool.stop()
+    }
+
+    /// Records what was read in one transaction; if that is too large, in one for each asset.
+    private func record(_ found: [RereadMetadata]) async throws {
+        do throws(WriteFailure) {
+            _ = try await writer.perform(.rereading(found))
+        } catch {
+            guard error.isTooLarge, found.count > 1 else { throw error }
+            for one in found { _ = try await writer.perform(.rereading([one])) }
+        }
     }
 
     private var extractor: MetadataExtractor {

@@ -74,13 +74,7 @@ final class Quarantine: Sendable {
         }
     }
 
-    /// Implements `quarantine.lift`, for services only.
-    func lift(_ request: LiftQuarantine, for identity: String) async throws -> LiftQuarantine.Result {
-        try services.check(identity, for: LiftQuarantine.method)
-        return try await lift(request)
-    }
-
-    /// Deletes the failures of some bytes, so that they are opened again.
+    /// Implements `quarantine.lift`: deletes the failures of some bytes, so that they are opened again.
     func lift(_ request: LiftQuarantine) async throws -> LiftQuarantine.Result {
         try await store.changeQuarantine { [self] quarantine in
             let before = count

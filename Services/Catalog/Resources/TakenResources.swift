@@ -6,6 +6,7 @@ final class TakenResources: Sendable {
     private let stored = Mutex<[StoredResource]>([])
     private let unsynced = Mutex<[StagedResource]>([])
     private let uploadNames = Mutex<[String]>([])
+    private let maybeCommitted = Mutex(false)
 
     /// - Parameter upload: the upload that delivered the bytes
     func add(_ resource: StagedResource, upload: String? = nil) {
@@ -33,14 +34,21 @@ final class TakenResources: Sendable {
         stored.withLock { stored in Set(stored.filter(\.isHealed).map(\.digest)).sorted() }
     }
 
-    /// Releases the resources and returns their digests; those that nothing else refers to may then be removed.
+    /// True if a commit that may have happened refers to the bytes: only the collector may remove them.
+    var isMaybeCommitted: Bool { maybeCommitted.withLock { $0 } }
+
+    /// Notes that a commit that refers to the bytes failed and may have happened all the same.
+    func noteUnknownCommit() { maybeCommitted.withLock { $0 = true } }
+
+    /// Releases the resources and returns the digests of those that may be removed if nothing else refers to them.
     func release() -> [ResourceDigest] {
-        stored.withLock { stored in
+        let released: [ResourceDigest] = stored.withLock { stored in
             defer { stored = [] }
             return stored.map {
                 $0.lease.end()
                 return $0.digest
             }
         }
+        return isMaybeCommitted ? [] : released
     }
 }

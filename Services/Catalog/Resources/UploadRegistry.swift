@@ -42,6 +42,8 @@ actor UploadRegistry {
     private let limits: Limits
     private let makeName: @Sendable () -> String
     private var uploads: [String: Upload] = [:]
+    /// The uploads of each identity whose files are being created.
+    private var beginning: [String: Int] = [:]
     /// Removes bytes that no asset uses.
     private var discard: @Sendable ([ResourceDigest]) async -> Void = { _ in }
     /// Follows up on intact bytes that replaced a damaged stored file.
@@ -74,10 +76,12 @@ actor UploadRegistry {
 
     func begin(_ request: BeginUpload, identity: String) async throws -> BeginUpload.Result {
         await removeExpired()
-        if uploads.count >= limits.all { uploads = uploads.filter { !$0.value.isTaken } }
+        let allBeginning = beginning.values.reduce(0, +)
+        if uploads.count + allBeginning >= limits.all { uploads = uploads.filter { !$0.value.isTaken } }
         let own = uploads.values.filter { $0.identity == identity && !$0.isTaken }
-        guard own.count < limits.perIdentity, uploads.count < limits.all else {
-            throw ResourceError.tooManyUploads(open: own.count, limit: limits.perIdentity)
+        let open = own.count + beginning[identity, default: 0]
+        guard open < limits.perIdentity, uploads.count + allBeginning < limits.all else {
+            throw ResourceError.tooManyUploads(open: open, limit: limits.perIdentity)
         }
         let used = own.reduce(Int64(0)) { $0 + $1.size }
         let remainingBytes = min(limits.bytes, limits.bytesPerIdentity - used)
@@ -85,6 +89,9 @@ actor UploadRegistry {
             throw ResourceError.uploadTooLarge(remaining: remainingBytes)
         }
         let resources = resources
+        // Other requests are received while the file is created.
+        beginning[identity, default: 0] += 1
+        defer { endBeginning(identity) }
         let writer = try await blockingIO.run(for: .identity(identity)) { try resources.writer(limit: remainingBytes) }
         let name = makeName()
         uploads[name] = Upload(
@@ -210,6 +217,11 @@ actor UploadRegistry {
     }
 
     // MARK: Helpers
+
+    private func endBeginning(_ identity: String) {
+        let left = beginning[identity, default: 0] - 1
+        beginning[identity] = left > 0 ? left : nil
+    }
 
     private func open(_ name: String, _ identity: String) async throws -> Upload {
         await removeExpired()

@@ -15,6 +15,9 @@ struct GroupCommit {
         var maxEntities = ChangeRecord.maxEntities
         /// The maximum size of one record in bytes.
         var maxRecordBytes = 8 << 20
+        /// The maximum size of a record of one asset that the catalog changes by itself, in bytes. Such a transaction
+        /// cannot be split, and the record has the asset before and after. It still fits into a message.
+        var maxSingleRecordBytes = 15 << 20
         /// Microseconds for which an asset counts as recently added, and for which an asset stays in the trash.
         var recentSpan: Int64 = 30 * 86_400_000_000
         var trashSpan: Int64 = 30 * 86_400_000_000
@@ -186,7 +189,11 @@ struct GroupCommit {
         try transaction.apply(request.changes)
         let retentionTime = request.expiresAssets ? context.retentionTime : nil
         if let retentionTime {
-            performed.hasMore = try transaction.expireAssets(at: retentionTime, trashSpan: context.trashSpan)
+            performed.hasMore = try transaction.expireAssets(
+                at: retentionTime,
+                trashSpan: context.trashSpan,
+                most: request.mostExpired
+            )
         }
         for mark in request.marks { try transaction.mark(mark) }
         for found in request.reread { try transaction.add(found) }
@@ -213,9 +220,9 @@ struct GroupCommit {
             record.grants = grant.map { [$0] } ?? []
             record.questions = request.question.map { [$0] } ?? []
             let bytes = record.bytes
-            guard bytes.count <= context.maxRecordBytes else {
-                throw CatalogError.recordTooLarge(bytes: bytes.count, limit: context.maxRecordBytes)
-            }
+            let isSingle = request.key == nil && request.changes.isEmpty && changes.assets.count == 1
+            let limit = isSingle ? context.maxSingleRecordBytes : context.maxRecordBytes
+            guard bytes.count <= limit else { throw CatalogError.recordTooLarge(bytes: bytes.count, limit: limit) }
             work.isWriting = true
             try library.save(changes, sequence: head.sequence + 1, &work.counters)
             if let grant { try GrantStore(database: database).save(grant, wanted, sequence: record.sequence) }

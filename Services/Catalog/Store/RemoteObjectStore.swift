@@ -226,6 +226,16 @@ struct RemoteObjectStore {
         )
     }
 
+    /// Registers bytes for upload whose deletion was interrupted and to which something refers again. The store may
+    /// have them or not.
+    ///
+    /// - Returns: their number
+    func registerReferenced() throws -> Int {
+        try database.runCounting(
+            "UPDATE remote_object SET state = 1, attempts = 0 WHERE state = 6 AND NOT (\(Self.unreferenced))"
+        )
+    }
+
     // MARK: Facts
 
     /// The numbers of bytes in each state.

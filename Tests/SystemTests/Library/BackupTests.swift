@@ -122,7 +122,9 @@ struct BackupTests {
         let restored = try services.safelight(["restore", services.folder.file("backup"), "--library", target])
         #expect(restored.status == 0, "\(restored.errors)")
         try Self.integrity(target + "/library.sqlite")
-        try Self.integrity(services.folder.file("backup") + "/library-\(second.token.sequence).sqlite")
+        let names = try FileManager.default.contentsOfDirectory(atPath: services.folder.file("backup"))
+        let database = try #require(names.first { $0.hasPrefix("library-\(second.token.sequence)-") })
+        try Self.integrity(services.folder.file("backup/" + database))
         let again = try services.safelight(["restore", services.folder.file("backup"), "--library", target])
         #expect(again.status == 1 && again.errors.contains("not empty"), "\(again.errors)")
 

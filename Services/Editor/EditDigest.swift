@@ -16,6 +16,21 @@ enum EditDigest {
         return digest(ApplyEdit.method, ApplyEdit.table.encode(named))
     }
 
+    /// Returns the digest of an edit of one asset with suggested operations, without these: they depend on the present
+    /// image.
+    static func of(enhancing edits: ApplyEdits, _ asset: ObjectID) -> String {
+        var named = edits
+        named.asset = asset
+        named.assets = []
+        named.fetch = nil
+        named.priority = .normal
+        named.dryRun = false
+        named.isNetworkAccessAllowed = false
+        named.client = ""
+        named.transaction = nil
+        return digest(ApplyEdits.method, ApplyEdits.table.encode(named))
+    }
+
     /// Returns the digest of a copy to one asset. The source counts by its id, not by its present adjustments.
     static func of(_ copy: CopyEdits, _ asset: ObjectID) -> String {
         var named = copy

@@ -9,11 +9,46 @@ import Storage
 
 /// The history of an asset's edits, reconstructed from the catalog's change log; the editor keeps no state.
 extension EditProcessor {
+    /// The most bytes of adjustment lists in a history, so that a reply has room for it. Lists of older steps are left
+    /// out beyond it.
+    private static let maxListBytes: Int64 = 4 << 20
+
+    /// The edits of an asset, without their lists.
+    private struct RecordedEdits {
+        let asset: Asset
+        var all: [RecordedStep] = []
+        var isComplete = false
+    }
+
+    private struct RecordedStep {
+        var step: EditStep
+        /// The list of an edit of this editor; nil for other steps.
+        var list: AssetResource?
+        /// The digest of a film's original, which is the base of each list that does not name another one.
+        var filmOriginal: String?
+    }
+
     /// Handles `edits.history`.
     func history(_ request: EditHistory) async throws(RPCError) -> EditHistory.Result {
+        let edits = try await recordedEdits(request)
+        var steps = edits.all.map(\.step)
+        var bytesLeft = Self.maxListBytes
+        for (index, recorded) in edits.all.enumerated().reversed() {
+            guard let list = recorded.list, list.size <= bytesLeft else { continue }
+            bytesLeft -= list.size
+            steps[index] = await withList(recorded, of: edits.asset.id)
+        }
+        return EditHistory.Result(
+            asset: edits.asset.id,
+            contentRevision: edits.asset.contentRevision,
+            steps: steps,
+            isComplete: edits.isComplete
+        )
+    }
+
+    private func recordedEdits(_ request: EditHistory) async throws(RPCError) -> RecordedEdits {
         let asset = try await catalog.asset(request.asset, atLeast: request.atLeast).asset
-        var steps: [EditStep] = []
-        var isComplete = false
+        var edits = RecordedEdits(asset: asset)
         var token: ChangeToken?
         while true {
             let page = try await catalog.library.catalog.ask(
@@ -24,34 +59,41 @@ extension EditProcessor {
                     throw .invalidRecord
                 }
                 guard let change = record.assets.first(where: { $0.id == asset.id }) else { continue }
-                if change.before == nil { isComplete = true }
-                guard change.isContentChanged, let after = change.after else { continue }
-                guard steps.count < EditHistory.Result.maxSteps else {
+                if change.before == nil { edits.isComplete = true }
+                let versions = change.editedVersions(isFirst: edits.all.isEmpty)
+                if let earlier = versions.earlier {
+                    let step = EditStep(
+                        step: 1,
+                        kind: .edit,
+                        sequence: earlier.contentRevision.sequence,
+                        date: earlier.adjustmentDate ?? record.date,
+                        identity: ""
+                    )
+                    edits.all.append(Self.recorded(step, earlier))
+                }
+                guard let version = versions.recorded else { continue }
+                guard edits.all.count < EditHistory.Result.maxSteps else {
                     throw .tooManySteps(of: asset)
                 }
-                steps.append(await step(steps.count + 1, record, after))
+                var step = EditStep(
+                    step: edits.all.count + 1,
+                    kind: version.hasAdjustments ? .edit : .revert,
+                    sequence: record.sequence,
+                    date: record.date,
+                    identity: record.origin.onBehalfOf ?? record.origin.identity
+                )
+                step.client = record.origin.client
+                edits.all.append(Self.recorded(step, version))
             }
-            guard page.hasMore, page.token != token else { break }
+            guard page.hasMore, page.token != token else { return edits }
             token = page.token
         }
-        return EditHistory.Result(
-            asset: asset.id,
-            contentRevision: asset.contentRevision,
-            steps: steps,
-            isComplete: isComplete
-        )
     }
 
-    private func step(_ number: Int, _ record: ChangeRecord, _ asset: Asset) async -> EditStep {
-        var step = EditStep(
-            step: number,
-            kind: asset.hasAdjustments ? .edit : .revert,
-            sequence: record.sequence,
-            date: record.date,
-            identity: record.origin.onBehalfOf ?? record.origin.identity
-        )
-        step.client = record.origin.client
-        guard asset.hasAdjustments else { return step }
+    /// Adds the digests of an asset's version to a step.
+    private static func recorded(_ step: EditStep, _ asset: Asset) -> RecordedStep {
+        guard asset.hasAdjustments else { return RecordedStep(step: step) }
+        var step = step
         step.formatIdentifier = asset.adjustmentFormatIdentifier
         step.formatVersion = asset.adjustmentFormatVersion
         if asset.keepsPreviousVersion {
@@ -60,14 +102,22 @@ extension EditProcessor {
         step.render = asset.currentResource?.digest
         let data = asset.resource(.adjustmentData)
         step.adjustmentData = data?.digest
-        if asset.adjustmentFormatIdentifier == AdjustmentList.formatIdentifier, let data {
-            // The data of earlier steps may have been collected; then the step is listed without it.
-            try? await require(data.digest, of: asset.id, isEarlier: true)
-            let bytes = try? resources.open(data.digest).readAll(limit: Int64(AdjustmentData.maxBytes))
-            step.adjustments = bytes.flatMap { try? JSON(parsing: $0) }
-            let isOnOriginal = step.adjustments != nil && step.adjustments?["base"] == nil
-            if asset.mediaType == .video, isOnOriginal { step.base = asset.originalResource?.digest }
-        }
+        return RecordedStep(
+            step: step,
+            list: asset.adjustmentFormatIdentifier == AdjustmentList.formatIdentifier ? data : nil,
+            filmOriginal: asset.mediaType == .video ? asset.originalResource?.digest : nil
+        )
+    }
+
+    /// Returns a step with its list. That of an earlier step may have been collected; then it has none.
+    private func withList(_ recorded: RecordedStep, of asset: ObjectID) async -> EditStep {
+        var step = recorded.step
+        guard let list = recorded.list else { return step }
+        try? await require(list.digest, of: asset, isEarlier: true)
+        let bytes = try? resources.open(list.digest).readAll(limit: Int64(AdjustmentData.maxBytes))
+        step.adjustments = bytes.flatMap { try? JSON(parsing: $0) }
+        let isOnOriginal = step.adjustments != nil && step.adjustments?["base"] == nil
+        if isOnOriginal, let original = recorded.filmOriginal { step.base = original }
         return step
     }
 
@@ -82,26 +132,34 @@ extension EditProcessor {
         if undo.transaction != nil, let known = try await catalog.storedOutcome(transaction) {
             return EditOutcome(asset: undo.asset, token: known.token, isChanged: known.isChanged)
         }
-        let history = try await history(EditHistory(asset: undo.asset))
-        if let expected = undo.ifContentRevision, expected != history.contentRevision {
-            throw .conflict(try await catalog.asset(undo.asset).asset, expected: expected)
+        let edits = try await recordedEdits(EditHistory(asset: undo.asset))
+        let present = edits.asset.contentRevision
+        if let expected = undo.ifContentRevision, expected != present {
+            throw .conflict(edits.asset, expected: expected)
         }
-        guard let step = try Self.step(undo.step ?? max(0, history.steps.count - 1), in: history) else {
-            let revert = RevertEdit(asset: undo.asset, ifContentRevision: history.contentRevision)
+        guard let step = try await step(undo.step ?? max(0, edits.all.count - 1), of: edits) else {
+            let revert = RevertEdit(asset: undo.asset, ifContentRevision: present)
             let result = try await serializer.run(undo.asset) { () async throws(RPCError) in
                 try await catalog.revert(revert, as: transaction)
             }
             metrics.reverted.add()
             return EditOutcome(asset: undo.asset, token: result.token, isChanged: result.isChanged)
         }
-        let result = try await serializer.run(undo.asset) { () async throws(RPCError) in
-            try await restore(
-                step,
-                of: undo.asset,
-                ifContentRevision: history.contentRevision,
-                transaction,
-                access: NetworkAccess(isAllowed: undo.isNetworkAccessAllowed, client: context)
-            )
+        let result = try await serializer.run(undo.asset) { () async throws(RPCError) -> PerformChanges.Result in
+            var render = 1
+            while true {
+                do throws(RPCError) {
+                    return try await restore(
+                        step,
+                        of: undo.asset,
+                        ifContentRevision: present,
+                        transaction,
+                        access: NetworkAccess(isAllowed: undo.isNetworkAccessAllowed, client: context)
+                    )
+                } catch  where error.errorCode == .handleExpired && render < Self.renders {
+                    render += 1
+                }
+            }
         }
         metrics.applied.add()
         return EditOutcome(asset: undo.asset, token: result.token, isChanged: result.isChanged)
@@ -115,6 +173,7 @@ extension EditProcessor {
         ifContentRevision expected: Revision?,
         _ transaction: EditTransaction,
         publishedEdit: String? = nil,
+        mayRenderFilm: Bool = true,
         priority: WorkerPriority = .normal,
         access: NetworkAccess = .none
     ) async throws(RPCError) -> PerformChanges.Result {
@@ -132,6 +191,7 @@ extension EditProcessor {
                 transaction,
                 from: base,
                 publishedEdit: publishedEdit,
+                mayRenderFilm: mayRenderFilm,
                 priority: priority,
                 access: access
             ).result
@@ -180,15 +240,15 @@ extension EditProcessor {
 
     /// Returns a step of an asset's history; nil if it shows the original.
     func step(_ wanted: Int, of asset: ObjectID) async throws(RPCError) -> EditStep? {
-        try Self.step(wanted, in: try await history(EditHistory(asset: asset)))
+        try await step(wanted, of: try await recordedEdits(EditHistory(asset: asset)))
     }
 
-    private static func step(_ wanted: Int, in history: EditHistory.Result) throws(RPCError) -> EditStep? {
-        guard wanted <= history.steps.count else {
-            throw .stepNotFound(wanted, in: history)
+    private func step(_ wanted: Int, of edits: RecordedEdits) async throws(RPCError) -> EditStep? {
+        guard wanted <= edits.all.count else {
+            throw .stepNotFound(wanted, of: edits.asset.id, steps: edits.all.count)
         }
-        guard wanted > 0, history.steps[wanted - 1].kind == .edit else { return nil }
-        return history.steps[wanted - 1]
+        guard wanted > 0, edits.all[wanted - 1].step.kind == .edit else { return nil }
+        return await withList(edits.all[wanted - 1], of: edits.asset.id)
     }
 
     func list(of step: EditStep, _ id: ObjectID) throws(RPCError) -> AdjustmentList {
@@ -199,6 +259,21 @@ extension EditProcessor {
             throw .adjustmentDataCollected(step, of: id)
         }
         return list
+    }
+}
+
+extension EntityChange where Entity == Asset {
+    /// Returns the versions that a change adds to the history of an asset's edits.
+    ///
+    /// The edit that an asset was created with is one, because an undo goes back to it. So is the edit before the first
+    /// change of the pixels that is known: the record of that edit is no longer kept.
+    ///
+    /// - Parameter isFirst: true if no earlier change has added one
+    func editedVersions(isFirst: Bool) -> (earlier: Asset?, recorded: Asset?) {
+        guard let after else { return (nil, nil) }
+        guard let before else { return (nil, after.hasAdjustments ? after : nil) }
+        guard isContentChanged else { return (nil, nil) }
+        return (isFirst && before.hasAdjustments ? before : nil, after)
     }
 }
 

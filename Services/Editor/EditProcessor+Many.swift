@@ -34,6 +34,8 @@ extension EditProcessor {
         }
         if let asset = edits.asset {
             let access = NetworkAccess(isAllowed: edits.isNetworkAccessAllowed, client: context)
+            let asked = edits.enhance ? EditDigest.of(enhancing: edits, asset) : nil
+            if let outcome = try await storedOutcome(edits, asset, asked, context) { return outcome.json }
             let edit = try await edit(edits, asset, access)
             guard !edits.dryRun else { return try await validate(edit) }
             let notifier = context.notifier
@@ -48,6 +50,7 @@ extension EditProcessor {
                 edit,
                 for: context.identity,
                 priority: edits.priority.ofWorkers,
+                asked: asked,
                 access: access,
                 progress: { progress.update($0) }
             ).json
@@ -59,12 +62,15 @@ extension EditProcessor {
         // The progress of several downloads at a time would not be one; `edits.progress` counts the assets.
         let access = NetworkAccess(isAllowed: edits.isNetworkAccessAllowed)
         return try await each(assets, dryRun: edits.dryRun, context.notifier) { asset throws(RPCError) in
+            let asked = edits.enhance ? EditDigest.of(enhancing: edits, asset) : nil
+            if let outcome = try await storedOutcome(edits, asset, asked, context) { return outcome.json }
             let edit = try await edit(edits, asset, access)
             guard !edits.dryRun else { return try await validate(edit) }
             return try await apply(
                 edit,
                 for: context.identity,
                 priority: edits.priority.ofWorkers,
+                asked: asked,
                 access: access
             ).json
         }
@@ -124,6 +130,31 @@ extension EditProcessor {
 
     // MARK: - Parts
 
+    /// Returns the outcome of an edit with suggested operations if it was committed before; nil for other edits, and
+    /// without a transaction id.
+    ///
+    /// - Parameter asked: the digest of such an edit
+    private func storedOutcome(
+        _ edits: ApplyEdits,
+        _ asset: ObjectID,
+        _ asked: String?,
+        _ context: RequestContext
+    ) async throws(RPCError) -> EditOutcome? {
+        guard let asked, let name = Self.transaction(of: edits, asset), !edits.dryRun else { return nil }
+        let transaction = EditTransaction(
+            identity: context.identity,
+            client: edits.client,
+            transaction: name,
+            digest: asked
+        )
+        return try await storedOutcome(asset, transaction)
+    }
+
+    /// Returns the transaction id of one asset's edit.
+    private static func transaction(of edits: ApplyEdits, _ asset: ObjectID) -> String? {
+        edits.transaction.map { edits.asset == nil ? "\($0).\(asset.text)" : $0 }
+    }
+
     /// Returns the request for one asset, with all values explicit.
     private func edit(
         _ edits: ApplyEdits,
@@ -134,7 +165,6 @@ extension EditProcessor {
         if edits.enhance {
             adjustments.operations = try await suggestion(for: asset, access).operations + adjustments.operations
         }
-        let isOne = edits.asset != nil
         return ApplyEdit(
             asset: asset,
             adjustments: adjustments,
@@ -144,7 +174,7 @@ extension EditProcessor {
             ifContentRevision: edits.ifContentRevision,
             ifRevision: edits.ifRevision,
             client: edits.client,
-            transaction: edits.transaction.map { isOne ? $0 : "\($0).\(asset.text)" }
+            transaction: Self.transaction(of: edits, asset)
         )
     }
 
@@ -156,7 +186,7 @@ extension EditProcessor {
     }
 
     /// Returns the target of a published edit, with all values explicit.
-    func target(of published: PublishEdit) async throws(RPCError) -> PublishedTarget {
+    func target(of published: PublishEdit, _ access: NetworkAccess) async throws(RPCError) -> PublishedTarget {
         var edit = published.request
         if published.revert { return .original }
         if let source = published.source { edit.adjustments = try await list(of: source) }
@@ -167,10 +197,7 @@ extension EditProcessor {
         }
         if published.enhance {
             edit.adjustments.operations =
-                try await suggestion(
-                    for: published.asset,
-                    NetworkAccess(isAllowed: published.isNetworkAccessAllowed)
-                ).operations + edit.adjustments.operations
+                try await suggestion(for: published.asset, access).operations + edit.adjustments.operations
         }
         return .edit(edit)
     }

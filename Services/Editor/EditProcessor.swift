@@ -23,8 +23,8 @@ struct EditProcessor: Sendable {
     /// Returns the first of some assets that an identity does not see; nil if it sees all of them.
     var unseen: @Sendable (_ identity: String, [ObjectID]) async throws(RPCError) -> ObjectID? = { _, _ in nil }
 
-    /// How often an edit without a precondition is rendered before it fails because other clients keep changing the
-    /// asset.
+    /// How often an edit is rendered before it fails, because other clients keep changing the asset or the catalog
+    /// keeps losing the upload.
     static let renders = 3
 
     /// Applies an edit as one change, once for each transaction id.
@@ -65,8 +65,12 @@ struct EditProcessor: Sendable {
                     var outcome = EditOutcome(asset: edit.asset, token: result.token, isChanged: result.isChanged)
                     outcome.dropsGainMap = dropsGainMap
                     return outcome
-                } catch  where error.errorCode == .conflict && edit.isUnconditional && render < Self.renders {
-                    metrics.conflicts.add()
+                } catch
+                    where render < Self.renders
+                    && (error.errorCode == .handleExpired || error.errorCode == .conflict && edit.isUnconditional)
+                {
+                    // `handle_expired`: a restart or a takeover of the catalog has removed the uploaded render.
+                    if error.errorCode == .conflict { metrics.conflicts.add() }
                     render += 1
                 }
             }
@@ -75,15 +79,17 @@ struct EditProcessor: Sendable {
 
     /// Applies a published edit once, at a lower priority than requests; the catalog records if it was applied.
     ///
-    /// - Throws: `conflict` if the asset has changed meanwhile, or if the edit is already finished
+    /// - Throws: `conflict` if the asset has changed meanwhile, or if the edit is already finished; an error that
+    ///   ``QueuedEdit/moved(after:)`` knows, if the edit needs another lane
     func apply(_ queued: QueuedEdit) async throws(RPCError) {
         let transaction = EditTransaction(identity: queued.key.publisher, client: Self.publishing)
         _ = try await serializer.run(queued.edit.asset) { () async throws(RPCError) in
             let (published, id) = (queued.edit, queued.key.id)
-            let access = NetworkAccess(isAllowed: published.isNetworkAccessAllowed)
+            let access = NetworkAccess(isAllowed: queued.mayDownload)
+            let mayRenderFilm = queued.lane == .film
             let named = [published.asset] + (published.source.map { [$0] } ?? [])
             if let asset = try await unseen(queued.key.publisher, named) { throw RPCError.assetNotFound(asset) }
-            switch try await target(of: published) {
+            switch try await target(of: published, access) {
             case .original:
                 let revert = RevertEdit(asset: published.asset, ifContentRevision: published.ifContentRevision)
                 return try await catalog.revert(revert, as: transaction, publishedEdit: id)
@@ -94,6 +100,7 @@ struct EditProcessor: Sendable {
                     ifContentRevision: published.ifContentRevision,
                     transaction,
                     publishedEdit: id,
+                    mayRenderFilm: mayRenderFilm,
                     priority: .low,
                     access: access
                 )
@@ -102,6 +109,7 @@ struct EditProcessor: Sendable {
                     edit,
                     transaction,
                     publishedEdit: id,
+                    mayRenderFilm: mayRenderFilm,
                     priority: .low,
                     access: access
                 ).result
@@ -179,12 +187,15 @@ struct EditProcessor: Sendable {
         return EditOutcome(asset: asset, token: result.token, isChanged: result.isChanged)
     }
 
-    /// - Parameter base: the digest of the version to start from; nil for the one that replacing starts from
+    /// - Parameters:
+    ///   - base: the digest of the version to start from; nil for the one that replacing starts from
+    ///   - mayRenderFilm: false to throw ``RPCError/filmInOtherLane`` before a film is rendered
     func renderAndCommit(
         _ edit: ApplyEdit,
         _ transaction: EditTransaction,
         from base: String? = nil,
         publishedEdit: String? = nil,
+        mayRenderFilm: Bool = true,
         priority: WorkerPriority = .normal,
         access: NetworkAccess = .none,
         progress: @escaping @Sendable (Double) -> Void = { _ in }
@@ -194,10 +205,11 @@ struct EditProcessor: Sendable {
         let data = EditPlan.needsAdjustmentData(edit.mode, of: asset) ? try await adjustmentData(of: asset) : nil
         var plan = try EditPlan(edit, of: asset, adjustmentData: data, from: base.flatMap(asset.version))
         try await require(plan.source.digest, of: found, access)
+        if let source = plan.film { try await require(source.digest, of: found, access) }
+        guard mayRenderFilm || (plan.film == nil && asset.mediaType != .video) else { throw .filmInOtherLane }
         let render: Render
         var film: Render?
         if let source = plan.film {
-            try await require(source.digest, of: found, access)
             (render, film) = try await renderLivePhoto(plan, source, priority, progress: progress)
         } else if asset.mediaType == .video {
             render = try await videos.render(plan.source, plan.adjustments, priority, progress: progress)

@@ -32,8 +32,11 @@ struct EditorCommand: AsyncParsableCommand {
     @Option(help: "The most published edits queued; at this number the editor stops reading and publishers wait.")
     var published = 4096
 
-    @Option(help: ArgumentHelp("How long a published edit waits for a missing predecessor.", valueName: "seconds"))
-    var patience = 30
+    @Option(
+        name: .customLong("patience"),
+        help: ArgumentHelp("The time that a published edit waits for a missing predecessor.", valueName: "seconds")
+    )
+    var predecessorTimeout = 30
 
     @Option(help: "The engine that renders edits that name none: fused or imagemagick.")
     var engine = RenderEngine.fused.rawValue

@@ -169,10 +169,10 @@ extension RPCError {
         )
     }
 
-    static func stepNotFound(_ step: Int, in history: EditHistory.Result) -> RPCError {
+    static func stepNotFound(_ step: Int, of asset: ObjectID, steps: Int) -> RPCError {
         ErrorCode.rangeError.error(
-            "\(history.asset) has \(history.steps.count) steps; there is no step \(step)",
-            ["steps": JSON(history.steps.count)]
+            "\(asset) has \(steps) steps; there is no step \(step)",
+            ["steps": JSON(steps)]
         )
     }
 
@@ -258,6 +258,10 @@ extension RPCError {
             ["asset": .string(asset.text)]
         )
     }
+
+    /// A published edit of a film was begun in another lane than ``EditLane/film``. It moves there, and no client gets
+    /// this.
+    static let filmInOtherLane = ErrorCode.busy.error("films are edited one at a time; try again later")
 
     /// A later save or preview of the same Live Photo cancelled this one (T-48).
     static func replacedEdit(of asset: ObjectID) -> RPCError {

@@ -15,7 +15,7 @@ public struct EditStep: JSONTabled, Hashable {
     public var sequence: Int64
     /// Commit date, in microseconds since 1970.
     public var date: Int64
-    /// Identity of the client.
+    /// Identity of the client; empty for the first step if the record of its change is no longer retained.
     public var identity: String
     /// Name of the client program.
     public var client: String?
@@ -25,7 +25,8 @@ public struct EditStep: JSONTabled, Hashable {
     public var formatVersion: String?
     /// SHA-256 of the adjustment data.
     public var adjustmentData: String?
-    /// The adjustment list; nil unless it is the editor's own format and still stored.
+    /// The adjustment list; nil unless it is the editor's own format and still stored. The lists of a history have at
+    /// most 4 MiB; beyond that, older steps have none.
     public var adjustments: JSON?
     /// SHA-256 of the bytes that the edit started from.
     public var base: String?

@@ -28,8 +28,9 @@ extension RPCError {
     public var isTransient: Bool {
         switch errorCode {
         case .busy, .connectionLost, .unavailable, .deadlineExceeded, .behind, .interrupted: true
-        // Cancelled by the service because it is stopping.
-        case .userCancelled: !Task.isCancelled
+        // Cancelled by the service because it is stopping, unless the owner of the library did not consent, or a later
+        // edit replaced this one.
+        case .userCancelled: data["question"] == nil && data["isReplaced"] == nil && !Task.isCancelled
         default: false
         }
     }

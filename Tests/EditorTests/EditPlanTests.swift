@@ -123,6 +123,39 @@ struct EditPlanTests {
         #expect(errorCode(edit, asset(.photo, .pairedVideo)) == .requestNotSupported)
     }
 
+    @Test func `the history has the edit that an asset was created with, and that before the first known change`() {
+        func versions(_ before: Asset?, _ after: Asset?, isFirst: Bool) -> [Asset?] {
+            let versions = EntityChange(before: before, after: after).editedVersions(isFirst: isFirst)
+            return [versions.earlier, versions.recorded]
+        }
+        let original = asset(.photo)
+        var edited = asset(.photo, .fullSizePhoto, .adjustmentData, format: AdjustmentList.formatIdentifier)
+        edited.contentRevision = Revision(8)
+        var again = edited
+        again.contentRevision = Revision(9)
+        for isFirst in [true, false] {
+            #expect(versions(nil, edited, isFirst: isFirst) == [nil, edited])
+            #expect(versions(nil, original, isFirst: isFirst) == [nil, nil])
+            #expect(versions(original, edited, isFirst: isFirst) == [nil, edited])
+            #expect(versions(edited, nil, isFirst: isFirst) == [nil, nil])
+            #expect(versions(edited, edited, isFirst: isFirst) == [nil, nil])
+        }
+        #expect(versions(edited, again, isFirst: true) == [edited, again])
+        #expect(versions(edited, again, isFirst: false) == [nil, again])
+        #expect(versions(edited, original, isFirst: true) == [edited, original])
+    }
+
+    @Test func `the volume of a Live Photo's film does not count as one of the operations`() throws {
+        let full = AdjustmentList(
+            operations: Array(repeating: .exposure(0.1), count: AdjustmentList.maximumCount),
+            livePhoto: LivePhotoAdjustment(audioVolume: 0.5)
+        )
+        let edit = ApplyEdit(asset: .none, adjustments: full)
+        let plan = try EditPlan(edit, of: asset(.photo, .pairedVideo), adjustmentData: nil)
+        let sent = VideoRenderPlan(try #require(plan.film), plan.adjustments.ofPairedVideo)
+        #expect(try AdjustmentList(json: sent.adjustments) == full)
+    }
+
     @Test func `the digest covers the request, not its client name and transaction id`() {
         let edit = ApplyEdit(asset: .none, adjustments: bright, client: "a", transaction: "1")
         var other = edit

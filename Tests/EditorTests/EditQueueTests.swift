@@ -1,4 +1,5 @@
 import Contracts
+import JSONValue
 import PhotoModel
 import TestSupport
 import Testing
@@ -137,6 +138,47 @@ struct EditQueueTests {
         #expect(queue.answer(key("e"), predecessor: .failed, now: 0)?.errorCode == .predecessorFailed)
     }
 
+    @Test func `films and downloads delay no edits of other photos, only the later ones of their assets`() throws {
+        var queue = EditQueue()
+        for index in 0..<3 { _ = queue.add(edit("film \(index)", of: index), now: 0) }
+        for (id, asset) in [("later", 0), ("photo", 3)] { _ = queue.add(edit(id, of: asset), now: 0) }
+        for _ in 0..<3 {
+            let next = queue.next(in: [.photo])
+            let film = try #require(next)
+            #expect(film.lane == .photo && film.moved(after: ErrorCode.busy.error("…")) == nil)
+            let moved = try #require(film.moved(after: .filmInOtherLane))
+            #expect(moved.lane == .film && moved.moved(after: .filmInOtherLane) == nil)
+            queue.postpone(moved)
+        }
+        #expect(queue.next(in: [.photo])?.key == key("photo"), "not the later edit of the first film")
+        #expect(queue.next(in: [.photo, .download]) == nil)
+        #expect(queue.next(in: []) == nil)
+        #expect(queue.next(in: [.film])?.key == key("film 0"))
+        #expect(queue.finish(key("film 0"), .applied).isEmpty)
+        #expect(queue.next(in: [.photo])?.key == key("later"))
+        #expect(queue.metrics.ready == 2 && queue.metrics.running == 2)
+    }
+
+    @Test func `an edit that allows a download waits for it in another lane, a film then in that of films`() throws {
+        let required = ErrorCode.networkAccessRequired.error("…")
+        var allowing = edit("a")
+        #expect(allowing.moved(after: required) == nil)
+        allowing.edit.isNetworkAccessAllowed = true
+        let waiting = try #require(allowing.moved(after: required))
+        #expect(waiting.lane == .download && waiting.mayDownload && !allowing.mayDownload)
+        #expect(waiting.moved(after: required) == nil)
+        #expect(waiting.moved(after: ErrorCode.networkError.error("…")) == nil)
+        let film = try #require(waiting.moved(after: .filmInOtherLane))
+        #expect(film.lane == .film && film.mayDownload && film.moved(after: required) == nil)
+    }
+
+    @Test func `the failure of an accepted edit is recorded although an earlier one with its content has failed`() {
+        let edit = edit("a")
+        #expect(edit.transactionOfFailure(isAccepted: true).transaction == nil)
+        let refused = edit.transactionOfFailure(isAccepted: false)
+        #expect(refused.transaction == "failed a d" && refused.digest == "d" && refused.identity == "ann")
+    }
+
     @Test func `edits that form a cycle fail`() {
         var queue = EditQueue()
         #expect(queue.add(edit("a", after: "b"), now: 0) == .asks(key("b")))
@@ -220,7 +262,9 @@ struct EditQueueTests {
 struct EditRetryPolicyTests {
     @Test func `temporary errors are retried with bounded pauses`() {
         var tries = EditRetryPolicy()
-        for errorCode in [ErrorCode.connectionLost, .busy, .notEnoughSpace, .unavailable, .deadlineExceeded] {
+        for errorCode in [
+            ErrorCode.connectionLost, .busy, .notEnoughSpace, .unavailable, .deadlineExceeded, .handleExpired,
+        ] {
             for _ in 0..<20 {
                 guard case .again(let pause) = tries.next(after: errorCode.error("…"), isConditional: false) else {
                     Issue.record("\(errorCode) ended the edit")
@@ -239,6 +283,13 @@ struct EditRetryPolicyTests {
             var tries = EditRetryPolicy()
             #expect(tries.next(after: errorCode.error("…"), isConditional: false) == .fails)
         }
+    }
+
+    @Test func `an edit that the owner of the library declines fails at once, and one that a stop cancels does not`() {
+        var tries = EditRetryPolicy()
+        let declined = ErrorCode.userCancelled.error("…", ["question": "q1"])
+        #expect(tries.next(after: declined, isConditional: false) == .fails)
+        #expect(tries.next(after: ErrorCode.userCancelled.error("…"), isConditional: false) != .fails)
     }
 
     @Test func `repeated conflicts end an edit, at once if it names a revision`() {

@@ -1,4 +1,5 @@
 import Contracts
+import Hosting
 import Imaging
 import JSONValue
 import Metadata
@@ -180,6 +181,21 @@ extension EditorWorkerTests {
                 _ = try await fixture.ask(ApplyEdit(asset: asset.id, adjustments: grey))
                 #expect(fixture.catalog.count(FinishUpload.method) == 1)
                 #expect(try ImageProbe.info(of: fixture.bytes(asset.id, .fullSizePhoto)).pixelWidth == 300)
+            }
+        }
+
+        @Test func `a render whose upload the catalog has lost is made and uploaded again, even with a precondition`()
+            async throws
+        {
+            try await EditorFixture.open {
+                $0.largestAttachment = 100
+            } _: { fixture in
+                let asset = try fixture.catalog.add(TestImages.jpeg(width: 60, height: 40))
+                fixture.catalog.fail(PerformChanges.method, ErrorCode.handleExpired.error("there is no upload"))
+                let edit = ApplyEdit(asset: asset.id, adjustments: grey, ifContentRevision: asset.contentRevision)
+                #expect(try await fixture.ask(edit).isChanged)
+                #expect(fixture.catalog.count(FinishUpload.method) == 2)
+                #expect(fixture.editor.metrics.conflicts.total == 0)
             }
         }
 

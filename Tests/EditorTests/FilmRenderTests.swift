@@ -175,6 +175,8 @@ struct FilmRenderTests {
         #expect(try quiet != packets(path) && quiet.contains(",a,"))
         let mute = try packets(try render(path, try list([(.volume, ["value": 0])])))
         #expect(mute.split(separator: "\n").first { $0.contains(",v,") } == video && !mute.contains(",a,"))
+        let ofLivePhoto = AdjustmentList(livePhoto: LivePhotoAdjustment(audioVolume: 0, keyFrame: 1)).ofPairedVideo
+        #expect(try packets(try render(path, ofLivePhoto)) == mute)
     }
 
     @Test func `a part is kept, faster or slower, with its sound`() throws {

@@ -2,6 +2,7 @@ import Contracts
 import Hosting
 import JSONValue
 import PhotoModel
+import Storage
 import TestSupport
 import Testing
 
@@ -46,6 +47,55 @@ extension EditorWorkerTests {
                 #expect(try await fixture.ask(edit).token == outcome.token)
                 #expect(fixture.editor.metrics.recalled.total == 2)
                 #expect(fixture.commits.count == 2)
+            }
+        }
+
+        @Test func `a repeat with suggested operations has the same outcome, even if another image would get others`()
+            async throws
+        {
+            try await EditorFixture.open { fixture in
+                let asset = try fixture.catalog.add(TestImages.jpeg(width: 60, height: 40))
+                let edit = ApplyEdits(
+                    asset: asset.id,
+                    adjustments: bright,
+                    enhance: true,
+                    client: "script",
+                    transaction: "t1"
+                )
+                let outcome = try await fixture.ask(edit)
+                fixture.catalog.remove(asset.id)
+                #expect(try await fixture.ask(edit).token == outcome.token)
+                var several = edit
+                (several.asset, several.assets, several.transaction) = (nil, [asset.id], "t2")
+                #expect(try await fixture.ask(several).failed == 1, "another transaction")
+                var other = edit
+                other.adjustments = grey
+                #expect(await fixture.rpcError(other)?.errorCode == .idReused)
+                #expect(fixture.commits.count == 1)
+            }
+        }
+
+        @Test func `a repeated edit of a Live Photo has the same outcome, even if that was deleted since`()
+            async throws
+        {
+            try await EditorFixture.open { fixture in
+                let asset = try fixture.catalog.add(TestImages.jpeg(width: 60, height: 40))
+                let stored = try fixture.resources.put(bytes: [1, 2, 3])
+                fixture.catalog.change(asset.id, content: false) { asset in
+                    asset.resources.append(
+                        AssetResource(
+                            type: .pairedVideo,
+                            digest: stored.digest.text,
+                            size: stored.size,
+                            contentType: "com.apple.quicktime-movie"
+                        )
+                    )
+                }
+                // Neither the sound nor the frames change, so the film is not rendered.
+                let edit = EditLivePhoto(asset: asset.id, client: "script", transaction: "t1")
+                let outcome = try await fixture.ask(edit)
+                fixture.catalog.remove(asset.id)
+                #expect(try await fixture.ask(edit).token == outcome.token)
             }
         }
 

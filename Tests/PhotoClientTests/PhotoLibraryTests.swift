@@ -82,6 +82,12 @@ struct PhotoLibraryTests {
         }
     }
 
+    @Test func `a cancelled request is transient if the service stops, not if the owner or a later edit ended it`() {
+        #expect(ErrorCode.userCancelled.error("the service is stopping").isTransient)
+        #expect(!ErrorCode.userCancelled.error("declined", ["question": "q1"]).isTransient)
+        #expect(!ErrorCode.userCancelled.error("replaced", ["isReplaced": true]).isTransient)
+    }
+
     @Test func `an upload that expired at the catalog begins again and is finished with its digest`() async throws {
         try await ClientFixture.with { fixture in
             let bytes = Bytes((0..<2_500_000).map { UInt8(truncatingIfNeeded: $0 &* 31) })

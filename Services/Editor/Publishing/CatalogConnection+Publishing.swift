@@ -24,31 +24,18 @@ extension CatalogConnection {
 
     /// Records the failure of an edit, once for each content of its id.
     ///
+    /// - Parameter isAccepted: true if the catalog has accepted this content under the id
     /// - Throws: `conflict` if it was applied
-    func fail(
-        _ key: EditKey,
-        asset: ObjectID,
-        after predecessor: String?,
-        digest: String,
-        _ error: RPCError
-    ) async throws(RPCError) {
+    func fail(_ queued: QueuedEdit, isAccepted: Bool, _ error: RPCError) async throws(RPCError) {
         let request = ChangeRequest.FailEdit(
-            id: key.id,
-            asset: asset,
-            predecessor: predecessor,
-            digest: digest,
+            id: queued.key.id,
+            asset: queued.edit.asset,
+            predecessor: queued.edit.predecessor,
+            digest: queued.digest,
             errorName: error.name.cut(to: 64),
             errorMessage: error.message.cut(to: PublishedEdit.maxMessageBytes)
         )
-        // For an id with other content only the change record is kept; this transaction id prevents a second record on
-        // repeats.
-        let transaction = EditTransaction(
-            identity: key.publisher,
-            client: EditProcessor.publishing,
-            transaction: "failed \(key.id) \(digest.prefix(32))",
-            digest: digest
-        )
-        _ = try await perform([.failEdit(request)], transaction)
+        _ = try await perform([.failEdit(request)], queued.transactionOfFailure(isAccepted: isAccepted))
     }
 
     /// Returns the states of edits of a publisher once one of them has changed, or after a second.
@@ -72,6 +59,21 @@ extension CatalogConnection {
     func claimLeft() async throws(RPCError) -> [PendingEdit] {
         let request = EditsPending(editor: editor, wait: 20_000)
         return try await library.catalog.ask(request, deadline: .seconds(30)).result.edits
+    }
+}
+
+extension QueuedEdit {
+    /// Returns the transaction that records the edit's failure.
+    ///
+    /// For an id with other content only the change record is kept; a transaction id prevents a second record on
+    /// repeats. An accepted edit needs none, and could get the outcome of an earlier one with the same content.
+    func transactionOfFailure(isAccepted: Bool) -> EditTransaction {
+        var transaction = EditTransaction(identity: key.publisher, client: EditProcessor.publishing)
+        if !isAccepted {
+            transaction.transaction = "failed \(key.id) \(digest.prefix(32))"
+            transaction.digest = digest
+        }
+        return transaction
     }
 }
 

@@ -1,10 +1,22 @@
 import Contracts
+import JSONValue
 import PhotoModel
 
 /// The name of a published edit: its publisher, and the id that the publisher gave it.
 struct EditKey: Sendable, Hashable {
     var publisher: String
     var id: String
+}
+
+/// The groups of published edits that run at the same time. Each has a number of its own that run at most, so the edits
+/// of one do not wait for those of another.
+enum EditLane: Sendable, CaseIterable {
+    /// Edits of photos whose originals are on this machine. Each edit begins here.
+    case photo
+    /// Edits that render a film: one worker renders all of them, each for up to an hour.
+    case film
+    /// Edits of originals that are in remote storage only, which may not be reachable.
+    case download
 }
 
 /// A published edit that is accepted and not finished.
@@ -14,8 +26,24 @@ struct QueuedEdit: Sendable, Equatable {
     var digest: String
     /// True if another editor may have begun it: it is looked up before it is rendered.
     var isShared = false
+    var lane = EditLane.photo
+    /// True once its original was found to be in remote storage only, if the edit allows to download it.
+    var mayDownload = false
 
     var predecessor: EditKey? { edit.predecessor.map { EditKey(publisher: key.publisher, id: $0) } }
+
+    /// Returns the edit in the lane that it needs, by the error of an attempt; nil if the error is another one.
+    func moved(after error: RPCError) -> QueuedEdit? {
+        var moved = self
+        if error == .filmInOtherLane, lane != .film {
+            moved.lane = .film
+            return moved
+        }
+        guard error.errorCode == .networkAccessRequired, edit.isNetworkAccessAllowed, !mayDownload else { return nil }
+        moved.lane = .download
+        moved.mayDownload = true
+        return moved
+    }
 }
 
 /// The queue of published edits; decides which one runs next. Pure: no clock, no sockets.
@@ -164,16 +192,33 @@ struct EditQueue: Sendable {
 
     // MARK: Running
 
-    /// Returns an edit to run now; nil if there is none.
-    mutating func next() -> QueuedEdit? {
+    /// Returns an edit of these lanes to run now; nil if there is none.
+    mutating func next(in lanes: Set<EditLane> = Set(EditLane.allCases)) -> QueuedEdit? {
+        guard !lanes.isEmpty else { return nil }
+        // The assets with an older edit that waits for its lane.
+        var waitingAssets: Set<ObjectID> = []
         for (index, item) in ready.enumerated() {
-            guard let entry = entries[item.key], !busyAssets.contains(entry.edit.edit.asset) else { continue }
+            guard let edit = entries[item.key]?.edit else { continue }
+            let asset = edit.edit.asset
+            guard !busyAssets.contains(asset), !waitingAssets.contains(asset) else { continue }
+            guard lanes.contains(edit.lane) else {
+                waitingAssets.insert(asset)
+                continue
+            }
             ready.remove(at: index)
-            busyAssets.insert(entry.edit.edit.asset)
+            busyAssets.insert(asset)
             entries[item.key]?.stage = .running
-            return entry.edit
+            return edit
         }
         return nil
+    }
+
+    /// Returns a running edit to the queue, to run in another lane. It is still before the newer edits of its asset.
+    mutating func postpone(_ edit: QueuedEdit) {
+        guard entries[edit.key]?.stage == .running else { return }
+        busyAssets.remove(edit.edit.asset)
+        entries[edit.key]?.edit = edit
+        set(edit.key, .ready)
     }
 
     /// Removes an edit that is finished, here or by another process. Returns the edits that fail because of it.

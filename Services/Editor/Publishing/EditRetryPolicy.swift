@@ -3,7 +3,8 @@ import Contracts
 
 /// The retry policy of published edits: try again, or end the edit. Pure; the caller keeps the time.
 ///
-/// Temporary conditions (an unreachable service, an unreachable object store, a full disk) are retried without limit, because the edit was accepted.
+/// Temporary conditions (an unreachable service, an unreachable object store, a full disk, an upload that a restart of
+/// the catalog removed) are retried without limit, because the edit was accepted.
 /// Faults of the edit or its image are retried a few times at most, so that it does not delay other edits.
 struct EditRetryPolicy: Sendable {
     enum Step: Sendable, Equatable {
@@ -29,12 +30,21 @@ struct EditRetryPolicy: Sendable {
     private var faults = 0
     private var pause = Duration.milliseconds(20)
 
+    /// Returns the pause before a request that is repeated until it succeeds.
+    mutating func retryDelay(after error: RPCError) -> Duration {
+        guard case .again(let pause) = next(after: error, isConditional: false) else { return Self.longestPause }
+        return pause
+    }
+
     /// - Parameter isConditional: true if the edit names the revision it applies to, so that a conflict ends it
     mutating func next(after error: RPCError, isConditional: Bool) -> Step {
         switch error.errorCode {
         case .networkError where Self.lostObjects.contains(error.data["problem"]?.stringValue ?? ""): return .fails
+        // The owner of the library declined the edit, or did not decide in time: another try would be another question.
+        case .userCancelled where error.data["question"] != nil: return .fails
         case .busy, .connectionLost, .unavailable, .deadlineExceeded, .behind, .interrupted, .userCancelled,
-            .notEnoughSpace, .libraryOffline, .libraryRelinquished, .librarySwitching, .libraryReadOnly, .networkError:
+            .notEnoughSpace, .libraryOffline, .libraryRelinquished, .librarySwitching, .libraryReadOnly, .networkError,
+            .handleExpired:
             defer { pause = min(pause * 2, Self.longestPause) }
             return .again(pause)
         case .workerTimeout:

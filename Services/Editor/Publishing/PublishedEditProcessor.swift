@@ -27,7 +27,8 @@ actor PublishedEditProcessor {
     private var queue: EditQueue
     /// Short requests to the catalog.
     private var catalogTasks: [CatalogTask] = []
-    private var running = (renders: 0, catalogTasks: 0)
+    private var running: [EditLane: Int] = [:]
+    private var runningCatalogTasks = 0
     private var accepting = 0
     /// The publishers whose edits elsewhere are followed.
     private var followed: Set<String> = []
@@ -38,6 +39,8 @@ actor PublishedEditProcessor {
 
     private static let maxConcurrentAccepts = 32
     private static let maxCatalogTasks = 32
+    /// One film is rendered while another one is committed.
+    private static let filmWidth = 2
 
     private enum CatalogTask: Sendable {
         case ask(EditKey, predecessor: EditKey)
@@ -79,22 +82,27 @@ actor PublishedEditProcessor {
             group.addTask { await self.claimLeft() }
             group.addTask { await self.expireOverdue() }
             for await _ in wakeup.stream {
-                while running.catalogTasks < Self.maxCatalogTasks, let catalogTask = catalogTasks.first {
+                while runningCatalogTasks < Self.maxCatalogTasks, let catalogTask = catalogTasks.first {
                     catalogTasks.removeFirst()
-                    running.catalogTasks += 1
+                    runningCatalogTasks += 1
                     group.addTask { await self.perform(catalogTask) }
                 }
                 for publisher in queue.publishersWaiting where followed.insert(publisher).inserted {
                     group.addTask { await self.follow(publisher) }
                 }
-                while running.renders < width, let edit = queue.next() {
-                    running.renders += 1
+                while let edit = queue.next(in: openLanes) {
+                    running[edit.lane, default: 0] += 1
                     group.addTask { await self.perform(edit) }
                 }
             }
             group.cancelAll()
         }
         for inbox in inboxes { await inbox.close() }
+    }
+
+    /// The lanes in which another edit may run.
+    private var openLanes: Set<EditLane> {
+        Set(EditLane.allCases.filter { running[$0, default: 0] < ($0 == .film ? Self.filmWidth : width) })
     }
 
     /// The queue's metrics as JSON; times in milliseconds.
@@ -132,9 +140,7 @@ actor PublishedEditProcessor {
             } catch {
                 // Without them the order cannot be kept, so no message is read before.
                 throttledLog.warning("accepted edits could not be loaded; trying again", ["error": "\(error.message)"])
-                var pause = Duration.seconds(2)
-                if case .again(let short) = tries.next(after: error, isConditional: false) { pause = short }
-                await TaskDelay.retryDelay(pause)
+                await TaskDelay.retryDelay(tries.retryDelay(after: error))
             }
         }
     }
@@ -147,9 +153,7 @@ actor PublishedEditProcessor {
                 for pending in try await catalog.claimLeft() { resumePending(pending) }
                 tries = EditRetryPolicy()
             } catch {
-                var pause = Duration.seconds(2)
-                if case .again(let short) = tries.next(after: error, isConditional: false) { pause = short }
-                await TaskDelay.retryDelay(pause)
+                await TaskDelay.retryDelay(tries.retryDelay(after: error))
             }
         }
     }
@@ -223,8 +227,8 @@ actor PublishedEditProcessor {
                 adjustments: AdjustmentList(),
                 after: broken.predecessor
             )
-            let digest = EditDigest.of(published: broken.params)
-            if let state = await end(QueuedEdit(key: key, edit: blank, digest: digest), broken.error) {
+            let queued = QueuedEdit(key: key, edit: blank, digest: EditDigest.of(published: broken.params))
+            if let state = await end(queued, broken.error, isAccepted: false) {
                 // The id may belong to another edit, which then continues.
                 if !queue.contains(key) { finish(key, state) }
             }
@@ -257,7 +261,7 @@ actor PublishedEditProcessor {
             } catch {
                 if error.errorCode == .idReused {
                     metrics.reused.add()
-                    _ = await end(queued, error)
+                    _ = await end(queued, error, isAccepted: false)
                     return
                 }
                 guard case .again(let pause) = tries.next(after: error, isConditional: true) else {
@@ -296,6 +300,10 @@ actor PublishedEditProcessor {
                 break
             } catch {
                 if Task.isCancelled { break }
+                if let moved = queued.moved(after: error) {
+                    queue.postpone(moved)
+                    break
+                }
                 // The response may have been lost, not the change; or the library was replaced by another one.
                 if let ended = await ending(of: queued.key) {
                     if ended == .applied { metrics.applied.add() }
@@ -313,7 +321,7 @@ actor PublishedEditProcessor {
                 break
             }
         }
-        running.renders -= 1
+        running[queued.lane, default: 0] -= 1
         wakeup.continuation.yield()
     }
 
@@ -349,7 +357,7 @@ actor PublishedEditProcessor {
                 finish(failure.edit.key, state)
             }
         }
-        running.catalogTasks -= 1
+        runningCatalogTasks -= 1
         wakeup.continuation.yield()
     }
 
@@ -374,9 +382,7 @@ actor PublishedEditProcessor {
                 wakeup.continuation.yield()
                 tries = EditRetryPolicy()
             } catch {
-                var pause = Duration.seconds(2)
-                if case .again(let short) = tries.next(after: error, isConditional: false) { pause = short }
-                await TaskDelay.retryDelay(pause)
+                await TaskDelay.retryDelay(tries.retryDelay(after: error))
             }
         }
         followed.remove(publisher)
@@ -386,18 +392,13 @@ actor PublishedEditProcessor {
 
     /// Records in the catalog that an edit has failed.
     ///
+    /// - Parameter isAccepted: true if the catalog has accepted it
     /// - Returns: how it ended; nil if the editor stops
-    private func end(_ queued: QueuedEdit, _ error: RPCError) async -> PublishedEditState? {
+    private func end(_ queued: QueuedEdit, _ error: RPCError, isAccepted: Bool = true) async -> PublishedEditState? {
         var tries = EditRetryPolicy()
         while !Task.isCancelled {
             do throws(RPCError) {
-                try await catalog.fail(
-                    queued.key,
-                    asset: queued.edit.asset,
-                    after: queued.edit.predecessor,
-                    digest: queued.digest,
-                    error
-                )
+                try await catalog.fail(queued, isAccepted: isAccepted, error)
                 metrics.failed.add()
                 throttledLog.warning("a published edit failed", metadata(of: queued, error))
                 return .failed

@@ -44,14 +44,11 @@ extension EditPlan {
 }
 
 extension AdjustmentList {
-    /// The operations of a Live Photo's list on its film: the same, and its volume.
+    /// The list for a Live Photo's film: the same operations, and its volume, which does not count as one of them.
     var ofPairedVideo: AdjustmentList {
-        var operations = operations
-        if let volume = livePhoto?.audioVolume, volume != 1,
-            let adjustment = try? Adjustment(.volume, ["value": .double(volume)])
-        {
-            operations.append(adjustment)
-        }
-        return AdjustmentList(operations: operations)
+        AdjustmentList(
+            operations: operations,
+            livePhoto: livePhoto?.audioVolume.map { LivePhotoAdjustment(audioVolume: $0) }
+        )
     }
 }

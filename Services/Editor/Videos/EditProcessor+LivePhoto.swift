@@ -17,14 +17,23 @@ extension EditProcessor {
                 ["done": 0, "failed": 0, "total": 1, "part": .double(part)]
             )
         }
-        let identity = context.identity
+        let (identity, edit) = (context.identity, request.edit)
+        if let name = edit.transaction {
+            let transaction = EditTransaction(
+                identity: identity,
+                client: edit.client,
+                transaction: name,
+                digest: EditDigest.of(edit)
+            )
+            if let outcome = try await storedOutcome(edit.asset, transaction) { return outcome.json }
+        }
         return try await livePhotos.run(request.asset, for: identity) { () async throws(RPCError) in
             let asset = try await catalog.asset(request.asset).asset
             guard asset.mediaType == .image, asset.resource(.pairedVideo) != nil else {
                 throw RPCError.noLivePhoto(asset)
             }
             let access = NetworkAccess(isAllowed: request.isNetworkAccessAllowed, client: context)
-            return try await apply(request.edit, for: identity, access: access, progress: { progress.update($0) }).json
+            return try await apply(edit, for: identity, access: access, progress: { progress.update($0) }).json
         }
     }
 

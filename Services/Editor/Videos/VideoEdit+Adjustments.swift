@@ -62,6 +62,7 @@ extension VideoEdit {
             default: break
             }
         }
+        if let ofLivePhoto = list.livePhoto?.audioVolume { volume *= ofLivePhoto }
         guard info.duration == 0 || start < info.duration else {
             throw WorkerJobError.partBehindEnd(start: start, of: info.duration)
         }

@@ -2,8 +2,8 @@
 import PackageDescription
 
 // The module table. Each line is one module: its layer, its folder, and the modules it depends on. A module depends
-// only on lower layers; the manifest stops the build at a dependency on the same or a higher layer. README.md describes
-// the modules.
+// only on lower layers; the manifest stops the build at a dependency on the same or a higher layer.
+// Shared/docs/architecture.md describes the modules.
 
 // MARK: - Packages
 
@@ -283,8 +283,8 @@ let modules: [Module] = [
         name: "CommandLineTests",
         kind: .tests,
         dependencies: [
-            "CommandLine", "Hosting", "Contracts", "PhotoClient", "PhotoModel", "JSONValue", "ArgumentParser",
-            "SystemPackage", "TestSupport", "Basics",
+            "CommandLine", "Hosting", "Contracts", "Messaging", "PhotoClient", "PhotoModel", "JSONValue",
+            "ArgumentParser", "SystemPackage", "TestSupport", "Basics",
         ]
     ),
     Module(

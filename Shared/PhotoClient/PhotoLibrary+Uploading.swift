@@ -10,8 +10,10 @@ extension PhotoLibrary {
     /// A chunk is sent again if the connection is lost. If the catalog has restarted, the whole upload begins again.
     /// The catalog verifies the SHA-256 of the file.
     ///
-    /// - Parameter verifies: whether a file that the library already has for these bytes is compared with them, and
-    ///   replaced if it is damaged
+    /// - Parameters:
+    ///   - deadline: the time limit of each request; a chunk is 1 MiB, and the file may take longer
+    ///   - verifies: whether a file that the library already has for these bytes is compared with them, and replaced if
+    ///     it is damaged
     /// - Returns: the upload's id, which expires after ten minutes unless it is used
     /// - Throws: `missing_resource` if the file cannot be read, or the catalog's error
     public func upload(
@@ -67,23 +69,38 @@ extension PhotoLibrary {
         }
     }
 
+    /// Discards uploads that no transaction has used. Otherwise they count against the limits of this identity until they
+    /// expire, as they do if the catalog does not answer.
+    public func cancelUploads(_ uploads: [String]) async {
+        guard !uploads.isEmpty else { return }
+        // The task may be cancelled, and the requests must be sent nevertheless.
+        await Task { [catalog] in
+            for upload in uploads {
+                do throws(RPCError) {
+                    _ = try await catalog.ask(CancelUpload(upload: upload), deadline: .seconds(1))
+                } catch {
+                    // The catalog has forgotten this one only, for example because it was restarted.
+                    guard error.errorCode == .handleExpired else { return }
+                }
+            }
+        }.value
+    }
+
     private static func cannotRead(_ path: String, _ error: any Error) -> RPCError {
         ErrorCode.missingResource.error("\(path) cannot be read: \(error)", ["path": .string(path)])
     }
 
     /// Maximum number of attempts if the catalog loses the upload because it restarts.
-    private static let uploadAttempts = 5
+    public static let uploadAttempts = 5
 
     private func upload(
         _ deadline: Duration,
         _ verifies: Bool,
         read: (_ offset: Int64, _ length: Int) throws(RPCError) -> Bytes
     ) async throws(RPCError) -> String {
-        let clock = ContinuousClock()
-        let end = clock.now + deadline
         for attempt in 1... {
             do throws(RPCError) {
-                return try await uploadOnce(until: end, verifies, read: read)
+                return try await uploadOnce(deadline, verifies, read: read)
             } catch  where error.errorCode == .handleExpired && attempt < Self.uploadAttempts {
                 logger.info("upload expired at the catalog, starting again", metadata: ["attempt": "\(attempt)"])
             }
@@ -92,14 +109,27 @@ extension PhotoLibrary {
     }
 
     private func uploadOnce(
-        until end: ContinuousClock.Instant,
+        _ deadline: Duration,
         _ verifies: Bool,
         read: (_ offset: Int64, _ length: Int) throws(RPCError) -> Bytes
     ) async throws(RPCError) -> String {
-        var remaining: Duration { end - ContinuousClock().now }
-        let upload = try await withRetries(remaining) { time throws(RPCError) in
+        let upload = try await withRetries(deadline) { time throws(RPCError) in
             try await self.catalog.ask(BeginUpload(), deadline: time).result
         }
+        do throws(RPCError) {
+            return try await send(upload, deadline, verifies, read: read)
+        } catch {
+            if error.errorCode != .handleExpired { await cancelUploads([upload.upload]) }
+            throw error
+        }
+    }
+
+    private func send(
+        _ upload: BeginUpload.Result,
+        _ deadline: Duration,
+        _ verifies: Bool,
+        read: (_ offset: Int64, _ length: Int) throws(RPCError) -> Bytes
+    ) async throws(RPCError) -> String {
         var hash = SHA256()
         var offset: Int64 = 0
         while true {
@@ -107,14 +137,14 @@ extension PhotoLibrary {
             if chunk.isEmpty { break }
             hash.update(data: chunk)
             let append = AppendUpload(upload: upload.upload, offset: offset)
-            _ = try await withRetries(remaining) { time throws(RPCError) in
+            _ = try await withRetries(deadline) { time throws(RPCError) in
                 try await self.catalog.ask(append, attachments: [chunk], deadline: time)
             }
             offset += Int64(chunk.count)
         }
         let digest = hash.finalize().hexadecimal
         let finish = FinishUpload(upload: upload.upload, digest: digest, verifies: verifies)
-        return try await withRetries(remaining) { time throws(RPCError) in
+        return try await withRetries(deadline) { time throws(RPCError) in
             try await self.catalog.ask(finish, deadline: time).result.upload
         }
     }

@@ -18,6 +18,12 @@ struct TextTests {
         #expect(text.printable == printed)
     }
 
+    @Test func `quotes and brackets are escaped in a page, also before a combining mark`() {
+        let text = "\"\u{301} onmouseover=\"alert(1)\" <\u{301}b>\u{301} &\u{301}"
+        let escaped = "&quot;\u{301} onmouseover=&quot;alert(1)&quot; &lt;\u{301}b&gt;\u{301} &amp;\u{301}"
+        #expect(SheetPage.escaped(text) == escaped)
+    }
+
     @Test func `long names are shortened in the middle`() {
         #expect("abcdefghijklmnopqrstuvwxyz".shortened(to: 10) == "abcdef…xyz")
         #expect("short".shortened(to: 10) == "short")

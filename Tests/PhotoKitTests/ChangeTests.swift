@@ -189,6 +189,52 @@ extension PhotoKitTests {
             }
         }
 
+        @Test func `as many edits as fit into a message are committed in one block`() async throws {
+            try await LibraryFixture.with("edits", services: [.catalog]) { _ in
+                let library = PHPhotoLibrary.shared()
+                /// Creates photos that are edited from the beginning: each has two files and adjustment data.
+                func add(_ count: Int) async throws {
+                    try await library.performChanges {
+                        for number in 0..<count {
+                            let request = PHAssetCreationRequest.forAsset()
+                            let photo = TestImages.jpeg(width: 32, height: 24, seed: UInt64(number))
+                            request.addResource(with: .photo, data: Data(photo), options: nil)
+                            guard let placeholder = request.placeholderForCreatedAsset else { return }
+                            let output = PHContentEditingOutput(placeholderForCreatedAsset: placeholder)
+                            output.adjustmentData = PHAdjustmentData(
+                                formatIdentifier: "x",
+                                formatVersion: "1",
+                                data: Data([1])
+                            )
+                            try? Data(TestImages.jpeg(width: 24, height: 32)).write(to: output.renderedContentURL)
+                            request.contentEditingOutput = output
+                        }
+                    }
+                }
+                try await add(34)
+                let error = await #expect(throws: PHPhotosError.self) { try await add(64) }
+                #expect(error?.name == "limit_exceeded")
+                let assets = PHAsset.fetchAssets(with: PHFetchOptions())
+                #expect(assets.count == 34 && assets.firstObject?.pixelWidth == 24)
+            }
+        }
+
+        @Test func `a date and a size that are not numbers do not stop the program`() async throws {
+            try await LibraryFixture.with("nan", services: [.catalog, .thumbnailer]) { _ in
+                let asset = try #require(try LibraryFixture.importImages(1).first)
+                try await PHPhotoLibrary.shared().performChanges {
+                    PHAssetChangeRequest(for: asset).creationDate = Date(timeIntervalSince1970: .nan)
+                }
+                let error = await #expect(throws: PHPhotosError.self) {
+                    try await PHImageManager.default().image(
+                        for: asset,
+                        targetSize: CGSize(width: CGFloat.nan, height: 100)
+                    )
+                }
+                #expect(error?.name == "invalid_options")
+            }
+        }
+
         @Test func `a change is committed though the program ends without waiting for it`() async throws {
             try await LibraryFixture.with("exit", services: [.catalog]) { fixture in
                 // The program below is a process of its own, which inherits the variable.

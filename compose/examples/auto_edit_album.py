@@ -9,8 +9,11 @@ or a service is killed.
 
 import os
 import sys
+import time
 
 from safelight import Library, SafelightError, load_preset
+
+PAUSE = 5
 
 title, preset, position_file = sys.argv[1:]
 adjustments = load_preset(preset)
@@ -46,15 +49,25 @@ def is_member(asset):
     return asset is not None and any(membership.collection == album.id for membership in asset.memberships)
 
 
+def edit(asset, transaction):
+    """Edits a photo. While a service is away, it waits: no photo is forgotten."""
+    name = asset.original_filename or asset.id
+    while True:
+        try:
+            asset.edit(adjustments, transaction=transaction)
+            print(f"edited {name}", flush=True)
+            return
+        except SafelightError as error:
+            print(f"{name}: {error.message}", file=sys.stderr, flush=True)
+            if not error.is_temporary:
+                return
+        time.sleep(PAUSE)
+
+
 # Step 3: follow the changes. A photo is new in the album if it was not a member before.
 for change in library.changes(since=token):
     for one in change.assets:
         if not is_member(one.after) or is_member(one.before):
             continue
-        name = one.after.original_filename or one.id
-        try:
-            one.after.edit(adjustments, transaction=f"auto-edit {change.sequence} {one.id}")
-            print(f"edited {name}", flush=True)
-        except SafelightError as error:
-            print(f"{name}: {error.message}", file=sys.stderr, flush=True)
+        edit(one.after, f"auto-edit {change.sequence} {one.id}")
     save_position(change.token)

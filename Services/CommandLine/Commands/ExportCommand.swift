@@ -14,10 +14,10 @@ struct ExportCommand: LibraryCommand {
         commandName: "export",
         abstract: "Save the files of assets to a folder, or images of them at a given size.",
         discussion: """
-            Exports the named assets, or all assets of a fetch if none is named, with the films of Live Photos. Files are \
-            verified by their SHA-256, and have their original names; no file is replaced: a second IMG_1.jpg becomes \
-            "IMG_1 (2).jpg", with its film and its sidecar, and a file that is there with the same content is not \
-            written again. \
+            Exports the named assets, or all assets of a fetch if none is named, with the raw files of photos and the \
+            films of Live Photos. Files are verified by their SHA-256, and have their original names; no file is \
+            replaced: a second IMG_1.jpg becomes "IMG_1 (2).jpg", with its raw file, its film and its sidecar, and a \
+            file that is there with the same content is not written again. \
             With --size, images are rendered instead: with edits, or without them with --original.
             """
     )
@@ -171,12 +171,18 @@ struct ExportCommand: LibraryCommand {
             return false
         }
         var resources = [resource]
+        if !current, let alternate = asset.resource(.alternatePhoto) { resources.append(alternate) }
         // A film that is a part of the photo's file is in it already.
         if let film = current ? asset.currentFilm : asset.resource(.pairedVideo), film.offset == nil {
             resources.append(film)
         }
-        var files = resources.map {
-            ExportFolder.File(name: Self.fileName(of: $0, asset), digest: $0.digest, size: $0.size)
+        var names: Set<String> = []
+        var files = resources.map { resource in
+            var name = Self.fileName(of: resource, asset)
+            // Programs may have given all files of an asset the same name.
+            let isNew = names.insert(ExportFolder.safe(name).lowercased()).inserted
+            if !isNew { name = "\(resource.type.rawValue) \(name)" }
+            return ExportFolder.File(name: name, digest: resource.digest, size: resource.size)
         }
         let sidecar = try await sidecar(of: asset, in: library)
         if let sidecar { files.append(.init(name: files[0].name, sidecar: sidecar)) }

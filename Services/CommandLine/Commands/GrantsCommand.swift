@@ -113,7 +113,8 @@ struct GrantsCommand: AsyncParsableCommand {
             abstract: "Give an identity access to a list of assets and to nothing else.",
             discussion: """
                 The list is of the assets that the options select now; `grants widen` and `grants narrow` change it. \
-                What the client adds joins its list. Albums, folders and moments are not in its view.
+                Assets that the client adds join its list. Albums and folders are not in its view; moments and smart \
+                albums have the assets of the list only.
                 """
         )
         @Argument(help: "The identity.") var identity: String

@@ -8,8 +8,7 @@ import Glibc
 struct SamplePhotosCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "sample-photos",
-        abstract: "Create a dozen sample photos with dates, locations and all orientations.",
-        shouldDisplay: false
+        abstract: "Create a dozen sample photos with dates, locations and all orientations."
     )
 
     @Argument(help: "Output folder; created if needed.")

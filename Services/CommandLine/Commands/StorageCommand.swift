@@ -20,7 +20,7 @@ struct StorageCommand: AsyncParsableCommand {
     /// `safelight storage status`
     struct Status: LibraryCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Show how many files are here, at the object store and waiting, and the present problem.",
+            abstract: "Show how many files are local, in the object store and waiting, and the present problem.",
             discussion: "The exit status is 1 while there is a problem."
         )
         @OptionGroup var client: ClientOptions
@@ -134,17 +134,17 @@ enum StorageText {
             "\(QuantityFormatter.count(count, "file")), \(QuantityFormatter.bytes(bytes))"
         }
         guard let store = status.store else {
-            return ["here      \(text(status.localCount, status.localBytes))", "there is no object store"]
+            return ["local     \(text(status.localCount, status.localBytes))", "there is no object store"]
         }
         let budget = status.budget.map { " of \(QuantityFormatter.bytes($0))" } ?? ""
         var lines = [
             "store     \(store), policy \(status.policy ?? "")",
-            "here      \(text(status.localCount, status.localBytes))\(budget), \(status.keptCount) kept",
-            "there     \(text(status.remoteCount, status.remoteBytes))",
+            "local     \(text(status.localCount, status.localBytes))\(budget), \(status.keptCount) kept",
+            "uploaded  \(text(status.remoteCount, status.remoteBytes))",
             "waiting   \(QuantityFormatter.count(status.waitingCount, "file")), \(status.failedCount) failed",
             "jobs      \(status.waitingJobCount) waiting, \(status.runningJobCount) running",
-            "since the start  \(QuantityFormatter.bytes(status.uploadedBytes)) up, "
-                + "\(QuantityFormatter.bytes(status.downloadedBytes)) down, "
+            "since the start  \(QuantityFormatter.bytes(status.uploadedBytes)) uploaded, "
+                + "\(QuantityFormatter.bytes(status.downloadedBytes)) downloaded, "
                 + "\(QuantityFormatter.bytes(status.releasedBytes)) given up",
         ]
         if let problem = status.problem { lines.append("problem   \(problem): \(status.message ?? "")") }

@@ -11,9 +11,9 @@ struct StorageJobsCommand: AsyncParsableCommand {
         commandName: "jobs",
         abstract: "Ask for uploads and downloads of files, and see what became of each.",
         discussion: """
-            The catalog uploads every new file by itself. A job is for who wants to know when certain files are at the \
-            object store, or here: it is kept, also over restarts, until it is acknowledged. At most \(UploadJob.limit) \
-            jobs of a client are kept. The owner of the library sees the jobs of all clients.
+            The catalog uploads every new file by itself. Create a job to learn when certain files are at the object \
+            store, or on this machine: it is kept, also over restarts, until it is acknowledged. At most \
+            \(UploadJob.limit) jobs of a client are kept. The owner of the library sees the jobs of all clients.
             """,
         subcommands: [List.self, Upload.self, Download.self, Acknowledge.self, Retry.self, Cancel.self],
         defaultSubcommand: List.self

@@ -17,7 +17,7 @@ struct ThumbCommand: LibraryCommand {
 
     @Option(
         name: .shortAndLong,
-        help: "Output file, whose extension tells the format; - for standard output. Default: <id>.jpg."
+        help: "Output file, whose extension selects the format; - for standard output. Default: <id>.jpg."
     )
     var output: String?
 

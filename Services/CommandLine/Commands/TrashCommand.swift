@@ -7,8 +7,11 @@ import PhotoModel
 struct TrashCommand: LibraryCommand {
     static let configuration = CommandConfiguration(
         commandName: "trash",
-        abstract: "Move assets to the trash; they are deleted permanently after thirty days.",
-        discussion: "`safelight fetch --trash` lists them, `safelight untrash` restores them."
+        abstract: "Move assets to the trash; they are deleted permanently after 30 days.",
+        discussion: """
+            `safelight fetch --trash` lists them, `safelight untrash` restores them. The catalog may be configured with \
+            another number of days (--trash-days).
+            """
     )
 
     @OptionGroup var assets: Identifiers

@@ -10,9 +10,9 @@ struct UndoCommand: LibraryCommand {
         commandName: "undo",
         abstract: "Take back the last change that you made with safelight.",
         discussion: """
-            The inverse is a new change; the history is kept. What has no exact inverse is refused by name, and so is a \
-            change whose assets or albums were changed again since. A second undo takes the first one back. Edits of \
-            one asset can also be restored with `safelight history ID --undo-to STEP`.
+            The inverse is a new change; the history is kept. A change without an exact inverse is refused by name, \
+            and so is a change whose assets or albums were changed again since. A second undo takes the first one \
+            back. Edits of one asset can also be restored with `safelight history ID --undo-to STEP`.
             """
     )
 
@@ -26,7 +26,7 @@ struct UndoCommand: LibraryCommand {
 
     @OptionGroup var client: ClientOptions
 
-    /// The records that are read at a time.
+    /// The records that are searched before the older ones.
     private static let window: Int64 = 500
 
     func validate() throws {
@@ -61,7 +61,7 @@ struct UndoCommand: LibraryCommand {
 
     /// Returns the change that was named, or the last one of this user's commands.
     private func record(in library: PhotoLibrary) async throws -> ChangeRecord? {
-        if let change { return try await records(after: change - 1, count: 1, in: library).first }
+        if let change { return try await lastRecord(after: change - 1, count: 1, in: library) { _ in true } }
         // An answer at once: whoever may read the history is known to the catalog.
         let request = OpenSession(client: library.client, purpose: "safelight undo")
         let identity = try await library.catalog.ask(request).result.identity
@@ -69,8 +69,7 @@ struct UndoCommand: LibraryCommand {
         var end = head
         while end > 0 {
             let start = max(0, end - Self.window)
-            let page = try await records(after: start, count: Int(end - start), in: library)
-            let mine = page.last {
+            let mine = try await lastRecord(after: start, count: end - start, in: library) {
                 ($0.origin.onBehalfOf ?? $0.origin.identity) == identity && $0.origin.client == library.client
             }
             if let mine { return mine }
@@ -79,14 +78,28 @@ struct UndoCommand: LibraryCommand {
         return nil
     }
 
-    /// Returns records after a sequence; none beyond the newest, and where the history no longer reaches back to it.
-    private func records(after sequence: Int64, count: Int, in library: PhotoLibrary) async throws -> [ChangeRecord] {
+    /// Returns the last of the records after a sequence that fulfils a condition; nil if there is none, also beyond the
+    /// newest and where the history no longer reaches back.
+    ///
+    /// The records may be on several pages, the oldest first: the size of a page is limited too.
+    private func lastRecord(
+        after sequence: Int64,
+        count: Int64,
+        in library: PhotoLibrary,
+        where isWanted: (ChangeRecord) -> Bool
+    ) async throws -> ChangeRecord? {
         let current = try await library.currentToken()
-        guard sequence < current.token.sequence else { return [] }
-        let first = max(sequence, current.oldest.sequence)
-        let token = ChangeToken(library: current.token.library, sequence: first)
-        let page = try await library.catalog.ask(ChangesSince(token: token, limit: count)).result
-        return try page.records.map { try ChangeRecord(json: $0) }
-            .filter { $0.sequence > sequence && $0.sequence <= sequence + Int64(count) }
+        let end = min(sequence + count, current.token.sequence)
+        var last: ChangeRecord?
+        var token = ChangeToken(library: current.token.library, sequence: max(sequence, current.oldest.sequence))
+        while token.sequence < end {
+            let limit = Int(end - token.sequence)
+            let page = try await library.catalog.ask(ChangesSince(token: token, limit: limit)).result
+            let records = try page.records.map { try ChangeRecord(json: $0) }
+            last = records.last { $0.sequence <= end && isWanted($0) } ?? last
+            guard page.token.sequence > token.sequence else { break }
+            token = page.token
+        }
+        return last
     }
 }

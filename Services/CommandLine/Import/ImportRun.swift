@@ -45,15 +45,16 @@ struct ImportRun: Sendable {
     private let name = "import-" + PhotoLibrary.randomTransaction()
     private let access: Access
 
-    /// How the catalog gets the bytes: from paths, until it refuses them, or with the requests.
+    /// How the catalog gets the bytes: from paths, until it refuses them, or with the requests and by uploads.
     private final class Access: Sendable {
+        let uploading = UploadPermits()
         private let mayNamePaths: Mutex<Bool>
         init(mayNamePaths: Bool) { self.mayNamePaths = Mutex(mayNamePaths) }
         var byPath: Bool { mayNamePaths.withLock { $0 } }
         func disallowPaths() { mayNamePaths.withLock { $0 = false } }
     }
 
-    /// The time limit for one item, including restarts of services.
+    /// The time limit of each request, including restarts of services.
     static let deadline = Duration.seconds(300)
     private static let longestSidecar = 4 << 20
 
@@ -217,11 +218,56 @@ struct ImportRun: Sendable {
         guard !isReferenced else {
             throw ErrorCode.invalidResource.error("the file name is not UTF-8; such a file cannot be referenced")
         }
+        let end = ContinuousClock.now + Self.deadline
+        var losses = 0
+        while true {
+            do throws(RPCError) {
+                return try await createFromBytes(item, transaction + "-bytes")
+            } catch  where error.isOfOpenUploads && ContinuousClock.now < end {
+                // Those of another import with this identity: each ends with its item.
+                await TaskDelay.retryDelay(.milliseconds(Int.random(in: 500...1500)))
+            } catch  where error.errorCode == .handleExpired && losses + 1 < PhotoLibrary.uploadAttempts {
+                // The catalog was restarted after the upload of a file: nothing was committed.
+                losses += 1
+            }
+        }
+    }
+
+    /// The bytes of one item.
+    private struct ItemBytes {
         var attachments: [Bytes] = []
-        var remainingBytes = Int64(BeginUpload.chunkBytes)
+        /// The number of bytes that can still be attached.
+        var remaining = Int64(BeginUpload.chunkBytes)
+        var uploads: [String] = []
+        /// True from the first upload on.
+        var hasPermit = false
+    }
+
+    /// Sends the bytes of an item and creates its asset. If that fails, nothing of the item stays at the catalog.
+    private func createFromBytes(
+        _ item: ImportItem,
+        _ transaction: String
+    ) async throws(RPCError) -> PerformChanges.Result {
+        var bytes = ItemBytes()
+        do throws(RPCError) {
+            let result = try await createFromBytes(item, transaction, &bytes)
+            if bytes.hasPermit { await access.uploading.release() }
+            return result
+        } catch {
+            await library.cancelUploads(bytes.uploads)
+            if bytes.hasPermit { await access.uploading.release() }
+            throw error
+        }
+    }
+
+    private func createFromBytes(
+        _ item: ImportItem,
+        _ transaction: String,
+        _ bytes: inout ItemBytes
+    ) async throws(RPCError) -> PerformChanges.Result {
         var resources: [NewResource] = []
         for (type, path) in item.files {
-            let source = try await source(path, &attachments, &remainingBytes)
+            let source = try await source(path, &bytes)
             resources.append(
                 NewResource(
                     type: type,
@@ -234,10 +280,13 @@ struct ImportRun: Sendable {
         var sidecar: NewResource?
         if let path = item.sidecar {
             let file = try InputBytes(path)
-            sidecar = NewResource(source: .attachment(attachments.count), originalFilename: path.lastComponent?.string)
-            attachments.append(try file.read(limit: Self.longestSidecar))
+            sidecar = NewResource(
+                source: .attachment(bytes.attachments.count),
+                originalFilename: path.lastComponent?.string
+            )
+            bytes.attachments.append(try file.read(limit: Self.longestSidecar))
         }
-        return try await perform(resources, sidecar, attachments, transaction + "-bytes")
+        return try await perform(resources, sidecar, bytes.attachments, transaction)
     }
 
     private func resourcesByPath(_ item: ImportItem) -> [NewResource]? {
@@ -257,18 +306,20 @@ struct ImportRun: Sendable {
     }
 
     /// Returns the source of a file: an attachment if the file still fits into the request, an upload otherwise.
-    private func source(
-        _ path: FilePath,
-        _ attachments: inout [Bytes],
-        _ remainingBytes: inout Int64
-    ) async throws(RPCError) -> ResourceSource {
+    private func source(_ path: FilePath, _ bytes: inout ItemBytes) async throws(RPCError) -> ResourceSource {
         let file = try InputBytes(path)
-        if file.size <= remainingBytes {
-            remainingBytes -= file.size
-            attachments.append(try file.read(limit: Int(file.size)))
-            return .attachment(attachments.count - 1)
+        if file.size <= bytes.remaining {
+            bytes.remaining -= file.size
+            bytes.attachments.append(try file.read(limit: Int(file.size)))
+            return .attachment(bytes.attachments.count - 1)
         }
-        return .upload(try await library.upload(file: file.name, deadline: Self.deadline, verifies: verifies))
+        if !bytes.hasPermit {
+            await access.uploading.acquire()
+            bytes.hasPermit = true
+        }
+        let upload = try await library.upload(file: file.name, deadline: Self.deadline, verifies: verifies)
+        bytes.uploads.append(upload)
+        return .upload(upload)
     }
 
     private func perform(
@@ -283,6 +334,27 @@ struct ImportRun: Sendable {
             transaction: transaction,
             deadline: Self.deadline
         )
+    }
+}
+
+/// Permits to upload the files of an item.
+///
+/// An item has up to three uploads, and an identity has 64 at a time: with a permit for each item, none of them keeps
+/// uploads open while it waits for another one. Fewer files at a time are also complete sooner over a slow network.
+private actor UploadPermits {
+    private var free = 16
+    private var waiting: [CheckedContinuation<Void, Never>] = []
+
+    func acquire() async {
+        guard free == 0 else {
+            free -= 1
+            return
+        }
+        await withCheckedContinuation { waiting.append($0) }
+    }
+
+    func release() {
+        if waiting.isEmpty { free += 1 } else { waiting.removeFirst().resume() }
     }
 }
 
@@ -329,11 +401,15 @@ extension RPCError {
         switch errorCode {
         case .notEnoughSpace, .accessDenied, .accessRestricted, .libraryOffline, .libraryRelinquished,
             .librarySwitching, .libraryReadOnly, .userCancelled, .busy, .deadlineExceeded, .connectionLost, .behind,
-            .unavailable, .idReused, .methodNotFound, .invalidParams:
+            .unavailable, .idReused, .methodNotFound, .invalidParams, .handleExpired:
             false
+        case .limitExceeded: !isOfOpenUploads
         default: true
         }
     }
+
+    /// True if this identity has as many uploads open at the catalog as it may have.
+    var isOfOpenUploads: Bool { errorCode == .limitExceeded && data["open"]?.intValue != nil }
 }
 
 extension FilePath {

@@ -3,10 +3,13 @@ import SystemPackage
 
 /// Reads the lines of a file or of standard input on a thread of its own, at most 64 lines ahead of the consumer.
 struct InputLineReader: Sendable {
-    private let capacity = DispatchSemaphore(value: 64)
+    /// The number of lines that may still be read ahead.
+    private let capacity: DispatchSemaphore
     private let queue = DispatchQueue(label: "lines")
     private let path: String
     private let longest: Int
+
+    private static let maxLines = 64
 
     /// Creates a reader.
     ///
@@ -14,6 +17,10 @@ struct InputLineReader: Sendable {
     init(_ path: String, longest: Int) {
         self.path = path
         self.longest = longest
+        // Dispatch stops the program if a semaphore is released with a value below its first one, and lines are left if
+        // the consumer stops early.
+        capacity = DispatchSemaphore(value: 0)
+        for _ in 0..<Self.maxLines { capacity.signal() }
     }
 
     /// Returns the lines without their line ends, for one consumer, which calls ``done()`` after each line.

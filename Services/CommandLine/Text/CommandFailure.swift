@@ -14,7 +14,7 @@ struct CommandFailure: Error {
     }
 
     var message: String
-    /// The stable error name, as in the README's table.
+    /// The stable error name, as in the tables of the page about operations.
     var name: String
     var status = Status.refused
     var data: JSONObject = [:]

@@ -69,13 +69,14 @@ struct SheetPage {
     /// Returns text for elements and quoted attributes.
     static func escaped(_ text: String) -> String {
         var escaped = ""
-        for character in text.printable {
-            switch character {
+        // A quote and the mark after it are one Character, which is not a quote.
+        for scalar in text.printable.unicodeScalars {
+            switch scalar {
             case "&": escaped += "&amp;"
             case "<": escaped += "&lt;"
             case ">": escaped += "&gt;"
             case "\"": escaped += "&quot;"
-            default: escaped.append(character)
+            default: escaped.unicodeScalars.append(scalar)
             }
         }
         return escaped

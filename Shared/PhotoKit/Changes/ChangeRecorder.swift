@@ -65,26 +65,49 @@ final class ChangeRecorder: Sendable {
 
 /// A change request of a block.
 protocol RecordedChange: AnyObject, Sendable {
+    /// True if it attaches adjustment data, which cannot be uploaded.
+    var hasAdjustmentData: Bool { get }
+
     /// Returns the requests of the protocol for it, and adds its bytes to the attachments and uploads.
     func wireRequests(_ files: inout ChangeFiles) async throws(RPCError) -> [ChangeRequest]
+}
+
+extension RecordedChange {
+    var hasAdjustmentData: Bool { false }
 }
 
 /// The bytes of a transaction: attached to its message if they are small, else uploaded before.
 struct ChangeFiles {
     private(set) var attachments: [Bytes] = []
+    /// The uploads that the requests name.
+    private(set) var uploads: [String] = []
     /// Files that are removed after the commit.
     private(set) var moved: [URL] = []
     private var size = 0
     private let connection: LibraryConnection
+    /// The number of attachments from which on files are uploaded: those of edits need room for their data.
+    private let maxCount: Int
 
-    /// The limits of what is attached. A message has at most 64 frames.
-    private static let (maxSize, maxCount) = (6 << 20, 48)
+    private static let maxSize = 6 << 20
+    /// A message has at most 64 frames, and the first one is the request.
+    private static let maxAttachments = 63
 
-    init(_ connection: LibraryConnection) { self.connection = connection }
+    /// - Throws: `limit_exceeded` if the changes have more adjustment data than can be attached
+    init(_ connection: LibraryConnection, for changes: [any RecordedChange]) throws(RPCError) {
+        let edits = changes.count(where: { $0.hasAdjustmentData })
+        guard edits <= Self.maxAttachments else {
+            throw ErrorCode.limitExceeded.error(
+                "a change block can commit \(Self.maxAttachments) edits, not \(edits); use several blocks",
+                ["limit": JSON(Self.maxAttachments)]
+            )
+        }
+        self.connection = connection
+        maxCount = min(48, Self.maxAttachments - edits)
+    }
 
     mutating func add(_ bytes: Bytes) async throws(RPCError) -> ResourceSource {
-        guard size + bytes.count <= Self.maxSize, attachments.count < Self.maxCount else {
-            return .upload(try await connection.client.upload(bytes))
+        guard size + bytes.count <= Self.maxSize, attachments.count < maxCount else {
+            return uploaded(try await connection.client.upload(bytes))
         }
         size += bytes.count
         attachments.append(bytes)
@@ -99,7 +122,12 @@ struct ChangeFiles {
             }
             return try await add(Bytes(data))
         }
-        return .upload(try await connection.client.upload(file: url.path))
+        return uploaded(try await connection.client.upload(file: url.path))
+    }
+
+    private mutating func uploaded(_ upload: String) -> ResourceSource {
+        uploads.append(upload)
+        return .upload(upload)
     }
 
     /// Adds a file that is removed after the commit.
@@ -125,7 +153,25 @@ struct ChangeFiles {
 extension LibraryConnection {
     /// Performs the requests of a block as one transaction, exactly once (S-71 to S-73).
     func perform(_ changes: [any RecordedChange]) async throws(RPCError) {
-        var files = ChangeFiles(self)
+        let transaction = PhotoLibrary.randomTransaction()
+        for attempt in 1... {
+            var files = try ChangeFiles(self, for: changes)
+            do throws(RPCError) {
+                return try await perform(changes, transaction, &files)
+            } catch {
+                await client.cancelUploads(files.uploads)
+                // The catalog was restarted after an upload: nothing was committed.
+                let isLost = error.errorCode == .handleExpired && !files.uploads.isEmpty
+                guard isLost, attempt < PhotoLibrary.uploadAttempts else { throw error }
+            }
+        }
+    }
+
+    private func perform(
+        _ changes: [any RecordedChange],
+        _ transaction: String,
+        _ files: inout ChangeFiles
+    ) async throws(RPCError) {
         var requests: [ChangeRequest] = []
         for change in changes { requests += try await change.wireRequests(&files) }
         guard !requests.isEmpty else { return }
@@ -134,7 +180,7 @@ extension LibraryConnection {
         let request = PerformChanges(
             requests: requests,
             client: configuration.client,
-            transaction: PhotoLibrary.randomTransaction()
+            transaction: transaction
         )
         _ = try await ask(request, of: client.catalog, attachments: files.attachments)
         for url in files.moved { try? FileManager.default.removeItem(at: url) }

@@ -23,6 +23,7 @@ public class PHAssetChangeRequest: RecordedChange, @unchecked Sendable {
     let asset: PHAsset?
     let placeholder: PHObjectPlaceholder?
     let state = State()
+    var hasAdjustmentData: Bool { state.output != nil }
 
     /// Creates a request that changes an asset.
     public init(for asset: PHAsset) {

@@ -29,7 +29,7 @@ extension PHPhotoLibrary {
                 }
                 UnfinishedChanges.group.leave()
                 guard let completionHandler else {
-                    if let failure { connection.logger.warning("changes failed: \(failure)") }
+                    if let failure { connection.logger.warning("changes failed", metadata: ["error": "\(failure)"]) }
                     return
                 }
                 connection.callbacks.async { [failure] in completionHandler(failure == nil, failure) }

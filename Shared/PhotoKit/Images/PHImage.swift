@@ -40,7 +40,7 @@ public struct PHImage: Sendable, Hashable {
     public func jpegData(compressionQuality: CGFloat) -> Data? {
         guard contentType == "public.jpeg" else { return nil }
         if compressionQuality >= 1 { return data }
-        return pixels()?.jpegData(quality: Int((max(0, compressionQuality) * 100).rounded()))
+        return pixels()?.jpegData(quality: Int((min(max(0, compressionQuality), 1) * 100).rounded()))
     }
 
     /// Decodes a JPEG; nil for other formats, and for damaged files. The pixels are as stored: the library delivers images

@@ -254,8 +254,9 @@ extension UnitRect {
 }
 
 extension Int {
-    /// Rounds a side up to whole pixels, within the sizes that a request may have.
+    /// Rounds a side up to whole pixels, within the sizes that a request may have; -1, which is refused, for a side that is
+    /// not a number.
     init(clamping side: CGFloat) {
-        self = Int(Swift.min(Swift.max(side.rounded(.up), -1), CGFloat(TargetSize.maxSide)))
+        self = side.isNaN ? -1 : Int(Swift.min(Swift.max(side.rounded(.up), -1), CGFloat(TargetSize.maxSide)))
     }
 }

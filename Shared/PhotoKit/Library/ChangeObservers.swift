@@ -74,7 +74,10 @@ final class ChangeObservers: Sendable {
                 }
                 return
             } catch {
-                connection.logger.error("the change feed ended; observers hear nothing more: \(error)")
+                connection.logger.error(
+                    "the change feed ended, observers are not notified any more",
+                    metadata: ["error": "\(error)"]
+                )
                 return
             }
         }

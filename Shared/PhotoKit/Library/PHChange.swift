@@ -101,7 +101,7 @@ public final class PHChange: Sendable {
                 details
             )
         } catch {
-            connection.logger.warning("change details are not available: \(error)")
+            connection.logger.warning("change details are not available", metadata: ["error": "\(error)"])
             return fetchResult.refetched(fetch).map { PHFetchResultChangeDetails(from: fetchResult, to: $0, nil) }
         }
     }

@@ -52,10 +52,12 @@ extension Date {
     /// The moment of a number of microseconds since 1970.
     init(microseconds: Int64) { self.init(timeIntervalSince1970: Double(microseconds) / 1_000_000) }
 
-    /// The microseconds since 1970, rounded; within the years that the library stores.
+    /// The microseconds since 1970, rounded; within the years that the library stores, the first of them for a date that is
+    /// not a number.
     var microseconds: Int64 {
         let range = AssetPatch.dates
         let value = (timeIntervalSince1970 * 1_000_000).rounded()
+        guard !value.isNaN else { return range.lowerBound }
         return value >= Double(range.upperBound)
             ? range.upperBound : value <= Double(range.lowerBound) ? range.lowerBound : Int64(value)
     }

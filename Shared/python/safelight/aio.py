@@ -36,7 +36,7 @@ from .following import (
 )
 from .images import ImageData, Size
 from .instances import (
-    CATALOG_READS, CATALOG_SINGLE_READS, PATIENCE, WATCH, WATCH_ANSWER, WRITER_PAUSE, CatalogChoice, Instances,
+    CATALOG_READS, CATALOG_SINGLE_READS, HEDGING_DELAY, WATCH, WATCH_ANSWER, WRITER_PAUSE, CatalogChoice, Instances,
     is_of_standby, may_be_different_elsewhere,
 )
 from .library import PART_SIZE, RETRY_DELAYS, Library, keys_of_environment
@@ -256,7 +256,7 @@ class AsyncCatalogs(AsyncService):
             ask_next()
             while pending:
                 done, _ = await asyncio.wait(
-                    pending, timeout=PATIENCE if asked else None, return_when=asyncio.FIRST_COMPLETED
+                    pending, timeout=HEDGING_DELAY if asked else None, return_when=asyncio.FIRST_COMPLETED
                 )
                 for task in done:
                     index = pending.pop(task)

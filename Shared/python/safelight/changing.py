@@ -4,7 +4,6 @@ import hashlib
 import io
 import json
 import os
-import time
 import uuid
 from typing import TYPE_CHECKING, Any, BinaryIO, Callable, Dict, Iterable, List, Optional, Sequence, Tuple, Type, Union
 
@@ -330,28 +329,34 @@ class Changes:
 
     def _perform(self) -> Outcome:
         """Performs the transaction. An upload that the catalog has forgotten was not committed: it is repeated."""
-        end = time.monotonic() + self._deadline
-        while True:
+        for attempt in range(UPLOAD_ATTEMPTS):
             self._attachments: List[bytes] = []
+            self._digests = {}
             requests = [request() for request in self._requests]
             try:
-                left = max(1.0, end - time.monotonic())
+                # The uploads take as long as they take; the deadline is that of the transaction.
                 return Outcome(self._library.perform(
-                    requests, self._transaction, left, self._attachments, self._digest(requests)
+                    requests, self._transaction, self._deadline, self._attachments, self._digest(requests)
                 ))
             except HandleExpiredError:
-                if time.monotonic() >= end:
+                # The uploads that were not forgotten would count against the limit of this client.
+                is_last = not self._digests or attempt == UPLOAD_ATTEMPTS - 1
+                self._cancel_uploads()
+                if is_last:
                     raise
             except SafelightError as error:
                 if not error.is_temporary:
                     self._cancel_uploads()
                 raise
+        raise AssertionError("unreachable")
 
     def _cancel_uploads(self) -> None:
         """Gives up the uploads of a transaction that was refused, which would count against the limit of this client."""
         for upload in self._digests:
             try:
                 self._library.catalog.request("upload.cancel", {"upload": upload}, deadline=1)
+            except HandleExpiredError:
+                continue
             except SafelightError:
                 return
         self._digests = {}

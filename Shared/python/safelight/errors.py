@@ -302,7 +302,7 @@ class NestedChangeError(SafelightError):
 
 
 class NotObservableError(SafelightError):
-    """Change records do not tell how a transient collection changes."""
+    """Change records do not contain changes of transient collections."""
 
     error_name, error_code = "not_observable", 9019
 
@@ -356,7 +356,7 @@ class PredecessorFailedError(SafelightError):
 
 
 class LibraryReadOnlyError(SafelightError):
-    """The library's folder cannot be written; it can be read."""
+    """The library can only be read: its folder is not writable, or the catalog is a standby."""
 
     error_name, error_code = "library_read_only", 9026
 

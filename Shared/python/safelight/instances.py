@@ -32,7 +32,7 @@ CATALOG_SINGLE_READS = frozenset((
     "library.status", "resource.read", "resource.download", "resource.export", "storage.status", "figures",
 ))
 # Seconds after which a read is asked of another catalog too.
-PATIENCE = 0.3
+HEDGING_DELAY = 0.3
 # The most reads of a client that are asked of another catalog too at a time, so that a slow catalog does not make the
 # others slow.
 MOST_DOUBLED = 16

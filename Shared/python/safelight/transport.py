@@ -15,7 +15,7 @@ from .errors import (
     JSON, ConnectionLostError, DeadlineExceededError, NotRunningError, SafelightError, UnavailableError,
 )
 from .instances import (
-    CATALOG_READS, CATALOG_SINGLE_READS, PATIENCE, WATCH, WATCH_ANSWER, WRITER_PAUSE, CatalogChoice, Instances,
+    CATALOG_READS, CATALOG_SINGLE_READS, HEDGING_DELAY, WATCH, WATCH_ANSWER, WRITER_PAUSE, CatalogChoice, Instances,
     is_of_standby, may_be_different_elsewhere,
 )
 
@@ -479,19 +479,19 @@ class Catalogs(Service):
         end = time.monotonic() + deadline + 1
         try:
             ask_next()
-            next_attempt = time.monotonic() + PATIENCE
+            next_attempt = time.monotonic() + HEDGING_DELAY
             while pending:
                 now = time.monotonic()
                 if now >= end:
                     raise timeout_error(method)
                 # To one that did not answer a moment ago, connecting may take a while.
-                if asked and now >= next_attempt + (2 * PATIENCE if choice.is_absent(asked[0]) else 0):
+                if asked and now >= next_attempt + (2 * HEDGING_DELAY if choice.is_absent(asked[0]) else 0):
                     is_doubled = is_doubled or choice.begin_doubling()
                     if is_doubled:
                         ask_next()
-                    next_attempt = time.monotonic() + PATIENCE
+                    next_attempt = time.monotonic() + HEDGING_DELAY
                 connections = [one.connection for one in pending.values()]
-                poll(connections, min(PATIENCE, end - now) if asked else end - now)
+                poll(connections, min(HEDGING_DELAY, end - now) if asked else end - now)
                 for index, one in list(pending.items()):
                     try:
                         reply = one.receive()

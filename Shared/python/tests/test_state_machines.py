@@ -273,7 +273,7 @@ class DoubledReadsTests(unittest.TestCase):
     def check(self):
         self.assertEqual([member.asked for member in self.members], [self.READS, MOST_DOUBLED])
 
-    @mock.patch("safelight.aio.PATIENCE", 0.01)
+    @mock.patch("safelight.aio.HEDGING_DELAY", 0.01)
     def test_at_most_16_reads_of_a_program_with_asyncio_are_asked_twice(self):
         async def run():
             answers = asyncio.Event()
@@ -291,7 +291,7 @@ class DoubledReadsTests(unittest.TestCase):
 
         asyncio.run(run())
 
-    @mock.patch("safelight.transport.PATIENCE", 0.01)
+    @mock.patch("safelight.transport.HEDGING_DELAY", 0.01)
     @mock.patch("safelight.transport.Pending", SlowRequest)
     @mock.patch("safelight.transport.poll", lambda *_: time.sleep(0.005))
     def test_at_most_16_reads_of_all_threads_are_asked_twice(self):

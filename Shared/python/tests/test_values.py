@@ -14,6 +14,7 @@ from unittest import mock
 import safelight
 from safelight import Asset, Change, Endpoints, Library, adjustments, description, errors
 from safelight.aio import AsyncLibrary
+from safelight.changing import Changes
 from safelight.importing import ImportedFile, files_below, groups, import_files
 from safelight.members import Member, camel_case
 from safelight.progress import save_parts
@@ -196,6 +197,53 @@ class EndpointTests(unittest.TestCase):
         self.assertEqual((endpoints.catalog, endpoints.edits), ("tcp://photos.example:5571", "tcp://photos.example:5576"))
         self.assertEqual(Endpoints(host="[::1]:7000").feed, "tcp://[::1]:7004")
         self.assertEqual(Endpoints("/run/x", feed="tcp://y:1").broker, "ipc:///run/x/change-broker.sock")
+
+
+class ForgetfulLibrary:
+    """A library with slow uploads, of which each of the first transactions has lost one."""
+
+    active_changes = None
+
+    def __init__(self, losses):
+        self.catalog = self
+        self.losses = losses
+        self.now = 0.0
+        self.begun = 0
+        self.open = set()
+        self.deadlines = []
+
+    def request(self, *arguments, **_):
+        method, params = [argument for argument in arguments if argument is not self][:2]
+        if method == "upload.begin":
+            self.now += 60
+            self.begun += 1
+            self.open.add(f"u{self.begun}")
+            return Reply({"upload": f"u{self.begun}", "chunkBytes": 4}, [])
+        if params["upload"] not in self.open:
+            raise errors.HandleExpiredError(message="there is no such upload")
+        if method == "upload.cancel":
+            self.open.remove(params["upload"])
+        return Reply({"upload": params["upload"]}, [])
+
+    def perform(self, requests, transaction, deadline, attachments, digest):
+        self.deadlines.append(deadline)
+        uploads = [resource["upload"] for resource in requests[0]["resources"]]
+        if self.losses > 0:
+            self.losses -= 1
+            self.open.remove(uploads[0])
+            raise errors.HandleExpiredError(message="there is no such upload")
+        self.open.difference_update(uploads)
+        return {"placeholders": {"new0": "a1"}}
+
+
+class UploadTests(unittest.TestCase):
+    def test_slow_uploads_leave_the_transaction_its_time_and_lost_ones_are_repeated(self):
+        library = ForgetfulLibrary(losses=2)
+        with mock.patch("time.monotonic", lambda: library.now):
+            with Changes(library) as changes:
+                photo = changes.create_asset(b"photo", paired_video=b"video")
+        self.assertEqual((photo.id, library.begun, library.open), ("a1", 6, set()))
+        self.assertEqual(library.deadlines, [30.0] * 3)
 
 
 class FileTests(unittest.TestCase):

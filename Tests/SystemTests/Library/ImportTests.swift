@@ -117,6 +117,15 @@ struct ImportTests {
         #expect(assets["live.jpg"]?.playbackStyle == .livePhoto)
         #expect(assets["other.jpg"]?.playbackStyle == .image && assets["other.mov"]?.mediaType == .video)
         #expect(assets["rated.jpg"]?.rating == 5 && assets["bad.jpg"]?.rating == 0)
+
+        // All original files come out again, also the raw file of a pair.
+        let out = services.folder.file("out")
+        let exported = try services.safelight(["export", "--output", out])
+        #expect(exported.status == 0, "\(exported.errors)")
+        let pairs = try FileManager.default.contentsOfDirectory(atPath: out)
+            .filter { $0.hasPrefix("DSC1") || $0.hasPrefix("live") }
+        #expect(pairs.sorted() == ["DSC1.JPG", "DSC1.RAF", "live.MOV", "live.jpg"])
+        #expect(try Array(Data(contentsOf: URL(filePath: out + "/DSC1.RAF"))) == raw)
         await library.close()
         #expect(services.stop() == [])
     }

@@ -3,7 +3,7 @@ import Glibc
 /// The mapped content of a ``LastChangeFile``. Reading it is one load from memory, without a lock or a system call.
 ///
 /// A process that received a message which was sent after a change was recorded reads that change or a later one: the
-/// kernel orders both. A read at the same time as a write returns either value, and then nobody has been told of the
+/// kernel orders both. A read at the same time as a write returns either value, and then no client has received the
 /// change yet.
 public final class LastChangeTable: Sendable {
     /// The mapping, which lives as long as this object and is not written here.

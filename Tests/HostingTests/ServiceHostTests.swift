@@ -287,7 +287,7 @@ struct ServiceHostTests {
         }
         #expect(events.list.withLock { $0 } == ["requests", "workers", "database"])
         #expect(lines.all.first?.contains("service started service.endpoints=ipc:///x") == true)
-        #expect(lines.all.last?.contains("service stopped service.reason=SIG") == true)
+        #expect(lines.all.last?.contains("service stopped reason=SIG") == true)
     }
 
     @Test func `a second signal ends a service that does not stop`() async {
@@ -307,7 +307,7 @@ struct ServiceHostTests {
             )
         }
         let log = String(decoding: result?.standardErrorContent ?? [], as: UTF8.self)
-        #expect(log.contains("service terminated immediately service.reason=\"a second signal\""))
+        #expect(log.contains("service terminated immediately reason=\"a second signal\""))
     }
 
     @Test func `a component that fails or ends unexpectedly ends the service with an error`() async throws {

@@ -37,6 +37,23 @@ struct OperationsTests {
         for row in rows { #expect(row.count == 3 && row.allSatisfy { $0.count > 3 }, "\(row)") }
     }
 
+    @Test func `every name that only the command line prints is in its table`() throws {
+        let errors = Set(rows(below: "## Errors").compactMap(\.first))
+        let names = Set(rows(below: "### Names of the command line").compactMap(\.first))
+        #expect(names.count > 15 && names.isDisjoint(with: errors))
+        var printed: Set<String> = []
+        for file in tree.files where file.path.hasPrefix("Services/CommandLine/") {
+            let text = try String(contentsOf: tree.root.appending(path: file.path), encoding: .utf8)
+            printed.formUnion(text.matches(of: /\bname: "([a-z]+(?:_[a-z]+)+)"/).map { "`\($0.1)`" })
+        }
+        #expect(printed.count > 10)
+        // The other names with this label are those of metrics.
+        let missing = printed.filter { !$0.hasPrefix("`safelight_") }.subtracting(errors).subtracting(names)
+        #expect(missing.isEmpty, "operations.md does not name \(missing.sorted())")
+        let source = tree.productFiles.map(\.source.strings).joined(separator: "\n")
+        for name in names { #expect(source.contains(name.filter { $0 != "`" }), "nothing prints \(name)") }
+    }
+
     @Test func `every variable that sets something is documented, and each one in the limits is read`() throws {
         let pattern = /SAFELIGHT_[A-Z_]+[A-Z]/
         func variables(_ text: String) -> Set<String> { Set(text.matches(of: pattern).map { String($0.output) }) }

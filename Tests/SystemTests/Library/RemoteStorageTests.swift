@@ -140,7 +140,7 @@ struct RemoteStorageTests {
         for file in ["photo.jpg", "film.mov"] {
             #expect(try services.safelight(["import", services.folder.file(file)]).status == 0)
         }
-        try until("uploaded") { try services.safelight(["storage"]).output.contains("there     2 files") }
+        try until("uploaded") { try services.safelight(["storage"]).output.contains("uploaded  2 files") }
         let output = services.folder.file("output")
         let commands = [
             ["thumb", "photo.jpg", "--output", "-", "--size", "201"],
@@ -318,7 +318,7 @@ struct RemoteStorageTests {
         #expect(try services.safelight(["import", path]).status == 0)
         try until("an upload in parts has begun") { count("POST", "uploads") == 1 }
         try services.restart(.catalog)
-        try until("the file is uploaded") { try services.safelight(["storage"]).output.contains("there     1 file,") }
+        try until("the file is uploaded") { try services.safelight(["storage"]).output.contains("uploaded  1 file,") }
         #expect(count("POST", "uploads") == 2)
         #expect(count("DELETE", "uploadId") == 1, "the parts of the first upload")
         let released = try services.safelight(["storage", "release", "--where", "mediaType == 'image'"])

@@ -20,6 +20,7 @@ BENCH ?=
 # The folder that `install` installs into, and a staging folder to prepend for packages.
 PREFIX ?= /usr/local
 DESTDIR ?=
+INSTALLED = $(DESTDIR)$(PREFIX)
 
 SWIFT := swift
 PROGRAMS := catalog thumbnailer change-broker editor safelight
@@ -27,14 +28,16 @@ SOURCES := Package.swift Services Shared Tests
 BINARIES := .build/$(CONFIGURATION)
 STARTED := $(shell date +%s)
 SUDO := $(if $(filter 0,$(shell id -u)),,sudo)
+# `install` copies as root if it must, and builds as the user: sudo does not search the folders of toolchains.
+COPY = $(if $(shell mkdir -p '$(INSTALLED)/bin' 2>/dev/null && [ -w '$(INSTALLED)/bin' ] && echo yes),,$(SUDO))
 ONLY := $(if $(FILTER),--filter '$(FILTER)')
 # What the build needs, as in compose/Dockerfile; what the programs need besides; what the demo and the tests need.
 BUILD_PACKAGES := libzmq3-dev libmagickwand-dev libexiv2-dev libsqlite3-dev libheif-dev libavif-dev libraw-dev libjpeg-dev \
 	libjxl-dev libraqm-dev libsixel-dev zlib1g-dev libssl-dev libcurl4-openssl-dev libpq-dev \
-	libavformat-dev libavcodec-dev libavfilter-dev libavutil-dev libswscale-dev pkg-config
+	libavformat-dev libavcodec-dev libavfilter-dev libavutil-dev libswscale-dev pkg-config libstdc++-12-dev git
 FONT_PACKAGES := fonts-dejavu-core fonts-droid-fallback
 DEMO_PACKAGES := ffmpeg
-CLUSTER_PACKAGES := etcd-server etcd-client patroni python3-etcd python3-psycopg2 iproute2
+CLUSTER_PACKAGES := etcd-server etcd-client patroni python3-etcd python3-psycopg2 iproute2 procps
 FAILOVER_PACKAGES := nftables
 TEST_PACKAGES := python3 python3-pip libimage-exiftool-perl libvips-tools libjxl-tools imagemagick ffmpeg sqlite3 \
 	faketime gcc libc6-dev make postgresql
@@ -67,7 +70,8 @@ endef
 tools: ## Install what a build needs, and nothing else
 	$(call install-packages,$(BUILD_PACKAGES) $(FONT_PACKAGES))
 	@command -v $(SWIFT) >/dev/null || { \
-		echo "setup: Swift is not installed; install Swift 6.2 or newer (https://www.swift.org/install)" >&2; exit 1; }
+		echo "setup: there is no Swift in PATH; install Swift 6.2 or newer (https://www.swift.org/install)," \
+			"and call make without sudo, which it uses itself" >&2; exit 1; }
 	@version=$$($(SWIFT) --version 2>&1 | sed -n 's/.*Swift version \([0-9]*\.[0-9]*\).*/\1/p' | head -1); \
 	if [ "$$(printf '%s\n' 6.2 "$$version" | sort -V | head -1)" != 6.2 ]; then \
 		echo "setup: Swift $$version is too old; install Swift 6.2 or newer" >&2; exit 1; \
@@ -94,29 +98,36 @@ install: ## Install release binaries, man pages, completions and systemd units (
 	@for program in $(PROGRAMS); do \
 		.build/debug/generate-manual-tool .build/release/$$program --output-directory .build/man; \
 	done
-	install -d '$(DESTDIR)$(PREFIX)/bin' '$(DESTDIR)$(PREFIX)/share/man/man1' \
-		'$(DESTDIR)$(PREFIX)/share/bash-completion/completions' '$(DESTDIR)$(PREFIX)/share/zsh/site-functions' \
-		'$(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d' \
-		'$(DESTDIR)$(PREFIX)/lib/systemd/system' '$(DESTDIR)$(PREFIX)/lib/systemd/user'
-	install $(addprefix .build/release/,$(PROGRAMS)) '$(DESTDIR)$(PREFIX)/bin'
-	install -m 644 .build/man/*.1 '$(DESTDIR)$(PREFIX)/share/man/man1'
-	@completions() { .build/release/safelight --generate-completion-script $$1; }; \
-	completions bash >'$(DESTDIR)$(PREFIX)/share/bash-completion/completions/safelight'; \
-	completions zsh >'$(DESTDIR)$(PREFIX)/share/zsh/site-functions/_safelight'; \
-	completions fish >'$(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/safelight.fish'
-	@for kind in system user; do \
-		unit=compose/systemd/safelight.service; [ $$kind = system ] || unit=compose/systemd/safelight-user.service; \
-		sed 's|@PREFIX@|$(PREFIX)|' $$unit >'$(DESTDIR)$(PREFIX)'/lib/systemd/$$kind/safelight.service; \
+	@rm -rf .build/install && mkdir -p .build/install
+	@for shell in bash zsh fish; do \
+		.build/release/safelight --generate-completion-script $$shell >.build/install/$$shell; \
 	done
-	@echo "installed into $(DESTDIR)$(PREFIX): safelight up starts the services, systemctl --user enable --now safelight at login"
+	@for unit in safelight safelight-user; do \
+		sed 's|@PREFIX@|$(PREFIX)|' compose/systemd/$$unit.service >.build/install/$$unit.service; \
+	done
+	$(COPY) install -d '$(INSTALLED)/bin' '$(INSTALLED)/share/man/man1' '$(INSTALLED)/lib/safelight' \
+		'$(INSTALLED)/share/bash-completion/completions' '$(INSTALLED)/share/zsh/site-functions' \
+		'$(INSTALLED)/share/fish/vendor_completions.d' '$(INSTALLED)/lib/systemd/system' '$(INSTALLED)/share/systemd/user'
+	$(COPY) install $(addprefix .build/release/,$(PROGRAMS)) '$(INSTALLED)/bin'
+	@# The libraries of Swift, because other users may not be able to read the toolchain, which may also be removed.
+	ldd $(addprefix .build/release/,$(PROGRAMS)) | awk '$$3 ~ /\/swift\// { print $$3 }' | sort -u \
+		| xargs $(COPY) install -m 644 -t '$(INSTALLED)/lib/safelight'
+	$(COPY) install -m 644 .build/man/*.1 '$(INSTALLED)/share/man/man1'
+	@$(COPY) install -m 644 .build/install/bash '$(INSTALLED)/share/bash-completion/completions/safelight'
+	@$(COPY) install -m 644 .build/install/zsh '$(INSTALLED)/share/zsh/site-functions/_safelight'
+	@$(COPY) install -m 644 .build/install/fish '$(INSTALLED)/share/fish/vendor_completions.d/safelight.fish'
+	@$(COPY) install -m 644 .build/install/safelight.service '$(INSTALLED)/lib/systemd/system/safelight.service'
+	@$(COPY) install -m 644 .build/install/safelight-user.service '$(INSTALLED)/share/systemd/user/safelight.service'
+	@echo "installed into $(INSTALLED): safelight up starts the services, systemctl --user enable --now safelight at login"
 
 uninstall: ## Remove the installed files from PREFIX
-	cd '$(DESTDIR)$(PREFIX)' && rm -f $(addprefix bin/,$(PROGRAMS)) $(PROGRAMS:%=share/man/man1/%.1) \
+	cd '$(INSTALLED)' && $(COPY) rm -rf $(addprefix bin/,$(PROGRAMS)) $(PROGRAMS:%=share/man/man1/%.1) lib/safelight \
 		share/bash-completion/completions/safelight share/zsh/site-functions/_safelight \
 		share/fish/vendor_completions.d/safelight.fish lib/systemd/system/safelight.service \
-		lib/systemd/user/safelight.service
+		share/systemd/user/safelight.service
 
 image: ## Build the container images and save them as .build/safelight-images.tar.gz, for docker load
+	@mkdir -p .build
 	docker compose -f compose/compose.yaml --profile tools build
 	docker save safelight safelight-tools | gzip -1 >.build/safelight-images.tar.gz.new
 	@mv .build/safelight-images.tar.gz.new .build/safelight-images.tar.gz
@@ -129,7 +140,7 @@ wheel: ## Build the Python package as a wheel, into .build/wheel
 	@cp -R Shared/python/pyproject.toml Shared/python/safelight .build/wheel/source
 	@python3 -m pip wheel --quiet --disable-pip-version-check --no-deps \
 		--wheel-dir .build/wheel .build/wheel/source
-	@rm -rf .build/wheel/source && echo "make wheel: pip install $$(ls .build/wheel/*.whl)"
+	@rm -rf .build/wheel/source && echo "make wheel: in a virtual environment, pip install $$(ls .build/wheel/*.whl)"
 
 # A build from nothing needs a sixth less time without debug information, which only a debugger reads.
 TEST_FLAGS := $(if $(CI),-Xswiftc -gnone -Xcc -g0)
@@ -251,5 +262,6 @@ docs: build ## Write Shared/docs/protocol.md from running services; OpenRPC and 
 	$(BINARIES)/safelight describe protocol --examples Shared/docs/protocol-examples.json >.build/docs/protocol.md
 	cp .build/docs/protocol.md Shared/docs/protocol.md
 
-clean: ## Remove all build products and the demo
-	rm -rf .build demo
+clean: ## Remove all build products and the demo, but not the library of `make run`
+	rm -rf demo
+	[ ! -d .build ] || find .build/ -mindepth 1 -maxdepth 1 ! -name library ! -name state -exec rm -rf {} +

@@ -1,9 +1,8 @@
 // swift-tools-version: 6.2
 import PackageDescription
 
-// The module table. Each line is one module: its layer, its folder, and the modules it depends on. A module depends
-// only on lower layers; the manifest stops the build at a dependency on the same or a higher layer.
-// Shared/docs/architecture.md describes the modules.
+// The module table. Each line is one module: its layer, its folder, and the modules it depends on, all of lower layers,
+// or the manifest stops the build. Shared/docs/architecture.md describes the modules.
 
 // MARK: - Packages
 
@@ -347,12 +346,16 @@ let commonSettings: [SwiftSetting] = [
 /// True if another package depends on this one: the package manager keeps its copy in one of these folders.
 let isDependency = ["/checkouts/", "/registry/downloads/"].contains { Context.packageDirectory.contains($0) }
 
-/// Debug builds of this package itself optimize the C loops over pixels, because its tests render large images, and the
-/// modules that make the images of the tests; unoptimized these take up to ten times as long. There is no safe setting
-/// for this. A package that others depend on may not have unsafe flags and gets none; release builds use none either.
+/// Debug builds optimize the C loops over pixels, because the tests render large images, and the modules that make the
+/// images of the tests: unoptimized these take up to ten times as long. A package that others depend on may not have
+/// unsafe flags and gets none.
 let optimizedDebugC: [CSetting] = isDependency ? [] : [.unsafeFlags(["-O2"], .when(configuration: .debug))]
 let optimizedDebugSwift: [SwiftSetting] =
     isDependency ? [] : [.unsafeFlags(["-O", "-assert-config", "Debug"], .when(configuration: .debug))]
+
+/// Programs find the libraries of Swift in the folder into which `make install` copies them.
+let programLinking: [LinkerSetting] =
+    isDependency ? [] : [.unsafeFlags(["-Xlinker", "-rpath=$ORIGIN/../lib/safelight"], .when(configuration: .release))]
 
 func targetDependency(_ name: String) -> Target.Dependency {
     if layers[name] != nil { return .target(name: name) }
@@ -392,7 +395,8 @@ func target(_ module: Module) -> Target {
             name: module.name,
             dependencies: dependencies,
             path: module.path,
-            swiftSettings: commonSettings
+            swiftSettings: commonSettings,
+            linkerSettings: programLinking
         )
     case .tests:
         return .testTarget(
@@ -421,7 +425,8 @@ func targets(_ module: Module) -> [Target] {
             dependencies: [.target(name: module.name)],
             path: module.path,
             sources: ["Program.swift"],
-            swiftSettings: commonSettings
+            swiftSettings: commonSettings,
+            linkerSettings: programLinking
         ),
     ]
 }

@@ -55,9 +55,16 @@ struct PackageListTests {
     }
 
     @Test func `the cluster has the packages of its demo in its container`() throws {
-        // The demo makes networks, and PostgreSQL is among what the tests need.
-        let demo = try variable("CLUSTER_PACKAGES").subtracting(["iproute2"]).union(["postgresql"])
+        // The demo makes networks and sets them up, and PostgreSQL is among what the tests need.
+        let demo = try variable("CLUSTER_PACKAGES").subtracting(["iproute2", "procps"]).union(["postgresql"])
         #expect(try packages(ofStage: "cluster") == demo)
+    }
+
+    @Test func `installed programs look for the libraries of Swift where make install puts them`() throws {
+        let folder = try #require(try text("Package.swift").firstMatch(of: /rpath=\$ORIGIN\/\.\.\/([^"]+)"/)).output.1
+        let rules = try text("Makefile").components(separatedBy: "\n\n")
+        let install = try #require(rules.first { $0.hasPrefix("install:") })
+        #expect(install.contains("-t '$(INSTALLED)/\(folder)'"))
     }
 
     @Test func `the long tests name the package that make soak installs`() throws {

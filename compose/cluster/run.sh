@@ -28,7 +28,7 @@ fail() {
 check_requirements() {
     local program
     [ "$(id -u)" -eq 0 ] || fail "network namespaces need root; run it with sudo"
-    for program in ip unshare setpriv etcd etcdctl patroni psql python3 "$@"; do
+    for program in ip sysctl unshare setpriv etcd etcdctl patroni psql python3 "$@"; do
         command -v "$program" >/dev/null || fail "$program is missing; make $name installs what is needed"
     done
     for program in catalog thumbnailer editor change-broker safelight; do

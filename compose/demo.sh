@@ -16,6 +16,8 @@ say() { printf '\n\033[1m%s\033[0m\n' "$*"; }
 
 # Socket paths have at most 107 bytes, so the run folder is in /tmp and not in this folder.
 run=$(mktemp -d /tmp/safelight-demo-XXXXXX)
+# Settings of the user do not apply: they may lead to another library.
+unset "${!SAFELIGHT_@}"
 export SAFELIGHT_RUN="$run"
 # The demo begins a new library each time.
 export SAFELIGHT_STATE="$run/state"

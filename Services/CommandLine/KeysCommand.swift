@@ -127,7 +127,7 @@ struct KeysCommand: ParsableCommand {
 
         func run() throws {
             let folder = try place.folder()
-            let output = output.map(FilePaths.absolute) ?? folder.defaultOutput(of: name)
+            let output = output.map(ServicePaths.absolute) ?? folder.defaultOutput(of: name)
             if ifMissing, try folder.keys().contains(where: { $0.name == name }), folder.hasSecret(of: name, in: output)
             {
                 try place.output.result(["name": .string(name), "folder": .string(output), "made": false]) {
@@ -177,12 +177,18 @@ struct KeysCommand: ParsableCommand {
 
         func run() throws {
             let certificate = try Certificate(readingPublic: file)
-            let name = name ?? FilePaths.title(file)
+            let name = name ?? Self.title(file)
             let chosen = try lists.resolve(usual: [.requests])
             try place.folder().admit(certificate, as: name, to: chosen)
             try place.output.result(["name": .string(name), "lists": JSON(chosen.map(\.rawValue))]) {
                 ["\(name) may connect to \(chosen.words)"]
             }
+        }
+
+        /// Returns the name of a key file: `name` for `/a/b/name.key`.
+        private static func title(_ path: String) -> String {
+            let last = path.split(separator: "/").last.map(String.init) ?? path
+            return last.hasSuffix(".key") ? String(last.dropLast(4)) : last
         }
     }
 
@@ -239,17 +245,4 @@ extension ListedKey {
 
 extension [KeyList] {
     fileprivate var words: String { map(\.rawValue).joined(separator: ", ") }
-}
-
-private enum FilePaths {
-    /// Returns the name of a key file: `name` for `/a/b/name.key`.
-    static func title(_ path: String) -> String {
-        let last = path.split(separator: "/").last.map(String.init) ?? path
-        return last.hasSuffix(".key") ? String(last.dropLast(4)) : last
-    }
-
-    static func absolute(_ path: String) -> String {
-        guard !path.hasPrefix("/"), let here = Environment["PWD"] else { return path }
-        return "\(here)/\(path)"
-    }
 }

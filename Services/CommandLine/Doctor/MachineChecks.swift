@@ -34,7 +34,11 @@ struct MachineChecks {
             if case .noRunFolder = error {
                 return .warning("run folder", "\(run.path) does not exist", "the services create it: `safelight up`")
             }
-            return .problem("run folder", error.description, "remove it, or choose another with SAFELIGHT_RUN")
+            return .problem(
+                "run folder",
+                error.description,
+                "run this as the user of the services, or choose another with SAFELIGHT_RUN"
+            )
         }
     }
 
@@ -136,7 +140,11 @@ struct MachineChecks {
         }
         return files.compactMap { file in
             guard let status = Self.status(file) else { return nil }
-            guard let pid = held[status.st_ino] else { return .ok("lock", "\(file) is not locked") }
+            guard let holders = held[status.st_ino] else { return .ok("lock", "\(file) is not locked") }
+            guard let pid = Self.holder(file), holders.contains(pid) else {
+                // A file of another filesystem may be locked, or the number is that of a process in another container.
+                return .ok("lock", "\(file) may be locked by a process of another container; see `fuser \(file)`")
+            }
             if let socket = sockets[file], Self.status(socket) == nil {
                 return .problem(
                     "socket",
@@ -155,16 +163,24 @@ struct MachineChecks {
         }
     }
 
-    /// The processes that hold locks, by inode, from `/proc/locks`, so that the check takes no lock itself.
-    private static func heldLocks() -> [ino_t: Int32] {
+    /// The process that wrote its number into a lock file; nil if there is none, or if this user may not read it.
+    private static func holder(_ file: String) -> Int32? {
+        guard let bytes = try? InputFile.read(file, limit: 16) else { return nil }
+        return Int32(String(decoding: bytes.prefix { $0 != UInt8(ascii: "\n") }, as: UTF8.self))
+    }
+
+    /// The processes that hold locks, by inode, from `/proc/locks`, so that the check takes no lock itself. Files of
+    /// several filesystems can have the same inode number, and the device in `/proc/locks` is not that of `stat` on all of
+    /// them; a lock is certain if the number in the lock file is among the processes.
+    private static func heldLocks() -> [ino_t: Set<Int32>] {
         guard let bytes = try? InputFile.read("/proc/locks", limit: 1 << 20) else { return [:] }
-        var held: [ino_t: Int32] = [:]
+        var held: [ino_t: Set<Int32>] = [:]
         for line in String(decoding: bytes, as: UTF8.self).split(separator: "\n") where !line.contains("->") {
             let words = line.split(separator: " ")
             guard words.count > 5, words[1] == "FLOCK", let pid = Int32(words[4]),
                 let inode = words[5].split(separator: ":").last.flatMap({ ino_t($0) })
             else { continue }
-            held[inode] = pid
+            held[inode, default: []].insert(pid)
         }
         return held
     }

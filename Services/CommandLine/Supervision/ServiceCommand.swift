@@ -14,9 +14,13 @@ enum ServiceCommand {
         let child = Child()
         let signals = StopSignals { child.end(by: $0) }
         defer { withExtendedLifetime(signals) {} }
+        var options = PlatformOptions()
+        // The child would not ignore a SIGHUP to the process group of this command.
+        if StopSignals.ignoresHangup { options.processGroupID = 0 }
         let result = try await Subprocess.run(
             .path(try ServicePaths.programFolder().appending(program)),
             arguments: Arguments(arguments),
+            platformOptions: options,
             input: .none,
             output: .currentStandardOutput,
             error: .currentStandardError

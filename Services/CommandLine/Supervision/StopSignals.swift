@@ -3,17 +3,29 @@ import Dispatch
 import Glibc
 
 /// Handles SIGINT, SIGTERM and SIGHUP in place of their default action, as long as it is kept.
+///
+/// A SIGHUP that was ignored when the program started, as by nohup, stays ignored.
 final class StopSignals {
     private let sources: [any DispatchSourceSignal]
 
     /// The signals that are handled unless others are named.
     static let usual = [SIGINT, SIGTERM, SIGHUP]
 
+    /// True if SIGHUP was ignored before any of these existed.
+    static let ignoresHangup: Bool = {
+        var action = sigaction()
+        sigaction(SIGHUP, nil, &action)
+        return unsafeBitCast(action.__sigaction_handler.sa_handler, to: Int.self)
+            == unsafeBitCast(SIG_IGN, to: Int.self)
+    }()
+
     /// Returns when the signals are handled.
     ///
     /// - Parameter handle: called on a queue for each signal, with its number
     init(_ numbers: [Int32] = usual, handle: @escaping @Sendable (Int32) -> Void) {
-        sources = numbers.map { number in
+        // Read before the first change of an action.
+        let isIgnored = StopSignals.ignoresHangup
+        sources = numbers.filter { $0 != SIGHUP || !isIgnored }.map { number in
             // The default action would end the process before the dispatch source is called. Dispatch changes the action
             // again when it registers the source.
             signal(number, SIG_IGN)

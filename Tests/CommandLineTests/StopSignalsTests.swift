@@ -1,0 +1,31 @@
+import Glibc
+import Testing
+
+@testable import CommandLine
+
+@Suite(.timeLimit(.minutes(1)))
+struct StopSignalsTests {
+    // Each of these programs ends by a signal, long before its pause does.
+
+    @Test func `a hangup that was ignored at the start stays ignored, and other signals are handled`() async {
+        await #expect(processExitsWith: .exitCode(SIGTERM)) {
+            signal(SIGHUP, SIG_IGN)
+            let signals = StopSignals { _exit($0) }
+            let action = signal(SIGHUP, SIG_IGN)
+            #expect(unsafeBitCast(action, to: Int.self) == unsafeBitCast(SIG_IGN, to: Int.self))
+            kill(getpid(), SIGTERM)
+            try await Task.sleep(for: .seconds(30))
+            withExtendedLifetime(signals) {}
+        }
+    }
+
+    @Test func `a hangup that was not ignored is handled`() async {
+        await #expect(processExitsWith: .exitCode(SIGHUP)) {
+            signal(SIGHUP, SIG_DFL)
+            let signals = StopSignals { _exit($0) }
+            kill(getpid(), SIGHUP)
+            try await Task.sleep(for: .seconds(30))
+            withExtendedLifetime(signals) {}
+        }
+    }
+}

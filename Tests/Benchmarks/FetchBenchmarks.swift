@@ -41,7 +41,7 @@ enum FetchBenchmarks {
     }
 
     static func run(_ bench: BenchmarkContext) async throws {
-        guard bench.wants("fetch") else { return }
+        guard bench.wants(group: "fetch") else { return }
         let small = try await ServedLibrary(bench, assets: 10_000)
         let keyword = try await small.keyword()
         for assets in [100_000] + (bench.isLarge ? [1_000_000] : []) {

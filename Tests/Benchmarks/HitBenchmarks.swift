@@ -62,7 +62,7 @@ enum HitBenchmarks {
     /// Measures the time from the request to the first degraded image, for photos not requested before: with a preview
     /// of 160x120 in the file, as cameras write it, and without one, where the photo is decoded at an eighth of its size.
     private static func degraded(_ bench: BenchmarkContext, _ album: PhotoSet) async throws {
-        guard bench.wants("hits.degraded") else { return }
+        guard bench.wants(group: "hits.degraded") else { return }
         let services = try await ImageServicesFixture(bench, album, name: "degraded")
         let plain = try await services.importFiles(album.photos)
         let client = services.services.client

@@ -7,7 +7,7 @@ enum IdentifierBenchmarks {
     private static let page = 100_000
 
     static func run(_ bench: BenchmarkContext, _ served: ServedLibrary) async throws {
-        guard bench.wants("scale.identifiers") else { return }
+        guard bench.wants(group: "scale.identifiers") else { return }
         let assets = served.assets
         let address = "ipc://\(served.services.run)/catalog.sock"
         // The first time the catalog orders the library; afterwards it has the order in memory.

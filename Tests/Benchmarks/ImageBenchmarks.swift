@@ -77,7 +77,7 @@ enum ImageBenchmarks {
         _ vips: VipsThreadPool,
         _ work: Work
     ) async throws {
-        guard bench.wants(work.name) else { return }
+        guard bench.wants(group: work.name) else { return }
         let images = Double(work.assets.count * work.sizes.count)
         try await bench.compare(
             [

@@ -6,7 +6,7 @@ import TestSupport
 /// The in-memory work of every service on one thread: predicates, JSON and change records.
 enum InMemoryBenchmarks {
     static func run(_ bench: BenchmarkContext) async throws {
-        guard bench.wants("predicates", "json", "records") else { return }
+        guard ["predicates", "json", "records"].contains(where: { bench.wants(group: $0) }) else { return }
         var random = SeededRandom(seed: 9)
         let assets = (0..<bench.amount(20_000, quick: 500)).map { RandomEntities.asset($0, using: &random) }
         try await predicates(bench, assets)

@@ -7,7 +7,7 @@ import TestSupport
 /// The memory of all services after some work, each with its workers.
 enum MemoryBenchmarks {
     static func run(_ bench: BenchmarkContext) async throws {
-        guard bench.wants("memory") else { return }
+        guard bench.wants(group: "memory") else { return }
         let library = try await bench.libraries.folder(assets: 10_000, for: "memory")
         let services = try ServicesFixture(bench.place, "memory", library: library)
         try await services.start("up")

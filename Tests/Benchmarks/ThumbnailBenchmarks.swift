@@ -5,7 +5,7 @@ import TestSupport
 /// Thumbnails of 256 pixels, from file to file, with one thread on both sides.
 enum ThumbnailBenchmarks {
     static func run(_ bench: BenchmarkContext) async throws {
-        guard bench.wants("thumbnails") else { return }
+        guard bench.wants(group: "thumbnails") else { return }
         guard let peer = TestPaths.program("vipsthumbnail"), let vips = TestPaths.program("vips") else {
             return bench.gap("thumbnails", "vipsthumbnail is not installed (Debian: libvips-tools)")
         }

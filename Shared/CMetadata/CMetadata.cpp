@@ -46,12 +46,16 @@ template <typename Data, typename Key> typename Data::const_iterator find(const 
     return field != data.end() && field->count() > 0 ? field : data.end();
 }
 
+/* Returns true for a field that has a value of an IPTC dataset. */
+bool has_value(const Exiv2::Iptcdatum &field, const Exiv2::IptcKey &key) {
+    return field.record() == key.record() && field.tag() == key.tag() && field.count() > 0;
+}
+
 /* Returns the values of a repeatable IPTC dataset: each is a field of its own. */
-std::vector<std::string> iptc_values(const Exiv2::IptcData &data, const char *tag) {
-    const std::string name = Exiv2::IptcKey(tag).key();
+std::vector<std::string> iptc_values(const Exiv2::IptcData &data, const Exiv2::IptcKey &key) {
     std::vector<std::string> values;
     for (const auto &field : data) {
-        if (field.count() > 0 && field.key() == name) values.push_back(field.toString());
+        if (has_value(field, key)) values.push_back(field.toString());
     }
     return values;
 }
@@ -124,9 +128,9 @@ char *safelight_metadata_text(safelight_metadata *metadata, const char *tag) {
             auto field = find(data, Exiv2::XmpKey(tag));
             return field == data.end() ? nullptr : copy(field->toString());
         }
-        const auto values = iptc_values(metadata->image->iptcData(), tag);
-        if (values.empty()) return nullptr;
         const Exiv2::IptcKey key(tag);
+        const auto values = iptc_values(metadata->image->iptcData(), key);
+        if (values.empty()) return nullptr;
         if (!Exiv2::IptcDataSets::dataSetRepeatable(key.tag(), key.record())) return copy(values[0]);
         std::string joined;
         for (const auto &value : values) joined += (joined.empty() ? "" : ", ") + value;
@@ -147,8 +151,11 @@ char *safelight_metadata_element(safelight_metadata *metadata, const char *tag, 
                                                                : nullptr;
         }
         if (is_exif(tag)) return index == 0 ? safelight_metadata_text(metadata, tag) : nullptr;
-        const auto values = iptc_values(metadata->image->iptcData(), tag);
-        return index < values.size() ? copy(values[index]) : nullptr;
+        const Exiv2::IptcKey key(tag);
+        for (const auto &field : metadata->image->iptcData()) {
+            if (has_value(field, key) && index-- == 0) return copy(field.toString());
+        }
+        return nullptr;
     });
 }
 

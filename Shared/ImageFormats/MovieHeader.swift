@@ -152,6 +152,8 @@ public struct MovieHeader: Sendable, Hashable {
 
     /// Seconds between 1904, the epoch of the format, and 1970.
     private static let epoch: Int64 = 2_082_844_800
+    /// Seconds between 1970 and 1990, before which there were no files of the format.
+    private static let earliest: Int64 = 631_152_000
 
     private mutating func readTimes(_ box: ByteReader) {
         let isLong = box.byte(0) == 1
@@ -160,11 +162,11 @@ public struct MovieHeader: Sendable, Hashable {
         else { return }
         let seconds = Double(length) / Double(scale)
         if length != 0xFFFF_FFFF, seconds < 10_000_000 { duration = Int64(seconds * 1_000_000) }
-        let date = Int64(made).subtractingReportingOverflow(Self.epoch)
+        // Some programs count from 1970. Counted from 1904, their numbers would be dates before 1970.
+        let countsFrom1970 = (Self.earliest..<Self.epoch).contains(Int64(made))
+        let date = Int64(made) - (countsFrom1970 ? 0 : Self.epoch)
         // Cameras whose clock was never set write 1904, and some programs write 1970.
-        if !date.overflow, date.partialValue > 0, date.partialValue < 253_402_300_799 {
-            created = date.partialValue * 1_000_000
-        }
+        if date > 0, date < 253_402_300_799 { created = date * 1_000_000 }
     }
 
     /// The key of the lens without its prefix.

@@ -1,6 +1,7 @@
 import CMetadata
 import Glibc
 import ImageFormats
+import PhotoModel
 
 /// The metadata of one image, opened by the metadata library and freed by `deinit`.
 struct MetadataBlock: ~Copyable {
@@ -137,11 +138,13 @@ struct MetadataBlock: ~Copyable {
     /// Returns the text of an XMP field with one text for each language: in the user's language, else the default.
     func localizedText(_ tag: String) -> String? { text(tag).flatMap { LanguageAlternatives($0).text() } }
 
-    /// Returns the values of a repeated field, at most 256.
+    /// Returns the values of a repeated field, at most 1,024, which is the maximum number of keywords.
     func texts(_ tag: String) -> [String] {
         var result: [String] = []
         guard present.contains(tag) else { return [] }
-        while result.count < 256, let element = safelight_metadata_element(pointer, tag, result.count) {
+        while result.count < AssetMetadata.maxKeywords,
+            let element = safelight_metadata_element(pointer, tag, result.count)
+        {
             defer { safelight_metadata_free(element) }
             result.append(Self.clean(element) ?? "")
         }
@@ -208,7 +211,8 @@ struct MetadataBlock: ~Copyable {
     /// Decodes UTF-8, or Windows-1252, which old cameras and programs write. Control characters and surrounding white space
     /// are dropped.
     private static func clean(_ pointer: UnsafePointer<CChar>) -> String? {
-        let bytes = UnsafeBufferPointer(start: pointer, count: min(strlen(pointer), 65_536))
+        let length = strlen(pointer)
+        let bytes = UnsafeBufferPointer(start: pointer, count: min(length, 65_536))
         if bytes.allSatisfy({ $0 >= 0x20 && $0 < 0x7F }) {
             // Nearly all texts; no character of them needs to be looked at.
             guard let first = bytes.firstIndex(where: { $0 != 0x20 }), let last = bytes.lastIndex(where: { $0 != 0x20 })
@@ -218,7 +222,11 @@ struct MetadataBlock: ~Copyable {
                 as: UTF8.self
             )
         }
-        let raw = bytes.map(UInt8.init(bitPattern:))
+        var raw = bytes.map(UInt8.init(bitPattern:))
+        // A character of UTF-8 that was cut would make all of it invalid.
+        if length > raw.count, UInt8(bitPattern: pointer[raw.count]) & 0xC0 == 0x80 {
+            raw.removeSubrange((raw.lastIndex { $0 & 0xC0 != 0x80 } ?? 0)...)
+        }
         let text = String(validating: raw, as: UTF8.self) ?? String(raw.map { Character(windows1252($0)) })
         let kept = text.unicodeScalars.filter { $0.value >= 0x20 || $0 == "\n" || $0 == "\t" }
         let trimmed = String(String.UnicodeScalarView(kept)).drop { $0.isWhitespace }

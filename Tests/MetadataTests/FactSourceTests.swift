@@ -40,6 +40,13 @@ struct FactSourceTests {
         }
         let blank = try ExifToolFile.facts(["-ImageDescription=OLYMPUS DIGITAL CAMERA", "-IPTC:Caption-Abstract=Sea"])
         #expect(blank.caption == "Sea")
+        for text in [
+            "default", "DCIM\\100MEDIA\\DJI_0076.JPG", "SANYO DIGITAL CAMERA", "<Digimax i50 MP3, Samsung #1 MP3>",
+        ] {
+            #expect(try facts(main: [.ascii(0x010E, text)]).caption == nil, "\(text)")
+        }
+        let own = "My first DIGITAL CAMERA"
+        #expect(try facts(main: [.ascii(0x010E, own)]).caption == own)
     }
 
     // MARK: Dates
@@ -116,6 +123,22 @@ struct FactSourceTests {
         #expect(named.lensModel == "Standard zoom")
     }
 
+    @Test func `a number that several lenses have names none of them`() throws {
+        func lens(_ number: Int, _ more: [ExifBlock.Field] = []) throws -> String? {
+            // The directory has one field, LensID, and offsets from the beginning of EXIF.
+            var note = Array("SONY DSC \0\0\0".utf8)
+            note += [1, 0, 0x27, 0xB0, 4, 0, 1, 0, 0, 0]
+            note += [UInt8(number & 255), UInt8(number >> 8), 0, 0, 0, 0, 0, 0]
+            let field = ExifBlock.Field(tag: 0x927C, type: 7, count: note.count, value: note)
+            return try facts(main: [.ascii(0x010F, "SONY")], photo: [field] + more).lensModel
+        }
+        #expect(try lens(0)?.contains("28-85mm") == true)
+        let several = try lens(65_535)
+        #expect(several == nil)
+        let range = ExifBlock.Field.rationals(0xA432, [(50, 1), (50, 1), (14, 10), (14, 10)])
+        #expect(try lens(65_535, [range]) == "50mm f/1.4")
+    }
+
     @Test func `a render keeps the lens of a maker note`() throws {
         var block = ExifBlock()
         block.main = [
@@ -132,6 +155,20 @@ struct FactSourceTests {
     }
 
     // MARK: Rating, location, subtypes
+
+    @Test func `zeros of cameras are unknown values, also as logarithms and as 0/0`() throws {
+        for under in [1, 0] {
+            let tags: [UInt16] = [0x829A, 0x829D, 0x9201, 0x9202]
+            let exposure = try facts(photo: tags.map { ExifBlock.Field.rationals($0, [(0, under)]) })
+            #expect(exposure.metadata == nil, "0/\(under)")
+        }
+        var exif = ExifBlock()
+        exif.setLocation(latitude: 52.5, longitude: 13.4)
+        exif.gps += [.byte(5, 0), .rationals(6, [(0, 0)]), .rationals(17, [(0, 0)])]
+        let place = try facts(gps: exif.gps)
+        #expect(place.location == .init(latitude: 52.5, longitude: 13.4))
+        #expect(place.metadata == nil)
+    }
 
     @Test func `a rating may be written as a decimal number`() throws {
         for (text, rating) in [("4.0", 4), ("5", 5), ("-1.0", 0), ("3.5", 4), ("x", 0), ("nan", 0), ("1e300", 5)] {

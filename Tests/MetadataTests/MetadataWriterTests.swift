@@ -97,6 +97,21 @@ struct MetadataWriterTests {
         #expect(error?.name == "unsupported_format")
     }
 
+    @Test func `a JPEG render keeps the facts of XMP that is too long for a JPEG`() throws {
+        let text = String(repeating: "x", count: 70_000)
+        for field in ["History", "Instructions"] {
+            let packet = TestImages.xmpPacket(
+                "xmp:Rating=\"4\" photoshop:City=\"Oslo\" photoshop:\(field)=\"\(text)\""
+            )
+            let chunk = Array("XML:com.adobe.xmp\0\0\0\0\0".utf8) + Array(packet.utf8)
+            let png = TestImages.png(width: 6, height: 4, chunks: [("iTXt", chunk)]) { _, _ in (1, 2, 3, 255) }
+            let render = TestImages.jpeg(width: 6, height: 4)
+            let result = try MetadataWriter.transfer(from: png, to: render, width: 6, height: 4)
+            #expect(try MetadataReader.facts(of: result).rating == 4, "\(field)")
+            #expect(contains(result, "Oslo") && !contains(result, "xxxxxxxx"), "\(field)")
+        }
+    }
+
     @Test func `a source without metadata gives a plain render`() throws {
         let bare = TestImages.jpeg(width: 8, height: 8) { _, _ in (1, 2, 3) }
         let result = try MetadataWriter.transfer(from: bare, to: bare, width: 8, height: 8)

@@ -107,6 +107,22 @@ struct PlaceTimeZoneTests {
         #expect(film.isOffsetDerived)
     }
 
+    @Test func `the place of a video may be in XMP`() throws {
+        let packet = TestImages.xmpPacket("exif:GPSLatitude=\"52,30.0N\" exif:GPSLongitude=\"13,24.0E\"")
+        let identifier: [UInt8] = [
+            0xBE, 0x7A, 0xCF, 0xCB, 0x97, 0xA9, 0x42, 0xE8, 0x9C, 0x71, 0x99, 0x94, 0x91, 0xE3, 0xAF, 0xAC,
+        ]
+        let content = Array("uuid".utf8) + identifier + Array(packet.utf8)
+        let size = (0..<4).map { UInt8(truncatingIfNeeded: (content.count + 4) >> (24 - 8 * $0)) }
+        let video = TestVideos.video(created: 1_717_245_000) + size + content
+        let film = try #require(
+            try MetadataReader.video(size: video.count) { offset, count in Array(video.dropFirst(offset).prefix(count))
+            }
+        )
+        #expect((film.captureDate, film.captureOffset) == (1_717_245_000_000_000, 7200))
+        #expect(film.isOffsetDerived)
+    }
+
     @Test func `a damaged table is refused`() throws {
         #expect(PlaceTimeZones([]) == nil)
         #expect(PlaceTimeZones([UInt8](repeating: 0, count: 100)) == nil)

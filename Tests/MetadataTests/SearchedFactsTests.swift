@@ -202,6 +202,8 @@ struct SearchedFact: Sendable {
                 return isFired ? "fired" : "notFired"
             }
             guard let number = Double(text), number != 0, number != 65_535 else { continue }
+            // A logarithm of 0 is an unknown one.
+            if number == 1, field.hasSuffix("ApertureValue") || field.hasSuffix("ShutterSpeedValue") { continue }
             if field.hasSuffix("ApertureValue") { return Self.number((number * 100).rounded() / 100) }
             if field.hasSuffix("ShutterSpeedValue") {
                 return Self.number(number < 0.3 ? 1 / (1 / number).rounded() : (number * 10).rounded() / 10)

@@ -2,6 +2,7 @@ import Foundation
 import JSONValue
 import Metadata
 import PhotoModel
+import SamplePhotos
 import TestSupport
 import Testing
 
@@ -39,6 +40,11 @@ struct VideoAndSidecarTests {
         #expect(dated?.captureDate == 1_700_000_000_000_000)
         #expect(dated?.contentType == "public.mpeg-4")
         #expect(try facts(TestVideos.video())?.captureDate == nil)
+        // Some programs count from 1970, where this fixture counts from 1904.
+        let epoch = 2_082_844_800
+        let other = try facts(TestVideos.video(created: 1_700_000_000 - epoch))
+        #expect(other?.captureDate == 1_700_000_000_000_000)
+        #expect(try facts(TestVideos.video(created: 3600 - epoch))?.captureDate == nil, "the clock was never set")
     }
 
     @Test func `the lens is read beside the film and beside its track`() throws {
@@ -98,6 +104,26 @@ struct VideoAndSidecarTests {
         let titled = try SidecarMetadata(xmp: Array(Self.sidecar.replacing("DESCRIPTION", with: "").utf8))
         #expect(titled.caption == nil)
         #expect(titled.metadata?.title == "The title")
+        let ofCamera = described.replacing("Waves", with: "OLYMPUS DIGITAL CAMERA")
+        #expect(try SidecarMetadata(xmp: Array(ofCamera.utf8)).caption == nil)
+    }
+
+    @Test func `hundreds of keywords are read, and a long caption is cut between two characters`() throws {
+        let words = (0..<300).map { "<rdf:li>word \($0)</rdf:li>" }.joined()
+        // With one of the two beginnings, the cut is inside a character.
+        for beginning in ["", "a"] {
+            let caption = beginning + String(repeating: "я", count: 40_000)
+            let text = Self.sidecar.replacing("<rdf:li>sea</rdf:li>", with: words)
+                .replacing(
+                    "DESCRIPTION",
+                    with: "<dc:description><rdf:Alt><rdf:li xml:lang=\"x-default\">\(caption)</rdf:li></rdf:Alt>"
+                        + "</dc:description>"
+                )
+            let facts = try SidecarMetadata(xmp: Array(text.utf8))
+            #expect(facts.keywords?.count == 301)
+            let read = try #require(facts.caption)
+            #expect(read.count > 32_000 && caption.hasPrefix(read), "\(read.prefix(8))")
+        }
     }
 
     @Test func `values missing from a sidecar are nil, and other text is refused`() throws {
@@ -128,6 +154,13 @@ struct VideoAndSidecarTests {
         let raf = Array("FUJIFILMCCD-RAW 0201FF383501".utf8) + [UInt8](repeating: 0, count: 100)
         #expect(MetadataReader.raw(raf, ending: "anything")?.contentType == "com.fuji.raw-image")
         #expect(MetadataReader.raw(TestImages.jpeg(), ending: "nef") == nil)
+    }
+
+    @Test func `the date of a raw file without a known image has its offset`() {
+        var exif = ExifBlock()
+        exif.photo = [.ascii(0x9003, "2024:06:01 14:30:00"), .ascii(0x9011, "+02:00")]
+        let facts = MetadataReader.raw(exif.bytes, ending: "nef")
+        #expect((facts?.captureDate, facts?.captureOffset) == (1_717_245_000_000_000, 7200))
     }
 
     @Test(.spec("S-33")) func `a raw file based on TIFF has the type and the size of its image, not of its preview`()

@@ -63,22 +63,24 @@ enum AssetMetadataReader {
         _ field: String,
         _ range: ClosedRange<Double>
     ) -> Double? {
-        guard let text = block.text(field), let number = LocationReader.rational(text[...].prefix { $0 != " " }),
+        guard let text = block.text(field), let number = LocationReader.number(text[...].prefix { $0 != " " }),
             range.contains(number)
         else { return nil }
         return number
     }
 
-    /// `ApertureValue` is a logarithm (APEX), rounded to two digits.
+    /// `ApertureValue` is a logarithm (APEX), rounded to two digits. 0, which would be f/1, is an unknown one.
     private static func aperture(_ block: borrowing MetadataBlock, _ field: String) -> Double? {
         guard field.hasSuffix("ApertureValue") else { return number(block, field, AssetMetadata.apertures) }
-        return number(block, field, 0...20).map { (exp2($0 / 2) * 100).rounded() / 100 }
+        guard let value = number(block, field, 0...20), value != 0 else { return nil }
+        return (exp2(value / 2) * 100).rounded() / 100
     }
 
-    /// `ShutterSpeedValue` is a logarithm (APEX), rounded to 1/n seconds or a tenth of a second.
+    /// `ShutterSpeedValue` is a logarithm (APEX), rounded to 1/n seconds or a tenth of a second. 0, which would be a
+    /// second, is an unknown one.
     private static func exposureTime(_ block: borrowing MetadataBlock, _ field: String) -> Double? {
         guard field.hasSuffix("ShutterSpeedValue") else { return number(block, field, AssetMetadata.exposureTimes) }
-        guard let value = number(block, field, -15...30) else { return nil }
+        guard let value = number(block, field, -15...30), value != 0 else { return nil }
         let seconds = exp2(-value)
         return seconds < 0.3 ? 1 / (1 / seconds).rounded() : (seconds * 10).rounded() / 10
     }

@@ -18,8 +18,12 @@ enum LensReader {
     /// Returns the name of a lens by its number.
     private static func name(_ block: borrowing MetadataBlock, _ field: String) -> String? {
         guard let name = block.interpretation(field), name != block.text(field), isName(name),
-            !name.hasPrefix("("), !name.lowercased().hasPrefix("unknown"), name.contains(where: \.isLetter)
+            !name.hasPrefix("("), !name.lowercased().hasPrefix("unknown"), name != "Manual lens",
+            name.contains(where: \.isLetter)
         else { return nil }
+        // The library names all lenses that have the number: "Manual lens | Sony E 50mm F1.8 OSS | E PZ 16-50mm …".
+        // A bar can also be in the name of one: "Sigma 85mm F1.4 DG HSM | A".
+        guard name.split(separator: " | ").count(where: { $0.contains("mm") }) < 2 else { return nil }
         // Compact cameras write any number here, and no focal lengths.
         if field == "Exif.CanonCs.LensType", block.text("Exif.CanonCs.Lens").map(hasDigit) != true { return nil }
         return name

@@ -80,7 +80,7 @@ enum LocationReader {
     /// Returns metres; `AltitudeRef` 1 is below sea level.
     private static func altitude(_ block: borrowing MetadataBlock, _ fields: [String]) -> Double? {
         for field in fields {
-            guard let text = block.text(field), let metres = rational(Substring(text)),
+            guard let text = block.text(field), let metres = number(Substring(text)),
                 (-20_000...100_000).contains(metres)
             else { continue }
             return block.text(field + "Ref") == "1" ? -metres : metres
@@ -88,7 +88,10 @@ enum LocationReader {
         return nil
     }
 
-    /// Parses a number such as "1234/100".
+    /// Parses a number such as "1234/100"; 0/0 is an unknown one.
+    static func number(_ text: Substring) -> Double? { text.hasSuffix("/0") ? nil : rational(text) }
+
+    /// Parses a part of degrees or of a time, such as "1234/100".
     ///
     /// 0/0 is 0, because cameras write it for a missing part; any other division by zero is `nil`.
     static func rational(_ text: Substring) -> Double? {

@@ -47,7 +47,8 @@ extension MetadataReader {
         if let rate = movie.captureRate, rate > 0, 2 * rate < movie.frameRate {
             facts.mediaSubtypes |= PhotoMetadata.Subtype.timelapse
         }
-        facts.location = movie.values["location.ISO6709"].flatMap(place)
+        let xmp = movie.xmp.flatMap { try? SidecarMetadata(xmp: $0) }
+        facts.location = movie.values["location.ISO6709"].flatMap(place) ?? xmp?.location
         let date = movie.values["creationdate"]
         if let time = CaptureTime(xmp: date) ?? CaptureTime(exif: date) {
             facts.captureOffset = time.offset ?? time.offset(at: facts.location)
@@ -66,7 +67,7 @@ extension MetadataReader {
         facts.keywords = keywords(movie.values["keywords"])
         facts.metadata = AssetMetadataReader.read(movie.values)
         facts.contentIdentifier = movie.values["content.identifier"]
-        if let xmp = movie.xmp.flatMap({ try? SidecarMetadata(xmp: $0) }) { facts.add(xmp) }
+        if let xmp { facts.add(xmp) }
         return facts
     }
 
@@ -110,6 +111,7 @@ extension MetadataReader {
         if let block = MetadataBlock(raw: bytes) {
             let found = CaptureDateSource.find(block, PNGTextChunks())
             facts.captureDate = found?.0.utc(fallbackOffset: 0)
+            facts.captureOffset = found?.0.offset
             facts.isCaptureMoment = found?.0.isUTC ?? false
             facts.captureDateSource = found?.1
             facts.metadata = AssetMetadataReader.read(block, PersonReader.Frame(orientation: 1))
@@ -124,7 +126,6 @@ extension PhotoMetadata {
         if rating == 0 { rating = xmp.rating ?? 0 }
         if keywords.isEmpty { keywords = xmp.keywords ?? [] }
         caption = caption ?? xmp.caption
-        location = location ?? xmp.location
         cameraMake = cameraMake ?? xmp.cameraMake
         cameraModel = cameraModel ?? xmp.cameraModel
         lensModel = lensModel ?? xmp.lensModel

@@ -135,13 +135,20 @@ public enum MetadataReader {
     /// Descriptions that cameras write into every image.
     private static let emptyCaptions: Set<String> = [
         "OLYMPUS DIGITAL CAMERA", "SONY DSC", "SAMSUNG", "MINOLTA DIGITAL CAMERA", "KONICA MINOLTA DIGITAL CAMERA",
-        "DIGITAL CAMERA", "SAMSUNG DIGITAL CAMERA", "Exif_JPEG_PICTURE", "DCIM",
+        "DIGITAL CAMERA", "SAMSUNG DIGITAL CAMERA", "SANYO DIGITAL CAMERA", "TRAVELER DIGITAL CAMERA",
+        "Exif_JPEG_PICTURE", "DCIM", "DCF 1.0", "default", "KODAK Digital Still Camera", "KODAK Action Cam",
+        "Minolta DSC", "EPSON DSC picture",
     ]
+
+    /// Returns true for a description that a camera writes into every image. Drones write the path of the file.
+    private static func isOfCamera(_ text: String) -> Bool {
+        emptyCaptions.contains(text) || text.hasPrefix("DCIM\\") || text.hasPrefix("<Digimax ")
+    }
 
     static func caption(_ block: borrowing MetadataBlock) -> String? {
         for field in MetadataFields.captions {
             let text = field.hasPrefix("Xmp.") ? block.localizedText(field) : block.text(field)
-            if let text, !emptyCaptions.contains(text) { return text }
+            if let text, !isOfCamera(text) { return text }
         }
         return nil
     }

@@ -39,7 +39,7 @@ public struct SidecarMetadata: Sendable, Hashable {
         }
         self.init()
         rating = block.rating("Xmp.xmp.Rating")
-        caption = block.localizedText("Xmp.dc.description")
+        caption = MetadataReader.caption(block)
         let words = block.texts("Xmp.dc.subject")
         if !words.isEmpty {
             var seen: Set<String> = []

@@ -2,6 +2,8 @@
 enum JPEGMetadataWriter {
     /// The maximum size of a segment's content, which follows the two length bytes.
     static let longestSegment = 65_533
+    /// The maximum size of an XMP packet, which follows its name.
+    static var longestXMP: Int { longestSegment - xmpName.count }
 
     /// Returns a JPEG with the given blocks directly after its start; `exif` and `xmp` replace those that it had. A block
     /// that is too long for a segment is omitted.

@@ -42,7 +42,7 @@ struct KeptFacts {
     }
 
     private func set(_ block: borrowing MetadataBlock, _ fields: [String], _ value: Double?) {
-        guard let value, block.text(fields[0]).flatMap({ LocationReader.rational($0[...]) }) != value else { return }
+        guard let value, block.text(fields[0]).flatMap({ LocationReader.number($0[...]) }) != value else { return }
         block.set(fields[0], Rational(value).description)
     }
 

@@ -11,8 +11,8 @@ public enum MetadataWriter {
     /// Set: Orientation 1, PixelXDimension and PixelYDimension, and ColorSpace sRGB if the render has no profile.
     ///
     /// Dropped: the embedded thumbnail and maker notes, both of which may show the image before it was cropped;
-    /// everything that describes the original's pixels, gain maps (hdrgm), regions, panorama geometry and
-    /// raw-development settings.
+    /// everything that describes the original's pixels, gain maps (hdrgm), regions, panorama geometry,
+    /// raw-development settings and the history of edits. From XMP that is too long for a JPEG also what is not read.
     ///
     /// - Parameters:
     ///   - source: the original
@@ -38,7 +38,7 @@ public enum MetadataWriter {
         prepare(block, width: width, height: height, isSRGB: !hasProfile)
         kept.write(to: block)
         let exif = block.names(.exif).isEmpty ? nil : block.exif()
-        let xmp = block.names(.xmp).isEmpty ? nil : block.xmp()
+        let xmp = packet(block, longest: target.kind == .jpeg ? JPEGMetadataWriter.longestXMP : .max)
         switch target.kind {
         case .png: return PNGMetadataWriter.replacing(in: render, exif: exif, xmp: xmp)
         case .webp:
@@ -52,6 +52,17 @@ public enum MetadataWriter {
             )
         default: return JPEGMetadataWriter.replacing(in: render, exif: exif, xmp: xmp)
         }
+    }
+
+    /// Returns the XMP fields as a packet. If it is longer than a render can have, only those are left that are read.
+    private static func packet(_ block: borrowing MetadataBlock, longest: Int) -> [UInt8]? {
+        guard !block.names(.xmp).isEmpty, let packet = block.xmp() else { return nil }
+        guard packet.count > longest else { return packet }
+        // Facts that are parts of structures were written to the first field of their row.
+        var read: Set<String> = []
+        for row in MetadataFields.table { read.formUnion(row.fields.filter { !$0.contains("/") }) }
+        for name in block.names(.xmp) where !read.contains(name) && !keptXMPFields.contains(name) { block.remove(name) }
+        return block.names(.xmp).isEmpty ? nil : block.xmp()
     }
 
     private static let keptImageFields: Set<String> = [
@@ -92,7 +103,8 @@ public enum MetadataWriter {
         }
         for name in block.names(.xmp) where !keptXMPFields.contains(name) {
             let group = name.split(separator: ".", maxSplits: 2).dropFirst().first.map(String.init) ?? ""
-            if !keptXMP.contains(group) || name.hasPrefix("Xmp.photoshop.DocumentAncestors") { block.remove(name) }
+            let isHistory = ["DocumentAncestors", "History"].contains { name.hasPrefix("Xmp.photoshop.\($0)") }
+            if !keptXMP.contains(group) || isHistory { block.remove(name) }
         }
         block.set("Exif.Image.Orientation", "1")
         block.set("Exif.Photo.PixelXDimension", String(width))

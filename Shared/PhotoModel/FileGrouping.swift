@@ -6,7 +6,8 @@
 /// 1. Files of one folder belong together if they have the same stem: the name before its last dot, byte for byte.
 ///    Extensions are compared case-insensitively.
 /// 2. One still (JPEG, HEIC, AVIF, JPEG XL) and one raw file of a stem are an image and its `alternatePhoto`. The pair
-///    is confirmed if both have a capture time and the times are at most a second apart, or if one has none.
+///    is confirmed if both have a capture time and the times are at most a second apart, or if one has none. Where a
+///    file does not have the time zone itself, the times are those of the clock. The time of the last change is none.
 /// 3. One still and one video (MOV, MP4) of a stem are a Live Photo: the video is the `pairedVideo`. The pair is
 ///    confirmed if both have the same Apple content identifier, or if at least one has none and the video lasts at most
 ///    six seconds; never if both have one and they differ.
@@ -60,23 +61,26 @@ public enum FileGrouping {
     /// Returns the groups of a folder, in the order of their main files in `names`. Sidecars form no group of their
     /// own.
     public static func groups(_ names: [String]) -> [Group] {
-        var stems: [String: [String]] = [:]
-        var sidecars: [String: String] = [:]
+        // By their bytes: for equal texts the bytes of the names can differ, as those of "é" do.
+        var stems: [[UInt8]: [String]] = [:]
+        var sidecars: [[UInt8]: String] = [:]
         for name in names {
             let (stem, ending) = parts(name)
+            let bytes = Array(stem.utf8)
             if Self.sidecars.contains(ending) {
-                if sidecars[stem] == nil { sidecars[stem] = name }
+                if sidecars[bytes] == nil { sidecars[bytes] = name }
             } else {
-                stems[stem, default: []].append(name)
+                stems[bytes, default: []].append(name)
             }
         }
-        var taken: Set<String> = []
+        var taken: Set<[UInt8]> = []
         var groups: [Group] = []
         for name in names {
             let (stem, ending) = parts(name)
-            guard !Self.sidecars.contains(ending), !taken.contains(name) else { continue }
+            let (bytes, stemBytes) = (Array(name.utf8), Array(stem.utf8))
+            guard !Self.sidecars.contains(ending), !taken.contains(bytes) else { continue }
             var group = Group(main: name)
-            let files = stems[stem] ?? []
+            let files = stems[stemBytes] ?? []
             func only(_ endings: Set<String>) -> String? {
                 let found = files.filter { endings.contains(parts($0).ending) }
                 return found.count == 1 ? found[0] : nil
@@ -90,8 +94,8 @@ public enum FileGrouping {
                     group.pairedVideo = film
                 }
             }
-            group.sidecar = sidecars[name] ?? sidecars[stem]
-            taken.insert(name)
+            group.sidecar = sidecars[bytes] ?? sidecars[stemBytes]
+            taken.insert(bytes)
             groups.append(group)
         }
         return groups

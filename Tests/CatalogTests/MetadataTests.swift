@@ -185,6 +185,31 @@ struct MetadataTests {
         }
     }
 
+    @Test(.onlySQLite) func `a sidecar's metadata stay where a file without any is read again`() async throws {
+        var id = ObjectID.none
+        try await CatalogFixture.with(folder) { catalog in
+            let (photo, sidecar) = (NewResource(source: .attachment(0)), NewResource(source: .attachment(1)))
+            let packet = Array(TestImages.xmpPacket("photoshop:City=\"Oslo\"").utf8)
+            let create = ChangeRequest.createAsset(.init(ref: "a", resources: [photo], sidecar: sidecar))
+            id = try #require(try await catalog.perform([create], attachments: [image(1), packet]).id("a"))
+            #expect(try await catalog.asset(id).metadata?.city == "Oslo")
+        }
+        let queue = try DatabaseQueue(path: folder.file("library/library.sqlite"))
+        try await queue.write { database in
+            try database.execute(
+                sql: """
+                    DELETE FROM counter WHERE name LIKE 'reread.%';
+                    DELETE FROM grdb_migrations WHERE identifier = '19 gain maps';
+                    """
+            )
+        }
+        try queue.close()
+        try await CatalogFixture.with(folder) { catalog in
+            _ = try await Self.waitUntilRead(catalog)
+            #expect(try await catalog.asset(id).metadata?.city == "Oslo")
+        }
+    }
+
     @Test(.onlySQLite) func `files of an earlier version are read again, and what clients set stays`() async throws {
         var made: [ObjectID] = []
         var before: [Asset] = []

@@ -108,6 +108,39 @@ struct PairTests {
         }
     }
 
+    @Test func `a photo and its raw file are one shot by their moments, or else by their clocks`() {
+        let (noon, hour): (Int64, Int64) = (1_717_245_000_000_000, 3_600_000_000)
+        func facts(_ date: Int64, _ change: (inout ExtractedMetadata) -> Void = { _ in }) -> ExtractedMetadata {
+            var facts = ExtractedMetadata()
+            facts.creationDate = date
+            change(&facts)
+            return facts
+        }
+        let clock = facts(noon)
+        let own = facts(noon - 2 * hour) { $0.creationOffset = 7200 }
+        let utc = facts(noon - 2 * hour) { $0.creationOffset = 0 }
+        let west = facts(noon - hour) { $0.creationOffset = 3600 }
+        let moment = facts(noon - 2 * hour) { $0.isMoment = true }
+        let changed = facts(noon + 50 * hour) { $0.isModificationDate = true }
+        let placed = facts(noon - 2 * hour) {
+            $0.creationOffset = 7200
+            $0.isOffsetDerived = true
+        }
+        let cases: [(photo: ExtractedMetadata, raw: ExtractedMetadata, isPair: Bool)] = [
+            (own, clock, true), (clock, own, true), (placed, clock, true), (clock, placed, true), (own, placed, true),
+            (own, utc, true), (own, moment, true), (clock, moment, true), (changed, clock, true), (own, changed, true),
+            (own, west, false), (utc, clock, false), (placed, utc, false), (clock, facts(noon + 2_000_000), false),
+        ]
+        for (index, pair) in cases.enumerated() {
+            var resources = [
+                PreparedResource(type: .photo, digest: "1", size: 1, facts: pair.photo),
+                PreparedResource(type: .alternatePhoto, digest: "2", size: 1, facts: pair.raw),
+            ]
+            let isPair = (try? ResourceRules.resolve(&resources)) != nil
+            #expect(isPair == pair.isPair, "pair \(index)")
+        }
+    }
+
     @Test
     func `a Live Photo is recognized by its identifier at any length, or by its name if it is short`()
         async throws

@@ -103,6 +103,20 @@ struct ImageFileFinderTests {
         }
     }
 
+    @Test func `both files are found whose names differ only in the form of a character`() throws {
+        try withFolder { folder in
+            for name in ["\u{E9}.jpg", "e\u{301}.jpg"] {
+                let made = creat("\(folder.path)/\(name)", 0o600)
+                try #require(made >= 0)
+                close(made)
+            }
+            var finder = ImageFileFinder()
+            try finder.add(folder.path)
+            #expect(finder.count() == 2)
+            #expect(Set(finder.rest()).count == 2)
+        }
+    }
+
     @Test func `text is distinguished from binary data`() {
         #expect(ImageFileNames.isText(Array("Grüße\n\t".utf8)))
         #expect(ImageFileNames.isText([]))

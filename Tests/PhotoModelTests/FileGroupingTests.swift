@@ -37,6 +37,17 @@ struct FileGroupingTests {
         #expect(FileGrouping.parts("a.") == ("a", ""))
     }
 
+    @Test func `names that differ only in the form of a character are of different files`() {
+        let (composed, decomposed) = ("\u{E9}", "e\u{301}")
+        let names = ["\(composed).jpg", "\(decomposed).jpg", "\(decomposed).mov", "\(composed).xmp"]
+        let groups = FileGrouping.groups(names)
+        // Texts would be equal in both forms.
+        func bytes(_ name: String?) -> [UInt8]? { name.map { Array($0.utf8) } }
+        #expect(groups.map { bytes($0.main) } == [bytes(names[0]), bytes(names[1])])
+        #expect(groups.map { bytes($0.pairedVideo) } == [nil, bytes(names[2])])
+        #expect(groups.map { bytes($0.sidecar) } == [bytes(names[3]), nil])
+    }
+
     @Test func `every name is in exactly one group`() {
         var random = SeededRandom(named: "grouping")
         let endings = ["jpg", "HEIC", "dng", "nef", "mov", "mp4", "png", "xmp", "jpg.xmp", ""]

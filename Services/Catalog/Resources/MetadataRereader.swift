@@ -155,6 +155,8 @@ final class MetadataRereader: Service, Sendable {
             return RereadMetadata(asset: asset.id, digest: original.digest, facts: facts)
         } catch let error as ResourceError where error.isTemporary {
             throw error
+        } catch let error as StorageError where error.isAbsence {
+            throw error
         } catch {
             state.withLock { $0.unreadable += 1 }
             logger.debug("a file could not be read again", metadata: ["asset": "\(asset.id)", "error": "\(error)"])
@@ -176,7 +178,7 @@ extension ChangeTransaction {
         guard let before = try asset(found.asset), before.originalResource?.digest == found.digest else { return }
         var asset = before
         // Values that it has already may come from a sidecar, which was written later.
-        asset.metadata = found.facts.metadata.map { found in before.metadata.map(found.replacing) ?? found }
+        if let read = found.facts.metadata { asset.metadata = before.metadata.map(read.replacing) ?? read }
         asset.cameraMake = before.cameraMake ?? found.facts.cameraMake
         asset.cameraModel = before.cameraModel ?? found.facts.cameraModel
         asset.lensModel = before.lensModel ?? found.facts.lensModel

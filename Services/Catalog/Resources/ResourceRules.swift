@@ -56,11 +56,28 @@ enum ResourceRules {
                 guard isPair else { throw disagreement(original, other, "they are not a Live Photo") }
             default:
                 guard otherFacts.mediaType == .image else { throw disagreement(original, other, "it is a video") }
-                guard FileGrouping.isSameShot(facts.creationDate, otherFacts.creationDate) else {
+                guard isSameShot(facts, otherFacts) else {
                     throw disagreement(original, other, "they were taken at different times")
                 }
             }
         }
+    }
+
+    /// Returns true if the capture times of an image and its raw file agree: the moments if both files have them, else
+    /// the times of the clock. Often only one of the files has a time zone, or the location from which it is derived.
+    private static func isSameShot(_ photo: ExtractedMetadata, _ raw: ExtractedMetadata) -> Bool {
+        func isAbsolute(_ facts: ExtractedMetadata) -> Bool {
+            facts.isMoment || (facts.creationOffset != nil && !facts.isOffsetDerived)
+        }
+        let areMoments = isAbsolute(photo) && isAbsolute(raw)
+        func time(_ facts: ExtractedMetadata) -> Int64? {
+            guard let date = facts.creationDate, !facts.isModificationDate else { return nil }
+            if areMoments { return date }
+            // The clock of a moment without an offset is unknown.
+            if facts.isMoment, facts.creationOffset == nil { return nil }
+            return date + Int64(facts.creationOffset ?? 0) * 1_000_000
+        }
+        return FileGrouping.isSameShot(time(photo), time(raw))
     }
 
     private static func disagreement(_ one: PreparedResource, _ other: PreparedResource, _ reason: String)

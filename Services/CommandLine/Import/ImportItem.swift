@@ -36,7 +36,9 @@ struct ImportItem: Sendable, Hashable {
 
     /// Groups the files of a folder into items. Files whose names are not UTF-8 become items of their own.
     static func items(in folder: FilePath, _ files: [FilePath], sidecars: [FilePath]) -> [ImportItem] {
-        var paths: [String: FilePath] = [:]
+        // By the bytes of the names, which can differ for equal texts.
+        var paths: [[UInt8]: FilePath] = [:]
+        func found(_ name: String) -> FilePath? { paths[Array(name.utf8)] }
         var names: [String] = []
         var others: [ImportItem] = []
         for path in files + sidecars {
@@ -44,16 +46,16 @@ struct ImportItem: Sendable, Hashable {
                 if files.contains(path) { others.append(ImportItem(path)) }
                 continue
             }
-            paths[name] = path
+            paths[Array(name.utf8)] = path
             names.append(name)
         }
         let items = FileGrouping.groups(names).compactMap { group -> ImportItem? in
-            guard let main = paths[group.main] else { return nil }
+            guard let main = found(group.main) else { return nil }
             return ImportItem(
                 main,
-                alternate: group.alternate.flatMap { paths[$0] },
-                pairedVideo: group.pairedVideo.flatMap { paths[$0] },
-                sidecar: group.sidecar.flatMap { paths[$0] }
+                alternate: group.alternate.flatMap(found),
+                pairedVideo: group.pairedVideo.flatMap(found),
+                sidecar: group.sidecar.flatMap(found)
             )
         }
         return items + others

@@ -78,7 +78,7 @@ struct EditorService: RunnableService {
                 largestAttachment: configuration.largestAttachment
             ),
             resources: resources,
-            workers: ResourceJobRunner(workers, report: report),
+            workers: ResourceJobRunner(workers, resources: resources, report: report),
             videos: VideoRenderer(
                 resources: resources,
                 workers: filmWorkers,

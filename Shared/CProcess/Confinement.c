@@ -143,12 +143,15 @@ static int filter_calls(void) {
 
         // The job's files, the socket for jobs, and the log.
         CALL(read), CALL(readv), CALL(pread64), CALL(preadv), CALL(write), CALL(writev), CALL(close), CALL(lseek),
-        CALL(fstat), CALL(newfstatat), CALL(statx), CALL(fadvise64), CALL(getdents64), CALL(fcntl), CALL(dup),
-        CALL(dup3), CALL(pipe2), CALL(eventfd2), CALL(ppoll), CALL(pselect6), CALL(epoll_create1), CALL(epoll_ctl),
+        CALL(fstat), CALL(newfstatat), CALL(statx), CALL(fadvise64), CALL(getdents64), CALL(dup), CALL(dup3),
+        CALL(pipe2), CALL(eventfd2), CALL(ppoll), CALL(pselect6), CALL(epoll_create1), CALL(epoll_ctl),
         CALL(epoll_pwait), CALL(timerfd_create), CALL(timerfd_settime), CALL(readlinkat), CALL(faccessat),
         CALL(getcwd),
         CALL_WITH(recvmsg, 0, 0), CALL_WITH(sendmsg, 0, 0),
         CALL_WITHOUT(openat, 2, WRITING),
+        // All commands but those by which a descriptor sends signals to a process of the user.
+        IF(BPF_JEQ, SYS_fcntl, 0, 6), LOAD_LOW(1), IF(BPF_JEQ, F_SETOWN, 2, 0), IF(BPF_JEQ, F_SETSIG, 1, 0),
+        IF(BPF_JEQ, F_SETOWN_EX, 0, 1), REFUSE(EPERM), ALLOW,
 #ifdef __x86_64__
         CALL(stat), CALL(lstat), CALL(access), CALL(readlink), CALL(poll), CALL(select), CALL(dup2), CALL(pipe),
         CALL(epoll_wait), CALL(time), CALL(getrlimit), CALL(arch_prctl),
@@ -160,7 +163,10 @@ static int filter_calls(void) {
         CALL(futex), CALL(set_robust_list), CALL(get_robust_list), CALL(rseq), CALL(set_tid_address), CALL(gettid),
         CALL(sched_yield), CALL(sched_getaffinity), CALL(sched_getparam), CALL(sched_getscheduler),
         CALL(sched_get_priority_max), CALL(getcpu), CALL(sched_get_priority_min), CALL(membarrier), CALL(exit), CALL(exit_group),
-        CALL(getpriority), CALL(setpriority), CALL(restart_syscall),
+        CALL(getpriority), CALL(restart_syscall),
+        // The priority of the calling thread only, which nice() lowers.
+        IF(BPF_JEQ, SYS_setpriority, 0, 6), LOAD_LOW(0), IF(BPF_JEQ, PRIO_PROCESS, 0, 3), LOAD_LOW(1),
+        IF(BPF_JEQ, 0, 0, 1), ALLOW, REFUSE(EPERM),
         IF(BPF_JEQ, SYS_clone, 0, 5), LOAD_LOW(0), IF(BPF_JSET, NEW_PROCESS, 2, 0), IF(BPF_JSET, CLONE_THREAD, 0, 1),
         ALLOW, REFUSE(EPERM),
         // Signals to the process itself, which abort() sends.
@@ -315,6 +321,24 @@ static long try_signal(const char *path) {
     return kill(getppid(), 0);
 }
 
+// Without O_ASYNC, no event of the pipe sends the signal.
+static long try_descriptor_signal(const char *path) {
+    (void)path;
+    int ends[2];
+    if (pipe2(ends, O_CLOEXEC) != 0) return -1;
+    long owned = fcntl(ends[0], F_SETOWN, getppid());
+    int problem = errno;
+    close(ends[0]);
+    close(ends[1]);
+    errno = problem;
+    return owned;
+}
+
+static long try_priority(const char *path) {
+    (void)path;
+    return setpriority(PRIO_PROCESS, (id_t)getppid(), getpriority(PRIO_PROCESS, (id_t)getppid()));
+}
+
 static long try_namespace(const char *path) {
     (void)path;
     return unshare(CLONE_NEWUSER);
@@ -374,6 +398,8 @@ static const safelight_attempt attempts[] = {
     {"trace a process", 0, try_trace},
     {"read another process's memory", 0, try_memory},
     {"send a signal", 0, try_signal},
+    {"send a signal by a descriptor", 0, try_descriptor_signal},
+    {"slow another process", 0, try_priority},
     {"make a namespace", 0, try_namespace},
     {"mount", 0, try_mount},
     {"use io_uring", 0, try_ring},

@@ -15,7 +15,7 @@ struct ConfinementTests {
         let attempts = UnsafeBufferPointer(start: safelight_attempts(&count), count: count)
         let possible = [
             "read a file", "write to a file", "create a file", "change a file's mode", "open a TCP socket",
-            "open a datagram socket", "start a process", "create a memory file",
+            "open a datagram socket", "start a process", "send a signal by a descriptor", "create a memory file",
         ]
         for var attempt in attempts {
             let name = String(cString: attempt.name)

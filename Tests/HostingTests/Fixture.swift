@@ -106,7 +106,8 @@ let pythonWorker = """
         for phase in params.get('phases', ['reading']): send({'phase': phase})
         if method == 'echo': send({'result': params}, parts)
         elif method == 'read': send({'result': {'files': len(files)}}, [os.pread(f, 1 << 20, 0) for f in files])
-        elif method == 'refuse': send({'error': {'name': 'unsupported_format', 'message': 'not an image'}})
+        elif method == 'refuse': send({'error': {
+            'name': params.get('name', 'unsupported_format'), 'message': 'not an image'}})
         elif method == 'crash': os.kill(os.getpid(), getattr(signal, params['signal']))
         elif method == 'die':
             first = not os.path.exists(params['path'])
@@ -119,6 +120,22 @@ let pythonWorker = """
             if 'begun' in params: open(params['begun'], 'w').close()
             if first: time.sleep(params['seconds'])
             send({'result': {}})
+        elif method == 'chatter':
+            # Faster than they can be read.
+            phase = b'{"phase":"working"}'
+            while True: s.sendall((struct.pack('>I', len(phase)) + phase) * 1000)
+        elif method == 'smuggle':
+            phase = b'{"phase":"working"}'
+            passed = array.array('i', [os.open(params['path'], os.O_RDONLY)])
+            s.sendmsg([struct.pack('>I', len(phase)) + phase], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, passed)])
+            os._exit(5)
+        elif method == 'film':
+            # The first time it is killed in the middle of a record, and then it writes all of it.
+            first = not os.path.exists(params['begun'])
+            if first: open(params['begun'], 'w').close()
+            os.write(files[-1], struct.pack('=qq', 0, 8) + (b'half' if first else b'complete'))
+            if first: os.kill(os.getpid(), signal.SIGKILL)
+            send({'result': {'size': 8}})
         elif method == 'spin':
             while True: pass
         elif method == 'allocate':

@@ -65,6 +65,28 @@ struct ResourceSpoolTests {
         }
     }
 
+    @Test func `a copy that a worker finds damaged is removed if it is, and copied again for the next request`()
+        async throws
+    {
+        let spool = try spool()
+        let (bytes, digest) = Self.bytes(1000, 3)
+        try await spool.require(digest) { sink throws(RPCError) in try await sink(bytes) }
+        try await PythonPool().run { pool in
+            let runner = ResourceJobRunner(pool, resources: ResourceFolder(spool: spool)) { _ in }
+            let job = WorkerJob(method: "refuse", params: ["name": "resource_changed"])
+            // The worker has read an older copy, or is wrong.
+            await #expect(throws: WorkerFailure.self) { try await runner.run(job, over: digest) }
+            #expect(files.count == 1 && spool.metrics["bytes"] == 1000)
+            let name = try #require(files.first)
+            try FileManager.default.removeItem(atPath: folder.file("originals/\(name)"))
+            try folder.write(Bytes(repeating: 4, count: 1000), to: "originals/\(name)")
+            await #expect(throws: WorkerFailure.self) { try await runner.run(job, over: digest) }
+        }
+        #expect(files == [] && spool.metrics["bytes"] == 0)
+        try await spool.require(digest) { sink throws(RPCError) in try await sink(bytes) }
+        #expect(files.count == 1 && spool.metrics["bytes"] == 1000)
+    }
+
     @Test func `other bytes are refused by name and leave no file, and so do failures`() async throws {
         let spool = try spool()
         let digest = Self.bytes(10, 1).digest

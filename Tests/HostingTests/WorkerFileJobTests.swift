@@ -1,4 +1,5 @@
 import Glibc
+import JSONValue
 import Testing
 
 @testable import Hosting
@@ -14,6 +15,20 @@ struct WorkerFileJobTests {
             #expect(write(file, [1, 2, 3], 3) == 3)
             close(file)
             #expect(rmdir(folder.path + "/cache/films") == 0 && rmdir(folder.path + "/cache") == 0)
+        }
+    }
+
+    @Test func `a worker that is killed in the middle of a record does not spoil the next attempt`() async throws {
+        let folder = TemporaryFolder()
+        try await PythonPool().run { pool in
+            let files = WorkerFileJob(ResourceJobRunner(pool) { _ in }, folder: folder.path, maxBytes: 1000)
+            let job = WorkerJob(method: "film", params: ["begun": .string(folder.path + "/begun")])
+            let made = try await files.run(job, over: "d") { _ in }
+            defer { close(made.descriptor) }
+            var bytes = [UInt8](repeating: 0, count: 16)
+            #expect(pread(made.descriptor, &bytes, 16, 0) == 8)
+            #expect(bytes[..<8].elementsEqual("complete".utf8))
+            #expect(pool.metrics()["crashed"] == 1)
         }
     }
 }

@@ -1,6 +1,7 @@
 import CProcess
 import Glibc
 import JSONValue
+import Synchronization
 import Testing
 
 @testable import Hosting
@@ -60,6 +61,25 @@ struct WorkerPoolTests {
             // It used no CPU time, so the timeout is not attributed to reading.
             #expect(await failure(of: job, in: pool, wallSeconds: 1) == .timedOut(seconds: 1, phase: .received))
             #expect(await failure(of: WorkerJob(method: "echo"), in: pool) == nil)
+        }
+    }
+
+    @Test func `a worker that sends phases without end is killed at its time limit`() async throws {
+        try await PythonPool().run { pool in
+            let job = WorkerJob(method: "chatter")
+            let expected = WorkerFailure.timedOut(seconds: 1, phase: .working)
+            #expect(await failure(of: job, in: pool, wallSeconds: 1) == expected)
+            #expect(await failure(of: WorkerJob(method: "echo"), in: pool) == nil)
+        }
+    }
+
+    @Test func `descriptors that a worker sends are closed when it ends`() async throws {
+        let folder = TemporaryFolder()
+        let path = folder.write("file", "content")
+        try await PythonPool().run { pool in
+            let job = WorkerJob(method: "smuggle", params: ["path": .string(path)])
+            #expect(await failure(of: job, in: pool) == .exited(code: 5, phase: .working))
+            #expect(openDescriptors(below: folder) == 0)
         }
     }
 
@@ -322,6 +342,24 @@ struct WorkerPoolTests {
         try await until(python.pool) { $0["idle"] != 0 }
         #expect(await failure(of: WorkerJob(method: "echo"), in: python.pool) == nil)
         await python.pool.stop(graceSeconds: 0)
+    }
+
+    @Test func `a pool without a thread for any worker can be started again`() async throws {
+        let python = PythonPool(count: 2)
+        for _ in 0..<2 {
+            python.pool.state.withLock { $0.stage = .running }
+            for index in 0..<2 {
+                python.pool.slotDidFail(index, failures: WorkerPool.State.failuresOfRefusal, problem: "no thread")
+                python.pool.slotDidEnd(index)
+            }
+            let error = await #expect(throws: WorkerFailure.self) {
+                try await python.pool.awaitFirstStarts(isRequired: false)
+            }
+            #expect(error == .unavailable("no thread"))
+        }
+        try await python.run { pool in
+            #expect(await failure(of: WorkerJob(method: "echo"), in: pool) == nil)
+        }
     }
 
     @Test func `the error of a missing executable names its path`() async throws {

@@ -239,7 +239,7 @@ extension ThumbnailerWorkerTests {
                 $0.exportBytes = Int64(film.count) * 3 / 2
             } _: { fixture in
                 var exports: [VideoExportStatus] = []
-                // A box that says nothing makes another file of the same film.
+                // An empty `free` box at the end makes another file of the same film.
                 for bytes in [film, film + [0, 0, 0, 8] + Array("free".utf8)] {
                     let asset = try Self.add(bytes, to: fixture)
                     let export = ExportVideo(asset: asset.id, preset: .passthrough)

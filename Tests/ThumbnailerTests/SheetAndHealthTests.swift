@@ -41,8 +41,14 @@ extension ThumbnailerWorkerTests {
                     let image = try LargeImageFixtures.large(width: 1500, seed: UInt64(seed), preview: false)
                     return try fixture.catalog.add(image).id
                 }
-                // One cell is queued, and is cancelled because another one has no place.
-                #expect(await fixture.rpcError(ImageSheet(assets: ids, columns: 3, cell: 100))?.errorCode == .busy)
+                let sheet = ImageSheet(assets: ids, columns: 3, cell: 100)
+                // The first cell waits for this image; it is cancelled because others have no place.
+                async let first = fixture.rpcError(ContactSheetPlan.image(ids[0], in: sheet))
+                while fixture.renders == 0 {
+                    if try await fixture.client.metrics()["cache"]?["underWay"] == 1 { break }
+                }
+                #expect(await fixture.rpcError(sheet)?.errorCode == .busy)
+                _ = await first
             }
         }
 

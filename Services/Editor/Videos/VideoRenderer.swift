@@ -19,7 +19,7 @@ final class VideoRenderer: Sendable {
     private let folder: String
     private let maxBytes: Int64
     private let library: PhotoLibrary
-    private let starting = Mutex<Task<Void, Never>?>(nil)
+    private let starting = Mutex<Task<Bool, Never>?>(nil)
 
     /// - Parameters:
     ///   - folder: the folder of films that are being rendered; made on first use
@@ -37,7 +37,7 @@ final class VideoRenderer: Sendable {
         self.folder = folder
         self.maxBytes = maxBytes
         self.library = library
-        runner = ResourceJobRunner(workers, report: report)
+        runner = ResourceJobRunner(workers, resources: resources, report: report)
         files = WorkerFileJob(runner, folder: folder, maxBytes: maxBytes)
     }
 
@@ -122,11 +122,15 @@ final class VideoRenderer: Sendable {
     private func start() async {
         let task = starting.withLock { starting in
             if let starting { return starting }
-            let task = Task { [workers] in _ = try? await workers.start(isRequired: false) }
+            let task = Task { [workers] in (try? await workers.start(isRequired: false)) != nil }
             starting = task
             return task
         }
-        await task.value
+        if await task.value { return }
+        // The next film tries again.
+        starting.withLock { starting in
+            if starting == task { starting = nil }
+        }
     }
 }
 

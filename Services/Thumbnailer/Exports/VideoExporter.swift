@@ -21,7 +21,8 @@ struct VideoExporter: Sendable {
         progress: @escaping @Sendable (Int64) -> Void
     ) async throws(RPCError) -> ExportedVideo {
         let source = if let file = plan.file { file } else { try resources.open(plan.video.digest) }
-        let files = WorkerFileJob(ResourceJobRunner(workers, report: report), folder: folder, maxBytes: maxBytes)
+        let runner = ResourceJobRunner(workers, resources: resources, report: report)
+        let files = WorkerFileJob(runner, folder: folder, maxBytes: maxBytes)
         let job = WorkerJob(
             method: VideoExportWorker.method,
             params: plan.params(maxBytes: maxBytes),

@@ -194,11 +194,8 @@ final class VideoExports: Sendable {
             }
             var isStarted = false
             for await name in starts {
-                if !isStarted {
-                    // Most services never export, so the worker is started by the first export.
-                    try? await workers.start(isRequired: false)
-                    isStarted = true
-                }
+                // Most services never export, so the worker is started by the first export.
+                if !isStarted { isStarted = (try? await workers.start(isRequired: false)) != nil }
                 group.addTask { await self.follow(name) }
             }
             group.cancelAll()

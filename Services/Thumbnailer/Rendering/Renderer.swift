@@ -58,7 +58,8 @@ struct Renderer: Sendable {
             params: RenditionBatch(plans: plans).json,
             files: [file.descriptor]
         )
-        let result = try await ResourceJobRunner(workers, report: report).run(job, over: digest)
+        let runner = ResourceJobRunner(workers, resources: resources, report: report)
+        let result = try await runner.run(job, over: digest)
         // The worker uses the descriptor until here.
         return withExtendedLifetime(file) {
             do throws(RPCError) { return .success(try Self.outcomes(result, count: plans.count)) } catch {
@@ -148,7 +149,8 @@ struct Renderer: Sendable {
         priority: WorkerPriority = .normal
     ) async throws(RPCError) -> WorkerResult {
         do throws(WorkerFailure) {
-            return try await ResourceJobRunner(workers, report: report).run(job, over: digest, priority: priority)
+            let runner = ResourceJobRunner(workers, resources: resources, report: report)
+            return try await runner.run(job, over: digest, priority: priority)
         } catch {
             throw error.rpcError
         }

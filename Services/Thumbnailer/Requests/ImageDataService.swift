@@ -46,17 +46,17 @@ struct ImageDataService: Sendable {
         ).json
         let (blockingIO, client) = (blockingIO, BlockingIOExecutor.Source.connection(context.connection))
         if file.size <= Int64(ImageDelivery.inReply) {
-            let bytes = try await Self.storage {
+            let bytes = try await storage(of: resource.digest) {
                 try await blockingIO.run(for: client) { try file.readAll(limit: Int64(ImageDelivery.inReply)) }
             }
             return try await ImageReplyBuilder.send(result, bytes, context)
         }
         guard context.acceptsNotifications else { throw .imageTooLarge(bytes: file.size) }
-        try await Self.storage { try await blockingIO.verify(file, for: client) }
+        try await storage(of: resource.digest) { try await blockingIO.verify(file, for: client) }
         var offset: Int64 = 0
         while offset < file.size {
             let (start, count) = (offset, ImageDelivery.chunkBytes)
-            let bytes = try await Self.storage {
+            let bytes = try await storage(of: resource.digest) {
                 try await blockingIO.run(for: client) { try file.read(offset: start, count: count) }
             }
             guard !bytes.isEmpty else { throw RPCError.damagedBytes }
@@ -87,12 +87,16 @@ struct ImageDataService: Sendable {
         }
     }
 
-    private static func storage<Value>(_ body: () async throws -> Value) async throws(RPCError) -> Value {
+    private func storage<Value>(
+        of digest: String,
+        _ body: () async throws -> Value
+    ) async throws(RPCError) -> Value {
         do {
             return try await body()
         } catch let error as RPCError {
             throw error
         } catch StorageError.resourceChanged {
+            await originals.resources.forget(digest)
             throw .damagedBytes
         } catch let error as StorageError {
             throw .unreadableBytes(error)

@@ -94,13 +94,7 @@ struct VideoService: Sendable {
                 guard next < plans.count else { return }
                 let (index, plan) = (next, plans[next])
                 next += 1
-                group.addTask {
-                    do throws(RPCError) {
-                        return (index, .success(try await renditions.rendition(plan)))
-                    } catch {
-                        return (index, .failure(error))
-                    }
-                }
+                group.addTask { (index, await delivery(of: plan)) }
             }
             for _ in 0..<Self.framesWidth { begin() }
             for await outcome in group where refusal == nil {
@@ -126,6 +120,11 @@ struct VideoService: Sendable {
         }
         if let refusal { throw refusal }
         return outcomes
+    }
+
+    /// Returns the image of a frame, or the error that prevented it.
+    private func delivery(of plan: RenditionPlan) async -> Result<RenditionProvider.Delivery, RPCError> {
+        do throws(RPCError) { return .success(try await renditions.rendition(plan)) } catch { return .failure(error) }
     }
 
     /// Returns the times of a request and the tolerance.

@@ -70,6 +70,10 @@ public final class ResourceFolder: Sendable {
         try await spool?.require(digest, from: read)
     }
 
+    /// Removes the copy of a file because its bytes are damaged: the next request reads it from the catalog again.
+    /// Files of the library stay.
+    public func forget(_ digest: String) async { await spool?.forget(digest) }
+
     /// Opens the file with the bytes of a digest.
     ///
     /// - Throws: `library_offline` or `library_relinquished` if the folder cannot be accessed, `missing_resource` if it does not have the bytes,

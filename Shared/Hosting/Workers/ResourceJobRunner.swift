@@ -1,3 +1,5 @@
+import Contracts
+
 /// Runs worker jobs on stored bytes, and reports bytes that crash or hang workers.
 ///
 /// A worker that ends in the middle of a job may have been killed for another reason (the system was short of memory),
@@ -15,13 +17,20 @@ public struct ResourceJobRunner: Sendable {
     public static let attempts = 2
 
     private let pool: WorkerPool
+    private let resources: ResourceFolder?
     private let report: @Sendable (WorkerFault) async -> Void
 
     /// - Parameters:
     ///   - pool: the workers
+    ///   - resources: the folder of the bytes, of which copies that a worker finds damaged are removed; nil for none
     ///   - report: called before the job's error is thrown, so that the next request finds the fault recorded
-    public init(_ pool: WorkerPool, report: @escaping @Sendable (WorkerFault) async -> Void) {
+    public init(
+        _ pool: WorkerPool,
+        resources: ResourceFolder? = nil,
+        report: @escaping @Sendable (WorkerFault) async -> Void
+    ) {
         self.pool = pool
+        self.resources = resources
         self.report = report
     }
 
@@ -35,11 +44,22 @@ public struct ResourceJobRunner: Sendable {
     public func run(_ job: WorkerJob, over digest: String?, priority: WorkerPriority = .normal)
         async throws(WorkerFailure) -> WorkerResult
     {
+        try await run(over: digest) { pool throws(WorkerFailure) in try await pool.run(job, priority: priority) }
+    }
+
+    /// Runs a job whose attempts differ, for example by the pipe that each writes to.
+    ///
+    /// - Parameter attempt: runs the job once
+    func run<Value: Sendable>(
+        over digest: String?,
+        attempt: (WorkerPool) async throws(WorkerFailure) -> Value
+    ) async throws(WorkerFailure) -> Value {
         var (ends, failures) = (0, 0)
         while true {
             do throws(WorkerFailure) {
-                return try await pool.run(job, priority: priority)
+                return try await attempt(pool)
             } catch {
+                if let digest, error.name == ErrorCode.resourceChanged.rawValue { await resources?.forget(digest) }
                 ends += error.isEnd ? 1 : 0
                 failures += error.isWorkerFault ? 1 : 0
                 if error.isEnd, ends < Self.attempts { continue }

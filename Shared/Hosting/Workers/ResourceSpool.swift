@@ -1,6 +1,7 @@
 public import Basics
 import Contracts
 import Foundation
+import Glibc
 public import JSONValue
 public import Storage
 import Synchronization
@@ -138,6 +139,34 @@ public final class ResourceSpool: Sendable {
             state.recent.append((now + Self.grace, lease))
             let excess = state.recent.count - Self.mostRecent
             state.recent.removeFirst(max(excess, state.recent.prefix { $0.end <= now }.count, 0))
+        }
+    }
+
+    /// Removes a file if its bytes are damaged.
+    func forget(_ digest: String) async {
+        guard let name = ResourceDigest(digest) else { return }
+        let store = store
+        let opened = try? await io { try store.open(name) }
+        guard let file = opened else { return }
+        do {
+            // The caller may have read an older copy, and a worker may be wrong.
+            return try await blockingIO.verify(file, fromDisk: true)
+        } catch StorageError.resourceChanged, StorageError.io {
+            // The copy is damaged or cannot be read.
+        } catch {
+            return
+        }
+        let removed = try? await io { () throws -> Int64? in
+            var status = stat()
+            // Another request may have removed it meanwhile, and a good copy may be there.
+            guard fstat(file.descriptor, &status) == 0, status.st_nlink > 0 else { return nil }
+            self.state.withLock { $0.recent.removeAll { $0.lease.digest == name } }
+            return try store.remove(name) ? file.size : nil
+        }
+        guard let removed else { return }
+        state.withLock { state in
+            state.bytes -= removed
+            state.removed += 1
         }
     }
 

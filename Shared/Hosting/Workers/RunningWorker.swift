@@ -103,6 +103,7 @@ final class RunningWorker {
             status = signal != 0 ? .signal(signal) : .code(code)
         }
         logPipe.finish(logger, pid: pid)
+        for file in reader.receivedFiles() { close(file) }
         close(socket)
         socket = -1
     }
@@ -214,12 +215,12 @@ final class RunningWorker {
                 guard now < deadline else { return .outOfTime }
                 if !writer.isDone { try writer.send(to: socket) }
                 let events = wait(wakeup, until: deadline, sending: !writer.isDone)
-                guard events.hasInput else { continue }
-                while case .frame(let frame) = try reader.receive(from: socket) {
-                    guard writer.isDone else { throw .malformed("a response before the whole job was sent") }
-                    guard let phase = frame.header["phase"] else { return try answer(frame) }
-                    try enter(phase)
-                }
+                // One frame at a time: a worker that sends phases without end does not escape the deadline. The reader
+                // takes no byte of the next frame, so the socket stays readable.
+                guard events.hasInput, case .frame(let frame) = try reader.receive(from: socket) else { continue }
+                guard writer.isDone else { throw .malformed("a response before the whole job was sent") }
+                guard let phase = frame.header["phase"] else { return try answer(frame) }
+                try enter(phase)
             }
         } catch {
             return error == .closed && !writer.hasBegun ? .notBegun : .broken(error)

@@ -28,7 +28,8 @@ public struct WorkerFileJob: Sendable {
         self.maxBytes = maxBytes
     }
 
-    /// Runs a job, with the pipe as its last file.
+    /// Runs a job, with a pipe as its last file: each attempt has its own, because a worker that is killed may leave a
+    /// part of a record in it.
     ///
     /// - Parameters:
     ///   - digest: digest of the bytes that the job opens
@@ -42,12 +43,40 @@ public struct WorkerFileJob: Sendable {
         progress: @escaping @Sendable (Int64) -> Void
     ) async throws(Failure) -> (descriptor: Int32, result: WorkerResult) {
         let target = try Self.makeFile(in: folder)
-        var ends: [Int32] = [-1, -1]
-        guard pipe(&ends) == 0 else {
-            let number = errno
+        do throws(Failure) {
+            let outcome: Result<WorkerResult, Failure>
+            do throws(WorkerFailure) {
+                outcome = try await runner.run(over: digest) { pool throws(WorkerFailure) in
+                    try await attempt(job, in: pool, priority, target, progress)
+                }
+            } catch {
+                throw Failure.worker(error)
+            }
+            let result = try outcome.get()
+            guard let size = result.result["size"]?.intValue, (1...maxBytes).contains(size) else { throw .malformed }
+            // The worker may have written more.
+            guard ftruncate(target, off_t(size)) == 0 else { throw .notWritten(errno: errno) }
+            return (target, result)
+        } catch {
             close(target)
-            throw .notWritten(errno: number)
+            throw error
         }
+    }
+
+    /// Runs a job once.
+    ///
+    /// - Returns: a failure if another attempt would not help
+    private func attempt(
+        _ job: WorkerJob,
+        in pool: WorkerPool,
+        _ priority: WorkerPriority,
+        _ target: Int32,
+        _ progress: @escaping @Sendable (Int64) -> Void
+    ) async throws(WorkerFailure) -> Result<WorkerResult, Failure> {
+        // Nothing of an attempt before is left.
+        guard ftruncate(target, 0) == 0 else { return .failure(.notWritten(errno: errno)) }
+        var ends: [Int32] = [-1, -1]
+        guard pipe(&ends) == 0 else { return .failure(.notWritten(errno: errno)) }
         for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
         let receiver = WorkerOutputReceiver(pipe: ends[0], file: target, maxBytes: maxBytes, progress: progress)
         receiver.start()
@@ -55,27 +84,16 @@ public struct WorkerFileJob: Sendable {
         job.files.append(ends[1])
         let outcome: Result<WorkerResult, WorkerFailure>
         do throws(WorkerFailure) {
-            outcome = .success(try await runner.run(job, over: digest, priority: priority))
+            outcome = .success(try await pool.run(job, priority: priority))
         } catch {
             outcome = .failure(error)
         }
         // The receiver ends when the last copy of this end is closed.
         close(ends[1])
         let problem = await receiver.end()
-        do throws(Failure) {
-            if case .notWritten(let number) = problem { throw .notWritten(errno: number) }
-            let result: WorkerResult
-            do throws(WorkerFailure) { result = try outcome.get() } catch { throw Failure.worker(error) }
-            guard problem == nil, let size = result.result["size"]?.intValue, (1...maxBytes).contains(size) else {
-                throw .malformed
-            }
-            // A first attempt may have written more.
-            guard ftruncate(target, off_t(size)) == 0 else { throw .notWritten(errno: errno) }
-            return (target, result)
-        } catch {
-            close(target)
-            throw error
-        }
+        if case .notWritten(let number) = problem { return .failure(.notWritten(errno: number)) }
+        let result = try outcome.get()
+        return problem == nil ? .success(result) : .failure(.malformed)
     }
 
     static func makeFile(in folder: String) throws(Failure) -> Int32 {

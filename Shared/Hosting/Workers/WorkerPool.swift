@@ -25,8 +25,6 @@ public final class WorkerPool: Sendable {
     /// The number of workers that stay without a job.
     let keptWorkers: Int
     let state: Mutex<State>
-    /// Fulfilled when the outcome of every slot's first start is known.
-    let started = Promise<Void>()
     /// Happens when the threads of all slots have ended.
     let stopped = OneTimeEvent()
 
@@ -43,6 +41,8 @@ public final class WorkerPool: Sendable {
     struct State: ~Copyable {
         enum Stage { case idle, running, stopping, stopped }
         var stage = Stage.idle
+        /// Fulfilled when the outcome of every slot's first start is known.
+        var started = Promise<Void>()
         var queue: WorkerQueue<Ticket>
         var slots: [SlotState]
         var nextID: UInt64 = 0
@@ -112,7 +112,8 @@ public final class WorkerPool: Sendable {
     ///
     /// - Parameter isRequired: true to throw ``WorkerFailure/unavailable(_:)`` if none could be started; the pool is
     ///   then stopped. Otherwise it tries again, as after a later failure, and jobs wait or fail meanwhile: for workers
-    ///   that a running service starts on first use.
+    ///   that a running service starts on first use. Without a thread for any of them it throws; it can be started
+    ///   again then.
     public func start(isRequired: Bool = true) async throws(WorkerFailure) {
         let count = state.withLock { state -> Int in
             guard state.stage == .idle else { return 0 }
@@ -128,12 +129,27 @@ public final class WorkerPool: Sendable {
                 slotDidEnd(index)
             }
         }
+        try await awaitFirstStarts(isRequired: isRequired)
+    }
+
+    /// Waits until the outcome of every slot's first start is known.
+    func awaitFirstStarts(isRequired: Bool) async throws(WorkerFailure) {
         await started.value()
-        let problem = state.withLock { state -> String? in
-            state.slots.contains { $0.failures == 0 } ? nil : state.slots.first?.problem
+        let (problem, hasThreads) = state.withLock { state -> (String?, Bool) in
+            let problem = state.slots.contains { $0.failures == 0 } ? nil : state.slots.first?.problem
+            let hasThreads = state.slots.contains { $0.stage != .ended }
+            guard state.stage == .running, !hasThreads else { return (problem, true) }
+            state.stage = .idle
+            state.started = Promise()
+            for index in state.slots.indices {
+                state.slots[index].stage = .starting
+                state.slots[index].failures = 0
+                state.slots[index].isKnown = false
+            }
+            return (problem, false)
         }
-        if isRequired, let problem {
-            await stop(graceSeconds: 0)
+        if isRequired || !hasThreads, let problem {
+            if isRequired { await stop(graceSeconds: 0) }
             throw .unavailable(problem)
         }
     }
@@ -303,6 +319,8 @@ extension WorkerPool {
     }
 
     var isRunning: Bool { state.withLock { $0.stage == .running } }
+
+    private var started: Promise<Void> { state.withLock { $0.started } }
 
     /// Completes a job. Afterwards the slot is free or has lost its worker.
     func finish(_ ticket: Ticket, on index: Int, _ outcome: Result<WorkerResult, WorkerFailure>) {

@@ -382,9 +382,9 @@ struct CatalogService: RunnableService {
     /// The components in the order of their dependencies; they stop last to first.
     var parts: [any Service] {
         let (store, thread, tail, writer, lock, grants) = (store, thread, tail, writer, lock, grants)
-        let (configuration, logger) = (configuration, logger)
-        let (availability, resources, remote) = (availability, resources, originals.remote)
-        let election = store.election.map { _ in LoopComponent("election") { [follower] in try await follower.run() } }
+        let (configuration, logger, quarantine) = (configuration, logger, handler.quarantine)
+        let (availability, resources, remote, follower) = (availability, resources, originals.remote, follower)
+        let election = store.election.map { _ in LoopComponent("election") { try await follower.run(quarantine) } }
         return [
             ClosingComponent("lock") { lock.release() },
             ClosingComponent("database") { try store.close() },

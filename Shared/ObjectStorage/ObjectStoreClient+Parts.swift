@@ -67,7 +67,9 @@ extension ObjectStoreClient {
             let range = start..<min(start + partBytes, size)
             defer { start = range.upperBound }
             number += 1
-            let hash = try Self.hash(descriptor, range, &whole)
+            let hashed = whole
+            let (hash, next) = try await onThread { try Self.hash(descriptor, range, adding: hashed) }
+            whole = next
             let before = start
             let report: (@Sendable (Int64) -> Void)? = sent.map { sent in { @Sendable count in sent(before + count) } }
             let call = Call(
@@ -138,9 +140,13 @@ extension ObjectStoreClient {
     /// Amazon accepts 10,000 parts, OpenStack Swift 1,000 unless it is set otherwise, and both at most 5 GiB in a part.
     static func partBytes(of size: Int64, atLeast least: Int64) -> Int64 { max(least, (size + 999) / 1000) }
 
-    /// Returns the SHA-256 of a range of a file, and adds its bytes to another hash.
-    private static func hash(_ descriptor: Int32, _ range: Range<Int64>, _ whole: inout SHA256) throws -> [UInt8] {
-        var hash = SHA256()
+    /// Returns the SHA-256 of a range of a file, and another hash with its bytes added.
+    private static func hash(
+        _ descriptor: Int32,
+        _ range: Range<Int64>,
+        adding whole: SHA256
+    ) throws -> (part: [UInt8], whole: SHA256) {
+        var (hash, whole) = (SHA256(), whole)
         var bytes = [UInt8](repeating: 0, count: 1 << 20)
         var position = range.lowerBound
         while position < range.upperBound {
@@ -151,6 +157,6 @@ extension ObjectStoreClient {
             whole.update(data: bytes[..<count])
             position += Int64(count)
         }
-        return hash.finalize().bytes
+        return (hash.finalize().bytes, whole)
     }
 }

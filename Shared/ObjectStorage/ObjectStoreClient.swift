@@ -102,13 +102,16 @@ public final class ObjectStoreClient: Sendable {
         let isCancelled = CancelFlag()
         return try await withTaskCancellationHandler {
             try Task.checkCancellation()
-            return try await withCheckedThrowingContinuation { continuation in
-                threads.async { [self] in
-                    continuation.resume(with: Result { try perform(call, isCancelled) })
-                }
-            }
+            return try await onThread { [self] in try perform(call, isCancelled) }
         } onCancel: {
             isCancelled.value.store(true, ordering: .relaxed)
+        }
+    }
+
+    /// Runs work that blocks on a thread of the client.
+    func onThread<Value: Sendable>(_ work: @escaping @Sendable () throws -> Value) async throws -> Value {
+        try await withCheckedThrowingContinuation { continuation in
+            threads.async { continuation.resume(with: Result { try work() }) }
         }
     }
 
@@ -158,7 +161,9 @@ public final class ObjectStoreClient: Sendable {
         let code = XMLText.element("Code", of: text) ?? ""
         let said = code.isEmpty ? "status \(response.status)" : "\(code), status \(response.status)"
         switch (response.status, code) {
-        case (_, "RequestTimeTooSkewed"):
+        // A response to HEAD has no body that names the reason.
+        case (_, "RequestTimeTooSkewed"),
+            (403, "") where isSkewed(response.headers["date"]):
             setClock(response.headers["date"])
             return ObjectStoreError(
                 .clockSkew,
@@ -193,6 +198,16 @@ public final class ObjectStoreClient: Sendable {
                 "the object store has refused \(call.method) (\(said)); is the endpoint one for S3?"
             )
         }
+    }
+
+    /// The seconds by which the time of a refused request may differ without being the reason. Stores accept 900.
+    private static let mostSkew = 300
+
+    /// Returns whether the header `Date` differs from the time with which requests are signed.
+    private func isSkewed(_ date: String?) -> Bool {
+        guard let date else { return false }
+        let seconds = curl_getdate(date, nil)
+        return seconds > 0 && abs(seconds - now() - clockOffset.load(ordering: .relaxed)) > Self.mostSkew
     }
 
     /// Learns the difference of the clocks from the header `Date`.

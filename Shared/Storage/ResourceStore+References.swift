@@ -1,5 +1,6 @@
 import Basics
 import Glibc
+import Synchronization
 
 /// Referenced files.
 ///
@@ -78,6 +79,8 @@ extension ResourceStore {
             throw .resourceChanged("\(path) changed while it was read; try again when no program writes to it")
         }
         let lease = lease(digest)
+        // The lease may end before a removal that began before it.
+        stripe(of: digest).mutex.withLock { $0 += 1 }
         // Stored bytes are kept; if they are damaged, they are replaced by the file's.
         if contains(digest) { return try put(copying: file, limit: limit, verifies: verifies) }
         let isPresent = (try? openReference(digest)) != nil

@@ -51,6 +51,14 @@ public enum StorageError: Error, Sendable, Equatable {
         }
     }
 
+    /// True if the files or the database cannot be reached now; the same request succeeds when they are back.
+    public var isAbsence: Bool {
+        switch self {
+        case .offline, .serverOffline, .relinquished: true
+        default: false
+        }
+    }
+
     /// A description for people: the problem and its remedy; it contains paths of this machine.
     public var message: String {
         switch self {

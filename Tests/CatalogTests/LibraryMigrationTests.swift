@@ -162,6 +162,30 @@ struct LibraryMigrationTests {
         }
     }
 
+    @Test func `a library that a catalog has taken over meanwhile is not moved to a file`() async throws {
+        let library = folder.file("library")
+        let address = try PostgreSQLServer.shared().address(schema: "migration_taken_over")
+        try await CatalogFixture.with(folder) {
+            $0.server = address
+        } _: { catalog in
+            _ = try await catalog.perform([.createList(.init(title: "one"))])
+        }
+        // As many rows as are needed for a report of the progress.
+        let rows = "INSERT INTO counter SELECT 'n' || n, 0 FROM generate_series(1, 5000) n"
+        try PostgreSQLServer.execute(rows, at: address)
+        let error = #expect(throws: StorageError.self) {
+            try LibraryMigration.run(.toFile(from: address), folder: library, verifies: false) { _, _ in
+                // No other catalog replaces the writer, however long the copy takes.
+                let expiry = try? PostgreSQLServer.text("SELECT renewed::text FROM safelight_writer", at: address)
+                #expect(expiry == "infinity")
+                // The takeover, as another catalog carries it out after the server has ended the connection.
+                try? PostgreSQLServer.execute("UPDATE library SET epoch = epoch + 1", at: address)
+            }
+        }
+        #expect(error?.name == "in_use")
+        #expect(!FileManager.default.fileExists(atPath: library + "/library.sqlite"))
+    }
+
     /// The differences of version 21: the head is in its row, and outcomes have an index of their dates.
     private static let version21 = """
         DROP INDEX outcome_unrecorded;

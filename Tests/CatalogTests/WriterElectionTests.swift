@@ -43,9 +43,10 @@ struct WriterElectionTests {
         )
     }
 
-    /// Returns a catalog that knows a sequence and ignores what it receives.
+    /// Returns a catalog that knows a sequence of the history of "a" and ignores what it receives.
     private func follower(head: Int64) -> WriterElection.Follower {
         WriterElection.Follower(
+            history: String(repeating: "a", count: 32),
             head: { head },
             receive: { _, _ in },
             changed: { _ in },
@@ -65,6 +66,9 @@ struct WriterElectionTests {
             #expect(found.token == made.token)
             #expect(found.collections.map(\.title) == ["one"])
             #expect(standby.service.tail.head == made.sequence)
+            // Its next start notices if the server has lost what clients have seen here.
+            let shown = HeadFile.Head(library: made.token.library, sequence: made.sequence)
+            #expect(try standby.service.store.headFile.load() == shown)
             let refused = await rpcError { try await standby.perform([.createCollection(.init(title: "two"))]) }
             #expect(refused?.errorCode == .libraryReadOnly && refused?.data["standby"] == .bool(true))
             #expect(refused?.message.contains("process \(getpid())") == true, "\(refused?.message ?? "")")
@@ -78,6 +82,9 @@ struct WriterElectionTests {
             #expect(status?.errorCode == .libraryReadOnly && status?.data["standby"] == .bool(true))
             #expect(try await writer.call(asked).unknown == ["e"])
             #expect(try await standby.call(EditsStatus(ids: ["e"])).unknown == ["e"])
+            // A replica may not have this version of the jobs yet; the writer would know.
+            let jobs = await rpcError { try await standby.call(ListUploadJobs(changedAfter: 5000)) }
+            #expect(jobs?.errorCode == .libraryReadOnly && jobs?.data["standby"] == .bool(true))
         }
     }
 
@@ -100,6 +107,24 @@ struct WriterElectionTests {
             let third = try await two.perform([.createCollection(.init(title: "three"))])
             #expect(third.sequence == second.sequence + 1)
             #expect(try await two.history().map(\.sequence) == Array(1...third.sequence))
+        }
+    }
+
+    @Test func `a standby learns what the writer quarantines and lifts`() async throws {
+        try await withTwo { writer, standby in
+            let digest = String(repeating: "ab", count: 32)
+            let quarantine = standby.service.handler.quarantine
+            let fault = ReportWorkerFault(
+                digest: digest,
+                name: "worker_crashed",
+                reason: "signal 11",
+                service: "editor",
+                failures: 2
+            )
+            #expect(try await writer.service.handler.quarantine.report(fault).isSetAside)
+            while quarantine.entry(digest) == nil { try await Task.sleep(for: .milliseconds(5)) }
+            _ = try await writer.call(LiftQuarantine(digest: digest))
+            while quarantine.entry(digest) != nil { try await Task.sleep(for: .milliseconds(5)) }
         }
     }
 
@@ -205,7 +230,7 @@ struct WriterElectionTests {
         #expect("\(error.map { "\($0)" } ?? "")".contains("the changes 1 to 5"))
         let after = try store(try TemporaryFolder("election"), address, history: "c")
         defer { try? after.close() }
-        #expect(try await after.read { try $0.head() }.sequence == 5)
+        #expect(try await after.read { try $0.head() }.sequence == 5 + LibraryRestore.gap)
     }
 
     @Test func `a server that lost commits which a standby has shown begins another history`() async throws {
@@ -224,7 +249,70 @@ struct WriterElectionTests {
         let after = try store(other, address, history: "c")
         defer { try? after.close() }
         let head = try await after.read { try $0.head() }
-        #expect(head == LibraryHead(library: String(repeating: "b", count: 32), sequence: 5, oldest: 5))
+        let sequence = 5 + LibraryRestore.gap
+        #expect(head == LibraryHead(library: String(repeating: "b", count: 32), sequence: sequence, oldest: sequence))
+    }
+
+    @Test func `a second catalog that has shown lost commits does not take over with the old history`() async throws {
+        let address = try PostgreSQLServer.shared().address(library: folder.path)
+        let before = try store(folder, address, history: "a")
+        let elections = [WriterElection(address), WriterElection(address)]
+        for election in elections { try election.open { _, isWriter in #expect(!isWriter) } }
+        try before.close()
+        let follower = follower(head: 5)
+        for election in elections {
+            let error = await #expect(throws: StorageError.self) { try await election.run(follower) }
+            #expect(error?.name == "resource_changed")
+            #expect(election.refusal != nil)
+            election.close()
+        }
+        let epoch = try PostgreSQLServer.text("SELECT epoch::text FROM library", at: address)
+        #expect(epoch == "2", "only the first one has raised it")
+    }
+
+    @Test func `a server that takes no writes is a problem of the catalog that waits for it`() async throws {
+        let address = try PostgreSQLServer.shared().address(library: folder.path)
+        let before = try store(folder, address, history: "a")
+        let election = WriterElection(address + "%20-cdefault_transaction_read_only%3Don")
+        defer { election.close() }
+        try election.open { _, isWriter in #expect(!isWriter) }
+        try before.close()
+        let follower = follower(head: 0)
+        let life = Task { try await election.run(follower) }
+        while election.connection != .readOnly { try await Task.sleep(for: .milliseconds(5)) }
+        #expect(election.refusal != nil)
+        life.cancel()
+        try await life.value
+    }
+
+    @Test func `a loaded dump of the database begins another history, once`() async throws {
+        let address = try PostgreSQLServer.shared().address(library: folder.path)
+        try store(folder, address, history: "a").close()
+        // A dump has the place where it was made.
+        try PostgreSQLServer.execute("UPDATE safelight_schema SET origin = '1 2 3'", at: address)
+        for history: Character in ["b", "c"] {
+            let other = try TemporaryFolder("election")
+            let after = try store(other, address, history: history)
+            let head = try await after.read { try $0.head() }
+            #expect(head.library == String(repeating: "b", count: 32) && head.sequence == LibraryRestore.gap)
+            try after.close()
+        }
+    }
+
+    @Test func `a catalog does not take over a library whose smart albums have other rules before its next start`()
+        async throws
+    {
+        let address = try PostgreSQLServer.shared().address(library: folder.path)
+        let before = try store(folder, address, history: "a")
+        let election = WriterElection(address)
+        try election.open { _, isWriter in #expect(!isWriter) }
+        try before.close()
+        try PostgreSQLServer.execute("UPDATE counter SET value = 1 WHERE name = 'smart.rules'", at: address)
+        let follower = follower(head: 0)
+        let error = await #expect(throws: StorageError.self) { try await election.run(follower) }
+        #expect("\(error.map { "\($0)" } ?? "")".contains("smart albums"))
+        election.close()
+        #expect(try PostgreSQLServer.text("SELECT epoch::text FROM library", at: address) == "1")
     }
 
     @Test func `a library on a server whose smart albums have other rules begins another history, once`() async throws {

@@ -168,11 +168,22 @@ struct ObjectStoreClientTests {
         try faults("{}")
         try await client.checkBucket()
         #expect((-100...100).contains(client.clockSkewSeconds))
+        // A response to HEAD does not say that the time was the reason.
+        try faults(#"{"skew": -7200}"#)
+        #expect(try await client.head("none") == nil)
+        #expect((-7300 ... -7100).contains(client.clockSkewSeconds))
+        try faults("{}")
+        #expect(try await client.head("none") == nil)
+        #expect((-100...100).contains(client.clockSkewSeconds))
         let wrong = ObjectStoreCredentials(accessKey: "safelight-key", secret: "wrong")
         let error = await #expect(throws: ObjectStoreError.self) {
             try await self.client("http://" + address, credentials: wrong).checkBucket()
         }
         #expect(error?.problem == .accessDenied && error?.message.contains("wrong") == false)
+        let head = await #expect(throws: ObjectStoreError.self) {
+            try await self.client("http://" + address, credentials: wrong).head("none")
+        }
+        #expect(head?.problem == .accessDenied)
         server.killHard()
         let gone = await #expect(throws: ObjectStoreError.self) { try await client.checkBucket() }
         #expect(gone?.problem == .unreachable)

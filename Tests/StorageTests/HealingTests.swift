@@ -130,6 +130,10 @@ struct HealingTests {
         let file = try PathAllowlist(roots: [folder.path]).open(folder.path + "/source")
         _ = try store.refer(to: file, at: folder.path + "/source", limit: 1 << 20)
         #expect(try store.digests(in: part).keys.sorted() == [digest])
+        // A transaction that refers to the file again has ended its lease before the removal.
+        let earlier = try #require(store.removalTicket(digest))
+        #expect(try store.refer(to: file, at: folder.path + "/source", limit: 1 << 20).wasPresent)
+        #expect(try store.remove(digest, ifStillAt: earlier) == nil)
         let reference = try #require(store.removalTicket(digest))
         #expect(try store.remove(digest, ifStillAt: reference) ?? 0 > 0)
         #expect(try store.digests(in: part).isEmpty && access(folder.path + "/source", F_OK) == 0)

@@ -36,13 +36,13 @@ final class LibraryAvailability: Sendable {
         /// The problem of the object store.
         var store: LibraryStatus.Problem?
         var isReplaced = false
-        var waiters: [UInt64: Promise<Void>] = [:]
+        var waiters: [UInt64: (identity: String, promise: Promise<Void>)] = [:]
         var lastWaiter: UInt64 = 0
     }
 
     /// The time between two looks.
     private static let interval = Duration.seconds(1)
-    /// The most requests that wait for a change.
+    /// The most requests of one identity that wait for a change.
     private static let mostWaiters = 1000
 
     private let place: LibraryPlace
@@ -92,7 +92,7 @@ final class LibraryAvailability: Sendable {
 
     /// Answers `library.status`.
     ///
-    /// - Throws: `limit_exceeded` if too many requests wait
+    /// - Throws: `limit_exceeded` if too many requests of the identity wait
     func answer(_ request: LibraryStatus, _ context: RequestContext, clock: MonotonicClock) async throws
         -> LibraryStatus.Result
     {
@@ -100,14 +100,14 @@ final class LibraryAvailability: Sendable {
         let promise = Promise<Void>()
         let number = try state.withLock { (state) throws(RPCError) -> UInt64? in
             guard state.status.since == after else { return nil }
-            guard state.waiters.count < Self.mostWaiters else {
+            guard state.waiters.values.count(where: { $0.identity == context.identity }) < Self.mostWaiters else {
                 throw ErrorCode.limitExceeded.error(
-                    "\(Self.mostWaiters) requests wait already; ask without after, or subscribe to availability",
+                    "\(Self.mostWaiters) requests of yours wait; ask without after, or subscribe to availability",
                     ["limit": JSON(Self.mostWaiters)]
                 )
             }
             state.lastWaiter += 1
-            state.waiters[state.lastWaiter] = promise
+            state.waiters[state.lastWaiter] = (identity: context.identity, promise: promise)
             return state.lastWaiter
         }
         guard let number else { return status }
@@ -227,7 +227,7 @@ final class LibraryAvailability: Sendable {
             state.status = LibraryStatus.Result(since: max(now(), state.status.since + 1), problems: problems)
             (state.status.role, state.status.epoch) = (role, epoch)
             defer { state.waiters = [:] }
-            return (value, state.status, Array(state.waiters.values))
+            return (value, state.status, state.waiters.values.map { $0.promise })
         }
         if let status {
             logger.notice(

@@ -4,8 +4,8 @@ import PhotoModel
 import ServiceLifecycle
 import Storage
 
-/// Keeps what a catalog has in memory up to date while another one writes: the newest records, the grants, and the
-/// table of last changes.
+/// Keeps what a catalog has in memory up to date while another one writes: the newest records, the grants, the table of
+/// last changes, and the quarantine.
 struct StandbyFollower: Sendable {
     let store: LibraryStore
     let tail: ChangeLogTail
@@ -33,16 +33,23 @@ struct StandbyFollower: Sendable {
     /// Holds the lock of the writer, or follows it and waits for the lock, until the service stops.
     ///
     /// - Throws: an error if the catalog cannot go on, for example because the library began another history
-    func run() async throws {
+    func run(_ quarantine: Quarantine) async throws {
         guard let election = store.election else { return }
-        try await election.run(
-            WriterElection.Follower(
-                head: { tail.head },
-                acknowledged: store.acknowledgedSequence,
-                receive: { records, head in try receive(records, head) },
-                changed: { report($0) },
-                newHistory: newHistory
-            )
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            group.addTask { await quarantine.follow(election) }
+            defer { group.cancelAll() }
+            try await election.run(follower)
+        }
+    }
+
+    private var follower: WriterElection.Follower {
+        WriterElection.Follower(
+            history: store.history,
+            head: { tail.head },
+            acknowledged: store.acknowledgedSequence,
+            receive: { records, head in try receive(records, head) },
+            changed: { report($0) },
+            newHistory: newHistory
         )
     }
 
@@ -52,6 +59,15 @@ struct StandbyFollower: Sendable {
         case .writer(let epoch): logger.notice("this catalog writes the library", metadata: ["epoch": "\(epoch)"])
         case .standby(let writer):
             logger.notice("this catalog is a standby and answers reads only", metadata: ["writer": "\(writer)"])
+        }
+    }
+
+    /// Notes the newest sequence that clients see here, so that the next start notices if the server has lost it.
+    private func rememberHead(_ sequence: Int64) {
+        do throws(StorageError) {
+            try store.headFile.store(library: store.history, sequence: sequence, isDurable: false)
+        } catch {
+            logger.error("cannot write the head file", metadata: ["error": "\(error)"])
         }
     }
 
@@ -79,6 +95,8 @@ struct StandbyFollower: Sendable {
             let new = writes.filter { ($0.record?.sequence ?? 0) > tail.head }
             for performed in new { registry.apply(performed) }
             store.database.noteCommitted(head)
+            // A replica may still lack changes that this catalog has acknowledged before it started.
+            rememberHead(max(head, tail.head, store.acknowledgedSequence))
             tail.append(new.compactMap(\.record), head: head)
         }
     }

@@ -61,7 +61,11 @@ final class UploadService: Service, Sendable {
     private func begin() async throws {
         let location = remote.options.location.text
         try await remote.store.changeRemoteObjects { try $0.begin(location) }
-        try await remote.store.changeUploadJobs { try $0.begin() }
+        do {
+            try await remote.store.changeUploadJobs { try $0.begin() }
+        } catch StorageError.notEnoughSpace {
+            // The round makes space, and does this before it looks for a download.
+        }
     }
 
     /// Begins a round after each change of the library.
@@ -147,10 +151,10 @@ final class UploadService: Service, Sendable {
                 try reader.remoteObjects.registered(after: last, limit: Self.batch)
             }
             guard let end = page.last else { return }
+            // Neither a long queue nor a full disk, on which no upload is recorded, keeps the disk from being emptied.
+            try await evictor.run()
             let due = page.filter { !isElsewhere($0) }
             last = due.isEmpty ? end : try await upload(due)
-            // A long queue does not keep the disk from being emptied.
-            try await evictor.run()
         }
     }
 
@@ -284,12 +288,8 @@ final class UploadService: Service, Sendable {
                 ]
             )
             return .failed(digest, error)
-        } catch StorageError.offline(let message) {
-            return .stopped(StorageError.offline(message))
-        } catch StorageError.serverOffline(let message) {
-            return .stopped(StorageError.serverOffline(message))
-        } catch StorageError.relinquished(let message) {
-            return .stopped(StorageError.relinquished(message))
+        } catch let error as StorageError where error.isAbsence {
+            return .stopped(error)
         } catch let error as StorageError {
             return .failed(digest, ObjectStoreError(.fileDamaged, error.message))
         } catch {
@@ -320,20 +320,48 @@ final class UploadService: Service, Sendable {
     private func downloadJobs() async throws {
         let remote = remote
         while !Task.isCancelled {
+            // Before each one, so that many downloads do not fill the disk. On a full disk no job can be changed.
+            downloads.endOldLeases()
+            try await evictor.run()
             let date = remote.now()
-            guard let job = try await remote.store.changeUploadJobs({ try $0.nextDownload(date: date) }) else { return }
+            let next = try await remote.store.changeUploadJobs { jobs in
+                // No transfer runs now: the end of one that seems to run could not be recorded.
+                try jobs.begin()
+                return try jobs.nextDownload(date: date)
+            }
+            guard let job = next else { return }
             remote.jobChanges.changed()
             defer { if let digest = ResourceDigest(job.digest) { remote.jobChanges.end([digest]) } }
             do {
-                try await download(job)
-                try await end(job, .succeeded)
-            } catch let error as ObjectStoreError where error.problem.concernsObject && error.problem != .cancelled {
-                try await end(job, .failed, error)
+                let failure = try await failureOfDownload(job)
+                // A commit that fails says nothing about the file: the job is then done again, and may find it here.
+                let state = failure == nil ? UploadJob.State.succeeded : .failed
+                try await end(job, state, problem: failure?.problem, message: failure?.message)
             } catch {
                 try await remote.store.changeUploadJobs { try $0.begin() }
                 remote.jobChanges.changed()
                 throw error
             }
+            // New files are uploaded between two downloads.
+            guard try await remote.store.read({ try $0.remoteObjects.registered(after: nil, limit: 1).isEmpty }) else {
+                return remote.wake()
+            }
+        }
+    }
+
+    /// Downloads the file of a job.
+    ///
+    /// - Returns: the reason why the job has failed; nil if the file is here
+    /// - Throws: the failure of the store as a whole
+    private func failureOfDownload(_ job: UploadJob) async throws -> (problem: String, message: String)? {
+        do {
+            try await download(job)
+            return nil
+        } catch let error as ObjectStoreError where error.problem.concernsObject && error.problem != .cancelled {
+            return (error.problem.rawValue, error.message)
+        } catch StorageError.notEnoughSpace {
+            // Other downloads may be smaller. The message of the error has paths of this machine.
+            return ("not_enough_space", "the disk of the library is full; free some space and retry the job")
         }
     }
 
@@ -350,10 +378,15 @@ final class UploadService: Service, Sendable {
         }
     }
 
-    private func end(_ job: UploadJob, _ state: UploadJob.State, _ error: ObjectStoreError? = nil) async throws {
+    private func end(
+        _ job: UploadJob,
+        _ state: UploadJob.State,
+        problem: String? = nil,
+        message: String? = nil
+    ) async throws {
         let date = remote.now()
         try await remote.store.changeUploadJobs {
-            try $0.end(job.id, state, problem: error?.problem.rawValue, message: error?.message, date: date)
+            try $0.end(job.id, state, problem: problem, message: message, date: date)
         }
         remote.jobChanges.changed()
     }

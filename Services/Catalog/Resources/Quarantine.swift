@@ -1,3 +1,4 @@
+import Basics
 import Contracts
 import PhotoModel
 import Storage
@@ -14,28 +15,42 @@ final class Quarantine: Sendable {
     private let store: LibraryStore
     private let services: ServiceIdentities
     private let now: @Sendable () -> Int64
-    private let setAside: Mutex<[String: QuarantinedResource]>
+    private let cache: Mutex<Cache>
+
+    private struct Cache {
+        var entries: [String: QuarantinedResource]
+        /// The number of changes of this catalog.
+        var changes = 0
+
+        init(_ entries: [QuarantinedResource]) { self.entries = Self.byDigest(entries) }
+
+        static func byDigest(_ entries: [QuarantinedResource]) -> [String: QuarantinedResource] {
+            Dictionary(entries.map { ($0.digest, $0) }, uniquingKeysWith: { first, _ in first })
+        }
+    }
 
     init(store: LibraryStore, services: ServiceIdentities, now: @escaping @Sendable () -> Int64) async throws {
         self.store = store
         self.services = services
         self.now = now
         let entries = try await store.read { try $0.quarantine.entries(atLeast: Self.failures) }
-        setAside = Mutex(Dictionary(entries.map { ($0.digest, $0) }, uniquingKeysWith: { first, _ in first }))
+        cache = Mutex(Cache(entries))
     }
 
-    var count: Int { setAside.withLock { $0.count } }
+    var count: Int { cache.withLock { $0.entries.count } }
 
     /// Returns why the bytes are not opened; nil if they are not quarantined.
-    func entry(_ digest: String) -> QuarantinedResource? { setAside.withLock { $0[digest] } }
+    func entry(_ digest: String) -> QuarantinedResource? { cache.withLock { $0.entries[digest] } }
 
     /// Returns the entries for all resources of the assets, each once.
     func entries(of assets: [Asset]) -> [QuarantinedResource] {
-        setAside.withLock { setAside in
-            guard !setAside.isEmpty else { return [] }
+        cache.withLock { cache in
+            guard !cache.entries.isEmpty else { return [] }
             var seen: Set<String> = []
             return assets.flatMap(\.resources).compactMap { resource in
-                guard let entry = setAside[resource.digest], seen.insert(resource.digest).inserted else { return nil }
+                guard let entry = cache.entries[resource.digest], seen.insert(resource.digest).inserted else {
+                    return nil
+                }
                 return entry
             }
         }
@@ -87,8 +102,35 @@ final class Quarantine: Sendable {
     /// Reloads the cache on the writer's thread, which orders it with the changes.
     private func load(_ quarantine: QuarantineStore) throws {
         let entries = try quarantine.entries(atLeast: Self.failures)
-        setAside.withLock {
-            $0 = Dictionary(entries.map { ($0.digest, $0) }, uniquingKeysWith: { first, _ in first })
+        cache.withLock { cache in
+            cache.entries = Cache.byDigest(entries)
+            cache.changes += 1
+        }
+    }
+
+    // MARK: Several catalogs
+
+    /// Reads the entries again, once a second while another catalog writes the library: no change record mentions them.
+    func follow(_ election: WriterElection) async {
+        // The epoch of this writer in which the entries were read last.
+        var read: Int64?
+        for await _ in TaskDelay.ticks(every: .seconds(1)) {
+            let (isStandby, epoch) = (election.refusal != nil, election.epoch)
+            // Once more after each takeover, for the last changes of the catalog before: another one may have written
+            // between two looks at the role.
+            guard isStandby || read != epoch else { continue }
+            // A database that does not answer is reported elsewhere.
+            if (try? await refresh()) != nil { read = isStandby ? nil : epoch }
+        }
+    }
+
+    /// Reads the entries again.
+    func refresh() async throws {
+        let changes = cache.withLock { $0.changes }
+        let entries = try await store.read { try $0.quarantine.entries(atLeast: Self.failures) }
+        // A change that this catalog has made meanwhile has read them later.
+        cache.withLock { cache in
+            if cache.changes == changes { cache.entries = Cache.byDigest(entries) }
         }
     }
 }

@@ -121,7 +121,9 @@ extension ResourceIngestor {
         _ context: RequestContext,
         _ taken: TakenResources
     ) throws -> PreparedResource? {
-        var name = try resource.originalFilename.map { try storable($0, "originalFilename") }
+        var name = try resource.originalFilename.map {
+            try storable($0, "originalFilename", maxBytes: TextLimit.filename)
+        }
         let bytes: Bytes
         let size: Int64
         switch resource.source {

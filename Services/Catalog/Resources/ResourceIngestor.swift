@@ -245,7 +245,9 @@ struct ResourceIngestor: Sendable {
         }
         // The source of a move is removed, so the stored bytes must be verified first.
         let verifies = resource.verifies || resource.isMoved
-        var name = try resource.originalFilename.map { try storable($0, "originalFilename") }
+        var name = try resource.originalFilename.map {
+            try storable($0, "originalFilename", maxBytes: TextLimit.filename)
+        }
         switch resource.source {
         case .attachment(let number):
             let bytes = try attachment(number, context)

@@ -75,9 +75,11 @@ extension LibraryMigration {
         guard access(path, F_OK) != 0 else {
             throw StorageError.inUse("\(path) exists already; move it away, or name another folder")
         }
+        let changed = StorageError.inUse("the library was changed meanwhile; stop all catalogs and try again")
         let election = WriterElection(address)
         defer { election.close() }
-        let head = try election.open { database, isWriter -> LibraryHead in
+        // Nobody renews the date of this writer, and the copy may take longer than a writer may stand still.
+        let head = try election.open(renews: false) { database, isWriter -> LibraryHead in
             guard isWriter else { throw StorageError.inUse("a catalog uses the database; stop all of them") }
             guard let head = try HistoryStore(database: database).head() else {
                 throw StorageError.notFound("the database on PostgreSQL has no library")
@@ -97,11 +99,14 @@ extension LibraryMigration {
             let rows = try migration.toFile()
             if verifies { try migration.verify() }
             guard try HistoryStore(database: target).head() == head else {
-                throw StorageError.inUse("the library was changed meanwhile; stop all catalogs and try again")
+                throw changed
             }
             return rows
         }
         try file.close()
+        // The lock is lost with its connection, and a catalog that has taken over has raised the epoch.
+        let epoch = try session.inReading { try $0.first("SELECT epoch FROM library") { $0.int64(0) } }
+        guard epoch == election.epoch else { throw changed }
         for ending in ["-wal", "-shm"] { unlink(partial + ending) }
         guard rename(partial, path) == 0 else { throw StorageError.io("\(path) cannot be renamed") }
         let outcome = Outcome(token: head.token, rows: rows)

@@ -129,9 +129,9 @@ final class LibraryStore: Sendable {
         self.startSequence = head.sequence
     }
 
-    /// Begins the library on a server, or a new history if the server has lost commits that were acknowledged, for
-    /// example because a backup was restored. Another catalog may have gone on, so a head file that is behind means
-    /// nothing.
+    /// Begins the library on a server, or a new history if the server has lost commits that were acknowledged, or if a
+    /// dump was loaded. Another catalog may have gone on, so a head file that is behind means nothing. Other catalogs
+    /// may have shown more than the head file says, so sequences are skipped.
     private static func beginOnServer(
         _ store: HistoryStore,
         _ remembered: HeadFile.Head?,
@@ -139,26 +139,31 @@ final class LibraryStore: Sendable {
         newHistory: String,
         now: Int64
     ) throws -> (head: LibraryHead, reason: NewHistory?) {
+        let isRestored = try PostgreSQLSchema.noteOrigin(store.database)
         guard let head = try store.head() else {
             return try begin(store, remembered, .unknown, folder, newHistory: newHistory, now: now)
         }
+        let isBehind = remembered?.library == head.library && (remembered?.sequence ?? 0) > head.sequence
+        let skipped = isRestored || isBehind ? LibraryRestore.gap : 0
+        let sequence = max(remembered?.sequence ?? 0, head.sequence) + skipped
         let backfill = DerivedBackfillStore(database: store.database)
         if try backfill.isNeeded() {
-            let sequence = max(remembered?.sequence ?? 0, head.sequence)
             try backfill.run(date: now, sequence: head.sequence)
             try store.startNewHistory(library: newHistory, sequence: sequence)
+            if skipped > 0 { try keepStoredBytes(store, now) }
             return (LibraryHead(library: newHistory, sequence: sequence, oldest: sequence), .backfill)
         }
-        guard let remembered, remembered.library == head.library else {
+        guard isRestored || isBehind else {
             // The history of another catalog, or the database of another library: the files may be of either.
-            if try ResourceStore.hasFiles(root: folder + "/resources") { try keepStoredBytes(store, now) }
+            if remembered?.library != head.library, try ResourceStore.hasFiles(root: folder + "/resources") {
+                try keepStoredBytes(store, now)
+            }
             return (head, nil)
         }
-        guard remembered.sequence > head.sequence else { return (head, nil) }
-        try store.startNewHistory(library: newHistory, sequence: remembered.sequence)
+        try store.startNewHistory(library: newHistory, sequence: sequence)
         try keepStoredBytes(store, now)
-        let sequence = remembered.sequence
-        return (LibraryHead(library: newHistory, sequence: sequence, oldest: sequence), .olderDatabase)
+        let reason = isBehind ? NewHistory.olderDatabase : .loadedDump
+        return (LibraryHead(library: newHistory, sequence: sequence, oldest: sequence), reason)
     }
 
     /// The reason why a library begins a new history.
@@ -167,6 +172,7 @@ final class LibraryStore: Sendable {
         case otherDatabase = "the database is another file: the folder was moved to another disk, copied or restored"
         case otherHead = "the head file is another one: the folder was moved to another disk, copied or restored"
         case noHead = "the head file is missing"
+        case loadedDump = "the database is at another place: a dump was loaded"
         case backfill = "the database was written by an earlier version, with other smart albums or without moments"
     }
 

@@ -170,6 +170,12 @@ final class PostgreSQLLibraryDatabase: LibraryDatabase {
     var serverProblem: LibraryStatus.Problem? {
         switch election.connection {
         case .answering: nil
+        case .readOnly:
+            LibraryStatus.Problem(
+                .readOnly,
+                "the library's database server takes no changes; name the primary server in --store, or find out why "
+                    + "it is read-only, for example because its disk is full"
+            )
         case .replicaOnly:
             LibraryStatus.Problem(
                 .readOnly,

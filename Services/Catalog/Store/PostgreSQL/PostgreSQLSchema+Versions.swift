@@ -48,4 +48,22 @@ extension PostgreSQLSchema {
             )
         }
     }
+    /// Notes in which cluster, database and table the library is, and compares that with what was noted before: a dump
+    /// contains the place where it was made. A replica that is promoted is the same place.
+    ///
+    /// - Returns: true if the tables are at another place than before, because a dump was loaded
+    static func noteOrigin(_ database: SQLConnection) throws -> Bool {
+        let mayAsk = "SELECT has_function_privilege('pg_control_system()', 'EXECUTE')"
+        guard try database.first(mayAsk, read: { $0.flag(0) }) == true else { return false }
+        let here = try database.first(
+            """
+            SELECT s.system_identifier::text || ' ' || d.oid || ' ' || 'library'::regclass::oid
+            FROM pg_control_system() s, pg_database d WHERE d.datname = current_database()
+            """
+        ) { $0.text(0) }
+        let noted = try database.first("SELECT coalesce(origin, '') FROM safelight_schema") { $0.text(0) }
+        guard let here, here != noted else { return false }
+        try database.run("UPDATE safelight_schema SET origin = ?", here)
+        return noted?.isEmpty == false
+    }
 }

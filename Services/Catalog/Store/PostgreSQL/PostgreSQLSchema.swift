@@ -4,11 +4,12 @@
 /// A new database gets the newest version at once. Texts are compared by their bytes, as SQLite does.
 enum PostgreSQLSchema {
     /// The version that ``tables`` and ``indexes`` are.
-    static let version: Int64 = 22
+    static let version: Int64 = 23
 
     /// The statements that bring a database of the version before to each version, oldest first.
     static let migrations: [(version: Int64, sql: String)] = [
-        (22, CatalogSchema.recordedOutcomes + requireEpoch)
+        (22, CatalogSchema.recordedOutcomes + requireEpoch),
+        (23, "ALTER TABLE safelight_schema ADD COLUMN IF NOT EXISTS origin text"),
     ]
 
     /// Everything of the newest version.
@@ -202,7 +203,8 @@ enum PostgreSQLSchema {
 
     private static let others = """
         CREATE TABLE safelight_schema (
-            version bigint NOT NULL
+            version bigint NOT NULL,
+            origin text
         );
         CREATE TABLE safelight_writer (
             "only" bigint PRIMARY KEY CHECK ("only" = 1),

@@ -23,28 +23,6 @@ final class WriterElection: Sendable {
         var bytes = 4 << 20
     }
 
-    /// The part of a catalog in the writing.
-    enum Role: Sendable, Equatable {
-        /// This catalog writes, with the number of its epoch.
-        case writer(epoch: Int64)
-        /// Another catalog writes, as far as is known.
-        case standby(writer: String)
-    }
-
-    /// A catalog that follows the writer.
-    struct Follower: Sendable {
-        /// Returns the newest sequence that the catalog knows.
-        var head: @Sendable () -> Int64
-        /// A sequence that the catalog has acknowledged or shown before it started: a replica may not have had it then.
-        var acknowledged: Int64 = 0
-        /// Receives records of the writer, in order, and the newest sequence among them.
-        var receive: @Sendable ([StoredRecord], Int64) throws -> Void
-        /// Called with the role whenever it changes.
-        var changed: @Sendable (Role) -> Void
-        /// Returns 32 hexadecimal digits that were never used before, the name of another history.
-        var newHistory: @Sendable () -> String
-    }
-
     private struct State {
         var durability = PostgreSQLDurability()
         var role = Role.standby(writer: "unknown")
@@ -131,8 +109,13 @@ final class WriterElection: Sendable {
 
     /// Tries to become the writer, and carries out the first transaction of the library.
     ///
-    /// - Parameter body: called with true in a transaction of the new writer, else with false in one that reads
-    func open<Value>(_ body: (SQLConnection, _ isWriter: Bool) throws -> Value) throws -> Value {
+    /// - Parameters:
+    ///   - renews: false if nobody calls ``run(_:)``: then no other catalog takes over while the connection lasts
+    ///   - body: called with true in a transaction of the new writer, else with false in one that reads
+    func open<Value>(
+        renews: Bool = true,
+        _ body: (SQLConnection, _ isWriter: Bool) throws -> Value
+    ) throws -> Value {
         try queue.sync {
             let connection = SQLConnection(session.session)
             do throws(PostgreSQLError) {
@@ -142,6 +125,7 @@ final class WriterElection: Sendable {
                 guard error.kind == .disconnected, let replica = session.replica else { throw error }
                 return try open(at: replica, because: error, body)
             }
+            if !renews { try session.session.connected().execute(script: Self.keepalives) }
             guard try tryLock(waiting: true) else {
                 let value = try session.session.inReading { try body($0, false) }
                 try learnWriter()
@@ -152,6 +136,7 @@ final class WriterElection: Sendable {
             try connection.inImmediateTransaction {
                 value = try body(connection, true)
                 epoch = try raiseEpoch(connection)
+                if !renews { try connection.run("UPDATE safelight_writer SET renewed = 'infinity'") }
             }
             guard let value else { throw PostgreSQLError(.statement, "a transaction has no result") }
             set(.writer(epoch: epoch))
@@ -262,6 +247,7 @@ final class WriterElection: Sendable {
         var shown = role
         var failures = 0
         while !state.withLock({ $0.isStopping }) {
+            var hasFailed = false
             do {
                 if try pass(follower), let server = session.session.peer?.server { onServer(server) }
                 failures = 0
@@ -274,14 +260,17 @@ final class WriterElection: Sendable {
                     failures += 1
                     // One failure may be the end of a connection; the next attempt makes another one.
                     if failures > 1 { state.withLock { $0.connection = isFollowing ? .replicaOnly : .away } }
-                    // The server may be starting again: the next attempt is a little later.
-                    pause()
+                } else if error.kind == .readOnly {
+                    state.withLock { $0.connection = .readOnly }
                 }
+                hasFailed = true
             }
             if role != shown {
                 shown = role
                 follower.changed(shown)
             }
+            // The server may be starting again, or refuse each attempt: the next one is a little later.
+            if hasFailed { pause() }
         }
     }
 
@@ -351,20 +340,27 @@ final class WriterElection: Sendable {
     ///
     /// If the server lacks commits that this catalog has shown, because a replica was promoted that had not received
     /// them, the library begins another history above their numbers: no sequence is assigned twice, and every token of
-    /// the old history is refused.
+    /// the old history is refused. Other catalogs may have shown more, so sequences are skipped.
     ///
-    /// - Throws: `StorageError.resourceChanged` if commits are missing; the catalog has to start again, because its memory
-    ///   is of the old history
+    /// - Throws: `StorageError.resourceChanged` if commits are missing, or another catalog has begun another history:
+    ///   the catalog has to start again, because its memory is of the old one. Also if smart albums have other rules,
+    ///   which the writer applies at its start
     private func takeOver(_ follower: Follower) throws {
         let connection = SQLConnection(session.session)
         let known = max(follower.head(), follower.acknowledged)
         var epoch: Int64 = 0
         var stored: Int64 = 0
         try connection.inImmediateTransaction {
-            epoch = try raiseEpoch(connection)
             let history = HistoryStore(database: connection)
-            stored = try history.head()?.sequence ?? 0
-            if stored < known { try history.startNewHistory(library: follower.newHistory(), sequence: known) }
+            let head = try history.head()
+            stored = head?.sequence ?? 0
+            if stored >= known { try require(head, of: follower) }
+            guard try !DerivedBackfillStore(database: connection).isNeeded() else {
+                throw StorageError.resourceChanged("smart albums have other rules; start the catalog again")
+            }
+            epoch = try raiseEpoch(connection)
+            guard stored < known else { return }
+            try history.startNewHistory(library: follower.newHistory(), sequence: known + LibraryRestore.gap)
         }
         guard stored >= known else {
             throw StorageError.resourceChanged(
@@ -395,6 +391,8 @@ final class WriterElection: Sendable {
             let (page, head) = try session.inReading { connection in
                 let history = HistoryStore(database: connection)
                 let head = try history.head()
+                // A replica may not show the present history yet.
+                if other == nil, (head?.sequence ?? 0) >= after { try require(head, of: follower) }
                 guard (head?.sequence ?? 0) > after else { return (RecordPage(), after) }
                 let page = try history.records(
                     after: after,

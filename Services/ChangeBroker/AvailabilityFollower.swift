@@ -14,6 +14,9 @@ struct AvailabilityFollower: Sendable {
     /// How long one request waits for another status.
     private static let deadline = Duration.seconds(20)
 
+    /// The delay before the catalog is asked again if it keeps no further question.
+    private static let limitPause = Duration.seconds(1)
+
     /// Asks until cancelled. Each request waits for a change, so that it is known at once.
     func run() async {
         var known: Int64?
@@ -25,6 +28,11 @@ struct AvailabilityFollower: Sendable {
             } catch {
                 if Task.isCancelled { return }
                 known = nil
+                // The catalog answers, and others with this identity have as many questions open as it keeps.
+                guard error.errorCode != .limitExceeded else {
+                    await TaskDelay.retryDelay(Self.limitPause)
+                    continue
+                }
                 await feed.noteUnreachable(error.message, at: Self.now())
                 await TaskDelay.retryDelay(pause)
             }

@@ -47,7 +47,9 @@ public struct FeedTopicFilter: Sendable, Hashable {
         if topic.hasPrefix(FeedTopic.fetch("")) {
             return "the change log cannot be filtered by an observed fetch: call fetch.details"
         }
-        guard families.contains(where: { topic.hasPrefix($0) && topic.utf8.count > $0.utf8.count }) else {
+        let isOfFamily = families.contains { topic.hasPrefix($0) && topic.utf8.count > $0.utf8.count }
+        // PostgreSQL has no texts with a zero byte, and no topic has one.
+        guard isOfFamily, !topic.utf8.contains(0) else {
             return "\"\(topic.prefix(FeedTopic.maxBytes))\" is not a topic of the change log: use changes, asset.<id>, "
                 + "collection.<id>, list.<id>, edit.<id> or grants"
         }

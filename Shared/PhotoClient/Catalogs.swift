@@ -38,9 +38,17 @@ final class Catalogs: Sendable {
     private static let watch = (interval: Duration.seconds(1), answer: Duration.seconds(2))
 
     let connections: [RequestClient]
+    /// A connection to each for its health alone: over the other one a question would wait behind the requests that are
+    /// open, and a catalog that works would seem silent.
+    private let healthConnections: [RequestClient]
     private let state = Mutex(State())
 
-    init(_ connections: [RequestClient]) { self.connections = connections }
+    /// - Parameter healthConnections: as many as there are catalogs, in the same order
+    init(_ connections: [RequestClient], healthConnections: [RequestClient]) {
+        (self.connections, self.healthConnections) = (connections, healthConnections)
+    }
+
+    func close() async { for connection in healthConnections { await connection.close() } }
 
     /// Sends a request, to a catalog that can carry it out.
     ///
@@ -210,7 +218,7 @@ final class Catalogs: Sendable {
         until end: ContinuousClock.Instant,
         _ attempt: @escaping Attempt<Value>
     ) async throws(RPCError) -> Value {
-        let connection = connections[choice.index]
+        let (connection, healthConnection) = (connections[choice.index], healthConnections[choice.index])
         let result = await withTaskGroup(of: Result<Value, RPCError>?.self) { group in
             group.addTask {
                 do throws(RPCError) {
@@ -219,7 +227,7 @@ final class Catalogs: Sendable {
                     return .failure(error)
                 }
             }
-            group.addTask { await Self.untilSilent(connection).map { .failure($0) } }
+            group.addTask { await Self.untilSilent(healthConnection).map { .failure($0) } }
             var result: Result<Value, RPCError>?
             while result == nil, let next = await group.next() { result = next }
             group.cancelAll()
@@ -271,6 +279,8 @@ extension RPCError {
         if isOfLostInstance || isOfStandby { return true }
         return switch errorCode {
         case .unavailable, .libraryOffline, .behind, .missingResource, .networkAccessRequired, .networkError: true
+        // A transient collection is in the memory of the catalog that made it.
+        case .handleExpired: true
         default: false
         }
     }

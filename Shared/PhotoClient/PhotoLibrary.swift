@@ -43,8 +43,7 @@ public final class PhotoLibrary: Sendable {
         self.thread = thread
         self.limits = limits
         self.logger = logger
-        func connect(_ addresses: [EndpointAddress], areCatalogs: Bool = false) throws(MessagingError) -> ServiceClient
-        {
+        func connect(_ addresses: [EndpointAddress]) throws(MessagingError) -> [RequestClient] {
             var connections: [RequestClient] = []
             for address in addresses {
                 let security = endpoints.security(for: address)
@@ -58,12 +57,16 @@ public final class PhotoLibrary: Sendable {
                     )
                 )
             }
-            return ServiceClient(connections, areCatalogs: areCatalogs)
+            return connections
         }
-        self.catalog = try connect(endpoints.catalogs, areCatalogs: true)
-        self.thumbnailer = try connect(endpoints.thumbnailers)
-        self.editor = try connect(endpoints.editors)
-        self.changeBroker = try connect([endpoints.changeBroker])
+        let catalogs = endpoints.catalogs
+        self.catalog = ServiceClient(
+            try connect(catalogs),
+            healthConnections: try connect(catalogs.count > 1 ? catalogs : [])
+        )
+        self.thumbnailer = ServiceClient(try connect(endpoints.thumbnailers))
+        self.editor = ServiceClient(try connect(endpoints.editors))
+        self.changeBroker = ServiceClient(try connect([endpoints.changeBroker]))
     }
 
     /// Returns the newest token of the library, and the oldest from which the history is complete.

@@ -72,21 +72,32 @@ public final class ServiceClient: Sendable {
         security: SocketSecurity = .none,
         logger: Logger
     ) throws(MessagingError) {
-        var connections: [RequestClient] = []
-        for address in catalogs {
-            let security = address.transport == .tcp ? security : .none
-            connections.append(
-                try RequestClient(address: address, thread: thread, limits: limits, security: security, logger: logger)
-            )
+        func connect(_ addresses: [EndpointAddress]) throws(MessagingError) -> [RequestClient] {
+            var connections: [RequestClient] = []
+            for address in addresses {
+                let security = address.transport == .tcp ? security : .none
+                connections.append(
+                    try RequestClient(
+                        address: address,
+                        thread: thread,
+                        limits: limits,
+                        security: security,
+                        logger: logger
+                    )
+                )
+            }
+            return connections
         }
-        self.init(connections, areCatalogs: true)
+        let connections = try connect(catalogs)
+        self.init(connections, healthConnections: try connect(catalogs.count > 1 ? catalogs : []))
     }
 
     private convenience init(_ connection: RequestClient) { self.init([connection]) }
 
-    init(_ connections: [RequestClient], areCatalogs: Bool = false) {
+    /// - Parameter healthConnections: of several catalogs, another connection to each
+    init(_ connections: [RequestClient], healthConnections: [RequestClient] = []) {
         self.connections = Instances(connections: connections)
-        catalogs = areCatalogs && connections.count > 1 ? Catalogs(connections) : nil
+        catalogs = healthConnections.isEmpty ? nil : Catalogs(connections, healthConnections: healthConnections)
     }
 
     /// Returns a client of the instance that gets requests about an asset, for requests that belong together.
@@ -289,7 +300,10 @@ public final class ServiceClient: Sendable {
     public func connectionMetrics() async -> JSONObject { await requests.metrics() }
 
     /// Closes the connections. Pending requests end with `connection_lost`.
-    public func close() async { for connection in connections.connections { await connection.close() } }
+    public func close() async {
+        for connection in connections.connections { await connection.close() }
+        await catalogs?.close()
+    }
 }
 
 extension Request {

@@ -1,3 +1,4 @@
+import Basics
 import Contracts
 import Foundation
 import GRDB
@@ -181,6 +182,32 @@ struct UploadJobStoreTests {
             let changed = try #require(try jobs.changed(after: version, limit: 9, of: mine))
             #expect(changed.jobs.map(\.id) == [4] && changed.version > version)
             #expect(try jobs.pending(of: mine).map(\.id) == [4] && jobs.pending().count == 4)
+        }
+    }
+
+    @Test func `requests of one identity that wait leave places for those of another one`() async {
+        let changes = UploadJobChanges()
+        let (begun, beginning) = AsyncStream.makeStream(of: Void.self)
+        await withTaskGroup(of: Void.self) { group in
+            for _ in 0..<UploadJobChanges.mostWaiters {
+                group.addTask {
+                    _ = try? await changes.answer(for: "a", within: 600_000_000, .system) { _ -> Int? in
+                        beginning.yield()
+                        return nil
+                    }
+                }
+            }
+            var waiting = 0
+            for await _ in begun {
+                waiting += 1
+                if waiting == UploadJobChanges.mostWaiters { break }
+            }
+            await #expect(throws: (any Error).self) {
+                try await changes.answer(for: "a", within: 0, .system) { _ -> Int? in 1 }
+            }
+            let other = try? await changes.answer(for: "b", within: 0, .system) { _ -> Int? in 1 }
+            #expect(other == 1)
+            group.cancelAll()
         }
     }
 

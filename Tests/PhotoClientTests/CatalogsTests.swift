@@ -118,6 +118,15 @@ struct CatalogsTests {
         }
     }
 
+    @Test func `a collection in the memory of one catalog is read there`() async throws {
+        try await with(
+            { _, _ throws(RPCError) in throw ErrorCode.handleExpired.error("no such collection") },
+            { _, _ in Self.counted(2) }
+        ) { library async throws in
+            #expect(try await count(library) == 2)
+        }
+    }
+
     @Test func `a request that waits is asked of one catalog only`() async throws {
         let (late, ending) = AsyncStream.makeStream(of: Void.self)
         let health = Health.Result(service: "catalog", version: "1", isHealthy: true, problems: [], sequence: 1).json
@@ -135,6 +144,32 @@ struct CatalogsTests {
         ) { library async throws in
             let status = try await library.catalog.ask(LibraryStatus(after: 1)).result
             #expect(status.since == 1 && seen.all == ["one library.status"])
+        }
+    }
+
+    @Test func `a catalog is not given up because as many requests as a connection may have wait at it`() async throws {
+        let waiting = RecordedList<Promise<Void>>()
+        let health = Health.Result(service: "catalog", version: "1", isHealthy: true, problems: [], sequence: 1).json
+        try await with(
+            { request, _ in
+                // Asked after a second without an answer.
+                if request.method == Health.method {
+                    for promise in waiting.all { promise.fulfill(()) }
+                    return Reply(health)
+                }
+                let promise = Promise<Void>()
+                waiting.add(promise)
+                await promise.value(ifCancelled: ())
+                return Reply(LibraryStatus.Result(since: 1).json)
+            },
+            { _, _ in Reply(LibraryStatus.Result(since: 2).json) }
+        ) { library async throws in
+            try await withThrowingTaskGroup(of: Int64.self) { group in
+                for _ in 0..<ClientFixture.limits.requestsPerConnection {
+                    group.addTask { try await library.catalog.ask(LibraryStatus(after: 1)).result.since }
+                }
+                for try await since in group { #expect(since == 1) }
+            }
         }
     }
 

@@ -8,12 +8,12 @@ import Synchronization
 final class UploadJobChanges: Sendable {
     private struct State {
         var progress: [ResourceDigest: Double] = [:]
-        var waiters: [UInt64: Promise<Void>] = [:]
+        var waiters: [UInt64: (identity: String, promise: Promise<Void>)] = [:]
         var lastWaiter: UInt64 = 0
     }
 
-    /// The most requests that wait for a change.
-    private static let mostWaiters = 1000
+    /// The most requests of one identity that wait for a change.
+    static let mostWaiters = 1000
     /// The smallest progress that is told.
     private static let step = 0.01
 
@@ -54,7 +54,7 @@ final class UploadJobChanges: Sendable {
         let waiters = state.withLock { state -> [Promise<Void>] in
             guard change(&state) else { return [] }
             defer { state.waiters = [:] }
-            return Array(state.waiters.values)
+            return state.waiters.values.map { $0.promise }
         }
         for waiter in waiters { waiter.fulfill(()) }
     }
@@ -66,8 +66,9 @@ final class UploadJobChanges: Sendable {
     /// - Parameters:
     ///   - interval: the longest time between two readings, in microseconds
     ///   - read: returns nil to wait for a change; the flag is true for the last time, when the time is over
-    /// - Throws: `limit_exceeded` if too many requests wait
+    /// - Throws: `limit_exceeded` if too many requests of the identity wait
     func answer<Answer: Sendable>(
+        for identity: String,
         within microseconds: Int64,
         _ clock: MonotonicClock,
         every interval: Int64 = .max,
@@ -78,14 +79,14 @@ final class UploadJobChanges: Sendable {
             // Registered before the state is read, so that no change in between is missed.
             let promise = Promise<Void>()
             let number = try state.withLock { (state) throws(RPCError) -> UInt64 in
-                guard state.waiters.count < Self.mostWaiters else {
+                guard state.waiters.values.count(where: { $0.identity == identity }) < Self.mostWaiters else {
                     throw ErrorCode.limitExceeded.error(
-                        "\(Self.mostWaiters) requests wait already; ask without changedAfter, or subscribe to jobs",
+                        "\(Self.mostWaiters) requests of yours wait; ask without changedAfter, or subscribe to jobs",
                         ["limit": JSON(Self.mostWaiters)]
                     )
                 }
                 state.lastWaiter += 1
-                state.waiters[state.lastWaiter] = promise
+                state.waiters[state.lastWaiter] = (identity: identity, promise: promise)
                 return state.lastWaiter
             }
             defer { state.withLock { $0.waiters[number] = nil } }

@@ -76,8 +76,8 @@ struct UploadJobService: Sendable {
 
     /// The most jobs of an answer to `changedAfter`, and of those with nothing but progress: a message of the feed has at
     /// most 256 KiB.
-    private static let mostChanged = 400
-    private static let mostPending = 100
+    private static let maxChanged = 400
+    private static let maxPending = 100
 
     /// - Throws: `limit_exceeded`, `identifier_not_found`, `missing_resource`, and `access_denied` for a download by an
     ///   add-only client; then no job is created
@@ -132,14 +132,19 @@ struct UploadJobService: Sendable {
     // MARK: Lists
 
     /// - Parameter microseconds: the longest time to wait for a change
-    /// - Throws: `limit_exceeded` if too many requests wait
+    /// - Throws: `limit_exceeded` if too many requests wait; the refusal of a standby that does not know the version
     func list(_ request: ListUploadJobs, for client: Client, within microseconds: Int64) async throws -> UploadJobPage {
         guard let known = request.changedAfter else { return try await page(request, for: client) }
         var version = known
         let seen = changes.progress
         // The jobs are not in the history, by which a standby learns of the writer's changes: it reads them again.
         let interval: Int64 = store.election?.refusal == nil ? .max : 1_000_000
-        let answer: UploadJobPage? = try await changes.answer(within: microseconds, clock, every: interval) { isLast in
+        let answer: UploadJobPage? = try await changes.answer(
+            for: client.identity,
+            within: microseconds,
+            clock,
+            every: interval
+        ) { isLast in
             let page = try await changed(after: version, seen, request, for: client)
             version = page.version
             return page.jobs.isEmpty && !isLast ? nil : page
@@ -167,6 +172,8 @@ struct UploadJobService: Sendable {
     ///
     /// A version that is yet to come is from before the library was restored: then all jobs are returned. An add-only
     /// client does not learn by it how often the jobs of others have changed.
+    ///
+    /// - Throws: the refusal of a standby, which cannot know if the version is yet to come, as the writer does
     private func changed(
         after version: Int64,
         _ seen: [ResourceDigest: Double],
@@ -175,15 +182,17 @@ struct UploadJobService: Sendable {
     ) async throws -> UploadJobPage {
         let progress = changes.progress
         return try await store.read { reader in
-            let isRestored = try client.ownFilter == nil && version > reader.uploadJobs.version()
-            let start = isRestored ? 0 : version
-            let changed = try reader.uploadJobs.changed(after: start, limit: Self.mostChanged, of: client.ownFilter)
+            let newest = try client.ownFilter == nil ? reader.uploadJobs.version() : version
+            // A replica may not have this version yet, because jobs have no sequence for which reads wait.
+            if version > newest, let refusal = store.election?.refusal { throw refusal }
+            let start = version > newest ? 0 : version
+            let changed = try reader.uploadJobs.changed(after: start, limit: Self.maxChanged, of: client.ownFilter)
             let known = Set(changed?.jobs.map(\.id) ?? [])
             let moved = try reader.uploadJobs.pending(of: client.ownFilter).filter { job in
                 guard !known.contains(job.id), let digest = ResourceDigest(job.digest) else { return false }
                 return progress[digest] != seen[digest]
             }
-            let jobs = try ((changed?.jobs ?? []) + moved.prefix(Self.mostPending))
+            let jobs = try ((changed?.jobs ?? []) + moved.prefix(Self.maxPending))
                 .filter { try request.includes($0) && client.sees($0, reader) }
             return UploadJobPage(
                 jobs: jobs.map { client.form($0, progress) },

@@ -9,7 +9,7 @@ final class Mailbox<Element: Sendable>: Sendable {
         case element(Element)
         /// The mailbox was finished and is empty; the error is nil unless something failed.
         case end(RPCError?)
-        /// The reading task was cancelled.
+        /// The reading task was cancelled, or ``Mailbox/endSilentWait()`` ended the wait.
         case cancelled
     }
 
@@ -24,6 +24,9 @@ final class Mailbox<Element: Sendable>: Sendable {
         var waiters: Deque<Waiter> = []
         var isFinished = false
         var failure: RPCError?
+
+        /// Set by each call of a reader; ``Mailbox/endSilentWait()`` clears it.
+        var hasRead = false
 
         /// Set while the mailbox is full; the next read clears it and calls the capacity callback.
         var mustReportCapacity = false
@@ -96,6 +99,7 @@ final class Mailbox<Element: Sendable>: Sendable {
     func next() async -> TakeResult {
         let (next, makesRoom): (Next, Bool) = state.withLock { state in
             defer { state.mustReportCapacity = false }
+            state.hasRead = true
             if let ready = state.next() { return (.taken(ready), state.mustReportCapacity) }
             let waiter = Waiter()
             state.waiters.append(waiter)
@@ -106,6 +110,17 @@ final class Mailbox<Element: Sendable>: Sendable {
         case .taken(let result): return result
         case .wait(let waiter): return await waiter.value { self.cancel(waiter) }
         }
+    }
+
+    /// Ends the waits that have lasted since before the previous call. No element is lost.
+    func endSilentWait() {
+        let waiters = state.withLock { state in
+            defer { state.hasRead = false }
+            guard !state.hasRead else { return Deque<Waiter>() }
+            defer { state.waiters = [] }
+            return state.waiters
+        }
+        for waiter in waiters { waiter.fulfill(.cancelled) }
     }
 
     /// Removes a waiter. One that was removed before is about to get an element, which must not be lost.

@@ -9,6 +9,36 @@ public struct SubscriberMessages: AsyncSequence, Sendable {
 
     let inbox: Mailbox<Publication>
 
+    /// The outcome of waiting for a message with ``nextArrival()``.
+    public enum Arrival: Sendable {
+        case message(topic: String, frames: [Bytes])
+        /// No message has arrived for an interval of ``watchSilence(every:)``.
+        case silence
+        /// The subscriber is closed or the task cancelled.
+        case end
+    }
+
+    /// Waits for the next message, or until there was none for as long as ``watchSilence(every:)`` says.
+    public func nextArrival() async -> Arrival {
+        switch await inbox.next() {
+        case .element(let publication): .message(topic: publication.topic, frames: publication.frames)
+        case .cancelled: Task.isCancelled ? .end : .silence
+        case .end: .end
+        }
+    }
+
+    /// Ends each call of ``nextArrival()`` that has waited for one to two intervals. One timer serves all messages.
+    ///
+    /// - Returns: the task of the timer, to be cancelled by its owner; it ends with the subscriber too
+    public func watchSilence(every interval: Duration) -> Task<Void, Never> {
+        Task { [weak inbox = self.inbox] in
+            for await _ in TaskDelay.ticks(every: interval) {
+                guard !Task.isCancelled, let inbox else { return }
+                inbox.endSilentWait()
+            }
+        }
+    }
+
     public func makeAsyncIterator() -> Iterator { Iterator(inbox: inbox) }
 
     /// The iterator of a subscriber's messages.

@@ -116,8 +116,7 @@ extension RequestServerStateMachine {
         guard waitingCount > 0 else { return [] }
         var answers: [Answer] = []
         for connection in connections.byRouting.values where !connection.waiting.isEmpty {
-            for entry in connection.waiting.removeAll(where: { error(connection, $0) != nil }) {
-                guard let error = error(connection, entry) else { continue }
+            for (entry, error) in connection.waiting.removeAll(with: { error(connection, $0) }) {
                 let recipient = Recipient(connection: connection, prefix: entry.prefix)
                 answers.append(Answer(content: .error(error), id: entry.request.id, recipient: recipient))
             }

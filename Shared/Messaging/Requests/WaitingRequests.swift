@@ -47,10 +47,14 @@ struct WaitingRequests {
         return true
     }
 
-    /// Removes and returns the requests for which `isEnding` is true, in no particular order.
-    mutating func removeAll(where isEnding: (Entry) -> Bool) -> [Entry] {
-        let ending = entries.values.filter(isEnding)
-        for entry in ending { entries[entry.request.id] = nil }
+    /// Removes and returns the requests for which there is an error, in no particular order. Each is asked about once,
+    /// because the answer may change meanwhile.
+    mutating func removeAll(with error: (Entry) -> RPCError?) -> [(entry: Entry, error: RPCError)] {
+        var ending: [(entry: Entry, error: RPCError)] = []
+        for entry in entries.values {
+            if let error = error(entry) { ending.append((entry, error)) }
+        }
+        for (entry, _) in ending { entries[entry.request.id] = nil }
         if entries.isEmpty { order = [] }
         return ending
     }

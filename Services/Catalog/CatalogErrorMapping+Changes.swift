@@ -29,6 +29,12 @@ extension CatalogErrorMapping {
                 "\(name) must not contain the character U+0000",
                 ["parameter": .string(name)]
             )
+        case .textTooLong(let name, let bytes, let limit):
+            ErrorCode.invalidParams.error(
+                "\(name) has \(bytes) bytes as stored, in Unicode normal form C, and at most \(limit) are allowed;"
+                    + " shorten it",
+                ["parameter": .string(name), "limit": JSON(limit)]
+            )
         case .followWithoutNotifications:
             ErrorCode.invalidOptions.error("changes.follow needs a DEALER socket; a REQ socket polls changes.since")
         case .wrongKind(let id, let expected):

@@ -32,7 +32,7 @@ public struct CreateTransient: Request {
             .optional(
                 "title",
                 \.title,
-                .text(maxBytes: 1024),
+                .text(maxBytes: TextLimit.title),
                 "Its title, which fetches of it by its id and of the children of a transient list return."
             ),
         ]
@@ -62,7 +62,7 @@ public struct CreateTransient: Request {
             blank: Result(id: .none, count: 0, leaseMs: 0),
             [
                 .required("id", \.id, .id(), "Its id, for \"in\" of this identity's fetches until handle_expired."),
-                .optional("title", \.title, .text(maxBytes: 1024), "Its title."),
+                .optional("title", \.title, .text(maxBytes: TextLimit.title), "Its title."),
                 .required("count", \.count, .count(0...Int.max), "Number of its members."),
                 .required("leaseMs", \.leaseMs, .count(0...Int.max), "Lease in milliseconds, renewed by each use."),
             ]

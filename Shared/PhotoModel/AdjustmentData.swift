@@ -26,10 +26,15 @@ public struct AdjustmentData: Sendable, Hashable, JSONTabled {
             .required(
                 "formatIdentifier",
                 \.formatIdentifier,
-                .name(maxBytes: 256),
+                .name(maxBytes: TextLimit.formatIdentifier),
                 "Format in reverse DNS notation, not empty."
             ),
-            .required("formatVersion", \.formatVersion, .text(maxBytes: 64), "Version of the format."),
+            .required(
+                "formatVersion",
+                \.formatVersion,
+                .text(maxBytes: TextLimit.formatVersion),
+                "Version of the format."
+            ),
             .required("attachment", \.attachment, .count(0...1000), "Index of the attachment with the bytes, from 0."),
         ]
     )

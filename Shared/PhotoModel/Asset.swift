@@ -168,7 +168,12 @@ public struct Asset: Sendable, Hashable, JSONTabled {
             .optional("location", \.location, .object(Location.self), "Where it was taken."),
             .required("isFavorite", \.isFavorite, .flag, "Marked as a favourite."),
             .required("isHidden", \.isHidden, .flag, "Excluded from fetches that do not include hidden assets."),
-            .optional("burstIdentifier", \.burstIdentifier, .text(maxBytes: 128), "Shared by the frames of a burst."),
+            .optional(
+                "burstIdentifier",
+                \.burstIdentifier,
+                .storedText(maxBytes: TextLimit.burstIdentifier),
+                "Shared by the frames of a burst."
+            ),
             .defaulted("representsBurst", \.representsBurst, .flag, "The frame shown for its burst.", default: false),
             .defaulted(
                 "burstSelectionTypes",
@@ -184,15 +189,20 @@ public struct Asset: Sendable, Hashable, JSONTabled {
                 "Variance of the Laplacian; of the frames of a burst, the sharpest is the autoPick."
             ),
             .defaulted("rating", \.rating, .count(0...5), "Stars, 0 for none.", default: 0),
-            .optional("caption", \.caption, .text(maxBytes: 65_536), "The caption."),
+            .optional("caption", \.caption, .storedText(maxBytes: TextLimit.caption), "The caption."),
             .defaulted(
                 "keywords",
                 \.keywords,
-                .list(of: .text(maxBytes: 1024), limit: 1024),
+                .list(of: .storedText(maxBytes: TextLimit.keyword), limit: 1024),
                 "The keywords.",
                 default: []
             ),
-            .optional("originalFilename", \.originalFilename, .text(maxBytes: 1024), "The file name at import."),
+            .optional(
+                "originalFilename",
+                \.originalFilename,
+                .storedText(maxBytes: TextLimit.filename),
+                "The file name at import."
+            ),
             .optional("cameraMake", \.cameraMake, .text(maxBytes: 1024), "Maker of the camera."),
             .optional("cameraModel", \.cameraModel, .text(maxBytes: 1024), "Model of the camera."),
             .optional("lensModel", \.lensModel, .text(maxBytes: 1024), "Model of the lens."),
@@ -200,13 +210,13 @@ public struct Asset: Sendable, Hashable, JSONTabled {
             .optional(
                 "adjustmentFormatIdentifier",
                 \.adjustmentFormatIdentifier,
-                .text(maxBytes: 256),
+                .storedText(maxBytes: TextLimit.formatIdentifier),
                 "Format of the last edit; absent if unedited."
             ),
             .optional(
                 "adjustmentFormatVersion",
                 \.adjustmentFormatVersion,
-                .text(maxBytes: 64),
+                .storedText(maxBytes: TextLimit.formatVersion),
                 "Version of that format."
             ),
             .optional("adjustmentDate", \.adjustmentDate, date, "When the last edit was made."),

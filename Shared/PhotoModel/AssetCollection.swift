@@ -48,7 +48,7 @@ public struct AssetCollection: Sendable, Hashable, JSONTabled {
             .required("subtype", \.subtype, .name(CollectionSubtype.self), "The subtype."),
             .derived("canContainAssets", \.canContainAssets, .flag, "True: its members are assets."),
             .derived("canContainCollections", \.canContainCollections, .flag, "False."),
-            .optional("title", \.title, .text(maxBytes: 1024), "Its name."),
+            .optional("title", \.title, .storedText(maxBytes: TextLimit.title), "Its name."),
             .optional("parent", \.parent, .id(.collectionList), "The folder that contains it."),
             .optional("parentKey", \.parentKey, .orderKey, "Its position in that folder."),
             .required("creationDate", \.creationDate, .date(), "When it was created."),

@@ -67,7 +67,7 @@ public struct AssetMetadata: Sendable, Hashable, JSONTabled {
 
     public static let table = JSONTable(
         "AssetMetadata",
-        "The statements of the file about its origin: camera, settings, place and author. Absent members are unknown.",
+        "The camera, settings, place and author that the file names. Absent members are unknown.",
         unknown: .ignored,
         blank: AssetMetadata(),
         [

@@ -60,12 +60,12 @@ public struct AssetPatch: Sendable, Hashable, JSONTabled {
             .patch("creationDate", \.creationDate, .date(dates), "When it was taken: RFC 3339 text or microseconds."),
             .patch("creationOffset", \.creationOffset, .count(-86_400...86_400), "Seconds east of UTC."),
             .patch("location", \.location, .object(Location.self), "Where it was taken."),
-            .patch("caption", \.caption, .text(maxBytes: 65_536), "The caption; empty clears."),
+            .patch("caption", \.caption, .text(maxBytes: TextLimit.caption), "The caption; empty clears."),
             .change("rating", \.rating, .count(0...5), "Stars."),
             .change(
                 "keywords",
                 \.keywords,
-                .list(of: .text(maxBytes: 1024), limit: 1024),
+                .list(of: .text(maxBytes: TextLimit.keyword), limit: 1024),
                 "The complete list of keywords."
             ),
             .change("isUserPick", \.isUserPick, .flag, "Picked by the user from its burst."),

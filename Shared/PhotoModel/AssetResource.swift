@@ -75,7 +75,12 @@ public struct AssetResource: Sendable, Hashable, JSONTabled {
                 "Position of its first byte in the file with this digest, if it is a part of that file."
             ),
             .required("contentType", \.contentType, .text(maxBytes: 128), "Uniform type identifier."),
-            .optional("originalFilename", \.originalFilename, .text(maxBytes: 1024), "The file name at import."),
+            .optional(
+                "originalFilename",
+                \.originalFilename,
+                .storedText(maxBytes: TextLimit.filename),
+                "The file name at import."
+            ),
             .required(
                 "pixelWidth",
                 \.pixelWidth,

@@ -33,7 +33,7 @@ extension ChangeRequest {
             [
                 .ref(\.ref),
                 .newID(\.id, .collectionList),
-                .required("title", \.title, .text(maxBytes: 1024), "Its name."),
+                .required("title", \.title, .text(maxBytes: TextLimit.title), "Its name."),
                 .optional("parent", \.parent, .reference, "The folder to which it is appended; absent: the root."),
                 .defaulted(
                     "add",
@@ -81,7 +81,7 @@ extension ChangeRequest {
             blank: UpdateList(id: .placeholder("")),
             [
                 .required("id", \.id, .reference, "The folder; the root has a fixed id and no name."),
-                .optional("title", \.title, .text(maxBytes: 1024), "Its new name."),
+                .optional("title", \.title, .text(maxBytes: TextLimit.title), "Its new name."),
                 .defaulted("edits", \.edits, .memberEdits, "Steps, in order.", default: []),
                 .optional("snapshot", \.snapshot, .token, "The token at which the indexes were read."),
                 .ifRevision(\.ifRevision),

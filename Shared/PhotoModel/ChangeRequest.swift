@@ -137,7 +137,7 @@ public enum ChangeRequest: Sendable, Hashable {
             self.ifRevision = ifRevision
         }
 
-        private static let words = JSONType<[String]>.list(of: .text(maxBytes: 1024), limit: 1024)
+        private static let words = JSONType<[String]>.list(of: .text(maxBytes: TextLimit.keyword), limit: 1024)
 
         public static let table = JSONTable(
             "asset.update",
@@ -313,7 +313,7 @@ public enum ChangeRequest: Sendable, Hashable {
             [
                 .ref(\.ref),
                 .newID(\.id, .assetCollection),
-                .required("title", \.title, .text(maxBytes: 1024), "Its name."),
+                .required("title", \.title, .text(maxBytes: TextLimit.title), "Its name."),
                 .defaulted(
                     "add",
                     \.add,
@@ -375,7 +375,7 @@ public enum ChangeRequest: Sendable, Hashable {
             blank: UpdateCollection(id: .placeholder("")),
             [
                 .required("id", \.id, .reference, "The album."),
-                .optional("title", \.title, .text(maxBytes: 1024), "Its new name."),
+                .optional("title", \.title, .text(maxBytes: TextLimit.title), "Its new name."),
                 .defaulted(
                     "add",
                     \.add,

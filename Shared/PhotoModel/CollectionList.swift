@@ -42,7 +42,7 @@ public struct CollectionList: Sendable, Hashable, JSONTabled {
             .required("subtype", \.subtype, .name(ListSubtype.self), "The subtype."),
             .derived("canContainAssets", \.canContainAssets, .flag, "False."),
             .derived("canContainCollections", \.canContainCollections, .flag, "True: its members are collections."),
-            .optional("title", \.title, .text(maxBytes: 1024), "Its name."),
+            .optional("title", \.title, .storedText(maxBytes: TextLimit.title), "Its name."),
             .optional("parent", \.parent, .id(.collectionList), "The folder that contains it."),
             .optional("parentKey", \.parentKey, .orderKey, "Its position in that folder."),
             .required("creationDate", \.creationDate, .date(), "When it was created."),

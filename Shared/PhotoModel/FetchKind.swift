@@ -69,7 +69,11 @@ public enum FetchKind: Sendable, Hashable {
 
     /// True if change records carry a result of the fetch from one moment to another, so that it can be observed and has
     /// change details.
-    public var isFollowable: Bool { isDecidedByEntity || needsScope }
+    public var isFollowable: Bool {
+        // Only its client's catalog knows the members of a transient list.
+        if case .assets(.below(let list)) = self, list.isTransient { return false }
+        return isDecidedByEntity || needsScope
+    }
 
     /// The stored object to which the fetch refers: the album, moment or folder in which it selects, or the object whose
     /// collections it selects. The result is gone if it is deleted. Nil for all other fetches.

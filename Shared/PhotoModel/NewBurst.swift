@@ -21,7 +21,7 @@ public struct NewBurst: Sendable, Hashable, JSONTabled {
         unknown: .refused,
         blank: NewBurst(identifier: ""),
         [
-            .required("identifier", \.identifier, .text(maxBytes: 128), "Shared by its frames."),
+            .required("identifier", \.identifier, .text(maxBytes: TextLimit.burstIdentifier), "Shared by its frames."),
             .defaulted("representative", \.isRepresentative, .flag, "This frame represents the burst.", default: false),
             .defaulted(
                 "selection",

@@ -80,7 +80,12 @@ public struct NewResource: Sendable, Hashable, JSONTabled {
                 "Where the library has the bytes, its file is compared with them, and replaced if it is damaged.",
                 default: false
             ),
-            .optional("originalFilename", \.originalFilename, .text(maxBytes: 1024), "The file name at import."),
+            .optional(
+                "originalFilename",
+                \.originalFilename,
+                .text(maxBytes: TextLimit.filename),
+                "The file name at import."
+            ),
         ]
     )
 }

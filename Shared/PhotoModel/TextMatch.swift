@@ -42,11 +42,23 @@ public struct TextMatch: Sendable, Hashable {
         }
     }
 
+    /// Searches in a time that is proportional to the lengths (Knuth, Morris and Pratt).
     private static func contains(_ text: [UInt8], _ pattern: [UInt8]) -> Bool {
-        guard let first = pattern.first else { return true }
+        guard !pattern.isEmpty else { return true }
         guard text.count >= pattern.count else { return false }
-        for start in 0...(text.count - pattern.count) where text[start] == first {
-            if text[start..<(start + pattern.count)].elementsEqual(pattern) { return true }
+        // For each byte of the pattern, the length of the longest shorter prefix that also ends there.
+        var prefixes = [Int](repeating: 0, count: pattern.count)
+        var matched = 0
+        for index in 1..<pattern.count {
+            while matched > 0, pattern[matched] != pattern[index] { matched = prefixes[matched - 1] }
+            if pattern[matched] == pattern[index] { matched += 1 }
+            prefixes[index] = matched
+        }
+        matched = 0
+        for byte in text {
+            while matched > 0, pattern[matched] != byte { matched = prefixes[matched - 1] }
+            if pattern[matched] == byte { matched += 1 }
+            if matched == pattern.count { return true }
         }
         return false
     }

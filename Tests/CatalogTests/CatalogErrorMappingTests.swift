@@ -49,6 +49,11 @@ struct CatalogErrorMappingTests {
             "an asset has at most 1024 keywords; remove some first", [:]
         ),
         (
+            ChangeError.textTooLong(parameter: "title", bytes: 1026, limit: 1024), .invalidParams,
+            "title has 1026 bytes as stored, in Unicode normal form C, and at most 1024 are allowed; shorten it",
+            ["parameter": "title", "limit": 1024]
+        ),
+        (
             ChangeError.rootUndeletable, .changeNotSupported, "the root folder cannot be deleted",
             ["id": .string(ObjectID.root.text)]
         ),

@@ -39,8 +39,8 @@ struct ChangeServiceTests {
         #expect(RequestDigest.digest(of: passed, []) != RequestDigest.digest(of: same, []))
     }
 
-    @Test func `the owner consents to the requests, whatever digest the client passes, and however it uploads files`() {
-        func asked(_ upload: String, _ filename: String, digest: String? = nil) -> [UInt8] {
+    @Test func `the owner consents to the requests and their bytes, whatever the client's digest and uploads are`() {
+        func asked(_ upload: String, _ filename: String, digest: String? = nil, bytes: String = "1") -> [UInt8] {
             let file = NewResource(source: .upload(upload), originalFilename: filename)
             var edit = ChangeRequest.EditAsset(
                 id: .none,
@@ -52,11 +52,12 @@ struct ChangeServiceTests {
             create.edit = NewEdit(render: file, adjustmentData: edit.adjustmentData)
             let requests: [ChangeRequest] = [.createAsset(create), .editAsset(edit)]
             let changes = PerformChanges(requests: requests, transaction: "t", requestDigest: digest)
-            return RequestDigest.consentDigest(of: changes, [[1]])
+            return RequestDigest.consentDigest(of: changes, [[1]], uploads: [upload: bytes])
         }
         let first = asked("u1", "a.jpg", digest: "d")
         #expect(asked("u2", "a.jpg", digest: "d") == first && asked("u2", "a.jpg", digest: "e") == first)
         #expect(asked("u1", "b.jpg", digest: "d") != first)
+        #expect(asked("u1", "a.jpg", digest: "d", bytes: "2") != first)
     }
 
     @Test func `the input of a digest is the request with the members of every object sorted`() throws {
@@ -197,7 +198,7 @@ extension TransactionWriter {
     /// Waits until some transactions wait for a writer that a test holds.
     ///
     /// - Throws: at the test's time limit; the writer is let go then, because the transactions could not end otherwise
-    fileprivate func untilWaiting(_ count: Int, or gate: DispatchSemaphore) async throws {
+    func untilWaiting(_ count: Int, or gate: DispatchSemaphore) async throws {
         do {
             while queueDepth < count { try await Task.sleep(for: .milliseconds(5)) }
         } catch {

@@ -1,5 +1,6 @@
 import Contracts
 import JSONValue
+import Messaging
 import PhotoModel
 import TestSupport
 import Testing
@@ -265,6 +266,14 @@ struct CollectionServiceTests {
             #expect(
                 try await catalog.call(FetchCollections(fetch: children)).order == [SmartAlbum.videos.id, album]
             )
+            // The assets below a list, as objects and as identifiers.
+            let both = try await catalog.call(CreateTransient(ids: [held.id, SmartAlbum.favorites.id]))
+            #expect(try await catalog.assets(members(both.id)).map(\.id) == [ids[1], ids[2]])
+            var named = FetchAssets(fetch: members(both.id))
+            named.form = ObjectForm(members: ["id"])
+            let page = try await catalog.client.call(FetchAssets.method, named.json).result
+            #expect(page["assets"]?.arrayValue?.map { $0["id"]?.stringValue } == [ids[1].text, ids[2].text])
+            #expect(try !Fetch(members(both.id)).kind.isFollowable)
             let details = await rpcError {
                 try await catalog.call(
                     ChangesDetails(from: catalog.call(CurrentToken()).token, fetch: members(held.id))
@@ -289,6 +298,72 @@ struct CollectionServiceTests {
         #expect(throws: FetchError.expired(id)) { try uploads.members(of: id, identity: "a") }
         _ = try uploads.create(.assetCollection, [], identity: "a")
         #expect(uploads.count == 1)
+    }
+
+    @Test(.spec("S-32")) func `a transient collection of several results is refused as soon as it is too large`()
+        async throws
+    {
+        try await CatalogFixture.with(folder) { catalog in
+            let ids = try await catalog.importImages((1...4).map { image($0) })
+            let engine = FetchEngine(
+                store: catalog.service.store,
+                quarantine: try await Quarantine(store: catalog.service.store, services: .noServices, now: { 0 }),
+                cacheBytes: 1 << 20,
+                transients: TransientCollectionRegistry(limits: .init(membersPerIdentity: 3))
+            )
+            let parts = [ids[0...1], ids[1...2], ids[2...3]].map {
+                ResultReference(fetch: FetchDescription(ids: Array($0)))
+            }
+            let most = try await engine.createTransient(CreateTransient(results: Array(parts.prefix(2))), identity: "a")
+            #expect(most.count == 3)
+            await #expect(throws: FetchError.resultTooLarge(count: 4, limit: 3)) {
+                try await engine.createTransient(CreateTransient(results: parts), identity: "b")
+            }
+        }
+    }
+
+    @Test(.spec("S-31", "S-32")) func `a limited client has transient lists of the collections of its view`()
+        async throws
+    {
+        try await CatalogFixture.with(folder) { catalog in
+            let ids = try await catalog.importImages([
+                image(1, date: "2024:05:01 10:00:00"), image(2, date: "2024:06:01 10:00:00"),
+            ])
+            let album = try #require(
+                try await catalog.perform([
+                    .createCollection(.init(ref: "c", title: "Secret", add: ids.map { .id($0) }))
+                ]).id("c")
+            )
+            let moments = [
+                try #require(try await catalog.asset(ids[0]).moment).id,
+                try #require(try await catalog.asset(ids[1]).moment).id,
+            ]
+            let (fetches, grants, identity) = (catalog.service.handler.fetches, catalog.service.grants, "uid:4242")
+            _ = try await grants.limit(LimitGrant(identity: identity, assets: [ids[0]]), by: "test")
+            let view = try grants.view(onBehalfOf: identity)
+            func create(_ request: CreateTransient) async throws -> CreateTransient.Result {
+                try await fetches.createTransient(request, identity: identity, view: view)
+            }
+            // Of what is not in the view there is neither a count nor a member.
+            var named = FetchDescription(.collections)
+            named.predicate = "title == 'Secret'"
+            #expect(try await create(CreateTransient(results: [ResultReference(fetch: named)])).count == 0)
+            var days = FetchDescription(.collections)
+            days.collectionType = "moment"
+            #expect(try await create(CreateTransient(results: [ResultReference(fetch: days)])).count == 1)
+            for refused in [moments[1], album] {
+                let error = await rpcError { try await create(CreateTransient(ids: [refused])) }
+                #expect(error?.errorCode == .identifierNotFound)
+            }
+            let list = try await create(CreateTransient(ids: [moments[0], SmartAlbum.favorites.id]))
+            var children = FetchDescription(.children)
+            children.container = list.id
+            let page = try await fetches.collections(FetchCollections(fetch: children), identity: identity, view: view)
+            #expect(page.order == [moments[0], SmartAlbum.favorites.id] && page.count == 2)
+            #expect(page.collections.first?.estimatedAssetCount == 1)
+            let counts = FetchCounts(fetches: [children, members(list.id)])
+            #expect(try await fetches.counts(counts, identity: identity, view: view).counts == [2, 1])
+        }
     }
 
     @Test(.spec("T-18", "T-02", "P-32"))

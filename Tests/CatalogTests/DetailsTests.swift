@@ -230,6 +230,10 @@ struct DetailsTests {
                 to: ResultReference(fetch: fetch(in: other.id))
             )
             #expect(try await catalog.call(two).details?.apply(to: assets) == [assets[3], assets[0]])
+            // The assets below a list with the first (S-31).
+            let list = try await catalog.call(CreateTransient(ids: [held.id]))
+            let below = DetailsDiff(from: ResultReference(fetch: fetch(in: list.id)), to: two.to)
+            #expect(try await catalog.call(below).details?.apply(to: assets) == [assets[3], assets[0]])
             var mixed = two
             mixed.to = ResultReference(fetch: FetchDescription(.collections))
             #expect(await rpcError { try await catalog.call(mixed) }?.name == "invalid_options")

@@ -1,4 +1,6 @@
+import Basics
 import Contracts
+import Dispatch
 import JSONValue
 import Messaging
 import PhotoModel
@@ -53,6 +55,35 @@ struct GrantOrderTests {
         }
     }
 
+    @Test func `consent to a transaction is consent to the bytes of its uploads`() async throws {
+        let folder = try TemporaryFolder("consent-uploads")
+        try await CatalogFixture.with(folder) { catalog in
+            let (changes, questions) = (catalog.service.handler.changes, catalog.service.grants.questions)
+            let (uploads, identity) = (catalog.service.uploads, "key:ann")
+            let context = RequestContext(
+                identity: identity,
+                accessMark: AccessMark(Permission(.readWrite, consent: .always).byte),
+                deadlineMicroseconds: 0
+            )
+            func perform(_ bytes: Bytes) async throws -> RPCError? {
+                let name = try await uploads.begin(BeginUpload(), identity: identity).upload
+                _ = try await uploads.append(AppendUpload(upload: name, offset: 0), [bytes], identity: identity)
+                let create = ChangeRequest.createAsset(.init(ref: "p", resources: [NewResource(source: .upload(name))]))
+                let asked = PerformChanges(requests: [create], client: "c", transaction: "t")
+                let early = await rpcError { try await changes.perform(asked, context) }
+                #expect(early?.errorCode == .invalidParams && early?.data["request"] == 0)
+                _ = try await uploads.finish(FinishUpload(upload: name), identity: identity)
+                return await rpcError { try await changes.perform(asked, context) }
+            }
+            #expect(try await perform(image(1))?.errorCode == .userCancelled)
+            let question = try #require(questions.pending.first)
+            _ = try await questions.decide(question.id, isApproved: true, by: "uid:1")
+            #expect(try await perform(image(2))?.errorCode == .idReused)
+            #expect(try await perform(image(1)) == nil)
+            #expect(try await catalog.assets().count == 1)
+        }
+    }
+
     @Test(.onlySQLite) func `a decision that could not be recorded has no effect, and is made again`() async throws {
         let folder = try TemporaryFolder("consent-record")
         try await CatalogFixture.with(folder) { catalog in
@@ -89,6 +120,40 @@ struct GrantOrderTests {
             try await catalog.service.store.onWriter { try $0.run(once: "DROP TRIGGER temp.refuse") }
             _ = try await questions.decide(id, isApproved: true, by: "uid:1")
             try await require()
+        }
+    }
+
+    @Test func `a decision about a transaction without an id that ends meanwhile is refused`() async throws {
+        let folder = try TemporaryFolder("consent-ended")
+        try await CatalogFixture.with(folder) { catalog in
+            let (service, questions) = (catalog.service, catalog.service.grants.questions)
+            let head = service.tail.head
+            let asking = Task {
+                let changes = PerformChanges(requests: [.createCollection(.init(title: "A"))], client: "c")
+                return await rpcError {
+                    try await questions.require(
+                        ConsentSummary(changes.requests),
+                        of: changes,
+                        nil,
+                        [],
+                        identity: "key:ann",
+                        RequestContext(identity: "key:ann")
+                    )
+                }
+            }
+            while service.tail.head == head { await Task.yield() }
+            let id = try #require(questions.pending.first).id
+            // Holds the writer, so that the transaction ends while the decision is recorded.
+            let gate = DispatchSemaphore(value: 0)
+            await service.store.holdWriter(until: gate)
+            defer { gate.signal() }
+            async let refused = rpcError { try await questions.decide(id, isApproved: true, by: "uid:1") }
+            try await service.writer.untilWaiting(1, or: gate)
+            asking.cancel()
+            while questions.count > 0 { await Task.yield() }
+            gate.signal()
+            #expect(await refused?.errorCode == .identifierNotFound)
+            #expect(await asking.value?.errorCode == .userCancelled)
         }
     }
 

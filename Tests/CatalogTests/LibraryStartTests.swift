@@ -1,5 +1,7 @@
+import Contracts
 import Foundation
 import Logging
+import PhotoModel
 import Storage
 import TestSupport
 import Testing
@@ -70,5 +72,31 @@ struct LibraryStartTests {
         let second = try open(other.path)
         #expect(try await kept(second) == 1_700_000_000_000_000)
         try second.close()
+    }
+
+    @Test func `a standby keeps the number of a change that it has acknowledged and the server does not have`()
+        async throws
+    {
+        let (folder, other) = (try TemporaryFolder("writer"), try TemporaryFolder("standby"))
+        let server = try PostgreSQLServer.shared().address(library: folder.path)
+        try await CatalogFixture.with(folder) {
+            $0.server = server
+        } _: { writer in
+            let first = try await writer.perform([.createCollection(.init(title: "one"))])
+            try await CatalogFixture.with(other) {
+                $0.server = server
+            } _: { _ in
+            }
+            let shown = HeadFile.Head(library: first.token.library, sequence: first.sequence + 100)
+            try HeadFile(path: other.file("library/head")).store(library: shown.library, sequence: shown.sequence)
+            try await CatalogFixture.with(other) {
+                $0.server = server
+            } _: { standby in
+                let second = try await writer.perform([.createCollection(.init(title: "two"))])
+                // The standby has read the record.
+                #expect(await standby.service.tail.wait(for: second.sequence))
+                #expect(try standby.service.store.headFile.load() == shown)
+            }
+        }
     }
 }

@@ -43,6 +43,12 @@ struct MemberEditPlanTests {
         var album = try Album("abc", others: "xy")
         try album.edit("abc", .insert(album.members("xy"), at: [1, 3]))
         #expect(album.text == "axbyc")
+        try album.edit("axbyc", .insert(album.members("cxa"), at: [0, 2, 4]))
+        #expect(album.text == "cbxya")
+        let error = #expect(throws: RPCError.self) {
+            try album.edit("cbxya", .insert(album.members("xa"), at: [1, 5]))
+        }
+        #expect(error?.name == "range_error" && error?.data["count"] == 4 && album.text == "cbxya")
         let wire: JSON = ["op": "insert", "members": [.string(album.ids("x")[0].text)], "at": [1, 2]]
         let problem = #expect(throws: JSONProblem.self) {
             try ChangeRequest.UpdateCollection(json: ["id": .string(album.id.text), "edits": [wire]])

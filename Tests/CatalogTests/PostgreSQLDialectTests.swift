@@ -1,4 +1,5 @@
 import GRDB
+import PhotoModel
 import PostgreSQL
 import Storage
 import TestSupport
@@ -24,6 +25,22 @@ struct PostgreSQLDialectTests {
     func `a statement of SQLite becomes one of PostgreSQL`(sql: String, expected: String) {
         func words(_ text: String) -> [Substring] { text.split(separator: " ") }
         #expect(words(PostgreSQLDialect.translate(sql)) == words(expected))
+    }
+
+    @Test(arguments: ["city == nil", "title == nil", "NOT software == nil"])
+    func `a missing text is found beside a keyword without the plus of SQLite`(condition: String) throws {
+        let lowering = PredicateLowering(table: .asset, isRowByRow: true, dialect: .postgresql)
+        let lowered = lowering.lower(try Predicate(format: condition, of: .asset).root)
+        #expect(!PostgreSQLDialect.translate(lowered.text).contains("+"))
+    }
+
+    @Test(arguments: ["ANY persons BEGINSWITH 'a'", "ANY hierarchicalKeywords BEGINSWITH 'a'"])
+    func `the beginning of a text within a list is not compared in the collation of the database`(
+        condition: String
+    ) throws {
+        let lowering = PredicateLowering(table: .asset, dialect: .postgresql)
+        let lowered = lowering.lower(try Predicate(format: condition, of: .asset).root)
+        #expect(lowered.text.contains("substr") && !lowered.text.contains(">="))
     }
 
     @Test func `a password is in no text about an address`() {

@@ -62,6 +62,90 @@ struct ReadTests {
         for read in reads { await #expect(throws: CancellationError.self) { try await read.value } }
     }
 
+    @Test func `a stored text that normal form C has made longer than its limit is read and deleted`() async throws {
+        let fixture = try StoreFixture()
+        var random = SeededRandom(seed: 1)
+        let long = { (limit: Int) in String(repeating: nfc("\u{1D160}"), count: limit / 4) }
+        var asset = Asset(
+            id: ObjectID(.asset, milliseconds: 1, using: &random),
+            revision: Revision(1),
+            contentRevision: Revision(1)
+        )
+        (asset.caption, asset.keywords) = (long(65_536), [long(1024)])
+        (asset.burstIdentifier, asset.originalFilename) = (long(128), long(1024))
+        (asset.adjustmentFormatIdentifier, asset.adjustmentFormatVersion) = (long(256), long(64))
+        var album = AssetCollection(
+            id: ObjectID(.assetCollection, milliseconds: 1, using: &random),
+            revision: Revision(1)
+        )
+        album.title = long(1024)
+        album.parent = .root
+        album.parentKey = try #require(OrderKey.keys(count: 1, after: nil).first)
+        var created = TransactionResult()
+        created.assets = [EntityChange(before: nil, after: asset)]
+        created.collections = [EntityChange(before: nil, after: album)]
+        try await fixture.write(created, sequence: 1)
+        let (assets, titles) = try await fixture.store.read { reader in
+            var (assets, titles): ([Asset?], [String?]) = ([], [])
+            try reader.history.each(after: 0, through: reader.head(), bytes: .max) { record in
+                assets += record.assets.map(\.after)
+                titles += record.collections.map { $0.after?.title }
+            }
+            return (assets, titles)
+        }
+        #expect(assets == [asset] && titles == [album.title])
+        // The bytes of the text are three times the limit, and its characters are within it.
+        #expect(album.title?.utf8.count == 3 * 1024 && album.title?.unicodeScalars.count == 768)
+        let isTrimmed = try await fixture.store.onWriter { database in
+            try HistoryStore(database: database).trim(before: .max, bytes: .max, records: 10, recordBytes: .max)
+        }
+        #expect(isTrimmed)
+        #expect(try await fixture.store.read { try $0.head().oldest } == 1)
+    }
+
+    @Test func `a result is carried over many changes as over few`() async throws {
+        let fixture = try StoreFixture()
+        let before = (1...60).map { number -> Asset in
+            var random = SeededRandom(seed: UInt64(number))
+            var asset = Asset(
+                id: ObjectID(.asset, milliseconds: Int64(number), using: &random),
+                revision: Revision(1),
+                contentRevision: Revision(1)
+            )
+            asset.rating = number % 5
+            asset.addedDate = Int64(number % 7)
+            asset.caption = number % 4 == 0 ? nil : "\(number % 3)"
+            return asset
+        }
+        var created = TransactionResult()
+        created.assets = before.map { EntityChange(before: nil, after: $0) }
+        try await fixture.write(created, sequence: 1)
+        var changed = TransactionResult()
+        for asset in before where asset.addedDate % 2 == 0 {
+            var after = asset
+            after.rating = 5 - asset.rating
+            after.caption = asset.caption.map { $0 + "x" } ?? "y"
+            after.revision = Revision(2)
+            changed.assets.append(EntityChange(before: asset, after: after))
+        }
+        try await fixture.write(changed, sequence: 2)
+        let touched = Dictionary(uniqueKeysWithValues: changed.assets.map { ($0.id, $0.before) })
+        let sorts: [[SortDescriptor]] = try [
+            [], [SortDescriptor("rating", ascending: false, of: .asset)], [SortDescriptor("caption", of: .asset)],
+        ]
+        for sort in sorts {
+            let fetch = try Fetch(.assets(.library), sort: sort)
+            let expected = before.sorted(by: fetch.areInIncreasingOrder).map(\.id)
+            let (few, many) = try await fixture.store.read { reader in
+                let rows = try reader.fetches.assetRows(fetch, .init()) ?? []
+                let few = try ResultMerge(reader: reader, fetch: fetch).merged(rows, with: touched)
+                let many = try ResultMerge(reader: reader, fetch: fetch, maxSearched: 0).merged(rows, with: touched)
+                return (try reader.assets.identifiers(few), try reader.assets.identifiers(many))
+            }
+            #expect(few == expected && many == expected)
+        }
+    }
+
     @Test func `a record is decoded once, however many of its objects are asked for`() async throws {
         let fixture = try StoreFixture()
         let ids = (1...50).map { number -> ObjectID in

@@ -294,6 +294,12 @@ struct ResourceTests {
                 try await catalog.perform([create], transaction: "t", attachments: [image(1)])
             }
             #expect(failed?.errorCode == .internalError && resources.contains(digest))
+            // An upload that is cancelled afterwards does not take its bytes with it.
+            let name = try await catalog.upload(image(2))
+            let other = ChangeRequest.createAsset(.init(resources: [NewResource(source: .upload(name))]))
+            let refused = await rpcError { try await catalog.perform([other], transaction: "u") }
+            _ = try await catalog.call(CancelUpload(upload: name))
+            #expect(refused?.errorCode == .internalError && resources.contains(ResourceDigest(of: image(2))))
             try await catalog.service.store.onWriter { try $0.run(once: "DROP TRIGGER temp.refuse") }
             let id = try #require(
                 try await catalog.perform([create], transaction: "t", attachments: [image(1)]).id("p")

@@ -67,6 +67,32 @@ struct RulesTests {
         #expect(error?.name == "invalid_params")
     }
 
+    @Test func `the length of a text is that of the form in which it is stored`() throws {
+        // Normal form C of this letter has twice the bytes.
+        func text(_ bytes: Int) -> String { String(repeating: "\u{958}", count: bytes / 6) }
+        var library = InMemoryLibrary()
+        let id = try library.add(1, set: AssetPatch(caption: .some(text(65_534)), keywords: [text(1020)]))
+        let album = try library.addAlbum(text(1020))
+        #expect(library.asset(id)?.caption?.utf8.count == 65_532)
+        #expect(library.collection(album)?.title?.utf8.count == 1020)
+        for refused: ChangeRequest in [
+            .createCollection(.init(title: text(1026))), .updateCollection(.init(id: .id(album), title: text(1026))),
+            .createList(.init(title: text(1026))),
+            .updateAsset(.init(id: .id(id), set: AssetPatch(caption: .some(text(65_538))))),
+            .updateAsset(.init(id: .id(id), set: AssetPatch(keywords: [text(1026)]))),
+            .updateAsset(.init(id: .id(id), addKeywords: [text(1026)])),
+        ] {
+            let error = #expect(throws: RPCError.self) { try library.perform(refused) }
+            #expect(error?.name == "invalid_params" && error?.data["limit"] != nil)
+        }
+        let frame = ChangeRequest.CreateAsset(
+            resources: [NewResource(source: .path("/p"))],
+            burst: NewBurst(identifier: text(132))
+        )
+        let created = PreparedChange(.createAsset(frame), resources: [.bytes(2, .photo, ExtractedMetadata())])
+        #expect(throws: RPCError.self) { try library.perform([created]) }
+    }
+
     @Test func `members are appended in the given order, once each`() throws {
         var library = InMemoryLibrary()
         let ids = try (1...5).map { try library.add($0) }

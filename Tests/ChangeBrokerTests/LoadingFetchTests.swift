@@ -114,6 +114,24 @@ struct LoadingFetchTests {
         #expect(live?.ids == [RandomEntities.id(.asset, 1)])
     }
 
+    @Test func `a step evaluates one fetch at most, however many a change may affect`() throws {
+        var fetches = LiveFetches()
+        for word in ["a", "b", "c"] {
+            let predicate = try Predicate(format: "caption CONTAINS '\(word)'", of: .asset)
+            let fetch = try Fetch(.assets(.library), predicate: predicate)
+            let number = fetches.beginLoading(fetch, after: 10)
+            #expect(try fetches.finishLoading(number, tree(fetch, [:]), at: 10))
+        }
+        var work = fetches.work(on: record(11, 1, 3, 5))
+        var evaluated: [Int64] = [0]
+        while !work.isDone {
+            _ = fetches.step(&work)
+            evaluated.append(fetches.metrics(behind: 0)["predicatesEvaluated"]?.intValue ?? -1)
+        }
+        #expect(evaluated.last == 3)
+        #expect(zip(evaluated, evaluated.dropFirst()).allSatisfy { $1 - $0 <= 1 })
+    }
+
     /// Returns a feed without sockets whose history begins at a token.
     private func feed(at token: ChangeToken, maxFetchBytes: Int = 1 << 20) async throws -> RecordFeed {
         let address = try EndpointAddress("ipc:///tmp/unused")

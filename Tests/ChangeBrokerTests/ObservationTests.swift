@@ -346,7 +346,7 @@ struct ObservationTests: ObservationSteps {
         }
     }
 
-    @Test func `details are refused if a catalog that works does not say its head, and answered while it is away`()
+    @Test func `details are refused if a connected catalog refuses to name its head, and answered while it is away`()
         async throws
     {
         try await BrokerFixture.with { fixture in

@@ -226,7 +226,7 @@ struct SubscribedTopicsTests {
         #expect(try wanted(topics, [assetID(1), assetID(2)]).count == 2)
     }
 
-    @Test func `a subscription to a prefix is none to a topic of its own`() {
+    @Test func `a subscription to a prefix does not count as one to a topic`() {
         let topics = SubscribedTopics(limit: 3)
         for prefix in ["", "fetch."] { topics.note(prefix, isSubscribed: true) }
         #expect(topics.hasSubscriber("fetch.a") && !topics.isSubscribed(exactly: "fetch.a"))
@@ -234,6 +234,11 @@ struct SubscribedTopicsTests {
         #expect(topics.isSubscribed(exactly: "fetch.a") && !topics.isSubscribed(exactly: "fetch.b"))
         topics.note("fetch.b", isSubscribed: true)
         #expect(topics.isSubscribed(exactly: "fetch.b"), "beyond the limit it is not known who is subscribed to it")
+    }
+
+    @Test func `a topic of the change log has no zero byte`() {
+        #expect(FeedTopicFilter.problem(with: "asset.\u{0}")?.contains("is not a topic") == true)
+        #expect(FeedTopicFilter.problem(with: "asset.a") == nil)
     }
 
     @Test func `all topics are wanted if there are more subscriptions than the limit`() throws {

@@ -79,6 +79,8 @@ struct TextFoldingTests {
         (.like, "*a*b*a", "xaybzba", true), (.like, "*ab", "aab", true), (.like, "?", "é", true),
         (.like, "a\\", "a\\", true), (.beginsWith, "", "", true), (.contains, "", "x", true),
         (.contains, "bc", "abcd", true), (.contains, "abcd", "abc", false), (.endsWith, "cd", "abcd", true),
+        (.contains, "aab", "aaab", true), (.contains, "ababc", "abababc", true), (.contains, "b", "aab", true),
+        (.contains, "aabaaac", "aabaabaaac", true), (.contains, "aabaaac", "aabaabaaab", false),
         (.endsWith, "xabcd", "abcd", false), (.equals, "a", "a", true), (.equals, "a", "A", false),
     ])
     func `text operators match`(kind: TextMatch.Kind, pattern: String, text: String, isMatch: Bool) {

@@ -16,6 +16,8 @@ enum ChangeError: RefusedRequest, Equatable {
     case duplicateReference(String)
     /// A text contains the character U+0000.
     case unstorableText(parameter: String)
+    /// A text is too long in the form in which it is stored.
+    case textTooLong(parameter: String, bytes: Int, limit: Int)
     /// `changes.follow` was called on a socket that receives no notifications.
     case followWithoutNotifications
 

@@ -53,9 +53,14 @@ struct ChangeService: Sendable {
         if let question {
             let identity = changes.onBehalfOf ?? context.identity
             // A service passes the digest of its client's request; its own requests differ if it repeats them.
-            let consentDigest =
-                key == nil || changes.onBehalfOf != nil
-                ? digest : RequestDigest.consentDigest(of: changes, context.attachments)
+            var consentDigest = digest
+            if key != nil, changes.onBehalfOf == nil {
+                consentDigest = RequestDigest.consentDigest(
+                    of: changes,
+                    context.attachments,
+                    uploads: try await uploadDigests(changes.requests, context.identity)
+                )
+            }
             try await grants.questions.require(
                 question,
                 of: changes,
@@ -104,6 +109,23 @@ struct ChangeService: Sendable {
             await collector.discard(taken.release())
             throw error
         }
+    }
+
+    /// Returns the digests of the uploads that requests name, by their names.
+    ///
+    /// - Throws: the refusal of a request whose upload is not there or not finished, with its index
+    private func uploadDigests(_ requests: [ChangeRequest], _ identity: String) async throws -> [String: String] {
+        var digests: [String: String] = [:]
+        for (index, request) in requests.enumerated() {
+            for name in request.uploads {
+                do {
+                    digests[name] = try await uploads.digest(of: name, identity: identity)
+                } catch {
+                    throw CatalogErrorMapping.rpcError(error).about(request: index)
+                }
+            }
+        }
+        return digests
     }
 
     // MARK: Access

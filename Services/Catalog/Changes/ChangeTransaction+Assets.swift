@@ -33,7 +33,7 @@ extension ChangeTransaction {
         asset.addFilm(facts.film)
         asset.isRecentlyAdded = recentSpan > 0
         if let burst = request.burst {
-            asset.burstIdentifier = try storable(burst.identifier, "burst")
+            asset.burstIdentifier = try storable(burst.identifier, "burst", maxBytes: TextLimit.burstIdentifier)
             asset.burstSelectionTypes = burst.selection
             // The program that imports the burst picks its frames.
             if burst.selection.contains(.autoPick) { asset.sharpness = nil }
@@ -217,18 +217,18 @@ extension ChangeTransaction {
     ///
     /// - Parameters:
     ///   - retentionTime: the retention time, which differs from the wall clock after the clock has jumped
-    ///   - most: the maximum number of assets
+    ///   - count: the maximum number of assets
     /// - Returns: true if another transaction may be needed
-    mutating func expireAssets(at retentionTime: Int64, trashSpan: Int64, most: Int = .max) throws -> Bool {
+    mutating func expireAssets(at retentionTime: Int64, trashSpan: Int64, max count: Int = .max) throws -> Bool {
         // The transaction also touches the albums and the new representatives of bursts.
-        let stale = try state.recentlyAdded(before: retentionTime - recentSpan, limit: min(most, max(1, limit / 4)))
+        let stale = try state.recentlyAdded(before: retentionTime - recentSpan, limit: min(count, max(1, limit / 4)))
         for id in stale {
             guard var asset = try asset(id) else { continue }
             asset.isRecentlyAdded = false
             try set(asset)
         }
         guard stale.isEmpty else { return true }
-        let old = try state.trashed(before: retentionTime - trashSpan, limit: min(most, 20))
+        let old = try state.trashed(before: retentionTime - trashSpan, limit: min(count, 20))
         for id in old { try deleteAssets(ChangeRequest.ObjectIDs(ids: [id])) }
         return !old.isEmpty
     }
@@ -298,8 +298,17 @@ extension ChangeTransaction {
         asset.pixelWidth = facts.pixelWidth
         asset.pixelHeight = facts.pixelHeight
         asset.duration = facts.duration
-        asset.adjustmentFormatIdentifier = try storable(request.adjustmentData.formatIdentifier, "formatIdentifier")
-        asset.adjustmentFormatVersion = try storable(request.adjustmentData.formatVersion, "formatVersion")
+        let format = request.adjustmentData
+        asset.adjustmentFormatIdentifier = try storable(
+            format.formatIdentifier,
+            "formatIdentifier",
+            maxBytes: TextLimit.formatIdentifier
+        )
+        asset.adjustmentFormatVersion = try storable(
+            format.formatVersion,
+            "formatVersion",
+            maxBytes: TextLimit.formatVersion
+        )
         asset.adjustmentDate = now
         contentChanged.insert(asset.id)
         try set(asset)
@@ -408,7 +417,7 @@ extension Asset {
 
     /// Sets the properties that the patch contains.
     ///
-    /// - Throws: `invalid_params` if a text contains U+0000
+    /// - Throws: `invalid_params` if a text contains U+0000 or is too long as stored
     mutating func apply(_ patch: AssetPatch) throws {
         if let value = patch.isFavorite { isFavorite = value }
         if let value = patch.isHidden { isHidden = value }
@@ -420,7 +429,7 @@ extension Asset {
         if let value = patch.creationOffset { (creationOffset, isCreationOffsetDerived) = (value, false) }
         if let value = patch.location { location = value }
         if let value = patch.caption {
-            let text = try value.map { try storable($0, "caption") }
+            let text = try value.map { try storable($0, "caption", maxBytes: TextLimit.caption) }
             caption = text?.isEmpty == true ? nil : text
         }
         if let value = patch.rating { rating = value }
@@ -430,17 +439,8 @@ extension Asset {
         if let value = patch.playbackVariation { playbackVariation = value }
         if let value = patch.keywords {
             var seen: Set<String> = []
-            keywords = try value.map { try storable($0, "keywords") }.filter { !$0.isEmpty && seen.insert($0).inserted }
+            keywords = try value.map { try storable($0, "keywords", maxBytes: TextLimit.keyword) }
+                .filter { !$0.isEmpty && seen.insert($0).inserted }
         }
     }
-}
-
-/// Returns text as it is stored: normalization form C, without U+0000, where SQLite would end the text.
-///
-/// - Throws: `invalid_params` if it contains U+0000
-func storable(_ text: String, _ name: String) throws -> String {
-    guard !text.utf8.contains(0) else {
-        throw ChangeError.unstorableText(parameter: name)
-    }
-    return nfc(text)
 }

@@ -3,7 +3,7 @@ import PhotoModel
 extension ChangeTransaction {
     mutating func create(_ request: ChangeRequest.CreateCollection) throws {
         var collection = try AssetCollection(id: newID(.assetCollection, request.id), revision: Revision(sequence))
-        collection.title = try storable(request.title, "title")
+        collection.title = try storable(request.title, "title", maxBytes: TextLimit.title)
         let parent = try request.parent.map { try existingFolder(id($0)).id } ?? .root
         collection.parent = parent
         collection.parentKey = try nextChildKey(in: parent)
@@ -22,7 +22,9 @@ extension ChangeTransaction {
             throw ChangeError.derived(collection.id)
         }
         try require(request.ifRevision, collection.revision, of: collection.id)
-        if let title = request.title { collection.title = try storable(title, "title") }
+        if let title = request.title {
+            collection.title = try storable(title, "title", maxBytes: TextLimit.title)
+        }
         try set(collection)
         try removeMembers(request.remove, of: collection.id)
         try add(request.add.map { try id($0) }, to: collection.id)
@@ -134,7 +136,7 @@ extension ChangeTransaction {
         } isMember: { member in
             try asset(member)?.orderKey(in: id) != nil
         }
-        try removeMembers(script.removed, of: id)
+        try removeMembers(script.removed(), of: id)
         for run in try script.runs() {
             let anchor = try script.neighbour(before: run) { try asset($0)?.orderKey(in: id) != nil }
             let lower = try anchor.flatMap { try asset($0)?.orderKey(in: id) }

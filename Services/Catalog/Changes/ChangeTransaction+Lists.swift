@@ -14,7 +14,7 @@ extension ChangeTransaction {
     mutating func create(_ request: ChangeRequest.CreateList) throws {
         let parent = try request.parent.map { try existingFolder(id($0)).id } ?? .root
         var list = try CollectionList(id: newID(.collectionList, request.id), revision: Revision(sequence))
-        list.title = try storable(request.title, "title")
+        list.title = try storable(request.title, "title", maxBytes: TextLimit.title)
         list.parent = parent
         list.parentKey = try nextChildKey(in: parent)
         list.creationDate = now
@@ -33,7 +33,7 @@ extension ChangeTransaction {
             guard list.id != .root else {
                 throw ChangeError.rootHasNoTitle
             }
-            list.title = try storable(title, "title")
+            list.title = try storable(title, "title", maxBytes: TextLimit.title)
             try set(list)
         }
         try apply(request.edits, snapshot, to: list.id)
@@ -200,7 +200,7 @@ extension ChangeTransaction {
         } isMember: { child in
             try isChild(child, of: id)
         }
-        try removeChildren(script.removed, of: id)
+        try removeChildren(script.removed(), of: id)
         for run in try script.runs() {
             let anchor = try script.neighbour(before: run) { try isChild($0, of: id) }
             let lower = try anchor.flatMap { try place(of: $0)?.key }

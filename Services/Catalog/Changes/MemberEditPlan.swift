@@ -7,8 +7,11 @@ struct MemberEditPlan {
     private let snapshot: SnapshotList
     private var list: [Int]
     private var new: [ObjectID] = []
+    private var newNumbers: [ObjectID: Int] = [:]
     private var placed: Set<Int> = []
-    private(set) var removed: [ObjectID] = []
+    /// The members that steps have removed, in that order, and those of them that no step has placed since.
+    private var removals: [Int] = []
+    private var gone: Set<Int> = []
 
     /// Applies the steps to the client's list.
     ///
@@ -46,29 +49,39 @@ struct MemberEditPlan {
     ) throws {
         switch edit {
         case .add(let members):
+            var present = Set(list)
             for id in try unique(members, resolve) {
                 // A member that another client has added meanwhile, or that this client did not see, keeps its
                 // position.
-                if try snapshot.position(id) == nil, !new.contains(id), try isMember(id) { continue }
+                if try snapshot.position(id) == nil, newNumbers[id] == nil, try isMember(id) { continue }
                 let number = try number(of: id)
-                guard !list.contains(number) else { continue }
+                guard present.insert(number).inserted else { continue }
                 list.append(number)
                 place(number)
             }
-        case .remove(let ids): try remove(Set(ids.map { try number(of: $0) }))
+        case .remove(let ids): remove(Set(try ids.map { try number(of: $0) }))
         case .insert(let members, let at):
             guard members.count == at.count else {
                 throw ChangeError.insertCountDiffers
             }
+            try checkOrder(at)
             let numbers = try unique(members, resolve).map { try number(of: $0) }
             guard numbers.count == at.count else { throw ChangeError.duplicateMember }
             let moved = Set(numbers)
             list.removeAll(where: moved.contains)
+            var (rest, merged) = (list[...], [Int]())
+            merged.reserveCapacity(list.count + numbers.count)
             for (number, index) in zip(numbers, at) {
-                guard index <= list.count else { throw outOfRange(index) }
-                list.insert(number, at: index)
+                // The indexes ascend, so the members before this one are complete with some from the list.
+                let before = rest.prefix(index - merged.count)
+                merged += before
+                rest = rest.dropFirst(before.count)
+                guard merged.count == index else { throw ChangeError.indexOutOfRange(index, count: merged.count) }
+                merged.append(number)
                 place(number)
             }
+            merged += rest
+            list = merged
         case .move(let from, let to):
             try check(from)
             let taken = from.map { list[$0] }
@@ -91,10 +104,10 @@ struct MemberEditPlan {
             let (positions, moved) = (Set(at), Set(numbers))
             list = list.indices.filter { positions.contains($0) || !moved.contains(list[$0]) }.map { list[$0] }
             for number in numbers { place(number) }
-            try forget(left)
+            forget(left)
         case .removeAt(let at):
             try check(at)
-            try remove(Set(at.map { list[$0] }))
+            remove(Set(at.map { list[$0] }))
         }
     }
 
@@ -107,30 +120,36 @@ struct MemberEditPlan {
 
     private mutating func number(of id: ObjectID) throws -> Int {
         if let position = try snapshot.position(id) { return position }
-        if let index = new.firstIndex(of: id) { return -1 - index }
+        if let number = newNumbers[id] { return number }
         new.append(id)
+        newNumbers[id] = -new.count
         return -new.count
     }
 
     private mutating func place(_ number: Int) {
         placed.insert(number)
-        if let id = try? id(number) { removed.removeAll { $0 == id } }
+        gone.remove(number)
     }
 
-    private mutating func remove(_ numbers: Set<Int>) throws {
+    private mutating func remove(_ numbers: Set<Int>) {
         list.removeAll(where: numbers.contains)
-        try forget(numbers)
+        forget(numbers)
     }
 
-    private mutating func forget(_ numbers: Set<Int>) throws {
+    private mutating func forget(_ numbers: Set<Int>) {
         placed.subtract(numbers)
-        removed += try numbers.sorted().map(id)
+        removals += numbers.sorted()
+        gone.formUnion(numbers)
     }
 
-    private func check(_ indexes: [Int]) throws {
+    private func checkOrder(_ indexes: [Int]) throws {
         guard zip(indexes, indexes.dropFirst()).allSatisfy({ $0 < $1 }) else {
             throw ChangeError.unorderedIndexes
         }
+    }
+
+    private func check(_ indexes: [Int]) throws {
+        try checkOrder(indexes)
         if let index = indexes.last, index >= list.count { throw outOfRange(index) }
     }
 
@@ -141,6 +160,12 @@ struct MemberEditPlan {
     // MARK: Outcome
 
     private func id(_ number: Int) throws -> ObjectID { number < 0 ? new[-1 - number] : try snapshot.id(number) }
+
+    /// Returns the members that the steps remove from the list.
+    func removed() throws -> [ObjectID] {
+        var left = gone
+        return try removals.compactMap { try left.remove($0).map { try id($0) } }
+    }
 
     /// Returns the runs of members that were placed, from the front of the list.
     func runs() throws -> [Run] {

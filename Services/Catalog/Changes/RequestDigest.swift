@@ -24,11 +24,17 @@ enum RequestDigest {
     /// Returns the digest of what the owner is asked about: of the requests, also if the client passes a digest of its
     /// own, so that consent to one transaction is not consent to another.
     ///
-    /// The names of uploads do not count, because a client that repeats a transaction uploads its files again.
-    static func consentDigest(of changes: PerformChanges, _ attachments: [Bytes]) -> [UInt8] {
+    /// A client that repeats a transaction uploads its files again, so the bytes of uploads count and not their names.
+    ///
+    /// - Parameter uploads: the digests of the uploads' bytes, by their names
+    static func consentDigest(
+        of changes: PerformChanges,
+        _ attachments: [Bytes],
+        uploads: [String: String]
+    ) -> [UInt8] {
         var asked = changes
         asked.requestDigest = nil
-        asked.requests = changes.requests.map(\.withoutUploads)
+        asked.requests = changes.requests.map { $0.with(uploads) }
         return digest(of: asked, attachments)
     }
 
@@ -96,19 +102,38 @@ enum RequestDigest {
 }
 
 extension ChangeRequest {
-    /// The request without the names of uploads.
-    fileprivate var withoutUploads: ChangeRequest {
+    /// The uploads that the request names.
+    var uploads: [String] {
+        switch self {
+        case .createAsset(let request):
+            (request.resources + [request.sidecar, request.edit?.render].compactMap { $0 }).compactMap(\.upload)
+        case .editAsset(let request): [request.render, request.pairedVideo].compactMap { $0?.upload }
+        default: []
+        }
+    }
+
+    /// Returns the request with the digests of uploads in place of their names.
+    fileprivate func with(_ uploads: [String: String]) -> ChangeRequest {
         switch self {
         case .createAsset(var request):
-            for index in request.resources.indices { request.resources[index].upload = nil }
-            request.sidecar?.upload = nil
-            request.edit?.render.upload = nil
+            request.resources = request.resources.map { $0.with(uploads) }
+            request.sidecar = request.sidecar.map { $0.with(uploads) }
+            if let edit = request.edit { request.edit?.render = edit.render.with(uploads) }
             return .createAsset(request)
         case .editAsset(var request):
-            request.render.upload = nil
-            request.pairedVideo?.upload = nil
+            request.render = request.render.with(uploads)
+            request.pairedVideo = request.pairedVideo.map { $0.with(uploads) }
             return .editAsset(request)
         default: return self
         }
+    }
+}
+
+extension NewResource {
+    /// Returns the resource with the digest of its upload in place of the name.
+    fileprivate func with(_ uploads: [String: String]) -> NewResource {
+        var resource = self
+        resource.upload = upload.map { uploads[$0] ?? $0 }
+        return resource
     }
 }

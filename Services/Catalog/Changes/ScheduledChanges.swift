@@ -18,20 +18,20 @@ struct ScheduledChanges: Service {
     }
 
     /// The maximum number of assets of one transaction.
-    private static let most = 250
+    private static let maxAssets = 250
 
     /// Makes the changes that are due. A transaction that is too large is tried again with fewer assets, so that large
     /// ones do not keep the others back.
     func pass() async {
-        var most = Self.most
+        var limit = Self.maxAssets
         var hasMore = true
         while hasMore, !Task.isCancelled {
             do throws(WriteFailure) {
-                hasMore = try await writer.perform(.clock(most: most)).hasMore
-                most = min(Self.most, most * 2)
+                hasMore = try await writer.perform(.clock(max: limit)).hasMore
+                limit = min(Self.maxAssets, limit * 2)
             } catch {
-                if error.isTooLarge, most > 1 {
-                    most = max(1, most / 4)
+                if error.isTooLarge, limit > 1 {
+                    limit = max(1, limit / 4)
                     continue
                 }
                 // The queue or the disk is full: the next run tries again.

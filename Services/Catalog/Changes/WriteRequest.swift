@@ -16,7 +16,7 @@ struct WriteRequest: Sendable {
     /// True if the transaction also applies what depends on the time: recently added and the trash.
     var expiresAssets = false
     /// The maximum number of assets to which that applies.
-    var mostExpired = Int.max
+    var maxExpired = Int.max
     /// Damage found in stored bytes, which the transaction also records.
     var marks: [DamageReport] = []
     /// Metadata of files that were read again, which the transaction also adds.
@@ -45,13 +45,13 @@ struct WriteRequest: Sendable {
     }
 
     /// Returns a transaction of origin `clock`, which applies what depends on the time.
-    static var clock: WriteRequest { Self.clock(most: .max) }
+    static var clock: WriteRequest { Self.clock(max: .max) }
 
     /// Returns a transaction of origin `clock` for at most a number of assets.
-    static func clock(most: Int) -> WriteRequest {
+    static func clock(max: Int) -> WriteRequest {
         var request = WriteRequest(changes: [], origin: ChangeOrigin(identity: "clock"), key: nil, digest: [])
         request.expiresAssets = true
-        request.mostExpired = most
+        request.maxExpired = max
         return request
     }
 

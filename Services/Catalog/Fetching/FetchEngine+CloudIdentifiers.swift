@@ -84,7 +84,7 @@ extension FetchEngine {
 
 extension LimitedView {
     /// Returns true if an asset or a collection is in the view now.
-    fileprivate func has(_ id: ObjectID, _ reader: LibraryReader, _ head: LibraryHead) throws -> Bool {
+    func has(_ id: ObjectID, _ reader: LibraryReader, _ head: LibraryHead) throws -> Bool {
         id.kind == .asset ? try contains(id, reader) : try hasCollection(id, reader, head)
     }
 }

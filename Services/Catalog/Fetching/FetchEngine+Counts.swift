@@ -27,14 +27,16 @@ extension FetchEngine {
                 let results = ResultReader(reader: reader, head: head, cache: cache, isContinued: request.token != nil)
                 var fetch = try self.expanded(fetch, identity: identity, results, at: token.sequence)
                 if let view { fetch = try view.fetch(fetch, reader, at: token.sequence, head) }
-                if token.sequence == head.sequence, fetch.kind.isDecidedByEntity {
+                // A result that depends on local files is that of the page whose token the request has.
+                let isAnew = token.sequence == head.sequence && (request.token == nil || !fetch.dependsOnLocalFiles)
+                if isAnew, fetch.kind.isDecidedByEntity {
                     result.counts.append(try Self.count(fetch, head, reader, cache))
                 } else {
                     result.counts.append(try results.window(of: fetch, at: token.sequence).count)
                 }
                 guard request.byMediaType else { continue }
                 var kinds: [MediaType: Int] = [:]
-                if token.sequence == head.sequence {
+                if isAnew {
                     kinds = try reader.fetches.mediaCounts(fetch) ?? [:]
                 } else {
                     let array = try results.window(of: fetch, at: token.sequence)

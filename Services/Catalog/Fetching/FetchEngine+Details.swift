@@ -79,8 +79,13 @@ extension FetchEngine {
         return try await store.read { [cache] reader in
             let (head, from) = try Self.resolve(request.from.token, reader)
             let (_, to) = try Self.resolve(request.to.token, reader)
-            let before = try view?.fetch(old, reader, at: from.sequence, head) ?? old
-            let after = try view?.fetch(new, reader, at: to.sequence, head) ?? new
+            let results = ResultReader(reader: reader, head: head, cache: cache)
+            var before = try self.expanded(old, identity: identity, results, at: from.sequence)
+            var after = try self.expanded(new, identity: identity, results, at: to.sequence)
+            if let view {
+                before = try view.fetch(before, reader, at: from.sequence, head)
+                after = try view.fetch(after, reader, at: to.sequence, head)
+            }
             var between = DetailsRange(
                 reader: reader,
                 head: head,
@@ -155,10 +160,10 @@ extension FetchEngine {
         /// Returns the difference between the collections or lists that a view has. The view makes their facts of its
         /// assets, so that no record has them: those with other facts have changed.
         private func collections(_ old: Fetch, _ new: Fetch, in view: LimitedView) throws -> ChangeDetails? {
-            func window(_ fetch: Fetch, at sequence: Int64) throws -> [PhotoCollection] {
-                fetch.page(try view.collections(fetch, results, at: sequence) ?? [], .init()).objects
+            func window(_ fetch: Fetch, at sequence: Int64, _ members: TransientMembers?) throws -> [PhotoCollection] {
+                fetch.page(try view.collections(fetch, results, at: sequence, members) ?? [], .init()).objects
             }
-            let (before, after) = (try window(old, at: from), try window(new, at: to))
+            let (before, after) = (try window(old, at: from, members.before), try window(new, at: to, members.after))
             let known = Dictionary(uniqueKeysWithValues: before.map { ($0.id, $0.withoutRevision) })
             let changed = after.filter { object in known[object.id].map { $0 != object.withoutRevision } ?? false }
             return ChangeDetails.between(

@@ -15,9 +15,9 @@ extension FetchEngine {
             let found: [Int?]
             let results = ResultReader(reader: reader, head: head, cache: cache, isContinued: request.token != nil)
             if resolved.kind.entityClass == .asset {
-                let fetch = try view.map { try $0.fetch(resolved, reader, at: token.sequence, head) } ?? resolved
-                let all = try self.expanded(fetch, identity: identity, results, at: token.sequence)
-                let array = try Array(results.window(of: all, at: token.sequence))
+                var fetch = try self.expanded(resolved, identity: identity, results, at: token.sequence)
+                if let view { fetch = try view.fetch(fetch, reader, at: token.sequence, head) }
+                let array = try Array(results.window(of: fetch, at: token.sequence))
                 let part = array.dropFirst(request.from).prefix(request.count ?? .max)
                 found = try results.positions(of: request.ids, in: part)
             } else {

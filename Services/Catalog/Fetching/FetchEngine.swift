@@ -173,8 +173,9 @@ final class FetchEngine: Sendable {
         let resolved = try resolvedAssets(request, identity)
         return try await store.read { [cache] reader in
             let (head, token) = try Self.resolve(request.token, reader)
-            let fetch = try view.map { try $0.fetch(resolved, reader, at: token.sequence, head) } ?? resolved
             let results = ResultReader(reader: reader, head: head, cache: cache, isContinued: request.token != nil)
+            var fetch = try self.expanded(resolved, identity: identity, results, at: token.sequence)
+            if let view { fetch = try view.fetch(fetch, reader, at: token.sequence, head) }
             let rows = try results.window(of: fetch, at: token.sequence)
             let page = rows.dropFirst(min(request.from, rows.count)).prefix(request.count)
             var result = FetchAssets.Result(token: token, count: rows.count, assets: [])

@@ -5,6 +5,9 @@ import PhotoModel
 struct ResultMerge {
     let reader: LibraryReader
     let fetch: Fetch
+    /// The number of objects up to which the position of each is searched for. More of them are merged with the whole
+    /// result by the keys of its rows, which are read once.
+    var maxSearched = 1000
 
     /// - Parameters:
     ///   - array: the rows of a result
@@ -18,23 +21,52 @@ struct ResultMerge {
         let moved = Set(rows.values)
         var array = array
         array.removeAll(where: moved.contains)
-        // The remaining rows were not touched: their relative order is the same at both sequences.
-        var loaded: [Int64: Asset] = [:]
-        let coming = touched.values.compactMap { $0 }.filter { fetch.includes($0) }
+        let coming = try touched.values.compactMap { $0 }.filter { fetch.includes($0) }
             .sorted { fetch.areInIncreasingOrder($0, $1) }
-        for (inserted, asset) in coming.enumerated() {
-            var (low, high) = (0, array.count)
+            .map { asset in
+                guard let row = rows[asset.id] else { throw DamagedRow("\(asset.id) has no row") }
+                return (row: row, asset: asset)
+            }
+        // The remaining rows were not touched: their relative order is the same at both sequences.
+        if coming.count > maxSearched, case .assets(let source) = fetch.kind {
+            return try mergedByKeys(array, coming, source)
+        }
+        var result: [Int64] = []
+        result.reserveCapacity(array.count + coming.count)
+        var loaded: [Int64: Asset] = [:]
+        var position = 0
+        for (row, asset) in coming {
+            var (low, high) = (position, array.count)
             while low < high {
                 let middle = (low + high) / 2
                 let other = try currentEntities(array[middle], &loaded)
                 if fetch.areInIncreasingOrder(other, asset) { low = middle + 1 } else { high = middle }
             }
-            guard let row = rows[asset.id] else { throw DamagedRow("\(asset.id) has no row") }
-            array.insert(row, at: low)
-            loaded[row] = asset
-            if inserted % 1000 == 999 { try reader.checkCancellation() }
+            result += array[position..<low]
+            result.append(row)
+            position = low
         }
-        return array
+        result += array[position...]
+        return result
+    }
+
+    private func mergedByKeys(
+        _ array: [Int64],
+        _ coming: [(row: Int64, asset: Asset)],
+        _ source: FetchKind.AssetSource
+    ) throws -> [Int64] {
+        var result: [Int64] = []
+        result.reserveCapacity(array.count + coming.count)
+        var next = coming.map { (row: $0.row, key: fetch.resultKey(of: $0.asset)) }[...]
+        try reader.fetchKeys.each(array, of: fetch, source) { row, key in
+            while let first = next.first, first.key < key {
+                result.append(first.row)
+                next.removeFirst()
+            }
+            result.append(row)
+        }
+        result += next.map { $0.row }
+        return result
     }
 
     private func currentEntities(_ row: Int64, _ loaded: inout [Int64: Asset]) throws -> Asset {

@@ -162,7 +162,13 @@ extension FetchEngine {
             throw FetchError.idsAndResults
         }
         var members = request.ids ?? []
-        for reference in request.results { members += try await identifiers(of: reference, identity: identity, view) }
+        let most = transients.limits.membersPerIdentity
+        for reference in request.results {
+            let found = try await identifiers(of: reference, identity: identity, view)
+            // At each result, so that the memory is bounded however many results there are.
+            members = IDList(members + found).ids
+            guard members.count <= most else { throw FetchError.resultTooLarge(count: members.count, limit: most) }
+        }
         members = IDList(members).ids
         let isOfAssets = members.allSatisfy { $0.kind == .asset }
         guard isOfAssets || members.allSatisfy({ $0.kind != .asset }) else {
@@ -170,7 +176,7 @@ extension FetchEngine {
         }
         if request.ids != nil { try await requireAll(members, identity: identity, view) }
         let isList = !isOfAssets || (members.isEmpty && request.results.contains { $0.fetch.kind != .assets })
-        let title = try request.title.map { try storable($0, "title") }
+        let title = try request.title.map { try storable($0, "title", maxBytes: TextLimit.title) }
         let id = try transients.create(
             isList ? .collectionList : .assetCollection,
             members,
@@ -196,8 +202,9 @@ extension FetchEngine {
         for id in ids where id.isTransient { _ = try transients.members(of: id, identity: identity) }
         let ids = ids.filter { !$0.isTransient }
         let missing = try await store.read { reader in
-            try ids.first { id in
-                if let view, try !view.contains(id, reader) { return true }
+            let head = try reader.head()
+            return try ids.first { id in
+                if let view, try !view.has(id, reader, head) { return true }
                 return switch id.kind {
                 case .asset: try reader.assets.rowNumber(of: id) == nil
                 case .assetCollection: try reader.collections.rowNumber(of: id) == nil
@@ -218,12 +225,11 @@ extension FetchEngine {
         let most = transients.limits.membersPerIdentity
         return try await store.read { [cache] reader in
             let (head, token) = try Self.resolve(reference.token, reader)
+            let results = ResultReader(reader: reader, head: head, cache: cache)
             guard fetch.kind.entityClass == .asset else {
-                _ = try view?.fetch(fetch, reader, at: token.sequence, head)
-                return try Self.page(fetch, FetchStore.Window(), token.sequence, head, reader, members: members)
+                return try Self.page(fetch, FetchStore.Window(), token.sequence, results, members, view)
                     .objects.map(\.id)
             }
-            let results = ResultReader(reader: reader, head: head, cache: cache)
             var fetch = try self.expanded(fetch, identity: identity, results, at: token.sequence)
             if let view { fetch = try view.fetch(fetch, reader, at: token.sequence, head) }
             let array = try results.window(of: fetch, at: token.sequence)

@@ -176,7 +176,7 @@ final class ConsentService: Sendable {
 
     /// Answers a question.
     ///
-    /// - Throws: `identifier_not_found` if it does not wait
+    /// - Throws: `identifier_not_found` if it does not wait, or has ended meanwhile
     func decide(_ id: String, isApproved: Bool, by owner: String) async throws -> ConsentQuestion {
         let question = state.withLock { state -> ConsentQuestion? in
             guard var entry = state.entries[id], entry.isApproved == nil, !entry.isDeciding else { return nil }
@@ -196,13 +196,17 @@ final class ConsentService: Sendable {
             state.withLock { state -> Void in state.entries[id]?.isDeciding = false }
             throw error
         }
-        let waiters = state.withLock { state -> [Promise<Void>] in
-            guard var entry = state.entries[id] else { return [] }
+        let waiters = state.withLock { state -> [Promise<Void>]? in
+            guard var entry = state.entries[id] else { return nil }
             entry.isDeciding = false
             entry.isApproved = isApproved
             entry.question = question
             state.entries[id] = entry
             return Array(entry.waiters.values)
+        }
+        // A transaction without an id has ended with its request.
+        guard let waiters else {
+            throw GrantError.noQuestion(String(id.prefix(64)))
         }
         for waiter in waiters { waiter.fulfill(()) }
         return question

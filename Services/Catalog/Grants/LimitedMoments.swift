@@ -67,7 +67,7 @@ extension LimitedView {
         switch fetch.kind {
         case .assets(let source) where source.isOfMoments: place = source
         case .assets: return try HistoricalState(reader: reader, sequence: moment, head: head).hasObject(of: fetch)
-        case .children(let list): place = .below(list)
+        case .children(let list) where !list.isTransient: place = .below(list)
         default: return true
         }
         return try has(place, assets(reader, at: moment, head), reader, at: moment, head)

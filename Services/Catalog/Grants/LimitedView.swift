@@ -124,7 +124,7 @@ struct LimitedView: Sendable {
             guard try isFollowed || has(place, granted, reader, at: sequence, head) else {
                 throw CatalogError.notFound(fetch)
             }
-        case .children(let list) where MomentList(list) != nil: break
+        case .children(let list) where MomentList(list) != nil || list.isTransient: break
         case .assets: throw CatalogError.notFound(fetch)
         case .collections, .collectionIDs, .lists, .listIDs: break
         case .children, .collectionsContaining, .listsContaining:
@@ -150,17 +150,27 @@ struct LimitedView: Sendable {
         }
         var found: [PhotoCollection] = []
         let whole = try Fetch(fetch.kind)
+        func isMoment(_ id: ObjectID) -> Bool { if case .moment? = DerivedCollection(id) { true } else { false } }
         switch fetch.kind {
         case .collections(let type, _):
             found = try stored(whole).compactMap(\.inLimitedView)
             if type == nil || type == .moment { found += try moments(results, at: sequence) }
         case .collectionIDs(let list):
             found = try stored(whole).compactMap(\.inLimitedView)
-            let hasMoments = list.ids.contains { if case .moment? = DerivedCollection($0) { true } else { false } }
-            if hasMoments { found += try moments(results, at: sequence) }
+            if list.ids.contains(where: isMoment) { found += try moments(results, at: sequence) }
         case .children(let list) where MomentList(list) != nil:
             found = try moments(results, at: sequence).filter(whole.includes)
             if found.isEmpty { return nil }
+        case .children(let list) where list.isTransient:
+            let ids = members?.ids ?? []
+            found = try stored(whole).compactMap(\.inLimitedView)
+            if ids.contains(where: isMoment) { found += try moments(results, at: sequence) }
+            if ids.contains(where: { MomentList($0) != nil }) { found += try momentLists(results, at: sequence) }
+            let known = Dictionary(uniqueKeysWithValues: found.map { ($0.id, $0) })
+            // The list decides which collections are in it, and their order unless the fetch names another.
+            found = ids.compactMap { known[$0] }
+            if let predicate = fetch.predicate { found.removeAll { !predicate.evaluate($0) } }
+            return fetch.sort.isEmpty ? found : found.sorted { fetch.areInIncreasingOrder($0, $1) }
         case .lists(let type, _):
             found = try stored(whole).compactMap(\.inLimitedView)
             if type == nil || type == .momentList { found += try momentLists(results, at: sequence) }

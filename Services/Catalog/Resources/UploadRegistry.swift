@@ -200,6 +200,14 @@ actor UploadRegistry {
         return finished.leasedAgain()
     }
 
+    /// Returns the digest of a finished upload.
+    func digest(of name: String, identity: String) async throws -> String {
+        guard let finished = try await open(name, identity).finished else {
+            throw ResourceError.uploadNotFinished(name)
+        }
+        return finished.digest.text
+    }
+
     /// Stops counting uploads against their identity, because assets now have their bytes.
     func taken(_ names: [String], identity: String) {
         for name in names where uploads[name]?.identity == identity { uploads[name]?.isTaken = true }

@@ -16,16 +16,26 @@ struct FetchKeyStore {
         let whole = fetch.window(offset: 0, limit: 0)
         guard case .assets(let source) = whole.kind else { return try eachCollection(whole, take) }
         guard let rows = try FetchStore(database: database).assetRows(whole, .init()) else { return false }
+        try each(rows, of: whole, source) { try take($1) }
+        return true
+    }
+
+    /// Calls `take` with each of the rows, which are of a result of assets, and its key.
+    func each(
+        _ rows: [Int64],
+        of fetch: Fetch,
+        _ source: FetchKind.AssetSource,
+        _ take: (Int64, ResultKey) throws -> Void
+    ) throws {
         for start in stride(from: 0, to: rows.count, by: Self.batch) {
             try database.checkCancellation()
             let part = Array(rows[start..<min(start + Self.batch, rows.count)])
-            let keys = try keys(of: part, whole, source)
+            let keys = try keys(of: part, fetch, source)
             for row in part {
                 guard let key = keys[row] else { throw DamagedRow("row \(row) has no key") }
-                try take(key)
+                try take(row, key)
             }
         }
-        return true
     }
 
     /// - Parameter count: the number of columns after the row number and the identifier

@@ -41,7 +41,8 @@ struct GroupCommit {
     /// Performs requests and commits them together.
     ///
     /// - Parameter isOfTheDisk: returns true for an error of the database or its disk, which fails the whole batch
-    /// - Throws: the error that made the whole batch fail; nothing of it is committed then
+    /// - Throws: the error that made the whole batch fail; a lost connection or a failed disk leaves open if it was
+    ///   committed
     func commit(_ requests: [WriteRequest], isOfTheDisk: (any Error) -> Bool) throws -> Committed {
         do {
             return try commit(requests, inSavepoints: false, isOfTheDisk)
@@ -192,7 +193,7 @@ struct GroupCommit {
             performed.hasMore = try transaction.expireAssets(
                 at: retentionTime,
                 trashSpan: context.trashSpan,
-                most: request.mostExpired
+                max: request.maxExpired
             )
         }
         for mark in request.marks { try transaction.mark(mark) }

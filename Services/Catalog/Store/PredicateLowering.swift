@@ -32,7 +32,10 @@ struct PredicateLowering {
             case .equal where dialect == .postgresql && value != .null:
                 // PostgreSQL uses an index for this test only.
                 return known("\(column) = " + .bound(value), column, key, isNegated)
-            case .equal: return "(\(isRowByRow ? "+" : "")\(column) IS " + .bound(value) + ")"
+            case .equal:
+                // The plus keeps SQLite from using an index. PostgreSQL has none for text.
+                let plus = isRowByRow && dialect == .sqlite ? "+" : ""
+                return "(\(plus)\(column) IS " + .bound(value) + ")"
             case .notEqual: return "(\(column) IS NOT " + .bound(value) + ")"
             default:
                 return known("\(column) \(relation.rawValue) " + .bound(value), column, key, isNegated)
@@ -64,7 +67,7 @@ struct PredicateLowering {
         case .any(let key, .isIn(let words)):
             return MetadataStore.any(key) { "\($0) IN (" + .joined(words.map(SQLFragment.bound), ", ") + ")" }
         case .any(let key, .matches(let match)):
-            return MetadataStore.any(key) { text(match, column: $0, folded: nil) }
+            return MetadataStore.any(key) { text(match, column: $0, folded: nil, isIndexed: false) }
         case .near(let circle): return near(circle)
         case .inside(let box): return inside(box)
         case .and(let operands): return "(" + .joined(operands.map { lower($0, isNegated: isNegated) }, " AND ") + ")"
@@ -79,8 +82,15 @@ struct PredicateLowering {
     }
 
     /// Returns a text test that yields 0 or 1, never NULL.
-    private func text(_ match: TextMatch, column: String, folded: String?) -> SQLFragment {
-        if match.folding.isEmpty { return text(match, in: column) }
+    ///
+    /// - Parameter isIndexed: false for a text within a JSON list, which has no index and not the collation of columns
+    private func text(
+        _ match: TextMatch,
+        column: String,
+        folded: String?,
+        isIndexed: Bool = true
+    ) -> SQLFragment {
+        if match.folding.isEmpty { return text(match, in: column, isIndexed: isIndexed) }
         // The pattern of a match is already folded, and so is the column.
         if match.folding == .caseAndDiacritics, let folded {
             return text(TextMatch(match.kind, match.pattern), in: folded)
@@ -88,7 +98,7 @@ struct PredicateLowering {
         return function(match, column)
     }
 
-    private func text(_ match: TextMatch, in column: String) -> SQLFragment {
+    private func text(_ match: TextMatch, in column: String, isIndexed: Bool = true) -> SQLFragment {
         let pattern = SQLFragment.bound(match.pattern)
         switch match.kind {
         case .equals where dialect == .postgresql:
@@ -97,7 +107,9 @@ struct PredicateLowering {
         case .contains: return "(\(column) IS NOT NULL AND instr(\(column), " + pattern + ") > 0)"
         case .beginsWith:
             let length = SQLValue(match.pattern.unicodeScalars.count)
-            return "(\(column) IS NOT NULL AND \(column) >= " + pattern
+            // A range of the index. In another collation than that of bytes a text may precede its own beginning.
+            let range = isIndexed ? " AND \(column) >= " + pattern : SQLFragment("")
+            return "(\(column) IS NOT NULL" + range
                 + SQLFragment(" AND substr(\(column), 1, ?) = ", [length]) + pattern + ")"
         case .endsWith, .like: return function(match, column)
         }

@@ -25,6 +25,8 @@ extension LiveFetches {
         let recordBytes: Int
         /// The next entity to look up, in the order assets, collections, lists.
         var entity = 0
+        /// The entity that was looked up last, with the fetches that are left to evaluate.
+        var open: (entity: RecordEntity, candidates: [Int])?
         /// By the number of a result its net changes.
         var changes: [Int: [NetChange]] = [:]
         var circumstances: [Int: LiveResult.Circumstances] = [:]

@@ -248,7 +248,7 @@ struct LiveFetches {
         return work
     }
 
-    /// Looks up the results that one entity affects, updates one result with the record, or builds one message.
+    /// Looks up one entity, evaluates one fetch with it, updates one result with the record, or builds one message.
     ///
     /// - Parameter isHeard: returns whether a topic has a subscriber; messages of other topics are not built
     mutating func step(_ work: inout Work, isHeard: (String) -> Bool = { _ in true }) -> Outcome {
@@ -273,6 +273,9 @@ struct LiveFetches {
     }
 
     private mutating func lookUp(_ work: inout Work) {
+        if let entity = work.open?.entity, let number = work.open?.candidates.popLast() {
+            return evaluate(number, with: entity, &work)
+        }
         guard work.entity < work.record.entityCount else {
             for (number, pending) in loading where pending.fetch.needsScope {
                 work.changes[number, default: []] += []
@@ -289,25 +292,28 @@ struct LiveFetches {
         case .list(let states): candidates = index.candidates(states)
         }
         counts.candidates += candidates.count
-        for number in candidates {
-            // The records that the keys were loaded with are not applied again.
-            if let result = results[number] {
-                guard result.sequence < work.record.sequence, work.reloaded[number] == nil else { continue }
-                counts.predicates += 1
-                if let change = result.fetch.netChange(entity, after: work.after[number]) {
-                    work.changes[number, default: []].append(change)
-                }
-            } else if let pending = loading[number], pending.oldestComplete < work.record.sequence,
-                !pending.fetch.needsScope
-            {
-                counts.predicates += 1
-                if let change = pending.fetch.netChange(entity) { work.changes[number, default: []].append(change) }
-            }
-        }
+        work.open = (entity, Array(candidates))
         if let isDeleted = entity.isDeleted, let numbers = byObject[entity.id] {
             for number in numbers where work.reloaded[number] == nil {
                 work.circumstances[number, default: .init()].isDeleted = isDeleted
             }
+        }
+    }
+
+    /// Evaluates one fetch with an entity of the record, whose text may be long.
+    private mutating func evaluate(_ number: Int, with entity: RecordEntity, _ work: inout Work) {
+        // The records that the keys were loaded with are not applied again.
+        if let result = results[number] {
+            guard result.sequence < work.record.sequence, work.reloaded[number] == nil else { return }
+            counts.predicates += 1
+            if let change = result.fetch.netChange(entity, after: work.after[number]) {
+                work.changes[number, default: []].append(change)
+            }
+        } else if let pending = loading[number], pending.oldestComplete < work.record.sequence,
+            !pending.fetch.needsScope
+        {
+            counts.predicates += 1
+            if let change = pending.fetch.netChange(entity) { work.changes[number, default: []].append(change) }
         }
     }
 

@@ -21,10 +21,10 @@ struct ViewMoments: Sendable {
         for list in byList.keys { lists[list] = collectionList(of: list) }
     }
 
-    /// Memory for one asset, about, which is there twice with the text of its identifier.
+    /// The approximate memory of one asset: it is in two tables, each with the text of its identifier.
     static let memberBytes = 160
 
-    /// Memory for it, about.
+    /// The approximate memory of the view.
     var bytes: Int { members.count * Self.memberBytes + moments.count * 1000 }
 
     /// Returns whether the view has a moment or a list of moments.

@@ -1,9 +1,20 @@
+public import Dispatch
+
 /// All delays of the project, named by their reason. Code that can wait for an event must not use them.
 ///
-/// Each ends early if the task is cancelled.
+/// Each ends early if the task is cancelled, except ``retryDelay(_:on:)``.
 public enum TaskDelay {
     /// Waits before a failed operation is retried.
     public static func retryDelay(_ pause: Duration) async { try? await Task.sleep(for: pause) }
+
+    /// Waits before a failed operation is retried, without Swift's pool, on one of whose threads a sleep of a task ends.
+    ///
+    /// The cancellation of the task does not end it.
+    public static func retryDelay(_ pause: Duration, on queue: DispatchQueue) async {
+        await withCheckedContinuation { (continuation: CheckedContinuation<Void, Never>) in
+            queue.asyncAfter(deadline: .now() + .microseconds(Int(pause.microseconds))) { continuation.resume() }
+        }
+    }
 
     /// Waits before the next poll of a state that no event reports.
     public static func pollInterval(_ pause: Duration) async { try? await Task.sleep(for: pause) }

@@ -12,7 +12,8 @@ final class FeedReader {
     private let filter: FeedTopicFilter
     private var state: FeedStateMachine
     private var subscriber: Subscriber?
-    private var messages: SubscriberMessages.Iterator?
+    private var messages: SubscriberMessages?
+    private var silence: Task<Void, Never>?
     private var events: Deque<FeedEvent> = []
     private var backoff = Backoff()
 
@@ -25,6 +26,8 @@ final class FeedReader {
         self.state = FeedStateMachine(since: feed.token, topics: feed.topics)
     }
 
+    deinit { silence?.cancel() }
+
     func next() async throws(RPCError) -> FeedEvent? {
         do throws(RPCError) {
             // Subscribes before requesting history, so that messages published in between wait in the inbox.
@@ -33,8 +36,11 @@ final class FeedReader {
                 if let event = events.popFirst() { return event }
                 switch state.nextAction {
                 case .live:
-                    guard let message = await messages?.next(isolation: #isolation) else { return nil }
-                    handle(message.topic, message.frames)
+                    switch await messages?.nextArrival() {
+                    case .message(let topic, let frames): handle(topic, frames)
+                    case .silence: state.unheard()
+                    case .end, nil: return nil
+                    }
                 case .head: try await attempt(askHead)
                 case .page(let token): try await attempt { () throws(RPCError) in try await self.askPage(after: token) }
                 }
@@ -67,7 +73,8 @@ final class FeedReader {
             )
         }
         self.subscriber = subscriber
-        self.messages = subscriber.messages.makeAsyncIterator()
+        self.messages = subscriber.messages
+        self.silence = subscriber.messages.watchSilence()
     }
 
     private func handle(_ topic: String, _ frames: [Bytes]) {

@@ -89,6 +89,10 @@ struct FeedStateMachine: Sendable {
     /// Handles a live message that could not be decoded.
     mutating func unreadable() { didMissMessages() }
 
+    /// Handles a time without any message, though a head is published every second: the feed does not reach this client, which
+    /// it does not for limited access.
+    mutating func unheard() { needsHistory = true }
+
     /// Returns whether a message is of the present history. If not, a history request determines whether that has
     /// ended.
     private mutating func isOurs(_ other: String) -> Bool {

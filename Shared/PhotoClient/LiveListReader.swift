@@ -11,7 +11,8 @@ final class LiveListReader {
     private let fetch: FetchDescription
     private var state = LiveListStateMachine()
     private var subscriber: Subscriber?
-    private var messages: SubscriberMessages.Iterator?
+    private var messages: SubscriberMessages?
+    private var silence: Task<Void, Never>?
     private var backoff = Backoff()
 
     init(_ library: PhotoLibrary, _ fetch: FetchDescription) {
@@ -19,13 +20,18 @@ final class LiveListReader {
         self.fetch = fetch
     }
 
+    deinit { silence?.cancel() }
+
     func next() async throws(RPCError) -> LiveListEvent? {
         do throws(RPCError) {
             if subscriber == nil { try await subscribe() }
             while true {
                 if state.nextAction == .live {
-                    guard let message = await messages?.next(isolation: #isolation) else { return nil }
-                    if let event = handle(message.topic, message.frames) { return event }
+                    switch await messages?.nextArrival() {
+                    case .message(let topic, let frames): if let event = handle(topic, frames) { return event }
+                    case .silence: state.missed()
+                    case .end, nil: return nil
+                    }
                 } else if let event = try await step() {
                     return event
                 }
@@ -51,7 +57,8 @@ final class LiveListReader {
         }
         await made.subscribe([FeedTopic.head])
         subscriber = made
-        messages = made.messages.makeAsyncIterator()
+        messages = made.messages
+        silence = made.messages.watchSilence()
     }
 
     /// Performs the wanted action; after a transient error it waits and returns, and the state machine wants it again.

@@ -142,7 +142,7 @@ struct LiveListStateMachine: Sendable {
         }
     }
 
-    /// Handles a live message that could not be decoded, or a new connection.
+    /// Handles a live message that could not be decoded, or a time without any message.
     mutating func missed() { needsDetails = true }
 
     private mutating func apply(_ details: ChangeDetails, _ moment: ChangeToken) -> LiveListEvent? {

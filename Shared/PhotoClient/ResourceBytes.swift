@@ -7,12 +7,15 @@ extension PhotoLibrary {
     /// Returns the bytes of an asset's resource, in chunks of up to 1 MiB; their digest is verified at the end.
     ///
     /// - Parameters:
+    ///   - digest: SHA-256 of the file that is meant, which an edit may replace; then the error is `missing_resource` if the
+    ///     catalog has no such file for this client
     ///   - credit: unread bytes that the catalog may send ahead, at least one chunk
     ///   - isNetworkAccessAllowed: whether bytes in remote storage may be downloaded
     ///   - progress: receives the part that was downloaded, from 0 to 1; not called for bytes on the catalog's machine
     public func resource(
         asset: ObjectID,
         type: ResourceType = .photo,
+        digest: String? = nil,
         credit: Int = 4 << 20,
         isNetworkAccessAllowed: Bool = false,
         progress: @escaping ResourceBytes.Progress = { _ in }
@@ -21,6 +24,7 @@ extension PhotoLibrary {
             library: self,
             asset: asset,
             type: type,
+            digest: digest,
             credit: max(ReadResource.chunkBytes, credit),
             isNetworkAccessAllowed: isNetworkAccessAllowed,
             progress: progress
@@ -37,6 +41,7 @@ public struct ResourceBytes: AsyncSequence, Sendable {
     let library: PhotoLibrary
     let asset: ObjectID
     let type: ResourceType
+    let digest: String?
     let credit: Int
     let isNetworkAccessAllowed: Bool
     let progress: Progress
@@ -127,6 +132,7 @@ public struct ResourceBytes: AsyncSequence, Sendable {
             let request = ReadResource(
                 asset: resource.asset,
                 type: resource.type,
+                digest: resource.digest,
                 offset: offset,
                 isNetworkAccessAllowed: resource.isNetworkAccessAllowed
             )

@@ -142,6 +142,35 @@ struct ComponentTests {
         #expect(failure?.name == "busy")
     }
 
+    @Test func `a wait in silence is ended, and no element is lost`() async {
+        let mailbox = Mailbox<Int>(maxElements: 2, maxBytes: 100)
+        #expect(mailbox.enqueue(1, bytes: 1))
+        guard case .element(1) = await mailbox.next() else {
+            Issue.record("the element was not returned")
+            return
+        }
+        let reader = Task { await mailbox.next() }
+        let ticks = Task {
+            while !Task.isCancelled {
+                mailbox.endSilentWait()
+                await Task.yield()
+            }
+        }
+        let result = await reader.value
+        ticks.cancel()
+        await ticks.value
+        guard case .cancelled = result, !reader.isCancelled else {
+            Issue.record("the wait was not ended")
+            return
+        }
+        #expect(mailbox.enqueue(2, bytes: 1))
+        mailbox.endSilentWait()
+        guard case .element(2) = await mailbox.next() else {
+            Issue.record("the element was lost")
+            return
+        }
+    }
+
     @Test func `numbers from the wire never trap`() {
         #expect(Int64.max.addingClamped(1) == .max)
         #expect(Int64.min.addingClamped(-1) == .min)

@@ -167,6 +167,14 @@ struct FeedStateMachineTests {
         #expect(state.handleLive(change(4, library: other)) != nil)
     }
 
+    @Test func `a feed of which nothing arrives is read from history`() {
+        var state = live(at: 6)
+        state.unheard()
+        #expect(state.nextAction == .page(after: token(6)))
+        #expect(sequences(state.handlePage(page(7...8, head: 8))) == [7, 8])
+        #expect(state.nextAction == .live && state.gaps == 0)
+    }
+
     @Test func `after a page without progress the next request waits for a head message`() {
         var state = FeedStateMachine(since: token(6))
         #expect(state.handlePage(.init(records: [], token: token(6), head: token(9))) == [])

@@ -196,6 +196,24 @@ struct PhotoLibraryTests {
         }
     }
 
+    @Test func `a resource that is named by its digest is requested with it`() async throws {
+        try await ClientFixture.with { fixture in
+            let bytes = Bytes("render".utf8)
+            let digest = SHA256.hash(data: bytes).hexadecimal
+            let library = fixture.library
+            let digests = RecordedList<String?>()
+            try await fixture.serving(fixture.endpoints.catalog) { (request, context) throws(RPCError) in
+                digests.add(try ReadResource(params: request.params).digest)
+                return try await Self.send(bytes, digest: digest, request, context)
+            } while: {
+                let whole = try await library.resource(asset: assetID(1), type: .fullSizePhoto, digest: digest)
+                    .readAll(limit: 100)
+                #expect(whole == bytes)
+            }
+            #expect(digests.all == [digest])
+        }
+    }
+
     @Test func `all pages of a fetch are of one token`() async throws {
         try await ClientFixture.with { fixture in
             let library = fixture.library

@@ -101,6 +101,14 @@ extension PhotoKitTests {
                 #expect(!details.hasIncrementalChanges && details.removedIndexes == nil)
                 #expect(details.fetchResultAfterChanges.map(\.localIdentifier) == [ids[0]])
                 #expect(observer.changes.all.count == 1)
+
+                // The object has left its fetch and is still held.
+                let held = details.fetchResultAfterChanges[0]
+                try library.performChangesAndWait { PHAssetChangeRequest(for: held).isFavorite = false }
+                #expect(await observer.changes.next()?.changeDetails(for: held) != nil)
+                try library.performChangesAndWait { PHAssetChangeRequest(for: held).caption = "held" }
+                let edited = try #require(await observer.changes.next()).changeDetails(for: held)
+                #expect(edited?.objectAfterChanges?.caption == "held")
             }
         }
 
@@ -211,11 +219,14 @@ extension PhotoKitTests {
                         }
                     }
                 }
-                try await add(34)
-                let error = await #expect(throws: PHPhotosError.self) { try await add(64) }
-                #expect(error?.name == "limit_exceeded")
+                // 21 of the files are attached, and 63 are uploaded.
+                try await add(42)
+                for count in [43, 64] {
+                    let error = await #expect(throws: PHPhotosError.self) { try await add(count) }
+                    #expect(error?.name == "limit_exceeded")
+                }
                 let assets = PHAsset.fetchAssets(with: PHFetchOptions())
-                #expect(assets.count == 34 && assets.firstObject?.pixelWidth == 24)
+                #expect(assets.count == 42 && assets.firstObject?.pixelWidth == 24)
             }
         }
 

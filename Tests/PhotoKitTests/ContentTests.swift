@@ -54,6 +54,9 @@ extension PhotoKitTests {
                 try await commit(first, format: "org.example.a", width: 60)
                 #expect(try now().hasAdjustments && now().adjustmentFormatIdentifier == "org.example.a")
                 #expect(try now().pixelWidth == 60)
+                let render = try #require(
+                    PHAssetResource.assetResources(for: try now()).first { $0.type == .fullSizePhoto }
+                )
 
                 // The program that made the edit resumes it, from the version before it (D4).
                 let options = PHContentEditingInputRequestOptions()
@@ -61,6 +64,13 @@ extension PhotoKitTests {
                 let again = try await asset.contentEditingInput(with: options)
                 #expect(again.adjustmentData?.data == Data([0, 1, 0, 255]))
                 #expect(again.fullSizeImageURL.flatMap { UIImage(contentsOfFile: $0.path) }?.size.width == 320)
+                // The program is asked where it may call synchronous functions.
+                let asking = PHContentEditingInputRequestOptions()
+                asking.canHandleAdjustmentData = { _ in
+                    PHAsset.fetchAssets(withLocalIdentifiers: [asset.localIdentifier], options: nil).count == 1
+                }
+                asset.requestContentEditingInput(with: asking) { input, _ in inputs.add(input) }
+                #expect(await inputs.next().flatMap { $0 }?.adjustmentData?.data == Data([0, 1, 0, 255]))
                 // Another one gets the current version, and no data.
                 let other = try await asset.contentEditingInput()
                 #expect(other.adjustmentData == nil)
@@ -70,6 +80,14 @@ extension PhotoKitTests {
                 await #expect(throws: PHPhotosError.self) {
                     try await commit(again, format: "org.example.a", width: 30)
                 }
+                // A render of before has its own bytes, or none if the library has removed them.
+                var count: Int64 = 0
+                do {
+                    for try await part in PHAssetResourceManager.default().data(for: render) {
+                        count += Int64(part.count)
+                    }
+                    #expect(count == render.fileSize)
+                } catch PHPhotosError.missingResource {}
                 let types = PHAssetResource.assetResources(for: try now()).map(\.type)
                 #expect(types.contains(.photo) && types.contains(.fullSizePhoto) && types.contains(.adjustmentData))
 

@@ -52,9 +52,12 @@ extension PhotoKitTests {
 
         @Test func `no target beneath the product has unsafe flags`() throws {
             // A package that another depends on is refused if it has any. The flags of the manifest are those of four
-            // modules, none of which PhotoKit needs.
+            // modules, none of which PhotoKit needs, and those of programs.
             let manifest = try Self.text("Package.swift")
-            #expect(manifest.matches(of: /\.unsafeFlags/).count == 2)
+            #expect(manifest.matches(of: /\.unsafeFlags/).count == 3)
+            let linked = manifest.matches(of: /linkerSettings: programLinking/).count
+            let program = #/executableTarget\([^()]*(?:\([^()]*\)[^()]*)*linkerSettings: programLinking/#
+            #expect(linked == 2 && manifest.matches(of: program).count == linked)
             let optimized = "let optimizedModules: Set = [\"CPixels\", \"CVideo\", \"SamplePhotos\", \"TestSupport\"]"
             #expect(manifest.contains(optimized))
             #expect(manifest.matches(of: /optimizedModules\.contains/).count == 2)

@@ -56,6 +56,20 @@ extension PhotoKitTests {
             }
         }
 
+        @Test func `after the library was closed, nothing is found, and nothing waits`() async throws {
+            try await LibraryFixture.with("closed", services: [.catalog], generated: 200) { fixture in
+                let library = try PHPhotoLibrary.connect(LibraryFixture.configuration(of: fixture))
+                let result = PHAsset.fetchAssets(with: nil)
+                let first = try #require(result.firstObject)
+                #expect(result.contains(first))
+                await library.close()
+                #expect(result.index(of: first) == NSNotFound && !result.contains(first))
+                #expect(result.countOfAssets(with: .image) == 0)
+                #expect(result.firstObject == first, "a page in memory can be read")
+                #expect(PHAsset.fetchAssets(with: nil).error != nil)
+            }
+        }
+
         @Test(.spec("S-14", "T-40"))
         func `more synchronous calls than there are threads do not wait for each other`() async throws {
             try await LibraryFixture.with("threads", services: [.catalog], generated: 500) { _ in

@@ -218,13 +218,15 @@ struct ImportRun: Sendable {
         guard !isReferenced else {
             throw ErrorCode.invalidResource.error("the file name is not UTF-8; such a file cannot be referenced")
         }
-        let end = ContinuousClock.now + Self.deadline
+        // Counts from the first refusal, because the uploads before it may take long.
+        var end: ContinuousClock.Instant?
         var losses = 0
         while true {
             do throws(RPCError) {
                 return try await createFromBytes(item, transaction + "-bytes")
-            } catch  where error.isOfOpenUploads && ContinuousClock.now < end {
+            } catch  where error.isOfOpenUploads && end.map({ ContinuousClock.now < $0 }) != false {
                 // Those of another import with this identity: each ends with its item.
+                end = end ?? (ContinuousClock.now + Self.deadline)
                 await TaskDelay.retryDelay(.milliseconds(Int.random(in: 500...1500)))
             } catch  where error.errorCode == .handleExpired && losses + 1 < PhotoLibrary.uploadAttempts {
                 // The catalog was restarted after the upload of a file: nothing was committed.

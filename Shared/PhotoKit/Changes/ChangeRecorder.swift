@@ -84,13 +84,17 @@ struct ChangeFiles {
     /// Files that are removed after the commit.
     private(set) var moved: [URL] = []
     private var size = 0
+    /// The number of files that are attached.
+    private var fileCount = 0
     private let connection: LibraryConnection
-    /// The number of attachments from which on files are uploaded: those of edits need room for their data.
+    /// The maximum number of attached files: edits need room for their data. Further ones are uploaded.
     private let maxCount: Int
 
     private static let maxSize = 6 << 20
     /// A message has at most 64 frames, and the first one is the request.
     private static let maxAttachments = 63
+    /// The catalog's limit for an identity.
+    private static let maxUploads = 64
 
     /// - Throws: `limit_exceeded` if the changes have more adjustment data than can be attached
     init(_ connection: LibraryConnection, for changes: [any RecordedChange]) throws(RPCError) {
@@ -105,10 +109,13 @@ struct ChangeFiles {
         maxCount = min(48, Self.maxAttachments - edits)
     }
 
+    /// - Throws: `limit_exceeded` if the changes have more files than can be attached and uploaded
     mutating func add(_ bytes: Bytes) async throws(RPCError) -> ResourceSource {
-        guard size + bytes.count <= Self.maxSize, attachments.count < maxCount else {
+        guard size + bytes.count <= Self.maxSize, fileCount < maxCount else {
+            try checkUploads()
             return uploaded(try await connection.client.upload(bytes))
         }
+        fileCount += 1
         size += bytes.count
         attachments.append(bytes)
         return .attachment(attachments.count - 1)
@@ -122,7 +129,17 @@ struct ChangeFiles {
             }
             return try await add(Bytes(data))
         }
+        try checkUploads()
         return uploaded(try await connection.client.upload(file: url.path))
+    }
+
+    private func checkUploads() throws(RPCError) {
+        guard uploads.count < Self.maxUploads else {
+            throw ErrorCode.limitExceeded.error(
+                "the files of a change block are too many or too large; use several blocks",
+                ["limit": JSON(Self.maxUploads)]
+            )
+        }
     }
 
     private mutating func uploaded(_ upload: String) -> ResourceSource {

@@ -108,7 +108,9 @@ extension PHAsset {
             tasks[id] = connection.start { [self] in
                 let result: Result<PHContentEditingInput, PHPhotosError>
                 do {
-                    result = .success(try await input(canHandle, access))
+                    result = .success(
+                        try await self.input({ data in await self.connection.call { canHandle(data) } }, access)
+                    )
                 } catch {
                     result = .failure(PHPhotosError(error))
                 }
@@ -150,13 +152,13 @@ extension PHAsset {
     }
 
     private func input(
-        _ canHandle: @Sendable (PHAdjustmentData) -> Bool,
+        _ canHandle: @Sendable (PHAdjustmentData) async -> Bool,
         _ access: NetworkAccess
     ) async throws -> PHContentEditingInput {
         var formats: [HandledFormat] = []
         // The program decides by the bytes of the last edit if it can resume it. They are read from the state of now, which
         // `editing.begin` compares with the format.
-        if let last = try await lastAdjustmentData(), canHandle(last) {
+        if let last = try await lastAdjustmentData(), await canHandle(last) {
             formats = [HandledFormat(formatIdentifier: last.formatIdentifier, formatVersion: last.formatVersion)]
         }
         var request = BeginEditing(

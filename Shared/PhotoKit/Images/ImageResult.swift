@@ -46,7 +46,8 @@ extension PHImage {
     init(_ result: ImageRequest.Result, _ bytes: [UInt8]) {
         self.init(
             data: Data(bytes),
-            contentType: "public.\(result.mimeType.split(separator: "/").last ?? "image")",
+            contentType: result.mimeType == "image/webp"
+                ? "org.webmproject.webp" : "public.\(result.mimeType.split(separator: "/").last ?? "image")",
             width: result.pixelWidth,
             height: result.pixelHeight
         )

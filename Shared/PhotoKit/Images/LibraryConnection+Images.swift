@@ -3,6 +3,7 @@ import Contracts
 import JSONValue
 import PhotoClient
 import PhotoModel
+import Synchronization
 
 extension LibraryConnection {
     /// Sends a request for an image to the thumbnailer, and joins its bytes from all messages. A request that was lost with
@@ -24,11 +25,13 @@ extension LibraryConnection {
             do throws(RPCError) {
                 return try await joinOnce(request, access, until: end, size, degraded)
             } catch {
-                guard error.isTransient, !Task.isCancelled, !access.isStopped, clock.now < end else {
+                guard error.isTransient, !isClosed.load(ordering: .relaxed), !Task.isCancelled, !access.isStopped,
+                    clock.now < end
+                else {
                     await access.report(error)
                     throw error
                 }
-                if error.errorCode != .connectionLost { await TaskDelay.retryDelay(.milliseconds(100)) }
+                await executor.pause(milliseconds: error.errorCode == .connectionLost ? 10 : 100)
             }
         }
     }
@@ -73,11 +76,26 @@ extension LibraryConnection {
 }
 
 extension LibraryConnection {
-    /// Returns a part of a video, joined from all messages.
+    /// Returns a part of a video, joined from all messages. A request that was lost with its connection is sent again.
     func bytes(_ request: ReadVideo, _ access: NetworkAccess) async throws(RPCError) -> Bytes {
         guard access.isAllowed else {
             return try await ask(request, of: client.thumbnailer).attachments.first ?? []
         }
+        let clock = ContinuousClock()
+        let end = clock.now + Self.downloadDeadline
+        while true {
+            do throws(RPCError) {
+                return try await bytesOnce(request, access)
+            } catch {
+                guard error.isTransient, !isClosed.load(ordering: .relaxed), !Task.isCancelled, !access.isStopped,
+                    clock.now < end
+                else { throw error }
+                await executor.pause(milliseconds: error.errorCode == .connectionLost ? 10 : 100)
+            }
+        }
+    }
+
+    private func bytesOnce(_ request: ReadVideo, _ access: NetworkAccess) async throws(RPCError) -> Bytes {
         var bytes: Bytes = []
         for try await event in client.thumbnailer.stream(request, credit: 8 << 20) {
             switch event {

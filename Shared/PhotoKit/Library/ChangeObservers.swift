@@ -1,3 +1,4 @@
+import Basics
 import Logging
 import Dispatch
 import Contracts
@@ -18,6 +19,8 @@ final class ChangeObservers: Sendable {
     private struct State {
         var observers: [Reference] = []
         var task: Task<Void, Never>?
+        /// The number of the present task. Earlier ones notify nobody: they may be at earlier changes.
+        var run = 0
     }
 
     private let connection: LibraryConnection
@@ -29,13 +32,13 @@ final class ChangeObservers: Sendable {
     /// Adds an observer, which is not retained. Changes after this call are observed.
     func register(_ observer: any PHPhotoLibraryChangeObserver) {
         // The token is read before the first observer is added, so that no change after the call is missed.
-        let needsStart = state.withLock { $0.task == nil }
-        let token = needsStart ? start() : nil
+        let token = state.withLock { $0.task == nil } ? start() : nil
         state.withLock { state in
             state.observers.removeAll { $0.observer == nil || $0.observer === observer }
             state.observers.append(Reference(observer: observer))
-            guard needsStart, state.task == nil else { return }
-            state.task = connection.start { [weak self] in await self?.follow(token) }
+            guard state.task == nil else { return }
+            state.run += 1
+            state.task = connection.start { [weak self, run = state.run] in await self?.follow(token, run) }
         }
     }
 
@@ -45,6 +48,7 @@ final class ChangeObservers: Sendable {
             guard state.observers.isEmpty else { return }
             state.task?.cancel()
             state.task = nil
+            state.run += 1
         }
     }
 
@@ -53,37 +57,46 @@ final class ChangeObservers: Sendable {
             state.observers = []
             state.task?.cancel()
             state.task = nil
+            state.run += 1
         }
     }
 
-    /// Returns the newest token; nil if it cannot be read, in which case only changes are observed that are published after
-    /// the feed is connected.
+    /// Returns the newest token; nil if it cannot be read, in which case the observers are told that the library may have
+    /// changed as soon as the feed begins.
     private func start() -> ChangeToken? {
         try? connection.wait { [connection] () async throws(RPCError) in
             try await connection.catalog(CurrentToken()).token
         }
     }
 
-    private func follow(_ token: ChangeToken?) async {
+    /// Reads the feed until it is cancelled. After an error, such as access that is not granted yet, it begins again.
+    private func follow(_ token: ChangeToken?, _ run: Int) async {
         var token = token
+        var failure: ErrorCode?
         while !Task.isCancelled {
             do throws(RPCError) {
                 for try await event in connection.client.changes(since: token) {
+                    // Changes between the call of `register` and the head at which the feed begins are not known.
+                    let begins = token == nil
                     token = event.token
-                    await deliver(event)
+                    failure = nil
+                    await deliver(begins ? .expired(head: event.token, oldest: event.token) : event, run)
                 }
                 return
             } catch {
-                connection.logger.error(
-                    "the change feed ended, observers are not notified any more",
-                    metadata: ["error": "\(error)"]
-                )
-                return
+                if failure != error.errorCode {
+                    connection.logger.warning(
+                        "the change feed cannot be read, observers are notified when it can",
+                        metadata: ["error": "\(error)"]
+                    )
+                }
+                failure = error.errorCode
+                await TaskDelay.retryDelay(.seconds(1))
             }
         }
     }
 
-    private func deliver(_ event: FeedEvent) async {
+    private func deliver(_ event: FeedEvent, _ run: Int) async {
         let change: PHChange
         switch event {
         case .change(let record):
@@ -92,10 +105,9 @@ final class ChangeObservers: Sendable {
         case .expired(let head, _): change = PHChange(head, record: nil, connection)
         case .caughtUp: return
         }
-        let observers = state.withLock { $0.observers.compactMap(\.observer) }
-        guard !observers.isEmpty else { return }
         await withCheckedContinuation { continuation in
-            queue.async {
+            queue.async { [self] in
+                let observers = state.withLock { $0.run == run ? $0.observers.compactMap(\.observer) : [] }
                 for observer in observers { observer.photoLibraryDidChange(change) }
                 continuation.resume()
             }

@@ -1,3 +1,4 @@
+import Basics
 import Dispatch
 
 /// The thread on which the client of the synchronous functions runs.
@@ -10,5 +11,12 @@ final class ClientExecutor: TaskExecutor {
     func enqueue(_ job: consuming ExecutorJob) {
         let job = UnownedJob(job)
         queue.async { [self] in job.runSynchronously(on: asUnownedTaskExecutor()) }
+    }
+
+    /// Waits before a request is sent again. Callers may block all threads of Swift's pool, so it does not use them.
+    ///
+    /// The cancellation of the task does not end it.
+    func pause(milliseconds: Int) async {
+        await TaskDelay.retryDelay(.milliseconds(milliseconds), on: queue)
     }
 }

@@ -7,6 +7,8 @@ final class Interest: Sendable {
     let fetch: Fetch?
     /// Objects that are of interest besides the fetch.
     let objects: Set<ObjectID>
+    /// Objects that were in the fetch and have left it by a change that was asked about. The program may still hold them.
+    private let left = Mutex<Set<ObjectID>>([])
 
     init(_ description: FetchDescription) {
         fetch = try? Fetch(description)
@@ -18,18 +20,39 @@ final class Interest: Sendable {
         self.objects = objects
     }
 
-    /// Returns true if a transaction may have changed the result or one of its objects.
+    /// Returns true if a transaction may have changed the result or one of its objects, also of those that have left it.
+    ///
+    /// It is called once for each transaction, in their order.
     func isAffected(by record: ChangeRecord) -> Bool {
-        if !objects.isEmpty, record.touchedIDs.contains(where: objects.contains) { return true }
-        guard let fetch else { return objects.isEmpty }
+        let touchesObject = !objects.isEmpty && record.touchedIDs.contains(where: objects.contains)
+        guard let fetch else { return touchesObject || objects.isEmpty }
         if fetch.kind.needsScope { return !record.touchedIDs.isEmpty }
-        return record.assets.contains { affects(fetch.includes, $0.before, $0.after) }
-            || record.collections.contains { affects(fetch.includes, $0.before, $0.after) }
-            || record.lists.contains { affects(fetch.includes, $0.before, $0.after) }
+        // All are looked at, so that each object that leaves the fetch is remembered.
+        var isAffected = touchesObject
+        for change in record.assets where affects(change.id, fetch.includes, change.before, change.after) {
+            isAffected = true
+        }
+        for change in record.collections where affects(change.id, fetch.includes, change.before, change.after) {
+            isAffected = true
+        }
+        for change in record.lists where affects(change.id, fetch.includes, change.before, change.after) {
+            isAffected = true
+        }
+        return isAffected
     }
 
-    private func affects<Entity>(_ includes: (Entity) -> Bool, _ before: Entity?, _ after: Entity?) -> Bool {
-        before.map(includes) ?? false || after.map(includes) ?? false
+    private func affects<Entity>(
+        _ id: ObjectID,
+        _ includes: (Entity) -> Bool,
+        _ before: Entity?,
+        _ after: Entity?
+    ) -> Bool {
+        let (was, isNow) = (before.map(includes) ?? false, after.map(includes) ?? false)
+        return left.withLock { left in
+            let hadLeft = left.contains(id)
+            if isNow || after == nil { left.remove(id) } else if was { left.insert(id) }
+            return was || isNow || hadLeft
+        }
     }
 }
 
@@ -64,6 +87,7 @@ final class InterestRegistry: Sendable {
     /// Returns true if a transaction affects anything that was fetched and is still held.
     func isAffected(by record: ChangeRecord) -> Bool {
         let interests = state.withLock { $0.references.compactMap(\.interest) }
-        return interests.contains { $0.isAffected(by: record) }
+        // All are asked, because each remembers the objects that leave its fetch.
+        return interests.reduce(false) { $1.isAffected(by: record) || $0 }
     }
 }

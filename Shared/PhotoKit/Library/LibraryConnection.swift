@@ -20,7 +20,9 @@ final class LibraryConnection: Sendable {
     let logger: Logger
     /// The queue of completion handlers and image results.
     var callbacks: DispatchQueue { configuration.callbackQueue }
-    private let lastRequestID = Atomic<Int32>(0)
+    let isClosed = Atomic<Bool>(false)
+    /// Of all libraries, because the managers of images and resources serve all of them.
+    private static let lastRequestID = Atomic<Int32>(0)
 
     init(_ configuration: PHPhotoLibrary.Configuration) throws {
         self.configuration = configuration
@@ -33,7 +35,7 @@ final class LibraryConnection: Sendable {
     }
 
     /// Returns an identifier for a request that can be cancelled, from 1.
-    func makeRequestID() -> Int32 { lastRequestID.wrappingAdd(1, ordering: .relaxed).newValue }
+    func makeRequestID() -> Int32 { Self.lastRequestID.wrappingAdd(1, ordering: .relaxed).newValue }
 
     /// Sends a request until it is answered, also across restarts of the service, at most until the deadline.
     ///
@@ -51,11 +53,13 @@ final class LibraryConnection: Sendable {
             do throws(RPCError) {
                 return try await service.ask(request, attachments: attachments, deadline: end - clock.now)
             } catch {
-                guard error.isTransient, !Task.isCancelled, clock.now < end else { throw error }
+                guard error.isTransient, !isClosed.load(ordering: .relaxed), !Task.isCancelled, clock.now < end else {
+                    throw error
+                }
                 failures += 1
                 // After a lost connection the next request waits for the next one by itself.
                 if failures > 3 || error.errorCode != .connectionLost {
-                    await TaskDelay.retryDelay(.milliseconds(min(50 * failures, 1000)))
+                    await executor.pause(milliseconds: min(50 * failures, 1000))
                 }
             }
         }
@@ -83,6 +87,35 @@ final class LibraryConnection: Sendable {
         done.wait()
         guard let result = box.take() else { throw ErrorCode.internalError.error("the request has no result") }
         return try result.get()
+    }
+
+    /// Sends requests until the library answers, also while its folder cannot be reached, and blocks the caller meanwhile.
+    ///
+    /// - Throws: errors that remain, and any error after the library was closed
+    func waitForAnswer<Value: Sendable>(
+        _ work: @escaping @Sendable () async throws(RPCError) -> Value
+    ) throws(RPCError) -> Value {
+        try wait { [self] () async throws(RPCError) -> Value in
+            while true {
+                do throws(RPCError) {
+                    return try await work()
+                } catch {
+                    let isTemporary = error.isTransient || error.errorCode == .libraryOffline
+                    guard isTemporary, !isClosed.load(ordering: .relaxed) else { throw error }
+                    logger.warning("the library does not answer, asking again", metadata: ["error": "\(error)"])
+                    await executor.pause(milliseconds: 1000)
+                }
+            }
+        }
+    }
+
+    /// Calls a handler of the program on the queue of completion handlers, and returns its result.
+    ///
+    /// It must not run on the client's own thread: a synchronous function in it would wait for that thread for ever.
+    func call<Value: Sendable>(_ handler: @escaping @Sendable () -> Value) async -> Value {
+        await withCheckedContinuation { continuation in
+            callbacks.async { continuation.resume(returning: handler()) }
+        }
     }
 
     /// Starts asynchronous work on the client's own thread.

@@ -121,11 +121,13 @@ extension LibraryConnection {
             do throws(RPCError) {
                 return try await follow(request, of: service, access)
             } catch {
-                guard error.isTransient, !Task.isCancelled, !access.isStopped, clock.now < end else {
+                guard error.isTransient, !isClosed.load(ordering: .relaxed), !Task.isCancelled, !access.isStopped,
+                    clock.now < end
+                else {
                     await access.report(error)
                     throw error
                 }
-                if error.errorCode != .connectionLost { await TaskDelay.retryDelay(.milliseconds(100)) }
+                await executor.pause(milliseconds: error.errorCode == .connectionLost ? 10 : 100)
             }
         }
     }

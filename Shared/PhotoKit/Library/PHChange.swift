@@ -78,8 +78,9 @@ public final class PHChange: Sendable {
 
     /// Returns the changes of a fetch result up to this change; nil if there are none, or if it was fetched afterwards.
     ///
-    /// It asks the library, and blocks meanwhile. If the library cannot answer, the details are not incremental: the result
-    /// after them is a new fetch.
+    /// It asks the library, and blocks until it answers. If the library has no details any more, they are not incremental: the
+    /// result after them is a new fetch. It is also nil if the library refuses that fetch, for example without access,
+    /// and after ``PHPhotoLibrary/close()``.
     public func changeDetails<ObjectType>(
         for fetchResult: PHFetchResult<ObjectType>
     ) -> PHFetchResultChangeDetails<ObjectType>? {
@@ -93,7 +94,9 @@ public final class PHChange: Sendable {
         )
         let connection = connection
         do throws(RPCError) {
-            let answer = try connection.wait { () async throws(RPCError) in try await connection.catalog(request) }
+            let answer = try connection.waitForAnswer { () async throws(RPCError) in
+                try await connection.catalog(request)
+            }
             guard let details = answer.details else { return nil }
             return PHFetchResultChangeDetails(
                 from: fetchResult,
@@ -122,10 +125,10 @@ extension PHFetchResult {
         )
     }
 
-    /// The result of the same fetch now; nil if it fails.
+    /// The result of the same fetch now; nil if the library refuses it.
     func refetched(_ fetch: FetchDescription) -> PHFetchResult? {
         let isIncremental = wantsIncrementalChangeDetails
-        return try? connection.wait { [connection] () async throws(RPCError) in
+        return try? connection.waitForAnswer { [connection] () async throws(RPCError) in
             try await Self.result(of: fetch, isIncremental, connection)
         }
     }

@@ -56,6 +56,7 @@ public final class PHPhotoLibrary: Sendable {
     public func close() async {
         observers.stop()
         availability.stop()
+        connection.isClosed.store(true, ordering: .relaxed)
         await connection.client.close()
     }
 }

@@ -29,7 +29,8 @@ public class PHCollection: PHObject, @unchecked Sendable {
     /// Returns true if the library allows an operation. It is decided from this snapshot, without a request.
     public func canPerform(_ anOperation: PHCollectionEditOperation) -> Bool { false }
 
-    /// Fetches the albums and folders directly in a list, in their order, mixed.
+    /// Fetches the albums and folders directly in a list, in their order, mixed. Of a transient list the options have no
+    /// effect.
     public class func fetchCollections(
         in collectionList: PHCollectionList,
         options: PHFetchOptions?
@@ -50,7 +51,9 @@ extension PHCollection {
         in collectionList: PHCollectionList,
         options: PHFetchOptions? = nil
     ) async throws -> PHFetchResult<PHCollection> {
-        try await .fetching(FetchDescription(.children, in: collectionList.id), options, collectionList.connection)
+        if let members = collectionList.transientMembers { return PHFetchResult(members, collectionList.connection) }
+        let fetch = FetchDescription(.children, in: collectionList.id)
+        return try await .fetching(fetch, options, collectionList.connection)
     }
 
     /// As ``fetchTopLevelUserCollections(with:)``.

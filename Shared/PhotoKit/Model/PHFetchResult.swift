@@ -11,9 +11,10 @@ import Synchronization
 /// It holds the fetch and a token, not the objects: pages of 256 objects are read when they are needed, and the last eight
 /// are kept. Count, order and values never change. Any thread may use it.
 ///
-/// A page that is not in memory is read by blocking the caller, for as long as the library is not reachable; the asynchronous
-/// ``objects(in:)`` throws instead. The token is valid for as long as the library keeps its history, thirty days unless
-/// configured. Reading an object after that is a programming error and stops the program, as an index out of range does.
+/// A page that is not in memory is read by blocking the caller, for as long as the library is not reachable; so are searches
+/// and counts. The asynchronous ``objects(in:)`` throws instead. The token is valid for as long as the library keeps its
+/// history, thirty days unless configured. Reading after that, or without access, stops the program, as an index out of range
+/// does; so does reading a page that is not in memory after the library was closed.
 public final class PHFetchResult<ObjectType: PHObject>: Sendable {
     let connection: LibraryConnection
     let source: Source
@@ -155,15 +156,24 @@ public final class PHFetchResult<ObjectType: PHObject>: Sendable {
         if case .objects(let objects) = source { return objects[index] }
         let (page, position) = index.quotientAndRemainder(dividingBy: Self.pageSize)
         if let objects = kept(page), position < objects.count { return objects[position] }
-        while true {
-            do throws(RPCError) {
-                let objects = try connection.wait { () async throws(RPCError) in try await self.read(page) }
-                precondition(position < objects.count, "PHFetchResult: the library returned a page that is too short")
-                return objects[position]
-            } catch {
-                connection.logger.warning("a page of a fetch result cannot be read", metadata: ["error": "\(error)"])
-                precondition(error.isTransient, "PHFetchResult: \(error)")
-            }
+        let objects: [ObjectType] = answer(closed: nil) { () async throws(RPCError) in try await self.read(page) }
+        precondition(position < objects.count, "PHFetchResult: the library returned a page that is too short")
+        return objects[position]
+    }
+
+    /// Waits for an answer about this moment of the library. An error that remains, such as a moment that is older than the
+    /// history, stops the program: any value would look like a fact.
+    ///
+    /// - Parameter closed: the value after the library was closed; nil stops the program then too
+    private func answer<Value: Sendable>(
+        closed: Value?,
+        _ work: @escaping @Sendable () async throws(RPCError) -> Value
+    ) -> Value {
+        do throws(RPCError) {
+            return try connection.waitForAnswer(work)
+        } catch {
+            if let closed, connection.isClosed.load(ordering: .relaxed) { return closed }
+            preconditionFailure("PHFetchResult: \(error)")
         }
     }
 
@@ -227,10 +237,10 @@ public final class PHFetchResult<ObjectType: PHObject>: Sendable {
                 from: range.location,
                 count: range.length
             )
-            let found = try? connection.wait { [connection] () async throws(RPCError) in
+            let found: [JSON] = answer(closed: []) { [connection] () async throws(RPCError) in
                 try await connection.catalog(request).indexes
             }
-            return found?.first?.intValue.map { Int($0) } ?? NSNotFound
+            return found.first?.intValue.map { Int($0) } ?? NSNotFound
         }
     }
 
@@ -241,10 +251,10 @@ public final class PHFetchResult<ObjectType: PHObject>: Sendable {
         case .remote(let fetch, let token):
             if let counts = pages.withLock({ $0.mediaTypes }) { return counts[mediaType.rawValue] ?? 0 }
             let request = FetchCounts(fetches: [fetch], token: token, byMediaType: true)
-            let answer = try? connection.wait { [connection] () async throws(RPCError) in
-                try await connection.catalog(request).byMediaType.first
+            let answers: [JSONObject] = answer(closed: []) { [connection] () async throws(RPCError) in
+                try await connection.catalog(request).byMediaType
             }
-            guard let named = answer else { return 0 }
+            guard let named = answers.first else { return 0 }
             var counts: [Int: Int] = [:]
             for (name, value) in named.members {
                 if let type = MediaType(rawValue: name) { counts[type.number] = Int(value.intValue ?? 0) }

@@ -98,13 +98,13 @@ public final class PHAssetResourceManager: Sendable {
 
     private func write(_ bytes: Parts, of resource: PHAssetResource, to fileURL: URL) async throws {
         var parts = bytes.makeAsyncIterator()
-        try await AVAsset.write(to: fileURL, size: resource.fileSize) { _ in try await parts.next() ?? Data() }
-        // The digest is compared after the last part.
-        do {
-            _ = try await parts.next()
-        } catch {
-            try? FileManager.default.removeItem(at: fileURL)
-            throw error
+        try await AVAsset.write(to: fileURL, size: resource.fileSize) { offset in
+            let part = try await parts.next() ?? Data()
+            // The digest is compared after the last part, and before the file takes its place.
+            if !part.isEmpty, offset + Int64(part.count) >= resource.fileSize, try await parts.next() != nil {
+                throw PHPhotosError(.resourceChanged, "the file was changed while it was read; fetch the asset again")
+            }
+            return part
         }
     }
 
@@ -126,9 +126,11 @@ public final class PHAssetResourceManager: Sendable {
 
         public func makeAsyncIterator() -> Iterator {
             let type = ResourceType(number: resource.type.rawValue) ?? .photo
+            // The asset may have been edited since it was fetched: the file is named by its digest, if it is a whole one.
             let bytes = resource.connection.client.resource(
                 asset: resource.id,
                 type: type,
+                digest: resource.resource.offset == nil ? resource.digest : nil,
                 isNetworkAccessAllowed: access.isAllowed
             ) { progress async throws(RPCError) in
                 _ = try await access.report(DownloadResource.notification, ["progress": .double(progress)])

@@ -485,9 +485,12 @@ class AsyncLibrary:
 
     async def resource(self, asset: Asset, type: str = "photo") -> AsyncIterator[bytes]:
         """Yields the bytes of a resource in parts of at most 8 MiB."""
-        offset, size = 0, asset.resource(type).size
+        resource = asset.resource(type)
+        offset, size = 0, resource.size
         while offset < size:
             params = {"asset": asset.id, "type": type, "offset": offset, "length": min(PART_SIZE, size - offset)}
+            if resource.offset is None:
+                params["digest"] = resource.digest  # the asset may have another file of this type by now
             data = b"".join((await self.request(self.catalog, "resource.read", params)).attachments)
             yield data
             offset += len(data)
@@ -516,7 +519,7 @@ class AsyncLibrary:
             while True:
                 await self._advance_live_list(state, subscription)
                 if state.version > delivered_version and state.next_action == ("live",):
-                    delivered_version = state.version
+                    delivered_version = state.mark_delivered(delivered_version)
                     yield state
 
     async def _advance_feed(self, state: Feed, subscription: "AsyncSubscription") -> List[Event]:

@@ -124,6 +124,11 @@ class Feed:
         """Handles a live message that cannot be parsed."""
         self._record_gap()
 
+    def unheard(self) -> None:
+        """Handles some seconds without a message, though a head is published every second: the live feed does not reach this
+        client, which it does not with limited access."""
+        self._needs_history = True
+
     def _is_current_history(self, history: str) -> bool:
         if self.history is None or history in self._former_histories:
             return False

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 # Seconds until a request of a feed or a live list is repeated that was not answered.
 FOLLOW_DEADLINE = 10.0
 FOLLOW_RETRY_DELAY = 0.2  # seconds before a failed request of a feed or a live list is repeated
-RECEIVE_TIMEOUT = 5.0  # seconds after which a feed or a live list checks its state without a message
+RECEIVE_TIMEOUT = 5.0  # seconds without a message after which a feed or a live list asks the broker
 
 # A topic and its content, which is None if it cannot be parsed.
 Message = Tuple[str, Optional[JSON]]
@@ -101,6 +101,7 @@ def advance_feed(library: "Library", state: Feed, subscription: Subscription) ->
 def handle_message(state: Union[Feed, LiveList], message: Optional[Message]) -> List[Event]:
     """Passes a live message to the state. Returns the events to deliver."""
     if message is None:
+        state.unheard()
         return []
     topic, content = message
     if content is None:

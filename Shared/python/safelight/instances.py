@@ -44,6 +44,7 @@ WATCH_ANSWER = 2.0
 # The errors of a catalog that another one may not have.
 ELSEWHERE = frozenset((
     "library_offline", "behind", "missing_resource", "network_access_required", "network_error",
+    "handle_expired",  # a transient collection is in the memory of the catalog that made it
 ))
 
 

@@ -406,7 +406,8 @@ class Library:
         """Yields the list of identifiers of a fetch of assets, now and after each change of it.
 
         The fetch is a description, or the parameters of `fetch`: `library.live(where="rating > 3", limit=20)`. Yields
-        the same `LiveList` each time, with `ids`, `token`, and `details` of the last change.
+        the same `LiveList` each time, with `ids`, `token`, and `details`, which lead from the list of before; None if they
+        are not known.
         """
         state = LiveList(dict(fetch) if fetch is not None else description(**options))
         delivered_version = 0
@@ -414,7 +415,7 @@ class Library:
             while True:
                 advance_live_list(self, state, subscription)
                 if state.version > delivered_version and state.next_action == ("live",):
-                    delivered_version = state.version
+                    delivered_version = state.mark_delivered(delivered_version)
                     yield state
 
     # Files
@@ -462,7 +463,7 @@ class Library:
     def thumbnails(
         self, asset: Object, size: Size = 512, progress: Optional[ProgressHandler] = None, **options: Any
     ) -> Iterator[ImageData]:
-        """Yields images of an asset: degraded ones first if they are ready sooner, the requested one last."""
+        """Yields images of an asset, all when the last one is ready: degraded ones first, the requested one last."""
         params = {"asset": identifier(asset), **images.request(size, **{"delivery": "opportunistic", **options})}
         yield from self._images("image.request", params, progress)
 
@@ -518,7 +519,7 @@ class Library:
 
         reply = self.download_request(self.thumbnailer, method, params, progress, on_notification=notified)
         yield from found
-        yield ImageData(reply.result, b"".join(parts or reply.attachments))
+        yield ImageData(reply.result, b"".join(reply.attachments or parts))
 
     def playback(
         self, asset: Object, version: str = "current", *, network_access_allowed: bool = False,

@@ -50,7 +50,8 @@ class LiveList:
         self.ids: List[str] = []
         self.token: Optional[str] = None
         self.version = 0
-        # The last change of the list, as JSON; None after the list was fetched as a whole.
+        # The change that leads from the list of before to this one, as JSON; None after the list was fetched as a whole, or
+        # after several changes.
         self.details: Optional[JSON] = None
         self.observation: Optional[str] = None
         self.topic: Optional[str] = None
@@ -155,3 +156,13 @@ class LiveList:
     def unreadable(self) -> None:
         """Handles a live message that cannot be parsed."""
         self._needs_details = True
+
+    def unheard(self) -> None:
+        """Handles some seconds without a message, though a head is published every second."""
+        self._needs_details = True
+
+    def mark_delivered(self, version: int) -> int:
+        """Prepares the list for the caller, who has had it at another version. Returns the version of now."""
+        if self.version != version + 1:
+            self.details = None  # they would not lead from the list that the caller has
+        return self.version

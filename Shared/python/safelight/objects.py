@@ -144,6 +144,8 @@ class AssetResource(Record):
         """Yields the bytes in parts of at most 8 MiB."""
         end = self.size if length is None else min(self.size, offset + length)
         params = {"asset": self.asset.id, "type": self.type, "networkAccessAllowed": network_access_allowed}
+        if self.offset is None:
+            params["digest"] = self.digest  # the asset may have another file of this type by now
         return self.asset.library.read_parts(self.asset.library.catalog, "resource.read", params, offset, end)
 
     def save(
@@ -245,7 +247,7 @@ class Asset(LibraryObject):
         return self.library.thumbnail(self, size, **options)
 
     def thumbnails(self, size: "Size" = 512, **options: Any) -> "Iterator[ImageData]":
-        """Yields images as they become ready: degraded ones first if that is faster, the requested one last."""
+        """Yields images, all when the last one is ready: degraded ones first, the requested one last."""
         return self.library.thumbnails(self, size, **options)
 
     def image(self, size: "Size" = None, **options: Any) -> "PillowImage":

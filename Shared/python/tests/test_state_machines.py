@@ -9,9 +9,10 @@ import unittest
 from unittest import mock
 
 from safelight.aio import AsyncCatalogs
-from safelight.errors import SafelightError
+from safelight.errors import HandleExpiredError, SafelightError
 from safelight.feed import CaughtUp, Change, Feed
-from safelight.instances import MOST_DOUBLED, CatalogChoice
+from safelight.following import handle_message
+from safelight.instances import MOST_DOUBLED, CatalogChoice, may_be_different_elsewhere
 from safelight.live import LiveList, apply_details
 from safelight.transport import Catalogs, Reply
 
@@ -62,6 +63,14 @@ class FeedTests(unittest.TestCase):
         feed.begin(head(1))
         feed.head(head(2), 0)
         self.assertEqual(feed.next_action, ("page", token(1)))
+
+    def test_a_feed_of_which_nothing_arrives_is_read_from_the_history(self):
+        feed = Feed()
+        feed.begin(head(1))
+        self.assertEqual(handle_message(feed, None), [])
+        self.assertEqual((feed.next_action, feed.gaps), (("page", token(1)), 0))
+        events = self.page(feed, [record(2)], 2, 2)
+        self.assertEqual([event["sequence"] for event in events if isinstance(event, Change)], [2])
 
     def test_a_filtered_feed_reads_the_history_after_five_seconds_behind_the_head(self):
         feed = Feed(topics=["asset.a1"])
@@ -170,6 +179,23 @@ class LiveListTests(unittest.TestCase):
         self.changed(live, list("x"), 2, 1)
         self.assertEqual(live.ids, list("bca"))
 
+    def test_a_list_of_which_nothing_arrives_requests_details(self):
+        live = self.live(list("abc"))
+        handle_message(live, None)
+        self.assertEqual(live.next_action, ("details", token(1)))
+
+    def test_details_are_those_from_the_list_that_was_delivered_before(self):
+        live = self.live(list("abc"))
+        self.changed(live, list("bca"), 2, 1)
+        self.assertEqual(live.mark_delivered(0), 2)
+        self.assertIsNone(live.details)
+        self.changed(live, list("bc"), 3, 2)
+        self.assertEqual(live.mark_delivered(2), 3)
+        self.assertEqual([entry["id"] for entry in live.details["removed"]], ["a"])
+        self.changed(live, list("b"), 4, 3)
+        self.changed(live, list("cb"), 5, 4)
+        self.assertEqual((live.mark_delivered(3), live.details), (5, None))
+
     def test_a_gap_requests_details(self):
         live = self.live(list("abc"))
         self.changed(live, list("a"), 5, 4)
@@ -227,6 +253,12 @@ class CatalogChoiceTest(unittest.TestCase):
             choice = CatalogChoice([Member("one"), Member("two")])
             self.assertEqual((error.name, choice.refused(0, error)), (error.name, goes_on))
             self.assertEqual((error.name, choice.writers()), (error.name, order))
+
+
+class ElsewhereTests(unittest.TestCase):
+    def test_a_transient_collection_may_be_at_another_catalog(self):
+        self.assertTrue(may_be_different_elsewhere(HandleExpiredError()))
+        self.assertFalse(may_be_different_elsewhere(SafelightError("invalid_argument")))
 
 
 class SlowMember:

@@ -72,7 +72,8 @@ public struct VideoEdit {
         let last = filters.joined(separator: ",")
         guard let timeMap else {
             let tempo = VideoTimeMap.tempo(speed).dropFirst()
-            return tempo.isEmpty ? last : "\(tempo),\(last)"
+            // The filter of the tempo leaves the first time as it is, also of sound that begins after the picture.
+            return tempo.isEmpty ? last : "\(tempo),asetpts=PTS-STARTPTS+STARTPTS/\(speed),\(last)"
         }
         return "\(timeMap.soundFilters);[joined]\(last)[out]"
     }
@@ -85,8 +86,11 @@ public struct VideoEdit {
             isTurned ? (info.pixelHeight, info.pixelWidth) : (info.pixelWidth, info.pixelHeight)
         let stored = info.tracks.indices.contains(info.shownTrack) ? info.tracks[info.shownTrack] : nil
         let flags = "flags=bicubic+accurate_rnd"
+        let matrix = tone.isMapped ? "" : ":\(tone.sameMatrix)"
         // Square pixels come first; sizes of geometry are of those.
-        if stored?.pixelWidth != width || stored?.pixelHeight != height { text += "scale=\(width):\(height):\(flags)," }
+        if stored?.pixelWidth != width || stored?.pixelHeight != height {
+            text += "scale=\(width):\(height):\(flags)\(matrix),"
+        }
         text += "setsar=1" + VideoFile.turn(info.orientation)
         var shown = (width: info.pixelWidth, height: info.pixelHeight)
         switch picture?.geometry {
@@ -102,7 +106,7 @@ public struct VideoEdit {
         case nil: break
         }
         if shown != size || tone.isMapped {
-            text += ",scale=\(size.width):\(size.height):\(flags)"
+            text += ",scale=\(size.width):\(size.height):\(flags)\(matrix)"
             if tone.isMapped { text += "+full_chroma_int+full_chroma_inp:in_color_matrix=\(tone.sourceMatrix)" }
         }
         if let timeMap {
@@ -111,7 +115,7 @@ public struct VideoEdit {
             text += ",setpts=PTS/\(speed)"
             if speed > 1, info.frameRate > 0 { text += ",fps=\(info.frameRate)" }
         }
-        guard tone.isMapped else { return text + ",scale=out_range=tv:\(flags),format=\(tone.format)[out]" }
+        guard tone.isMapped else { return text + ",scale=out_range=tv:\(flags)\(matrix),format=\(tone.format)[out]" }
         return text + ",format=rgb48le[a];[a][table]haldclut=interp=tetrahedral,scale=\(flags):"
             + "out_color_matrix=\(tone.matrix):out_range=tv,format=\(tone.format)[out]"
     }

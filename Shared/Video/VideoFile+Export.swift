@@ -82,7 +82,9 @@ extension VideoFile {
         let (width, height) = info.orientation >= 5 ? (size.height, size.width) : size
         let upright = "setsar=1" + turn(info.orientation)
         let scale = "scale=\(width):\(height):flags=bicubic+accurate_rnd"
-        guard tone.isMapped else { return "[in]\(scale):out_range=tv,\(upright),format=\(tone.format)[out]" }
+        guard tone.isMapped else {
+            return "[in]\(scale):\(tone.sameMatrix):out_range=tv,\(upright),format=\(tone.format)[out]"
+        }
         return "[in]\(scale)+full_chroma_int+full_chroma_inp:in_color_matrix=\(tone.sourceMatrix),\(upright),"
             + "format=rgb48le[a];[a][table]haldclut=interp=tetrahedral,scale=flags=bicubic+accurate_rnd:"
             + "out_color_matrix=\(tone.matrix):out_range=tv,format=\(tone.format)[out]"

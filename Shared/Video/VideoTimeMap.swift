@@ -61,7 +61,8 @@ public struct VideoTimeMap: Sendable, Hashable {
     /// The filters that do the same with sound, from "in" to "joined".
     var soundFilters: String {
         let names = parts.indices.map { "[s\($0)]" }.joined()
-        var text = "[in]asplit=\(parts.count)\(names);"
+        // Parts are joined end to end, so that silence must stand where there is no sound.
+        var text = "[in]aresample=async=1:first_pts=0,asplit=\(parts.count)\(names);"
         for (index, part) in parts.enumerated() {
             let (start, end) = (Double(part.start) / 1e6, Double(part.start + part.duration) / 1e6)
             // The last part has all that is left.

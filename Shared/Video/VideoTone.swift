@@ -19,8 +19,9 @@ struct VideoTone {
     init(_ info: VideoInfo, isHEVC: Bool, recolour: VideoEdit.Recolouring? = nil) {
         self.recolour = recolour
         let known = ["bt709", "smpte170m", "bt470bg", "bt2020nc", "bt2020c", "smpte240m", "fcc"]
-        // Without a word of it, as in frames.
-        let guess = min(info.pixelWidth, info.pixelHeight) >= 720 ? "bt709" : "smpte170m"
+        // Without a word of it, as in frames: by the lines that are stored, not by those that are shown.
+        let lines = info.orientation >= 5 ? info.pixelWidth : info.pixelHeight
+        let guess = lines >= 720 ? "bt709" : "smpte170m"
         let source = known.contains(info.matrix) ? info.matrix : info.isHDR ? "bt2020nc" : guess
         sourceMatrix = source.hasPrefix("bt2020") ? "bt2020" : source
         if info.isHDR, !isHEVC {
@@ -34,6 +35,10 @@ struct VideoTone {
     }
 
     var isMapped: Bool { mapped > 0 }
+
+    /// The matrix on both sides of a filter that scales, if colours are not mapped. It changes nothing in YUV; without
+    /// it libavfilter makes YUV of RGB by BT.601.
+    var sameMatrix: String { "in_color_matrix=\(sourceMatrix):out_color_matrix=\(sourceMatrix)" }
 
     /// The root of the number of points on an axis of the table.
     private static let level = 8

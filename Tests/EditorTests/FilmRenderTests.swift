@@ -207,6 +207,24 @@ struct FilmRenderTests {
         }
     }
 
+    @Test func `sound that begins after the picture does so at every speed`() throws {
+        let path = folder.file("late.mp4")
+        try TestFilms.ffmpeg(
+            [
+                "-f", "lavfi", "-i", "testsrc2=size=320x240:rate=25:duration=3", "-itsoffset", "1", "-f", "lavfi",
+                "-i", "sine=frequency=440:duration=2", "-map", "0:v", "-map", "1:a",
+            ] + Self.encoding + [path]
+        )
+        for speed in [0.5, 1, 2] {
+            let edits = try list([(.timeRange, ["start": 0, "end": 2.9]), (.speed, ["value": .double(speed)])])
+            let made = try render(path, edits)
+            let json = try JSON(parsing: Array(try TestFilms.probe(made).utf8))
+            let sound = json["streams"]?.arrayValue?.first { $0["codec_type"]?.stringValue == "audio" }
+            let start = Double(sound?["start_time"]?.stringValue ?? "") ?? -1
+            #expect(abs(start - 1 / speed) < 0.1, "x \(speed): \(start)")
+        }
+    }
+
     @Test func `operations that films do not have are refused by name`() throws {
         let path = try film()
         for kind in AdjustmentKind.all where ![.geometry, .colour, .overlay, .film].contains(kind.stage) {

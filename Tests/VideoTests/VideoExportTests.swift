@@ -98,6 +98,27 @@ struct VideoExportTests {
         #expect(kept.tracks.first?.bitDepth == 10 && kept.tracks.first?.tag == "hvc1")
     }
 
+    @Test(arguments: [("480x848", "bt709"), ("848x480", "smpte170m")])
+    func `without a word of it the matrix is that of the stored lines`(_ size: String, _ matrix: String) throws {
+        let film = try FilmFixture("f.mp4") { path in
+            let h264 = ["-c:v", "libx264", "-preset", "ultrafast", "-pix_fmt", "yuv420p"]
+            try TestFilms.make(path, size: size, seconds: 0.2, audio: false, h264)
+        }
+        #expect(try Self.export(film, VideoExportSettings()).0.info().matrix == matrix)
+    }
+
+    @Test func `a film that is stored as red, green and blue keeps its colours`() throws {
+        let film = try FilmFixture("rgb.mkv") { path in
+            try TestFilms.ffmpeg([
+                "-f", "lavfi", "-i", "color=0x20c040:size=1280x720:rate=25:duration=0.2", "-c:v", "ffv1", "-pix_fmt",
+                "bgr0", path,
+            ])
+        }
+        let before = try film.frame(.at(0, tolerance: 0)).pixels
+        let after = try Self.export(film, VideoExportSettings()).0.frame(.at(0, tolerance: 0)).pixels
+        #expect(FilmFixture.psnr(after, before) > 36)
+    }
+
     @Test func `the part that is made is reported, and the work stops when progress returns false`() throws {
         let film = try Self.film()
         var times: [Int64] = []

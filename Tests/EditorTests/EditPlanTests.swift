@@ -116,6 +116,21 @@ struct EditPlanTests {
         #expect(errorCode(guarded, asset(.photo)) == .conflict)
     }
 
+    @Test func `pixels of options refer to the original of a film, and to its render if they are appended`() throws {
+        var film = asset(.video, .fullSizeVideo, .adjustmentData, format: AdjustmentList.formatIdentifier)
+        film.mediaType = .video
+        (film.resources[0].pixelWidth, film.resources[0].pixelHeight) = (1920, 1080)
+        (film.resources[1].pixelWidth, film.resources[1].pixelHeight) = (960, 540)
+        let half = AdjustmentList(operations: [.crop(UnitRect(x: 0, y: 0, width: 0.5, height: 0.5))])
+        let options = try MagickOptions("-crop 96x54+0+0")
+        for (mode, width) in [(AdjustmentMode.replace, 1920), (AdjustmentMode.append, 960)] {
+            let edit = ApplyEdit(asset: .none, adjustments: AdjustmentList(operations: []), magick: options, mode: mode)
+            let plan = try EditPlan(edit, of: film, adjustmentData: half.json.bytes)
+            let expected = try options.operations(for: (width, width * 9 / 16))
+            #expect(plan.adjustments.operations == (mode == .append ? half.operations : []) + expected)
+        }
+    }
+
     @Test func `operations on films are refused for photos, with a film or without`() throws {
         let quiet = try JSON(parsing: #"{"version": 1, "operations": [{"operation": "volume", "value": 0}]}"#)
         let edit = ApplyEdit(asset: .none, adjustments: try AdjustmentList(json: quiet))

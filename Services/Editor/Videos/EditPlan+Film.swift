@@ -15,15 +15,20 @@ extension EditPlan {
         _ data: Bytes?
     ) throws(RPCError) -> (base: EditBase, source: AssetResource, list: AdjustmentList) {
         let original = try original(of: asset)
-        let operations = try operations(edit, onto: asset.currentResource)
-        guard asset.hasAdjustments else { return (.original, original, AdjustmentList(operations: operations)) }
+        guard asset.hasAdjustments else {
+            let list = AdjustmentList(operations: try Self.operations(edit, onto: original))
+            return (.original, original, list)
+        }
         // A list of another program cannot be extended.
         let present = asset.isFilmOfThisEditor || edit.mode == .append ? try presentList(of: asset, data: data) : nil
         guard let present, !present.isOnRender else {
-            let list = AdjustmentList(operations: operations, isOnRender: true)
+            let onRender = try Self.operations(edit, onto: asset.currentResource)
+            let list = AdjustmentList(operations: onRender, isOnRender: true)
             return (.current, asset.currentResource ?? original, list)
         }
-        let all = edit.mode == .append ? present.operations + operations : operations
+        // Options in pixels refer to what the operations apply to.
+        let added = try Self.operations(edit, onto: edit.mode == .append ? asset.currentResource : original)
+        let all = edit.mode == .append ? present.operations + added : added
         guard all.count <= AdjustmentList.maximumCount else {
             throw .tooManyOperations(all.count, of: asset, present: present.operations.count)
         }

@@ -51,6 +51,17 @@ struct JPEGBandTranscoderTests {
         }
     }
 
+    @Test(arguments: [1, 6])
+    func `a picture that becomes a pixel smaller is scaled, not cut`(orientation: Int) throws {
+        let bytes = TestImages.jpeg(width: 2048, height: 1536, orientation: orientation)
+        for operations in [[], [.rotate(.quarter)]] as [[Adjustment]] {
+            let smaller = try Adjustment(.resize, ["width": 2047, "height": 2047])
+            let (bands, whole) = try both(bytes, operations + [smaller])
+            #expect((bands.width, bands.height) == (whole.width, whole.height))
+            #expect(bands.psnr(whole) > 34, "\(operations): \(bands.psnr(whole)) dB")
+        }
+    }
+
     /// Curves, a matrix, a cube and ImageMagick's own modulation; and what reads rows around a pixel, in bands of 114, 90
     /// and fewer rows with margins.
     @Test(arguments: [1, 6])

@@ -1,6 +1,7 @@
 import Foundation
 @testable import Imaging
 import ImageFormats
+import PhotoModel
 import TestSupport
 import Testing
 
@@ -55,6 +56,10 @@ struct JPEGXLTests {
         let image = try RenditionRenderer.render(picture, RenditionOptions(format: .png))
         let colour = try TestPixels(image.bytes)[20, 20]
         for value in colour { #expect(abs(value - 146) <= 2, "\(colour)") }
+        // A photo that is only moved has three components, to which a profile of grey does not apply.
+        let moved = try AdjustmentRendering.render(picture, AdjustmentList(operations: [.rotate(.quarter)]))
+        let pixels = try TestPixels(moved.bytes)[20, 20]
+        for value in pixels { #expect(abs(value - 146) <= 3, "\(pixels)") }
     }
 
     @Test(arguments: 1...8)

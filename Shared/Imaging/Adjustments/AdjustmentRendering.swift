@@ -74,7 +74,11 @@ public enum AdjustmentRendering {
         let output = max(full.width, full.height) > longest ? RenditionGeometry.fitted(full, longest, longest) : full
         let shrink = max(Double(output.width) / Double(full.width), Double(output.height) / Double(full.height))
         let scale = geometry.scale * shrink
-        let isSmaller = scale < 0.999
+        // Pixels that are only moved keep their number: a difference of one pixel needs scaling too.
+        let shown = geometry.shown
+        let moved = geometry.orientation >= 5 ? (shown.height, shown.width) : (shown.width, shown.height)
+        let isScaled = !geometry.isResampled && (moved.0 != output.width || moved.1 != output.height)
+        let isSmaller = scale < 0.999 || isScaled
         // A full render by ImageMagick is made of all pixels, as `convert` makes it.
         let mayDecodeLess = engine == .fused || maximumSide != nil
         let eighths =
@@ -209,6 +213,12 @@ public enum AdjustmentRendering {
             if wand.width != result.width || wand.height != result.height {
                 try wand.resize(result.width, result.height)
             }
+        }
+        if keepsProfile, MagickGetImageColorspace(wand.pointer) == sRGBColorspace,
+            let profile = wand.profile("icc"), ICCProfile(profile)?.colourSpace == "GRAY"
+        {
+            // Programs ignore a profile of grey beside three components.
+            try ColourProfile.convertToSRGB(wand)
         }
         let data = try Encoder.encode(
             wand,

@@ -44,20 +44,9 @@ public final class PhotoLibrary: Sendable {
         self.limits = limits
         self.logger = logger
         func connect(_ addresses: [EndpointAddress]) throws(MessagingError) -> [RequestClient] {
-            var connections: [RequestClient] = []
-            for address in addresses {
-                let security = endpoints.security(for: address)
-                connections.append(
-                    try RequestClient(
-                        address: address,
-                        thread: thread,
-                        limits: limits,
-                        security: security,
-                        logger: logger
-                    )
-                )
+            try RequestClient.connections(to: addresses, thread: thread, limits: limits, logger: logger) { address in
+                endpoints.security(for: address)
             }
-            return connections
         }
         let catalogs = endpoints.catalogs
         self.catalog = ServiceClient(

@@ -73,20 +73,9 @@ public final class ServiceClient: Sendable {
         logger: Logger
     ) throws(MessagingError) {
         func connect(_ addresses: [EndpointAddress]) throws(MessagingError) -> [RequestClient] {
-            var connections: [RequestClient] = []
-            for address in addresses {
-                let security = address.transport == .tcp ? security : .none
-                connections.append(
-                    try RequestClient(
-                        address: address,
-                        thread: thread,
-                        limits: limits,
-                        security: security,
-                        logger: logger
-                    )
-                )
+            try RequestClient.connections(to: addresses, thread: thread, limits: limits, logger: logger) { address in
+                address.transport == .tcp ? security : .none
             }
-            return connections
         }
         let connections = try connect(catalogs)
         self.init(connections, healthConnections: try connect(catalogs.count > 1 ? catalogs : []))
@@ -314,5 +303,32 @@ extension Request {
         } catch {
             throw ErrorCode.internalError.error("the result of \(method) cannot be decoded: \(error)")
         }
+    }
+}
+
+extension RequestClient {
+    /// Begins to connect to each of some addresses.
+    ///
+    /// - Parameter security: returns that of a connection to an address
+    static func connections(
+        to addresses: [EndpointAddress],
+        thread: PollThread,
+        limits: MessagingLimits,
+        logger: Logger,
+        security: (EndpointAddress) -> SocketSecurity
+    ) throws(MessagingError) -> [RequestClient] {
+        var connections: [RequestClient] = []
+        for address in addresses {
+            connections.append(
+                try RequestClient(
+                    address: address,
+                    thread: thread,
+                    limits: limits,
+                    security: security(address),
+                    logger: logger
+                )
+            )
+        }
+        return connections
     }
 }

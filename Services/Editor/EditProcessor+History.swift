@@ -9,8 +9,8 @@ import Storage
 
 /// The history of an asset's edits, reconstructed from the catalog's change log; the editor keeps no state.
 extension EditProcessor {
-    /// The most bytes of adjustment lists in a history, so that a reply has room for it. Lists of older steps are left
-    /// out beyond it.
+    /// The maximum size of the adjustment lists of a history in bytes, so that it fits into a reply. Lists of older steps
+    /// are left out beyond it.
     private static let maxListBytes: Int64 = 4 << 20
 
     /// The edits of an asset, without their lists.

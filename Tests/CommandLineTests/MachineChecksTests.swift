@@ -28,7 +28,7 @@ struct MachineChecksTests {
         #expect(locks.count == 1 && locks.allSatisfy { $0.contains("may be locked") }, "\(locks)")
     }
 
-    @Test func `nobody is told to remove a run folder, because services may be running in it`() throws {
+    @Test func `the advice about a run folder is not to remove it, because services may be running in it`() throws {
         let folder = try TemporaryFolder("run")
         try FileManager.default.setAttributes([.posixPermissions: 0o755], ofItemAtPath: folder.path)
         let checks = MachineChecks(library: folder.path, run: RunFolder(path: folder.path), keys: nil, now: 0)

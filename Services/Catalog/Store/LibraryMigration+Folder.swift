@@ -78,7 +78,7 @@ extension LibraryMigration {
         let changed = StorageError.inUse("the library was changed meanwhile; stop all catalogs and try again")
         let election = WriterElection(address)
         defer { election.close() }
-        // Nobody renews the date of this writer, and the copy may take longer than a writer may stand still.
+        // The date of this writer is not renewed, and the copy may take longer than a writer may stand still.
         let head = try election.open(renews: false) { database, isWriter -> LibraryHead in
             guard isWriter else { throw StorageError.inUse("a catalog uses the database; stop all of them") }
             guard let head = try HistoryStore(database: database).head() else {

@@ -2,6 +2,7 @@ import Messaging
 import Basics
 import Contracts
 import Glibc
+import Hosting
 import JSONValue
 import PhotoClient
 import PhotoModel
@@ -47,7 +48,9 @@ struct ImportRun: Sendable {
 
     /// How the catalog gets the bytes: from paths, until it refuses them, or with the requests and by uploads.
     private final class Access: Sendable {
-        let uploading = UploadPermits()
+        /// For items with uploads. An item has up to three, and an identity 64 at a time: with a permit, none keeps
+        /// uploads open while it waits for another one. Fewer at a time are also complete sooner over a slow network.
+        let uploading = FairSemaphore<Int>(permits: 16)
         private let mayNamePaths: Mutex<Bool>
         init(mayNamePaths: Bool) { self.mayNamePaths = Mutex(mayNamePaths) }
         var byPath: Bool { mayNamePaths.withLock { $0 } }
@@ -241,28 +244,35 @@ struct ImportRun: Sendable {
         /// The number of bytes that can still be attached.
         var remaining = Int64(BeginUpload.chunkBytes)
         var uploads: [String] = []
-        /// True from the first upload on.
-        var hasPermit = false
     }
 
-    /// Sends the bytes of an item and creates its asset. If that fails, nothing of the item stays at the catalog.
+    /// Sends the bytes of an item and creates its asset, with a permit if not all of them fit into the request.
     private func createFromBytes(
         _ item: ImportItem,
         _ transaction: String
     ) async throws(RPCError) -> PerformChanges.Result {
+        var size: Int64 = 0
+        for (_, path) in item.files { size += try InputBytes(path).size }
+        guard size > Int64(BeginUpload.chunkBytes) else { return try await sendBytes(item, transaction) }
+        let result = try await access.uploading.withPermit(for: 0) { () async throws(RPCError) in
+            try await sendBytes(item, transaction)
+        }
+        guard let result else { throw ErrorCode.userCancelled.error("the import was cancelled") }
+        return result
+    }
+
+    /// Sends the bytes of an item and creates its asset. If that fails, nothing of the item stays at the catalog.
+    private func sendBytes(_ item: ImportItem, _ transaction: String) async throws(RPCError) -> PerformChanges.Result {
         var bytes = ItemBytes()
         do throws(RPCError) {
-            let result = try await createFromBytes(item, transaction, &bytes)
-            if bytes.hasPermit { await access.uploading.release() }
-            return result
+            return try await sendBytes(item, transaction, &bytes)
         } catch {
             await library.cancelUploads(bytes.uploads)
-            if bytes.hasPermit { await access.uploading.release() }
             throw error
         }
     }
 
-    private func createFromBytes(
+    private func sendBytes(
         _ item: ImportItem,
         _ transaction: String,
         _ bytes: inout ItemBytes
@@ -315,10 +325,6 @@ struct ImportRun: Sendable {
             bytes.attachments.append(try file.read(limit: Int(file.size)))
             return .attachment(bytes.attachments.count - 1)
         }
-        if !bytes.hasPermit {
-            await access.uploading.acquire()
-            bytes.hasPermit = true
-        }
         let upload = try await library.upload(file: file.name, deadline: Self.deadline, verifies: verifies)
         bytes.uploads.append(upload)
         return .upload(upload)
@@ -336,27 +342,6 @@ struct ImportRun: Sendable {
             transaction: transaction,
             deadline: Self.deadline
         )
-    }
-}
-
-/// Permits to upload the files of an item.
-///
-/// An item has up to three uploads, and an identity has 64 at a time: with a permit for each item, none of them keeps
-/// uploads open while it waits for another one. Fewer files at a time are also complete sooner over a slow network.
-private actor UploadPermits {
-    private var free = 16
-    private var waiting: [CheckedContinuation<Void, Never>] = []
-
-    func acquire() async {
-        guard free == 0 else {
-            free -= 1
-            return
-        }
-        await withCheckedContinuation { waiting.append($0) }
-    }
-
-    func release() {
-        if waiting.isEmpty { free += 1 } else { waiting.removeFirst().resume() }
     }
 }
 

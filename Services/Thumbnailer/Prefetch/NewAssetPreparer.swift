@@ -156,7 +156,7 @@ final class NewAssetPreparer: Sendable {
     /// - Returns: false if the task was cancelled before
     private func prepare(_ asset: ObjectID) async -> Bool {
         while !Task.isCancelled {
-            // Nothing can be done without the catalog, or while no images can be made.
+            // Tried again while the catalog is away, or no images can be made.
             guard let prepared = try? await preparer.prepare(asset, images) else {
                 await TaskDelay.retryDelay(.seconds(1))
                 continue

@@ -112,7 +112,7 @@ enum ThumbnailWorker {
 
     private static func inspect(_ job: WorkerJob) throws(WorkerJobError) -> WorkerResult {
         let bytes = try job.contents(ofFile: 0, limit: largestSource)
-        // Nothing is decoded, so images that are too large to be shown are described too.
+        // The image is not decoded, so one that is too large to be shown is described too.
         var limits = PixelLimits()
         limits.jpegPixels = .max
         limits.pixels = .max

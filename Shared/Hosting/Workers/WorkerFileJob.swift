@@ -73,7 +73,7 @@ public struct WorkerFileJob: Sendable {
         _ target: Int32,
         _ progress: @escaping @Sendable (Int64) -> Void
     ) async throws(WorkerFailure) -> Result<WorkerResult, Failure> {
-        // Nothing of an attempt before is left.
+        // Removes the output of an earlier attempt.
         guard ftruncate(target, 0) == 0 else { return .failure(.notWritten(errno: errno)) }
         var ends: [Int32] = [-1, -1]
         guard pipe(&ends) == 0 else { return .failure(.notWritten(errno: errno)) }

@@ -124,7 +124,7 @@ public final class WorkerPool: Sendable {
         for index in 0..<count {
             let wakeup = state.withLock { $0.slots[index].wakeup }
             if !WorkerSlot.start(pool: self, index: index, wakeup: wakeup) {
-                // Nothing tries again without the thread, so jobs are refused at once if there is no other.
+                // Without the thread the slot is not started again, so jobs are refused at once if it is the only one.
                 slotDidFail(index, failures: State.failuresOfRefusal, problem: "no thread can be started")
                 slotDidEnd(index)
             }

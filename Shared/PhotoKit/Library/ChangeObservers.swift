@@ -61,8 +61,8 @@ final class ChangeObservers: Sendable {
         }
     }
 
-    /// Returns the newest token; nil if it cannot be read, in which case the observers are told that the library may have
-    /// changed as soon as the feed begins.
+    /// Returns the newest token; nil if it cannot be read: then the observers are notified as soon as the feed begins,
+    /// because the library may have changed.
     private func start() -> ChangeToken? {
         try? connection.wait { [connection] () async throws(RPCError) in
             try await connection.catalog(CurrentToken()).token

@@ -14,7 +14,8 @@ struct FetchDifferentialTests {
         TestPaths.report("seed \(seed)")
         var library = RandomLibrary(seed: seed)
         let fixture = try StoreFixture()
-        let assets = try await fill(fixture, &library, count: 2000)
+        let isLong = TestEnvironment.rounds(1) > 1
+        let assets = try await fill(fixture, &library, count: isLong ? 2000 : 500)
         let ids = assets.map(\.id)
         let naive = assets.map(\.json)
         for round in 0..<TestEnvironment.rounds(250) {

@@ -284,10 +284,11 @@ struct AdjustmentPlaceTests {
             if kind == .timeRange { members = ["start": 1] }
             if kind == .straighten { members["value"] = 7 }
             let list = AdjustmentList(operations: [try step(kind, members)])
-            let full = try AdjustmentRendering.render(bytes, list, format: .png)
+            // TIFF, because compressing PNG would take most of the time.
+            let full = try AdjustmentRendering.render(bytes, list, format: .tiff)
             let small = try RenditionRenderer.render(
                 full.bytes,
-                RenditionOptions(target: .size(width: 160, height: 160), resizeMode: .exact, format: .png)
+                RenditionOptions(target: .size(width: 160, height: 160), resizeMode: .exact, format: .tiff)
             )
             let preview = try render(bytes, list.operations, maximumSide: 160)
             #expect((preview.width, preview.height) == (small.pixelWidth, small.pixelHeight), "\(kind)")

@@ -46,7 +46,7 @@ struct ColourTableTests {
             let image = try AdjustmentRendering.render(
                 picture,
                 AdjustmentList(operations: [operation]),
-                format: .png,
+                format: .tiff,
                 engine: engine
             )
             let distance = try TestPixels(image.bytes).psnr(expected)

@@ -26,12 +26,7 @@ struct DeepPixels {
     /// The peak signal-to-noise ratio in decibels; infinite for equal pictures, 0 for pictures of different sizes.
     func psnr(_ other: DeepPixels) -> Double {
         guard width == other.width, height == other.height else { return 0 }
-        var sum = 0.0
-        for index in values.indices {
-            let difference = Double(values[index]) - Double(other.values[index])
-            sum += difference * difference
-        }
-        return sum == 0 ? .infinity : 10 * log10(65_535 * 65_535 / (sum / Double(values.count)))
+        return PixelDistance.psnr(values, other.values)
     }
 }
 
@@ -51,28 +46,9 @@ enum EngineFixtures {
         pictures.withLock { pictures in
             let key = PictureKey(seed: seed, width: width, height: height, bits: bits)
             if let made = pictures[key] { return made }
-            let picture = makePicture(seed: seed, width: width, height: height, bits: bits)
+            let picture = TestImages.texturedPNG(seed: seed, width: width, height: height, bits: bits)
             pictures[key] = picture
             return picture
-        }
-    }
-
-    private static func makePicture(seed: UInt64, width: Int, height: Int, bits: UInt8) -> [UInt8] {
-        var random = SeededRandom(seed: seed)
-        let phase = (0..<9).map { _ in Double.random(in: 0...6.28, using: &random) }
-        let speed = (0..<9).map { _ in Double.random(in: 0.01...0.09, using: &random) }
-        let edge = Int.random(in: width / 4...width / 2, using: &random)
-        return TestImages.png(width: width, height: height, bits: bits) { x, y in
-            let channels = (0..<3).map { channel -> UInt8 in
-                let wave =
-                    sin(Double(x) * speed[channel] + phase[channel])
-                    * cos(Double(y) * speed[channel + 3] + phase[channel + 3])
-                let fine = 0.06 * sin(Double(x + 2 * y) * 0.5 + phase[channel + 6])
-                let step = x > edge && y > height / 3 ? 0.15 : 0
-                let noise = Double.random(in: -0.02...0.02, using: &random)
-                return UInt8(255 * min(1, max(0, 0.45 + 0.4 * wave + fine + step + noise)))
-            }
-            return (channels[0], channels[1], channels[2], 255)
         }
     }
 

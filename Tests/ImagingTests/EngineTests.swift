@@ -28,13 +28,15 @@ struct EngineTests {
         operations.contains { $0.kind.stage == .geometry } ? 35 : 40
     }
 
-    /// On one picture, eight and sixteen bits deep; `EnginePictureTests` has thirty.
+    /// On one picture; the cases of an operation take turns with eight and sixteen bits, the long form has both for
+    /// each. `EnginePictureTests` has thirty pictures.
     @Test(arguments: AdjustmentKind.all)
     func `both engines agree on each operation`(kind: AdjustmentKind) throws {
         var worst = Double.infinity
         for bits in [UInt8(8), 16] {
             let picture = EngineFixtures.picture(seed: 1, bits: bits)
-            for (index, operation) in try EngineFixtures.cases(kind).enumerated() {
+            for (index, operation) in try EngineFixtures.cases(kind).enumerated()
+            where TestEnvironment.rounds(1) > 1 || (index % 2 == 0) == (bits == 8) {
                 let fused = try Self.render(picture, [operation], .fused)
                 let magick = try Self.render(picture, [operation], .imagemagick)
                 let distance = fused.psnr(magick)

@@ -1,6 +1,7 @@
 import Foundation
 @testable import Imaging
 import ImageFormats
+import TestSupport
 
 /// The decoded pixels of an image: eight-bit red, green, blue, upright.
 struct TestPixels: Equatable {
@@ -33,12 +34,7 @@ struct TestPixels: Equatable {
     /// Returns the peak signal-to-noise ratio in decibels; infinite for equal images, 0 for images of different sizes.
     func psnr(_ other: TestPixels) -> Double {
         guard width == other.width, height == other.height else { return 0 }
-        var sum = 0.0
-        for index in rgb.indices {
-            let difference = Double(rgb[index]) - Double(other.rgb[index])
-            sum += difference * difference
-        }
-        return sum == 0 ? .infinity : 10 * log10(255 * 255 / (sum / Double(rgb.count)))
+        return PixelDistance.psnr(rgb, other.rgb)
     }
 }
 

@@ -1,4 +1,5 @@
 public import Foundation
+import Synchronization
 public import Testing
 
 /// The requirements of tests that `make setup` installs: external programs, Python modules, sample photos.
@@ -24,10 +25,15 @@ public enum Needed {
         try found(names.lazy.compactMap { TestPaths.program($0) }.first, names.joined(separator: " or "))
     }
 
+    /// The interpreters that have a module, or modules, by their names: to start one takes longer than many a test.
+    private static let interpreters = Mutex<[String: String]>([:])
+
     /// Returns the path of a Python interpreter that has a module.
     public static func python(_ module: String = "zmq") throws -> String {
+        if let path = interpreters.withLock({ $0[module] }) { return path }
         let candidates = [TestPaths.program("python3"), "/usr/bin/python3"].compactMap { $0 }
         let path = candidates.first { (try? RunningProgram.run($0, ["-c", "import \(module)"]).status) == 0 }
+        interpreters.withLock { $0[module] = path }
         return try found(path, "python3 with \(module)")
     }
 

@@ -1,4 +1,5 @@
 import Foundation
+import TestSupport
 import Testing
 
 /// Checks of the layers: modules import only what they declare, and C libraries stay in their modules.

@@ -1,3 +1,4 @@
+import TestSupport
 import Testing
 
 /// Checks of the parser that the Tidy tests use.

@@ -1,4 +1,5 @@
 import Foundation
+import TestSupport
 
 /// The source tree as files, for the Tidy tests. Files are only read; nothing is built or run.
 struct SourceTree: Sendable {

@@ -3,15 +3,17 @@
 ///
 /// Each part keeps all line breaks, so that line numbers match the file. Line comments, nested block comments, and
 /// plain, multi-line and raw strings are recognized; an interpolation is part of its string.
-struct SourceText: Sendable {
-    let lineCount: Int
-    let code: String
-    let strings: String
-    let comments: String
+///
+/// It is here because this module is optimised in debug builds too.
+public struct SourceText: Sendable {
+    public let lineCount: Int
+    public let code: String
+    public let strings: String
+    public let comments: String
     /// Code and strings.
-    let withoutComments: String
+    public let withoutComments: String
 
-    init(_ text: String) {
+    public init(_ text: String) {
         var reader = Reader(bytes: Array(text.utf8))
         reader.read()
         lineCount = reader.bytes.count(where: { $0 == Byte.newline })
@@ -22,14 +24,14 @@ struct SourceText: Sendable {
     }
 
     /// Returns the numbers of the lines of a part that match a pattern, counted from 1.
-    static func lines(of part: String, holding pattern: some RegexComponent) -> [Int] {
+    public static func lines(of part: String, holding pattern: some RegexComponent) -> [Int] {
         part.split(separator: "\n", omittingEmptySubsequences: false).enumerated()
             .filter { $0.element.contains(pattern) }
             .map { $0.offset + 1 }
     }
 
     /// The imported modules.
-    var imports: Set<String> {
+    public var imports: Set<String> {
         let statement =
             /^\s*(?:@\w+(?:\([^)]*\))?\s+)*(?:\w+\s+)?import\s+(?:(?:struct|class|enum|func|protocol|typealias|var|let|actor)\s+)?(\w+)/
         let candidates = code.split(separator: "\n").filter {

@@ -1,0 +1,27 @@
+import Foundation
+
+/// Distances between images, here because this module is optimised in debug builds too.
+public enum PixelDistance {
+    /// Returns the peak signal-to-noise ratio of two lists of samples in decibels.
+    ///
+    /// - Parameter peak: the largest value of a sample, such as 255
+    /// - Returns: infinite for equal lists, 0 for lists of different lengths
+    public static func psnr(_ one: [UInt8], _ other: [UInt8], peak: Double = 255) -> Double {
+        decibels(one, other, peak)
+    }
+
+    /// Returns the peak signal-to-noise ratio of two lists of samples of sixteen bits in decibels.
+    public static func psnr(_ one: [UInt16], _ other: [UInt16], peak: Double = 65_535) -> Double {
+        decibels(one, other, peak)
+    }
+
+    private static func decibels<Sample: BinaryInteger>(_ one: [Sample], _ other: [Sample], _ peak: Double) -> Double {
+        guard one.count == other.count else { return 0 }
+        var sum = 0.0
+        for (first, second) in zip(one, other) {
+            let difference = Double(first) - Double(second)
+            sum += difference * difference
+        }
+        return sum == 0 ? .infinity : 10 * log10(peak * peak / (sum / Double(one.count)))
+    }
+}

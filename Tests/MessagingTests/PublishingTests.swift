@@ -1,5 +1,6 @@
 import Basics
 import CZeroMQ
+import Foundation
 import JSONValue
 import Synchronization
 import Testing
@@ -219,6 +220,24 @@ struct PublishingTests {
             await signals.wait("+a")
             await signals.wait("+c")
             #expect(!signals.isSignaled("+b"))
+        }
+    }
+
+    @Test func `the hook is called as directly for the last subscription as for the first`() async throws {
+        try await MessagingFixture.with { fixture in
+            let (publisher, _) = try publisher(fixture, .ipc)
+            let depths = Mutex<[Int]>([])
+            let last = NamedSignals()
+            publisher.setOnSubscribe { topic, _ in
+                depths.withLock { $0.append(Thread.callStackReturnAddresses.count) }
+                last.signal(topic)
+            }
+            let peer = try RawPeer(ZMQ_XSUB, publisher.boundAddress)
+            for number in 1...40 { try await peer.send([[1] + Bytes("t\(number)".utf8)]) }
+            await last.wait("t40")
+            let found = depths.withLock { $0 }
+            let first = try #require(found.first)
+            #expect(found.allSatisfy { $0 <= first + 4 }, "\(found)")
         }
     }
 

@@ -1,6 +1,5 @@
 public import Basics
 import CZeroMQ
-import Glibc
 public import JSONValue
 public import Logging
 import Synchronization
@@ -17,12 +16,18 @@ public actor Publisher: SocketOwner {
     /// The longest topic in bytes. libzmq 4.3.4 corrupts topics from 246 bytes on.
     public static let longestTopic = 64
 
+    /// A type of its own: in a tuple, each access by a generic function would wrap the closure once more (Swift 6.3).
+    private struct Hook {
+        var call: SubscriptionHook?
+        var isNew = false
+    }
+
     private let thread: PollThread
     private let limits: MessagingLimits
     private let logger: Logger
     private let wakeup: PollWakeup
     private nonisolated let queue: PublishQueue
-    private nonisolated let hook = Mutex<(call: SubscriptionHook?, isNew: Bool)>((nil, false))
+    private nonisolated let hook = Mutex(Hook())
     /// The registration for keys removed from the list; nil without CURVE.
     private let listening: ZAPAuthenticator.RevocationSubscription?
     /// True if the socket is unbound at the moment, after all subscribers were disconnected.
@@ -107,7 +112,7 @@ public actor Publisher: SocketOwner {
     /// publisher can be faster than this call. It is called again if another subscriber subscribes to the same topic,
     /// and with `false` when the last one has left.
     public nonisolated func setOnSubscribe(_ hook: @escaping SubscriptionHook) {
-        self.hook.withLock { $0 = (hook, isNew: true) }
+        self.hook.withLock { $0 = Hook(call: hook, isNew: true) }
         wakeup.signal()
     }
 
@@ -292,21 +297,19 @@ public actor Publisher: SocketOwner {
         for topic in topics { if let name = String(validating: topic, as: UTF8.self) { hook(name, false) } }
     }
 
-    /// Ends a connection with `shutdown(2)` on its descriptor: libzmq 4.3.4 has no call for that, but handles the end
-    /// of the stream like any other.
+    /// Ends the connection of a subscriber.
     ///
-    /// The descriptor may be closed at any time and reused for another connection. libzmq reports the end of a
-    /// connection before it closes the descriptor: so if no end has been reported after the descriptor was duplicated,
-    /// the duplicate belongs to this connection.
+    /// The hook is called for its topics before: libzmq 4.3.4 ends the process if the thread does not read for the
+    /// interval of its heartbeats after a connection has ended whose input waits.
     private func end(_ descriptor: Int32, _ reason: String) {
         guard let serial = subscriptions.serial(of: descriptor) else { return }
-        let duplicate = fcntl(descriptor, F_DUPFD_CLOEXEC, 0)
-        guard duplicate >= 0 else { return }
-        defer { Glibc.close(duplicate) }
-        readEvents()
-        guard subscriptions.serial(of: descriptor) == serial else { return }
-        drop(subscriptions.markEnding(descriptor))
-        Glibc.shutdown(duplicate, Int32(SHUT_RDWR))
+        let isShutDown = Socket.shutDown(descriptor) {
+            readEvents()
+            guard subscriptions.serial(of: descriptor) == serial else { return false }
+            drop(subscriptions.markEnding(descriptor))
+            return true
+        }
+        guard isShutDown else { return }
         counts.ended += 1
         guard let count = excesses.count(at: MonotonicClock.system.nowMicroseconds()) else { return }
         logger.warning(

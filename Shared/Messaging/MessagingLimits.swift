@@ -8,8 +8,9 @@ public struct MessagingLimits: Sendable {
     public var maxAttachmentBytes = 8 << 20
     /// Maximum number of frames of one message, including the JSON frame.
     public var maxFrames = 64
-    /// Maximum depth and size of the JSON frame.
-    public var json = JSONLimits()
+    /// Maximum depth and size of the JSON frame. A predicate of 32 levels, each an object with a list, takes some 70
+    /// levels of JSON.
+    public var json = JSONLimits(depth: 96)
     /// Requests that one connection may have open. A client and a server queue further ones.
     public var requestsPerConnection = 256
     /// Requests that one server may have open on all connections; it queues further ones.
@@ -35,8 +36,15 @@ public struct MessagingLimits: Sendable {
     /// Notifications and replies wait for capacity; once as many bytes again are waiting, a reply becomes
     /// `limit_exceeded`.
     public var outboxBytesPerConnection = 32 << 20
-    /// Bytes queued by a server or publisher for all peers.
+    /// Bytes queued by a server or publisher for all peers. A server's peer with at most 64 KiB on their way does not
+    /// wait for the others.
     public var outboxBytes = 256 << 20
+    /// The time after which a server ends the connection of a peer that has not read a whole message, while less than
+    /// half of ``outboxBytes`` is free. The one with the most bytes is ended, one each second. Within that time a link
+    /// of 1.2 Mbit/s carries the largest message.
+    public var stallTimeout: Duration = .seconds(120)
+    /// Connections of one key on which a server receives requests; further ones are ended.
+    public var connectionsPerKey = 1024
     /// Messages queued for one peer that does not read; further ones are dropped and counted.
     public var outboxMessagesPerConnection = 65_536
     /// The deadline of a request without `deadlineMs`, from the time at which it was opened. Also the time for which
@@ -53,8 +61,8 @@ public struct MessagingLimits: Sendable {
     /// JSON frames above this size are parsed one after the other on a separate queue, so that large requests block
     /// neither the poll thread nor the cooperative pool.
     public var parseInlineBytes = 64 << 10
-    /// libzmq's send high-water mark of a request socket, in messages to one peer; frames of at least 64 KiB also count
-    /// as outbox bytes.
+    /// libzmq's send high-water mark of a request socket, in messages to one peer. They also count
+    /// as outbox bytes until they have left libzmq, except for the last 8 KiB of small ones.
     public var sendHighWaterMark: Int32 = 256
     /// libzmq's receive high-water mark of a client, in responses and notifications from one peer.
     public var receiveHighWaterMark: Int32 = 128

@@ -120,6 +120,19 @@ struct ComponentTests {
         #expect(await gate.acquire(0) == .closed)
     }
 
+    @Test func `a peer with few bytes on their way does not wait for those of others`() {
+        let all = ByteSemaphore(available: 10, maxAvailable: 10)
+        let (greedy, modest) = (
+            ByteSemaphore(available: 1 << 20, maxAvailable: 1 << 20),
+            ByteSemaphore(available: 1 << 20, maxAvailable: 1 << 20)
+        )
+        #expect(greedy.tryAcquire(100_000) && all.tryAcquire(100_000, for: greedy))
+        #expect(modest.tryAcquire(50_000) && all.tryAcquire(50_000, for: modest))
+        #expect(all.available == 10 - 150_000)
+        #expect(modest.tryAcquire(20_000) && !all.tryAcquire(20_000, for: modest))
+        #expect(all.available == 10 - 150_000)
+    }
+
     @Test func `a mailbox is bounded and ordered, and ends after its last element`() async {
         let fixture = Counter()
         let mailbox = Mailbox<Int>(maxElements: 2, maxBytes: 100) { fixture.add() }

@@ -139,6 +139,127 @@ struct RequestLimitTests {
         }
     }
 
+    /// Makes a state machine, and returns the connections of peers with these keys.
+    private func connections(
+        _ machine: inout RequestServerStateMachine,
+        _ keys: [String]
+    ) throws -> [Connection] {
+        var connections: [Connection] = []
+        for (number, key) in keys.enumerated() {
+            var message = IncomingMessage()
+            message.frames = [[UInt8(number)], []]
+            message.descriptor = Int32(number)
+            message.curveIdentity = CurveIdentity(key: key, name: key)
+            let connection = machine.connection(of: message).found
+            connections.append(try #require(connection))
+        }
+        return connections
+    }
+
+    private func makeMachine(_ limits: MessagingLimits) -> RequestServerStateMachine {
+        RequestServerStateMachine(
+            transport: .tcp,
+            limits: limits,
+            memory: RequestMemory(),
+            isAdmitted: { _ in true },
+            methodLimits: { _ in .unlimited }
+        )
+    }
+
+    @Test func `a key has a limited number of connections`() throws {
+        var limits = MessagingLimits()
+        limits.connectionsPerKey = 2
+        var machine = makeMachine(limits)
+        let found = try connections(&machine, ["a", "a", "b", "a", "b"])
+        #expect(found.map(\.isExcess) == [false, false, false, true, false])
+        // Those that have ended do not count any more.
+        let ended = machine.closed(0) + machine.closed(3)
+        #expect(ended.count == 2)
+        machine.opened(0)
+        let next = try connections(&machine, ["a"])
+        #expect(next.map(\.isExcess) == [false])
+    }
+
+    @Test func `a connection above the number of its key is ended, and the others are served`() async throws {
+        try await MessagingFixture.with { fixture in
+            let curve = try CurveFixture()
+            var limits = MessagingLimits()
+            limits.connectionsPerKey = 1
+            let server = try RequestServer(
+                address: fixture.address(.tcp),
+                thread: fixture.serverThread,
+                limits: limits,
+                security: curve.serving,
+                logger: fixture.logger,
+                handler: EchoHandler()
+            )
+            let running = Task { await server.run() }
+            defer { running.cancel() }
+            func client(_ security: SocketSecurity) throws -> RequestClient {
+                try RequestClient(
+                    address: server.boundAddress,
+                    thread: fixture.clientThread,
+                    security: security,
+                    logger: fixture.logger
+                )
+            }
+            let ann = try curve.client("ann")
+            let (first, second, other) = (try client(ann), try client(ann), try client(curve.client("bob")))
+            _ = try await first.call("hello")
+            let ended = await #expect(throws: RPCError.self) { try await second.call("hello") }
+            #expect(ended?.name == "connection_lost")
+            _ = try await other.call("hello")
+            _ = try await first.call("hello")
+            #expect(await server.metrics()["connectionsEnded"] == 1)
+        }
+    }
+
+    @Test func `a key makes a limited number of connections at once`() throws {
+        let curve = try CurveFixture()
+        func keys(_ name: String) throws -> CurveKeyPair? {
+            if case .curveClient(_, let keys) = try curve.client(name) { keys } else { nil }
+        }
+        let (hasty, other) = (try #require(try keys("hasty")), try #require(try keys("other")))
+        func decision(_ keys: CurveKeyPair) -> ZAPRequest.Decision {
+            MessagingContext.shared.authenticator.decide(domain: curve.domain, key: keys.publicKey, address: "")
+        }
+        let admitted = ZAPRequest.Decision.admitted(hasty.publicKey.text + "hasty")
+        let most = ZAPAuthenticator.connectionsAtOnce
+        var count = 0
+        while count <= 2 * most, decision(hasty) == admitted { count += 1 }
+        // A few more are allowed for the time that this takes.
+        #expect((most...2 * most).contains(count))
+        #expect(decision(other) == .admitted(other.publicKey.text + "other"))
+    }
+
+    @Test func `of the peers that do not read the one with the most bytes is ended first, after a time`() throws {
+        let limits = MessagingLimits()
+        var machine = makeMachine(limits)
+        let found = try connections(&machine, ["a", "b", "c", "d"])
+        for (connection, mebibytes) in zip(found, [2, 4, 8, 1]) {
+            connection.outboxSemaphore.acquireWithoutWaiting(mebibytes << 20)
+        }
+        let timeout = limits.stallTimeout.microseconds
+        #expect(machine.stalledConnection(at: 0, isFirst: true) == nil)
+        // The third one reads.
+        found[2].outboxSemaphore.release(OutgoingMessage.countedBytes)
+        #expect(machine.stalledConnection(at: timeout - 1, isFirst: false) == nil)
+        #expect(machine.stalledConnection(at: timeout, isFirst: false) === found[1])
+        found[1].isEnding = true
+        #expect(machine.stalledConnection(at: timeout, isFirst: false) === found[0])
+        // The largest one shares its descriptor, so it cannot be ended.
+        var leftover = IncomingMessage()
+        leftover.frames = [[9], []]
+        leftover.descriptor = found[1].descriptor
+        leftover.curveIdentity = found[1].curveIdentity
+        let shared = machine.connection(of: leftover).found
+        let other = try #require(shared)
+        other.outboxSemaphore.acquireWithoutWaiting(16 << 20)
+        #expect(machine.stalledConnection(at: timeout, isFirst: false) === found[0])
+        #expect(machine.stalledConnection(at: 2 * timeout, isFirst: false) === found[2])
+        #expect(machine.stalledConnection(at: 2 * timeout, isFirst: true) == nil)
+    }
+
     @Test(
         arguments: [
             (#"{"jsonrpc":"2.0","id":7,"method":"a.b","params":{"id":8,"method":"c"}}"#, JSON(7), "a.b"),

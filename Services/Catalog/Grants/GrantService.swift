@@ -30,6 +30,7 @@ final class GrantService: Sendable {
         var last: UInt64 = 0
         /// The times of the questions of each identity that were written, in microseconds of the monotonic clock.
         var asked: [String: [Int64]] = [:]
+        var log = LogThrottle()
     }
 
     let registry: GrantRegistry
@@ -76,13 +77,15 @@ final class GrantService: Sendable {
         guard !purpose.isEmpty else {
             throw GrantError.noPurpose
         }
-        logger.info(
-            "session opened",
-            metadata: [
-                "identity": "\(identity)", "client": "\(request.client)", "purpose": "\(purpose)",
-                "access": "\(request.access.rawValue)",
-            ]
-        )
+        if let count = state.withLock({ $0.log.count(at: clock.nowMicroseconds()) }) {
+            logger.info(
+                "session opened",
+                metadata: [
+                    "identity": "\(identity)", "client": "\(request.client)", "purpose": "\(purpose)",
+                    "access": "\(request.access.rawValue)", "sessions": "\(count)",
+                ]
+            )
+        }
         guard registry.permission(of: identity).role == .undecided else { return session(identity) }
         let (number, promise) = try wait(identity)
         defer { state.withLock { $0.waiters[number] = nil } }

@@ -28,6 +28,7 @@ final class ByteSemaphore: Sendable {
         var waiters: Deque<Waiter> = []
         var waitingBytes = 0
         var isClosed = false
+        var releases = 0
     }
 
     private let state: Mutex<State>
@@ -46,6 +47,12 @@ final class ByteSemaphore: Sendable {
 
     var available: Int { state.withLock { $0.available } }
 
+    /// The bytes in use, and a number that grows whenever a message is released that was counted until it had left
+    /// libzmq.
+    var usage: (bytes: Int, releases: Int) {
+        state.withLock { (maxAvailable.addingClamped(-$0.available), $0.releases) }
+    }
+
     /// Bytes waiting in line.
     var waitingBytes: Int { state.withLock { $0.waitingBytes } }
 
@@ -62,6 +69,20 @@ final class ByteSemaphore: Sendable {
             return true
         }
     }
+
+    /// Acquires the bytes from a semaphore of all peers, if that is possible without waiting. A peer with few bytes on
+    /// their way does not wait for the others.
+    ///
+    /// - Parameter peer: the peer's own semaphore, from which the bytes were acquired already
+    func tryAcquire(_ bytes: Int, for peer: ByteSemaphore) -> Bool {
+        if tryAcquire(bytes) { return true }
+        guard peer.usage.bytes <= Self.peerBytesAlways else { return false }
+        acquireWithoutWaiting(bytes)
+        return true
+    }
+
+    /// The bytes that each peer may have on their way although none are left for all peers together.
+    static let peerBytesAlways = 64 << 10
 
     /// Acquires the bytes, waiting in line until some are available.
     func acquire(_ bytes: Int) async -> Outcome {
@@ -98,6 +119,7 @@ final class ByteSemaphore: Sendable {
     func release(_ bytes: Int) {
         let passing: [Waiter] = state.withLock { state in
             state.available = min(state.available.addingClamped(max(bytes, 0)), maxAvailable)
+            if bytes >= OutgoingMessage.countedBytes { state.releases &+= 1 }
             var passing: [Waiter] = []
             while state.available > 0, let next = state.waiters.popFirst() {
                 state.available -= next.bytes

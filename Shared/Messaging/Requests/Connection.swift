@@ -19,6 +19,14 @@ final class Connection {
     var running = 0
     /// Messages that libzmq did not accept yet.
     var queue: Deque<OutgoingMessage> = []
+    /// The bytes of small messages that libzmq has accepted and that are counted with the next message.
+    var uncountedBytes = 0
+    /// The messages that had left libzmq when this was last looked at, and since when there were no more.
+    var stall: (releases: Int, since: Int64)?
+    /// True if its key had as many connections as it may when this one was made.
+    var isExcess = false
+    /// True once the server has ended it; its end is not reported yet.
+    var isEnding = false
     /// Messages that wait because a large one before them is being parsed.
     var held: Deque<(message: IncomingMessage, prefix: [Bytes])> = []
     /// Requests that wait until others have ended.

@@ -8,6 +8,8 @@ struct ConnectionTable {
     /// descriptor was reused. Which of them owns the descriptor is unknown then, so none is ended before the descriptor
     /// is closed again.
     private var byDescriptor: [Int32: Set<Bytes>] = [:]
+    /// The number of connections of each key.
+    private var countByKey: [String: Int] = [:]
     /// Closed descriptors that no new connection has reused yet.
     private var gone: Set<Int32> = []
     private var lastSerial: UInt64 = 0
@@ -55,12 +57,28 @@ struct ConnectionTable {
             limits: limits
         )
         byRouting[routing] = connection
+        if let key = connection.curveIdentity?.key {
+            let count = countByKey[key, default: 0] + 1
+            countByKey[key] = count
+            connection.isExcess = count > limits.connectionsPerKey
+        }
         return .connection(connection)
+    }
+
+    /// Returns whether no other connection has the descriptor of this one, as far as is known.
+    func isSoleOwner(_ connection: Connection) -> Bool {
+        connection.descriptor.map { byDescriptor[$0]?.count == 1 } ?? false
+    }
+
+    private mutating func uncount(_ connection: Connection) {
+        guard let key = connection.curveIdentity?.key, let count = countByKey[key] else { return }
+        countByKey[key] = count > 1 ? count - 1 : nil
     }
 
     mutating func remove(_ id: ConnectionID) -> Connection? {
         guard let connection = self[id] else { return nil }
         byRouting[id.routing] = nil
+        uncount(connection)
         if let descriptor = connection.descriptor {
             byDescriptor[descriptor]?.remove(id.routing)
             if byDescriptor[descriptor]?.isEmpty == true { byDescriptor[descriptor] = nil }
@@ -75,6 +93,8 @@ struct ConnectionTable {
     mutating func closed(_ descriptor: Int32) -> [Connection] {
         gone.insert(descriptor)
         let ended = byDescriptor.removeValue(forKey: descriptor) ?? []
-        return ended.compactMap { byRouting.removeValue(forKey: $0) }
+        let removed = ended.compactMap { byRouting.removeValue(forKey: $0) }
+        for connection in removed { uncount(connection) }
+        return removed
     }
 }

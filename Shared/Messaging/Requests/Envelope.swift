@@ -45,11 +45,7 @@ enum Envelope: Sendable {
         do throws(JSONError) {
             json = try JSON(parsing: frame, limits: limits.json)
         } catch {
-            self = .invalid(
-                id: .null,
-                error: .parseError("the first frame is not JSON: \(error); send one JSON-RPC object in UTF-8"),
-                kind: "parse_error"
-            )
+            self = Self.unparsed(frame, error, limits.json)
             return
         }
         self.init(json, limits: limits)
@@ -111,24 +107,59 @@ enum Envelope: Sendable {
         self = Self.make(id: id, method: method, params: params, limits: limits)
     }
 
+    /// Returns the answer to a frame that the parser refused.
+    private static func unparsed(_ frame: Bytes, _ error: JSONError, _ limits: JSONLimits) -> Envelope {
+        let limit: String
+        switch error.reason {
+        case .tooDeep: limit = "is nested at most \(limits.depth) deep; nest less"
+        case .tooManyValues: limit = "has at most \(limits.values) values; split the request"
+        default:
+            return .invalid(
+                id: .null,
+                error: .parseError("the first frame is not JSON: \(error); send one JSON-RPC object in UTF-8"),
+                kind: "parse_error"
+            )
+        }
+        // The frame may be a request. The response has its id, so that a client with several open requests can assign
+        // it.
+        return .invalid(
+            id: EnvelopeHead(frame).id ?? .null,
+            error: .limitExceeded("the JSON of a request \(limit)"),
+            kind: "json_too_large"
+        )
+    }
+
     private static let memberNames = ["jsonrpc", "id", "method", "params"]
 
     private static func make(id: JSON?, method: String, params: JSONObject, limits: MessagingLimits) -> Envelope {
-        func refuse(_ kind: String, _ message: String) -> Envelope {
+        func refuse(_ kind: String, _ parameter: String, _ message: String) -> Envelope {
             // A notification has no response, whatever is wrong with it (JSON-RPC 2.0, section 4.1).
             guard let id else { return .notification(method: method) }
-            return .invalid(id: id, error: .invalidParams(message), kind: kind)
+            var error = RPCError.invalidParams(message)
+            error.data["parameter"] = .string(String(parameter.prefix(64)))
+            return .invalid(id: id, error: error, kind: kind)
         }
+        var params = params
+        // Null counts as absent. The methods of the transport are answered at once and use neither of the two.
+        let isOfTransport = method == "rpc.cancel" || method == "rpc.credit"
+        if isOfTransport || params["deadlineMs"]?.isNull == true { params["deadlineMs"] = nil }
+        if isOfTransport || params["credit"]?.isNull == true { params["credit"] = nil }
         switch method {
         case "rpc.cancel":
-            guard let target = params["id"].flatMap(validID), params.count == 1 else {
-                return refuse("bad_cancel", "rpc.cancel takes id, the id of an open request")
+            let other = params.members.first { $0.name != "id" }?.name
+            guard let target = params["id"].flatMap(validID), other == nil else {
+                return refuse("bad_cancel", other ?? "id", "rpc.cancel takes id, the id of an open request")
             }
             return .cancel(id: id, target: target)
         case "rpc.credit":
-            guard let target = params["id"].flatMap(validID), let bytes = params["bytes"]?.intValue, bytes >= 0,
-                params.count == 2
-            else { return refuse("bad_credit", "rpc.credit takes id and bytes, a number from 0 up") }
+            let message = "rpc.credit takes id and bytes, a number from 0 up"
+            let other = params.members.first { $0.name != "id" && $0.name != "bytes" }?.name
+            guard let target = params["id"].flatMap(validID), other == nil else {
+                return refuse("bad_credit", other ?? "id", message)
+            }
+            guard let bytes = params["bytes"]?.intValue, bytes >= 0 else {
+                return refuse("bad_credit", "bytes", message)
+            }
             return .credit(id: id, target: target, bytes: Int(clamping: min(bytes, Int64(limits.maxCredit))))
         default: break
         }
@@ -137,14 +168,14 @@ enum Envelope: Sendable {
         if let sent = params["deadlineMs"] {
             let longest = limits.maxDeadline.microseconds / 1000
             guard let milliseconds = sent.intValue, milliseconds >= 1, milliseconds <= longest else {
-                return refuse("bad_deadline", "deadlineMs must be a whole number from 1 to \(longest)")
+                return refuse("bad_deadline", "deadlineMs", "deadlineMs must be a whole number from 1 to \(longest)")
             }
             request.deadline = milliseconds * 1000
             request.params["deadlineMs"] = nil
         }
         if let sent = params["credit"] {
             guard let bytes = sent.intValue, bytes >= 0 else {
-                return refuse("bad_credit", "credit must be a whole number of bytes from 0 up")
+                return refuse("bad_credit", "credit", "credit must be a whole number of bytes from 0 up")
             }
             request.credit = Int(clamping: min(bytes, Int64(limits.maxCredit)))
             request.params["credit"] = nil

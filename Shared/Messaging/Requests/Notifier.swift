@@ -63,7 +63,7 @@ public struct Notifier: Sendable {
             outbox.post(.notification(request, OutgoingMessage(request.prefix + frames, reservation: reservation)))
             return true
         case .failure(let refusal) where refusal.outcome == .refused:
-            throw .limitExceeded("too many bytes are queued for this peer; read faster or open the request with credit")
+            throw refusal.error("read faster or open the request with credit")
         case .failure: throw Self.ended
         }
     }

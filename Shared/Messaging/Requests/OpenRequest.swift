@@ -43,10 +43,12 @@ final class OpenRequest: Sendable {
     func reserveBytes(_ bytes: Int) async -> Result<ByteReservation, ReservationRefused> {
         var acquired: [ByteSemaphore] = []
         for gate in semaphores {
-            let outcome = await gate.acquire(bytes)
+            var outcome = ByteSemaphore.Outcome.acquired
+            let isAcquired = acquired.first.map { gate.tryAcquire(bytes, for: $0) } ?? false
+            if !isAcquired { outcome = await gate.acquire(bytes) }
             guard outcome == .acquired else {
                 for gate in acquired { gate.release(bytes) }
-                return .failure(ReservationRefused(outcome: outcome))
+                return .failure(ReservationRefused(outcome: outcome, isOfAllPeers: !acquired.isEmpty))
             }
             acquired.append(gate)
         }
@@ -62,6 +64,17 @@ final class OpenRequest: Sendable {
 
 struct ReservationRefused: Error {
     let outcome: ByteSemaphore.Outcome
+    /// True if the outbox of all peers together has no capacity, not that of the request's own peer.
+    let isOfAllPeers: Bool
+
+    /// The error of a message that was refused because too many bytes wait.
+    ///
+    /// - Parameter advice: what the peer can do about its own messages
+    func error(_ advice: String) -> RPCError {
+        isOfAllPeers
+            ? .limitExceeded("too many bytes are queued for all peers of this service together; try again later")
+            : .limitExceeded("too many bytes are queued for this peer; \(advice)")
+    }
 }
 
 /// An event that tasks send to the poll thread.

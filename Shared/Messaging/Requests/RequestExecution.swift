@@ -33,9 +33,7 @@ struct RequestExecution: Sendable {
                     failure: nil
                 )
             case .failure(let refusal) where refusal.outcome == .refused:
-                throw .limitExceeded(
-                    "too many bytes are queued for this peer; read the replies before sending more requests"
-                )
+                throw refusal.error("read the replies before sending more requests")
             case .failure: throw .cancelled("the request was cancelled")
             }
         } catch {

@@ -30,7 +30,7 @@ extension RequestServer {
         return batch.count == limits.receiveBudget || bytes >= limits.receiveBudgetBytes
     }
 
-    private func handle(_ event: ConnectionEvent) {
+    func handle(_ event: ConnectionEvent) {
         switch event {
         case .opened(let descriptor): state.opened(descriptor)
         case .closed(let descriptor):
@@ -44,6 +44,7 @@ extension RequestServer {
         let (connection, replaced) = state.connection(of: message)
         if let replaced { end(replaced, .connectionLost) }
         guard let connection else { return }
+        guard !connection.isExcess else { return disconnect(connection, "its key has too many connections") }
         carryOut(state.received(message, on: connection, at: clock.nowMicroseconds()))
     }
 

@@ -32,6 +32,10 @@ public actor RequestServer: SocketOwner {
     var blocked: Set<ConnectionID> = []
     var blockedPause: Int64 = 0
     var blockedUntil: Int64 = 0
+    /// When the outbox is looked at next, and whether less than half of it was free the last time.
+    var outboxCheck = Int64.min
+    var isOutboxShort = false
+    var disconnections = LogThrottle()
     /// The tasks of the running requests.
     var tasks: [ObjectIdentifier: Task<Void, Never>] = [:]
     var workWaiter: CheckedContinuation<Void, Never>?
@@ -139,7 +143,8 @@ public actor RequestServer: SocketOwner {
     private var isReceiving: Bool { state.stage != .idle && state.stage != .closed }
 
     private func nextWake() -> Int64? {
-        let nearest = blocked.isEmpty ? state.nextTime : min(state.nextTime, blockedUntil)
+        var nearest = blocked.isEmpty ? state.nextTime : min(state.nextTime, blockedUntil)
+        if isOutboxShort { nearest = min(nearest, outboxCheck) }
         return nearest == .max ? nil : max(0, nearest.addingClamped(-clock.nowMicroseconds()))
     }
 
@@ -203,6 +208,7 @@ extension RequestServer {
         let now = clock.nowMicroseconds()
         for ending in state.endings(at: now) { carryOut(ending) }
         for answer in state.expiredWaiting(at: now) { send(answer) }
+        endStalled(at: now)
         if case .flushing(let until) = state.stage, now >= until || blocked.isEmpty { closeNow() }
     }
 
@@ -245,7 +251,7 @@ extension RequestServer {
         let frames = [reply.frame(id: request.incoming.id)] + reply.attachments
         let bytes = frames.reduce(0) { $0 + $1.count }
         guard limits.violation(of: frames) == nil, connection.outboxSemaphore.tryAcquire(bytes) else { return false }
-        guard outboxSemaphore.tryAcquire(bytes) else {
+        guard outboxSemaphore.tryAcquire(bytes, for: connection.outboxSemaphore) else {
             connection.outboxSemaphore.release(bytes)
             return false
         }
@@ -299,7 +305,8 @@ extension RequestServer {
 
     /// Sends a message now, or queues it until libzmq accepts it.
     private func send(_ message: OutgoingMessage, to connection: Connection) {
-        if connection.queue.isEmpty, attempt(message, connection) { return }
+        var message = message
+        if connection.queue.isEmpty, attempt(&message, connection) { return }
         guard state.connections[connection.id] != nil else { return }
         guard connection.queue.count < limits.outboxMessagesPerConnection else {
             state.metrics.messagesDropped += 1
@@ -310,10 +317,13 @@ extension RequestServer {
     }
 
     /// - Returns: whether the message is done with, sent or dropped.
-    private func attempt(_ message: OutgoingMessage, _ connection: Connection) -> Bool {
+    private func attempt(_ message: inout OutgoingMessage, _ connection: Connection) -> Bool {
+        countEarlier(&message, connection)
         switch socketBox.socket?.socket.send(message) {
         case .sent:
-            state.metrics.bytesOut += message.byteCount
+            let bytes = message.byteCount
+            state.metrics.bytesOut += bytes
+            if !message.isCounted { connection.uncountedBytes += bytes }
             return true
         case .full: return false
         case .unreachable:
@@ -324,6 +334,17 @@ extension RequestServer {
             state.metrics.messagesDropped += 1
             return true
         }
+    }
+
+    /// Counts with a message the small ones before it, of which libzmq may have many. Messages leave in order, so these
+    /// have left once this one has.
+    private func countEarlier(_ message: inout OutgoingMessage, _ connection: Connection) {
+        let bytes = connection.uncountedBytes
+        guard bytes >= OutgoingMessage.countedBytes else { return }
+        connection.uncountedBytes = 0
+        let semaphores = [connection.outboxSemaphore, outboxSemaphore]
+        for gate in semaphores { gate.acquireWithoutWaiting(bytes) }
+        message.reservation = ByteReservation(bytes: bytes, semaphores: semaphores, keeping: message.reservation)
     }
 
     private static let shortestPause: Int64 = 1000
@@ -341,7 +362,11 @@ extension RequestServer {
                 blocked.remove(id)
                 continue
             }
-            while let message = connection.queue.first, attempt(message, connection) {
+            while var message = connection.queue.first {
+                guard attempt(&message, connection) else {
+                    connection.queue[0] = message
+                    break
+                }
                 moved = true
                 // The attempt empties the queue if it ends the connection.
                 if !connection.queue.isEmpty { connection.queue.removeFirst() }

@@ -17,6 +17,8 @@ struct ServerMetrics {
     var messagesDropped = 0
     var peersOpened = 0
     var peersClosed = 0
+    /// Connections that the server has ended: of keys with too many, and of peers that did not read.
+    var connectionsEnded = 0
     var handshakesRefused = 0
     var bytesIn = 0
     var bytesOut = 0
@@ -39,7 +41,7 @@ struct ServerMetrics {
             "waiting": JSON(waiting), "requestsWaited": JSON(requestsWaited),
             "errors": Self.counts(errors), "decodeErrors": Self.counts(refusedMessages),
             "connections": JSON(connections), "connectionsSeen": JSON(seen), "peers": JSON(peers),
-            "peersClosed": JSON(peersClosed),
+            "peersClosed": JSON(peersClosed), "connectionsEnded": JSON(connectionsEnded),
             "handshakesRefused": JSON(handshakesRefused), "notificationsReceived": JSON(notificationsReceived),
             "notificationsSent": JSON(notificationsSent), "notificationsDropped": JSON(notificationsDropped),
             "answersDropped": JSON(answersDropped), "messagesDropped": JSON(messagesDropped),

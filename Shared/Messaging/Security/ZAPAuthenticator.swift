@@ -47,6 +47,20 @@ public final class ZAPAuthenticator: Sendable {
         var refusals = 0
         var revocations = 0
         var log = LogThrottle()
+        /// For each key the connections that it might have made at once, at a time.
+        var allowances: [String: (left: Double, at: Int64)] = [:]
+        var hastyLog = LogThrottle()
+
+        /// Counts a connection of a key; false if the key has made as many as it may for now.
+        mutating func mayConnect(_ key: String, at now: Int64) -> Bool {
+            let most = Double(ZAPAuthenticator.connectionsAtOnce)
+            let (left, at) = allowances[key] ?? (left: most, at: now)
+            let minutes = Double(now.addingClamped(-at)) / 60e6
+            let allowance = min(most, left + minutes * Double(ZAPAuthenticator.connectionsPerMinute))
+            let isAllowed = allowance >= 1
+            allowances[key] = (isAllowed ? allowance - 1 : allowance, now)
+            return isAllowed
+        }
     }
 
     private struct State {
@@ -65,6 +79,14 @@ public final class ZAPAuthenticator: Sendable {
 
     /// The longest name in UTF-8 bytes; longer ones are refused, because libzmq could not carry them.
     static let longestName = 128
+
+    /// The connections that one key may make to the servers of a domain in a minute on average, and at once after a
+    /// pause; beyond it has to try again.
+    ///
+    /// libzmq 4.3.4 numbers connections, and ends the process if a number is the routing id that another peer has
+    /// chosen. At this rate a client that holds many such ids needs hours to meet one.
+    static let connectionsPerMinute = 1024
+    static let connectionsAtOnce = 16_384
 
     /// Opens a domain; see ``MessagingContext/admit(to:logger:admission:)``.
     func open(
@@ -136,6 +158,10 @@ public final class ZAPAuthenticator: Sendable {
             }
         }
         let now = clock.nowMicroseconds()
+        if let curveIdentity, state.withLock({ $0.domains[name]?.mayConnect(curveIdentity.key, at: now) }) == false {
+            reportHasty(curveIdentity, domain: name, address: address, at: now)
+            return .later
+        }
         let report = state.withLock { state -> (Logger, Int)? in
             guard var domain = state.domains[name] else {
                 state.unknownDomainRefusals += 1
@@ -162,6 +188,21 @@ public final class ZAPAuthenticator: Sendable {
         return curveIdentity.map { .admitted($0.userID) } ?? .refused
     }
 
+    private func reportHasty(_ identity: CurveIdentity, domain name: String, address: String, at now: Int64) {
+        let report = state.withLock { state -> (Logger, Int)? in
+            guard let count = state.domains[name]?.hastyLog.count(at: now) else { return nil }
+            return state.domains[name].map { ($0.logger, count) }
+        }
+        guard let (logger, count) = report else { return }
+        logger.warning(
+            "connection refused for now: its key has made too many connections one after the other",
+            metadata: [
+                "domain": "\(name)", "identity": "\(identity.identity)", "address": "\(address)",
+                "refusals": "\(count)",
+            ]
+        )
+    }
+
     /// Checks again the keys that were admitted.
     ///
     /// - Returns: whether any admitted keys are left to check
@@ -178,7 +219,10 @@ public final class ZAPAuthenticator: Sendable {
             isNeeded = isNeeded || gone.count < domain.admitted.count
             guard !gone.isEmpty else { continue }
             let hooks = state.withLock { state -> [RevocationHook] in
-                for key in gone { state.domains[name]?.admitted[key] = nil }
+                for key in gone {
+                    state.domains[name]?.admitted[key] = nil
+                    state.domains[name]?.allowances[key] = nil
+                }
                 state.domains[name]?.revocations += gone.count
                 return state.hooks[name].map { Array($0.values) } ?? []
             }

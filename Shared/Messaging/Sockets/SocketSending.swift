@@ -23,11 +23,12 @@ extension Socket {
     /// Gives a whole message to libzmq, or nothing. Never waits.
     func send(_ message: OutgoingMessage) -> SendOutcome {
         guard let last = message.frames.indices.last else { return .sent }
+        // Frames leave in order, so the reservation is released after the last one.
+        let isCounted = message.isCounted
         for (index, frame) in message.frames.enumerated() {
             let flags = ZMQ_DONTWAIT | (index == last ? 0 : ZMQ_SNDMORE)
-            let error =
-                frame.count < Self.zeroCopyThreshold
-                ? copy(frame, flags) : sendWithoutCopying(frame, message.reservation, flags)
+            let isLent = frame.count >= Self.zeroCopyThreshold || (isCounted && index == last)
+            let error = isLent ? sendWithoutCopying(frame, message.reservation, flags) : copy(frame, flags)
             if error == 0 { continue }
             switch error {
             case EAGAIN where index == 0: return .full

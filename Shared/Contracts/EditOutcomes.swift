@@ -20,7 +20,8 @@ public struct EditOutcomes: JSONTabled {
     public var failed: Int
     /// True if this is a preview of the outcomes.
     public var dryRun: Bool
-    /// For several assets, in order: {asset, sequence, isChanged} or {asset, error: {name, message}}.
+    /// For several assets, in order: {asset, sequence, isChanged} or {asset, error: {name, message}}; of a dry run
+    /// {asset, dryRun, contentRevision, source, adjustments, engine} in place of the first.
     public var results: [JSON]
 
     public init(
@@ -60,7 +61,8 @@ public struct EditOutcomes: JSONTabled {
                 "results",
                 \.results,
                 .list(of: .any, limit: ApplyEdits.maxAssets),
-                "For several assets, in order: {asset, sequence, isChanged} or {asset, error: {name, message}}.",
+                "For several assets, in order: {asset, sequence, isChanged} or {asset, error: {name, message}}; of a "
+                    + "dry run {asset, dryRun, contentRevision, source, adjustments, engine} in place of the first.",
                 default: []
             ),
         ]

@@ -101,7 +101,7 @@ extension MethodLimits {
     static let withAttachments = MethodLimits(
         takesAttachments: true,
         advice:
-            "append the bytes in several requests, each with one attachment of at most 8 MiB and the offset that it "
-            + "begins at"
+            "append the bytes in several requests, each with one attachment of at most "
+            + "\(BeginUpload.chunkBytes >> 20) MiB and the offset that it begins at"
     )
 }

@@ -33,8 +33,11 @@ public struct NotificationDescription: Sendable {
         return .object(document)
     }
 
-    private static func object(_ members: JSONObject) -> JSON {
-        ["type": "object", "properties": .object(members), "required": JSON(members.members.map(\.name))]
+    private static func object(_ members: JSONObject, optional: JSONObject = [:]) -> JSON {
+        [
+            "type": "object", "properties": .object(JSONObject(distinct: members.members + optional.members)),
+            "required": JSON(members.members.map(\.name)),
+        ]
     }
 
     private static let count: JSON = ["type": "integer", "minimum": 0]
@@ -96,7 +99,10 @@ public struct NotificationDescription: Sendable {
     )
     static let editsProgress = NotificationDescription(
         "edits.progress",
-        "How many of all assets are edited, and how many failed.",
-        object(["done": count, "failed": count, "total": count])
+        "How many of all assets are edited, and how many failed; of one film or Live Photo the part that is rendered.",
+        object(
+            ["done": count, "failed": count, "total": count],
+            optional: ["part": ["type": "number", "minimum": 0, "maximum": 1]]
+        )
     )
 }

@@ -93,7 +93,7 @@ public struct PublishEdit: Sendable, Hashable, JSONTabled {
     public static func read(_ params: JSON) throws(JSONProblem) -> PublishEdit {
         let edit = try PublishEdit(json: params)
         let places = [edit.source != nil, edit.revert, edit.step != nil].count(where: { $0 })
-        guard places > 0 || edit.enhance || edit.magick != nil || params["adjustments"] != nil else {
+        guard places > 0 || edit.enhance || edit.magick != nil || params["adjustments"]?.isNull == false else {
             throw JSONProblem("missing; give adjustments, magick, from, revert, step or enhance", path: ["adjustments"])
         }
         guard places == 0 || places == 1 && edit.adjustments.operations.isEmpty && edit.magick == nil && !edit.enhance

@@ -58,6 +58,7 @@ struct PublishedMessageTests {
         let cases: [(PublishedMessage, String)] = [
             (message(with("adjustments", wild)), "invalid_params"),
             (message(with("adjustments", nil)), "invalid_params"),
+            (message(with("adjustments", JSON.null)), "invalid_params"),
             (message(with("after", "e1")), "invalid_params"),
             (message(with("after", 3)), "invalid_params"),
             (message(with("typo", true)), "invalid_params"),
@@ -101,6 +102,16 @@ struct PublishedMessageTests {
                 UInt8.random(in: 0...255, using: &random)
             }
             _ = PublishedMessage(frames: [frame])
+        }
+    }
+
+    @Test func `the progress of an edit may have the part of a film that is rendered`() {
+        let document = openRPCDocument(service: "editor", version: "1", methods: EditorRequest.methods)
+        for name: JSON in ["edits.apply", "edits.livePhoto"] {
+            let method = document["methods"]?.arrayValue?.first { $0["name"] == name }
+            let progress = method?["x-notifications"]?.arrayValue?.first { $0["name"] == "edits.progress" }
+            #expect(progress?["params"]?["properties"]?["part"]?["maximum"] == 1)
+            #expect(progress?["params"]?["required"] == ["id", "done", "failed", "total"])
         }
     }
 

@@ -148,17 +148,21 @@ struct CancellingTests {
 
     @Test func `the handler gets the deadline, and the client enforces it`() async throws {
         try await MessagingFixture.with { fixture in
+            let signals = NamedSignals()
             let handler = ClosureHandler { request, context in
+                if request.method == "echo" { return Reply([:]) }
                 #expect(request.params == [:])
                 #expect(context.deadlineMicroseconds < .max)
+                signals.signal("called")
                 try await untilCancelled()
                 return Reply([:])
             }
             try await fixture.serving(handler: handler) { server in
                 let client = try fixture.client(server)
-                await expectName("deadline_exceeded") {
-                    _ = try await client.call("hello", deadline: .milliseconds(30))
-                }
+                // The connection is ready, so that the request is sent long before its deadline.
+                _ = try await client.call("echo")
+                await expectName("deadline_exceeded") { _ = try await client.call("hello", deadline: .seconds(1)) }
+                await signals.wait("called")
             }
         }
     }

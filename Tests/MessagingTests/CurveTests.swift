@@ -161,7 +161,10 @@ struct CurveTests {
         try await with { fixture, curve in
             let server = try server(fixture, curve)
             let other = try CurveFixture()
-            guard case .curveClient(_, let keys) = try curve.client("ann") else { return }
+            guard case .curveClient(_, let keys) = try curve.client("ann") else {
+                Issue.record("no client keys")
+                return
+            }
             try await serving(server) {
                 let start = MonotonicClock.system.nowMicroseconds()
                 let client = try RequestClient(

@@ -24,7 +24,7 @@ struct MalformedMessage: Sendable, CustomTestStringConvertible {
         MalformedMessage("half a request", #"{"jsonrpc": "2.0", "id": 1"#, -32700),
         MalformedMessage("bytes that are not UTF-8", "\u{1}\u{2}", -32700),
         MalformedMessage("a member twice", #"{"jsonrpc": "2.0", "id": 1, "id": 2, "method": "a"}"#, -32700),
-        MalformedMessage("unlimited depth", String(repeating: "[", count: 100_000), -32700),
+        MalformedMessage("unlimited depth", String(repeating: "[", count: 100_000), 9004),
         MalformedMessage("a number", "12", -32600),
         MalformedMessage("a string", #""hello""#, -32600),
         MalformedMessage("an empty batch", "[]", -32600),
@@ -259,6 +259,70 @@ struct EnvelopeTests {
         #expect(found.params == ["token": "t", "atLeast": "u"])
         #expect(found.deadline == 250_000)
         #expect(found.credit == limits.maxCredit)
+    }
+
+    @Test func `a deadline and a credit of null count as absent`() throws {
+        let json = request(1, "follow", ["token": "t", "deadlineMs": .null, "credit": .null])
+        guard case .request(let found) = Envelope(parsing: json.bytes, limits: MessagingLimits()) else {
+            Issue.record("not parsed as a request")
+            return
+        }
+        #expect(found.params == ["token": "t"])
+        #expect(found.deadline == nil && found.credit == nil)
+    }
+
+    @Test func `the methods of the transport ignore the parameters of every method`() throws {
+        let limits = MessagingLimits()
+        let cancel: JSON = ["jsonrpc": "2.0", "method": "rpc.cancel", "params": ["id": 7, "deadlineMs": 5000]]
+        guard case .cancel(let cancelID, let cancelled) = Envelope(parsing: cancel.bytes, limits: limits) else {
+            Issue.record("not parsed as rpc.cancel")
+            return
+        }
+        #expect(cancelID == nil && cancelled == 7)
+
+        let credit = request(1, "rpc.credit", ["id": 7, "bytes": 100, "deadlineMs": 5000, "credit": 3])
+        guard case .credit(let creditID, let credited, let bytes) = Envelope(parsing: credit.bytes, limits: limits)
+        else {
+            Issue.record("not parsed as rpc.credit")
+            return
+        }
+        #expect(creditID == 1 && credited == 7 && bytes == 100)
+    }
+
+    @Test(
+        arguments: [
+            ("follow", ["deadlineMs": 0], "deadlineMs"), ("follow", ["credit": -1], "credit"),
+            ("rpc.cancel", ["id": 1.5], "id"), ("rpc.cancel", ["id": 7, "reason": "x"], "reason"),
+            ("rpc.credit", ["bytes": 1], "id"), ("rpc.credit", ["id": 7, "bytes": -1], "bytes"),
+        ] as [(String, JSONObject, String)]
+    )
+    func `a refused parameter is named`(method: String, params: JSONObject, name: String) {
+        let envelope = Envelope(parsing: request(1, method, .object(params)).bytes, limits: MessagingLimits())
+        guard case .invalid(let id, let error, _) = envelope else {
+            Issue.record("not refused")
+            return
+        }
+        #expect(id == 1 && error.name == "invalid_params" && error.data["parameter"] == .string(name))
+    }
+
+    @Test func `JSON beyond a limit is refused by that limit and with its id, and the deepest predicate is not`() {
+        func deep(_ levels: Int) -> JSON { (0..<levels).reduce(true) { tree, _ in ["and": [tree]] } }
+        var limits = MessagingLimits()
+        let fetch = request(1, "fetch.assets", ["fetch": ["predicate": deep(32)]])
+        guard case .request = Envelope(parsing: fetch.bytes, limits: limits) else {
+            Issue.record("not parsed as a request")
+            return
+        }
+        limits.json.values = 150
+        let wide = JSON.array(Array(repeating: 0, count: 150))
+        for (name, value, limit) in [("predicate", deep(50), "96 deep"), ("list", wide, "150 values")] {
+            let frame = request(7, "a", .object([name: value])).bytes
+            guard case .invalid(let id, let error, _) = Envelope(parsing: frame, limits: limits) else {
+                Issue.record("not refused")
+                return
+            }
+            #expect(id == 7 && error.name == "limit_exceeded" && error.message.contains(limit))
+        }
     }
 
     @Test func `the envelope of REQ is distinguished from content`() {

@@ -87,10 +87,10 @@ struct ProtocolPage {
 
         A write may have a `client` and a `transaction`: sent again under the same names it returns the same outcome and is
         carried out once; other content under them is `id_reused`. A read with `atLeast`, a token, waits until the service
-        has reached that moment, at most 30 seconds, and is `behind` then, or `deadline_exceeded` if its deadline is earlier.
-        That is so for every token of the history, however far ahead it is: a standby, a replica or the change-broker may have
-        to catch up, and none of them knows how far the writing catalog is while that is away. A token of another history is
-        `token_expired` at once.
+        has reached that moment, at most 30 seconds or until shortly before its deadline, and is `behind` then; the
+        thumbnailer and the editor may answer `deadline_exceeded` instead. That is so for every token of the history,
+        however far ahead it is: a standby, a replica or the change-broker may have to catch up, and none of them knows
+        how far the writing catalog is while that is away. A token of another history is `token_expired` at once.
 
         An unknown parameter is refused, and so is a member beside `jsonrpc`, `id`, `method` and `params`. An optional
         parameter that is null counts as absent, except in an `AssetPatch`. A client ignores result members that it does

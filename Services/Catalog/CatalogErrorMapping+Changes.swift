@@ -16,6 +16,11 @@ extension CatalogErrorMapping {
                 "the transaction touches more than \(limit) assets and collections; split it",
                 ["limit": JSON(limit)]
             )
+        case .tooManyNames(let limit):
+            ErrorCode.limitExceeded.error(
+                "the requests of the transaction name more than \(limit) objects; split it",
+                ["limit": JSON(limit)]
+            )
         case .noMetadata: ErrorCode.internalError.error("the bytes have no metadata")
         case .unknownReference(let ref):
             ErrorCode.invalidParams.error(
@@ -23,7 +28,10 @@ extension CatalogErrorMapping {
                 ["ref": .string(ref)]
             )
         case .duplicateReference(let ref):
-            ErrorCode.invalidParams.error("the ref \"\(ref)\" is used twice", ["ref": .string(ref)])
+            ErrorCode.invalidParams.error(
+                "the ref \"\(ref)\" is used twice",
+                ["parameter": "ref", "ref": .string(ref)]
+            )
         case .unstorableText(let name):
             ErrorCode.invalidParams.error(
                 "\(name) must not contain the character U+0000",
@@ -142,7 +150,7 @@ extension CatalogErrorMapping {
         case .keyAssetNotMember(let id):
             ErrorCode.invalidParams.error(
                 "the key asset \(id) is not a member of the album",
-                ["id": .string(id.text)]
+                ["parameter": "keyAsset", "id": .string(id.text)]
             )
         case .tooManyMembers(let id, let limit):
             ErrorCode.limitExceeded.error(
@@ -184,11 +192,16 @@ extension CatalogErrorMapping {
                 "indexes need the state of the list that they refer to: pass it as snapshot, with the token of "
                     + "the result that they were read from"
             )
-        case .insertCountDiffers: ErrorCode.invalidParams.error("insert needs one index for each member")
-        case .replaceCountDiffers: ErrorCode.invalidParams.error("replace needs one member for each index")
-        case .duplicateMember: ErrorCode.invalidParams.error("a member is given twice")
+        case .insertCountDiffers:
+            ErrorCode.invalidParams.error("insert needs one index for each member", ["parameter": "at"])
+        case .replaceCountDiffers:
+            ErrorCode.invalidParams.error("replace needs one member for each index", ["parameter": "members"])
+        case .duplicateMember: ErrorCode.invalidParams.error("a member is given twice", ["parameter": "members"])
         case .unorderedIndexes:
-            ErrorCode.invalidParams.error("indexes must be in ascending order, without duplicates")
+            ErrorCode.invalidParams.error(
+                "indexes must be in ascending order, without duplicates",
+                ["parameter": "at"]
+            )
         case .indexOutOfRange(let index, let count):
             ErrorCode.rangeError.error(
                 "index \(index) is beyond the end: the list has \(count) members there",

@@ -6,15 +6,15 @@ extension CatalogErrorMapping {
     /// Returns the error on the wire for a refused fetch.
     static func rpcError(_ error: FetchError) -> RPCError {
         switch error {
-        case .wrongKind(let method, let accepted):
-            ErrorCode.invalidOptions.error("\(method) accepts the \(accepted)")
+        case .wrongKind(let accepted):
+            ErrorCode.invalidOptions.error("the fetch must be of the \(accepted)", ["parameter": "fetch"])
         case .indexOutOfRange(let index, let count):
             ErrorCode.rangeError.error(
                 "index \(index) is beyond the end: the result has \(count) objects",
                 ["index": JSON(index), "count": JSON(count)]
             )
         case .badPosition(let text):
-            ErrorCode.invalidParams.error("after: \"\(text)\" is not the next of a page")
+            ErrorCode.invalidParams.error("after: \"\(text)\" is not the next of a page", ["parameter": "after"])
         case .notFollowable:
             ErrorCode.notObservable.error(
                 "change records do not contain changes of transient collections; compare two results by "

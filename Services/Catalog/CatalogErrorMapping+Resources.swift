@@ -30,7 +30,10 @@ extension CatalogErrorMapping {
             )
         case .noSource: ErrorCode.invalidParams.error("a resource names exactly one of attachment, upload and path")
         case .noAttachment(let number, let count):
-            ErrorCode.invalidParams.error("there is no attachment \(number); the message has \(count)")
+            ErrorCode.invalidParams.error(
+                "there is no attachment \(number); the message has \(count)",
+                ["parameter": "attachment"]
+            )
         case .moveWithoutCopy:
             ErrorCode.invalidParams.error("only a path that is copied can be moved", ["parameter": "move"])
         case .referenceWithoutPath:
@@ -61,7 +64,8 @@ extension CatalogErrorMapping {
                     + "description of the edit, not images",
                 ["limit": JSON(limit)]
             )
-        case .noSidecarSource: ErrorCode.invalidParams.error("a sidecar names an attachment or a path")
+        case .noSidecarSource:
+            ErrorCode.invalidParams.error("a sidecar names an attachment or a path", ["parameter": "sidecar"])
         case .sidecarTooLarge(let bytes, let limit):
             ErrorCode.limitExceeded.error(
                 "a sidecar has at most \(limit) bytes, this has \(bytes); import the file without it and set its "
@@ -81,7 +85,10 @@ extension CatalogErrorMapping {
         case .pathDenied(let identity):
             ErrorCode.accessDenied.error("\(identity) may not name files here; start the catalog with --import-root")
         case .pathNotAbsolute(let path):
-            ErrorCode.invalidParams.error("a path must be absolute: \(path.prefix(200))", ["path": .string(path)])
+            ErrorCode.invalidParams.error(
+                "a path must be absolute: \(path.prefix(200))",
+                ["parameter": "path", "path": .string(path)]
+            )
         case .notBelowImportFolder(let path):
             ErrorCode.accessDenied.error("\(path) is not below a configured import folder", ["path": .string(path)])
         case .tooManyUploads(let open, let limit):
@@ -96,15 +103,21 @@ extension CatalogErrorMapping {
                 ["limit": .int(remaining)]
             )
         case .noChunk:
-            ErrorCode.invalidParams.error("upload.append needs exactly one attachment, the next at most 8 MiB")
+            ErrorCode.invalidParams.error(
+                "upload.append needs exactly one attachment, of at most \(BeginUpload.chunkBytes >> 20) MiB"
+            )
         case .chunkTooLarge(let limit):
             ErrorCode.limitExceeded.error(
                 "an append has at most \(limit) bytes; append the rest with further requests",
                 ["limit": JSON(limit)]
             )
-        case .uploadFinished(let name): ErrorCode.invalidParams.error("the upload \(name) is finished")
+        case .uploadFinished(let name):
+            ErrorCode.invalidParams.error("the upload \(name) is finished", ["parameter": "upload"])
         case .uploadNotFinished(let name):
-            ErrorCode.invalidParams.error("the upload \(name) is not finished; call upload.finish first")
+            ErrorCode.invalidParams.error(
+                "the upload \(name) is not finished; call upload.finish first",
+                ["parameter": "upload"]
+            )
         case .chunkOutOfRange(let offset, let size):
             ErrorCode.rangeError.error(
                 "the upload has \(size) bytes; the next chunk must begin there, not at \(offset)",
@@ -148,6 +161,11 @@ extension CatalogErrorMapping {
             ErrorCode.missingResource.error(
                 "\(id) has no resource \(type.rawValue)",
                 ["allowed": JSON(available.map(\.rawValue))]
+            )
+        case .unknownDigest(let id):
+            ErrorCode.missingResource.error(
+                "\(id) has no resource with this digest; fetch the asset again for those that it has",
+                ["parameter": "digest"]
             )
         case .offsetOutOfRange(let offset, let size):
             ErrorCode.rangeError.error(

@@ -101,6 +101,13 @@ public struct Adjustment: Sendable, Hashable {
         }
     }
 
+    /// Returns the adjustment with another text in place of that of a member, without checks.
+    public func replacing(_ name: String, with text: String) -> Adjustment {
+        var given = Dictionary(uniqueKeysWithValues: zip(kind.parameters.map(\.name), values))
+        given[name] = .word(text)
+        return Adjustment(kind, unchecked: given)
+    }
+
     /// Returns the points of a curve, or an empty array if the operation has no such curve.
     public func points(_ name: String) -> [CurvePoint] {
         guard case .points(let points)? = self[name] else { return [] }

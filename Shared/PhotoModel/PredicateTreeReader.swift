@@ -71,13 +71,15 @@ struct PredicateTreeReader {
                 allowed: PredicateOperator.allCases.map(\.rawValue)
             )
         }
-        if !isAny, !hasMask, object["options"] == nil, let value = object["value"],
+        let options: JSON = object["options"] ?? .null
+        if !isAny, !hasMask, options.isNull, let value = object["value"],
             let condition = try checker.missing(name, operation, .json(value))
         {
             return condition
         }
         let key = try checker.key(name)
-        guard let folding = TextFolding(letters: object["options"]?.stringValue ?? "") else {
+        let letters = options.isNull ? "" : options.stringValue
+        guard let folding = letters.flatMap({ TextFolding(letters: $0) }) else {
             throw PredicateError(.invalidPredicate, "options are c, d or cd", key: key.name, allowed: ["c", "d", "cd"])
         }
         if hasMask {

@@ -137,6 +137,8 @@ struct AssetRowTests {
             #expect(try await catalog.assets().map(\.id) == [ids[0], ids[4]])
             #expect(try await catalog.assets(fetch { $0.includeAllBurstAssets = true }).count == 10)
             #expect(try await catalog.assets(fetch { $0.burstIdentifier = "nobody" }).isEmpty)
+            try await catalog.perform([.trashAssets(.init(ids: [ids[0], ids[9]]))])
+            #expect(try await catalog.assets(fetch { $0.inTrash = true }).map(\.id) == [ids[0], ids[9]])
         }
     }
 

@@ -60,6 +60,16 @@ struct BurstRulesTests {
         }
     }
 
+    @Test(.spec("S-77")) func `every frame of a burst that is in the trash is listed there`() throws {
+        var library = InMemoryLibrary()
+        let ids = try Self.add([nil, nil, nil], to: &library)
+        let trash = try Fetch(.assets(.library), inTrash: true)
+        for (trashed, listed) in [([0], [0]), ([1, 2], [0, 1, 2])] {
+            try library.perform(.trashAssets(.init(ids: trashed.map { ids[$0] })))
+            #expect(ids.indices.filter { library.asset(ids[$0]).map(trash.includes) == true } == listed)
+        }
+    }
+
     @Test(.spec("S-38")) func `the sharpest frame that is not in the trash is picked, with two frames or more`() throws
     {
         var library = InMemoryLibrary()

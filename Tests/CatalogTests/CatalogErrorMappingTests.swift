@@ -62,12 +62,26 @@ struct CatalogErrorMappingTests {
             ["id": .string(id.text), "parameter": "isUserPick"]
         ),
         (
-            FetchError.wrongKind(method: "fetch.lists", accepted: "kind lists"), .invalidOptions,
-            "fetch.lists accepts the kind lists", [:]
+            ChangeError.keyAssetNotMember(id), .invalidParams, "the key asset \(id) is not a member of the album",
+            ["parameter": "keyAsset", "id": .string(id.text)]
+        ),
+        (
+            ChangeError.unorderedIndexes, .invalidParams, "indexes must be in ascending order, without duplicates",
+            ["parameter": "at"]
+        ),
+        (
+            FetchError.wrongKind(accepted: "kind lists"), .invalidOptions,
+            "the fetch must be of the kind lists", ["parameter": "fetch"]
         ),
         (
             MaintenanceError.notBelowImportFolder("/a", allowed: ["/b"]), .accessDenied,
             "/a is not below a configured import folder", ["path": "/a", "allowed": ["/b"]]
+        ),
+        (
+            ResourceError.noChunk, .invalidParams, "upload.append needs exactly one attachment, of at most 1 MiB", [:]
+        ),
+        (
+            ResourceError.uploadFinished("u"), .invalidParams, "the upload u is finished", ["parameter": "upload"]
         ),
         (
             ResourceError.notRead(.queueFull(limit: 2), file: "a.jpg"), .busy,

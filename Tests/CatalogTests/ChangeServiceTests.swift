@@ -165,6 +165,35 @@ struct ChangeServiceTests {
         }
     }
 
+    @Test func `a client whose transactions take all places does not keep another client out`() async throws {
+        try await CatalogFixture.with(folder, { $0.writeQueue = 9 }) { catalog in
+            let (writer, gate) = (catalog.service.writer, DispatchSemaphore(value: 0))
+            await catalog.service.store.holdWriter(until: gate)
+            defer { gate.signal() }
+            let connection = try catalog.connect()
+            // None of the assets exists: a transaction that waits is refused within its commit.
+            let trash = PerformChanges(
+                requests: [.trashAssets(.init(ids: (0..<200).map { RandomEntities.id(.asset, $0) }))],
+                client: "test"
+            )
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                for count in 1...9 {
+                    group.addTask { _ = await rpcError { try await catalog.call(trash) } }
+                    try await writer.untilWaiting(count, or: gate)
+                }
+                let refused = await rpcError { try await catalog.call(trash) }
+                #expect(refused?.errorCode == .busy)
+                group.addTask {
+                    let error = await rpcError { try await connection.call(PerformChanges.method, trash.json) }
+                    #expect(error != nil && error?.errorCode != .busy)
+                }
+                try await writer.untilWaiting(10, or: gate)
+                gate.signal()
+                try await group.waitForAll()
+            }
+        }
+    }
+
     @Test func `one commit takes transactions with at most 512 entities together, or a single larger one`() async throws
     {
         try await CatalogFixture.with(folder) { catalog in

@@ -88,6 +88,32 @@ struct DerivedRulesTests {
         }
     }
 
+    @Test(.spec("S-05", "S-07")) func `a year ends with the moment that ends last, which need not start last`()
+        async throws
+    {
+        let fixture = try StoreFixture()
+        var library = InMemoryLibrary()
+        let minute: Int64 = 60_000_000
+        let west = AssetPatch(creationOffset: -8 * 3600)
+        let place = AssetPatch(creationOffset: -8 * 3600, location: Location(latitude: 34, longitude: -118))
+        // One local day: a moment without a location of 32 hours, and one at a location.
+        let pictures: [(minutes: Int64, set: AssetPatch)] = [(5, AssetPatch()), (1910, west), (1620, place)]
+        let (start, end) = (Self.may + 5 * minute, Self.may + 1910 * minute)
+        var years: Set<MomentList> = []
+        for (number, picture) in pictures.enumerated() {
+            let date = Self.may + picture.minutes * minute
+            let (record, ids) = try library.perform([.create("p", number + 1, date: date, set: picture.set)])
+            var result = TransactionResult()
+            (result.assets, result.collections, result.lists) = (record.assets, record.collections, record.lists)
+            try await fixture.write(result, sequence: record.sequence)
+            let moment = try #require(ids["p"].flatMap { library.asset($0)?.moment })
+            years.insert(moment.year)
+        }
+        let year = try #require(years.first)
+        let dates = try await fixture.store.read { try $0.collections.momentDates(in: year, excluding: []) }
+        #expect(years.count == 1 && dates == start...end)
+    }
+
     private func check(_ library: InMemoryLibrary) throws {
         var members: [Moment: [Int64]] = [:]
         for asset in library.snapshot.assets.values {
@@ -152,6 +178,24 @@ struct DerivedRulesTests {
         #expect(purge.assets.map(\.id).contains(ids[1]) && library.asset(ids[1]) == nil)
     }
 
+    @Test(.spec("S-77")) func `what is put into the trash while the clock is behind stays its full time`() throws {
+        var library = InMemoryLibrary()
+        let id = try library.add(1)
+        for (wall, trashed) in [(Int64(5), Self.may), (Self.may + Self.day, Self.may + Self.day)] {
+            var random = SeededRandom(seed: 1)
+            var transaction = ChangeTransaction(
+                state: library,
+                sequence: 9,
+                now: wall,
+                retentionTime: Self.may,
+                makeID: { ObjectID($0, milliseconds: 1, using: &random) }
+            )
+            try transaction.apply([PreparedChange(.trashAssets(.init(ids: [id])))])
+            let result = try transaction.finish()
+            #expect(result.assets.first?.after?.trashedDate == trashed)
+        }
+    }
+
     // MARK: Bursts
 
     @Test(.spec("S-37", "S-38", "P-21"))
@@ -202,6 +246,13 @@ struct DerivedRulesTests {
         try library.perform(update)
         #expect(library.asset(id)?.keywords == ["b", "c"])
         #expect(try library.perform(update).assets.isEmpty)
+        let many = AssetPatch(keywords: (0..<1024).map { "\($0)" })
+        try library.perform(.updateAsset(.init(id: .id(id), set: many)))
+        #expect(try library.perform(.updateAsset(.init(id: .id(id), addKeywords: ["7"]))).assets.isEmpty)
+        let more = #expect(throws: RPCError.self) {
+            try library.perform(.updateAsset(.init(id: .id(id), addKeywords: ["x"])))
+        }
+        #expect(more?.name == "limit_exceeded")
         let patch = AssetPatch(caption: .some("x"), rating: 5, playbackVariation: .longExposure)
         let refusal = #expect(throws: RPCError.self) {
             try library.perform(.updateAsset(.init(id: .id(id), set: patch)))

@@ -75,6 +75,44 @@ struct DuplicateRulesTests {
         }
     }
 
+    @Test(.spec("P-23")) func `files and properties that an existing asset cannot be given are named too`() throws {
+        var library = InMemoryLibrary()
+        func create(_ raw: Int, _ set: AssetPatch = AssetPatch()) -> PreparedChange {
+            var change = PreparedChange.create("p", 1, set: set)
+            change.resources.append(.bytes(raw, .alternatePhoto, ExtractedMetadata()))
+            return change
+        }
+        let id = try #require(try library.perform([create(2)]).1["p"])
+        let cases: [(raw: Int, set: AssetPatch, ignored: [[String]])] = [
+            (2, AssetPatch(), []), (3, AssetPatch(), [["resources"]]),
+            (2, AssetPatch(isUserPick: true), [["set"]]), (2, AssetPatch(representsBurst: true), [["set"]]),
+        ]
+        for (raw, set, ignored) in cases {
+            let (result, reply) = try Self.perform([create(raw, set)], library)
+            #expect(result.isEmpty && reply.id("p") == id && reply.ignored.map(\.members) == ignored)
+        }
+        let (result, reply) = try Self.perform([create(2, AssetPatch(isFavorite: true, isUserPick: true))], library)
+        #expect(result.assets.first?.after?.isFavorite == true && reply.ignored.map(\.members) == [["set"]])
+
+        // A synced asset is not changed.
+        library.snapshot.assets[id]?.sourceType = .typeiTunesSynced
+        library.snapshot.assets[id]?.resources.removeLast()
+        let (synced, answer) = try Self.perform([create(2)], library)
+        #expect(synced.isEmpty && answer.ignored.map(\.members) == [["resources", "sourceType"]])
+    }
+
+    @Test(.spec("P-23"))
+    func `bytes whose first asset the transaction deletes yield the next asset with them`() throws {
+        var library = InMemoryLibrary()
+        let ids = try (0..<2).map { _ in
+            try #require(try library.perform([.create("p", 1, ifDuplicate: .create)]).1["p"])
+        }.sorted()
+        for request in [ChangeRequest.deleteAssets(.init(ids: [ids[0]])), .trashAssets(.init(ids: [ids[0]]))] {
+            let (result, reply) = try Self.perform([PreparedChange(request), .create("p", 1)], library)
+            #expect(result.assets.map(\.id) == [ids[0]] && reply.id("p") == ids[1] && reply.restored.isEmpty)
+        }
+    }
+
     @Test(.spec("S-30", "S-31")) func `transient collections and lists cannot be changed`() throws {
         var library = InMemoryLibrary()
         var random = SeededRandom(seed: 1)

@@ -47,6 +47,35 @@ struct HistoryRowTests {
         }
     }
 
+    @Test(.spec("T-36")) func `a page of records ends at a number of records or bytes, with one record at least`()
+        async throws
+    {
+        try await CatalogFixture.with(folder) { catalog in
+            for number in 1...4 { try await catalog.perform([.createList(.init(title: "\(number)"))]) }
+            let whole = try await catalog.service.store.read {
+                try $0.history.records(after: 0, through: .max, count: 5, bytes: .max)
+            }
+            #expect(whole.records.map(\.sequence) == [1, 2, 3, 4] && !whole.isCut)
+            let two = whole.records[0].bytes.count + whole.records[1].bytes.count
+            let topic = ChangeRecord.topic(of: .root)
+            for (count, bytes, found) in [(5, 0, 1), (5, two - 1, 1), (5, two, 2), (3, Int.max, 3)] {
+                let pages = try await catalog.service.store.read { reader in
+                    [
+                        try reader.history.records(after: 0, through: .max, count: count, bytes: bytes),
+                        try reader.history.records(
+                            after: 0,
+                            through: .max,
+                            topics: [topic],
+                            count: count,
+                            bytes: bytes
+                        ),
+                    ]
+                }
+                #expect(pages.allSatisfy { $0.records == Array(whole.records.prefix(found)) && $0.isCut })
+            }
+        }
+    }
+
     @Test(.spec("T-37", "S-66", "S-65", "S-77"))
     func `hiding and trashing are changes, deleting is a deletion, and a short-lived asset is neither`() async throws {
         try await CatalogFixture.with(folder) { catalog in

@@ -16,17 +16,24 @@ struct InMemoryLibrary: LibraryState {
     }
 
     func asset(_ id: ObjectID) -> Asset? { snapshot.assets[id] }
+    /// Counts the assets that are read together.
+    let prefetched = QueryCount()
+
+    func prefetch(_ ids: [ObjectID]) { for _ in ids { prefetched.add() } }
+
     func collection(_ id: ObjectID) -> AssetCollection? { snapshot.collections[id] }
     func list(_ id: ObjectID) -> CollectionList? { snapshot.lists[id] }
     func hasHistory(of id: ObjectID) -> Bool { seen.contains(id) }
 
-    func asset(withOriginal digest: String) -> ObjectID? {
+    func assets(withOriginal digest: String, limit: Int) -> [ObjectID] {
         let all = snapshot.assets.values.filter { asset in
             asset.resources.contains {
                 $0.digest == digest && ($0.type.isOriginal || $0.type == .alternatePhoto && !$0.isRawOriginal)
             }
         }
-        return (all.filter { $0.trashedDate == nil }.map(\.id).min()) ?? all.map(\.id).min()
+        let shown = all.filter { $0.trashedDate == nil }.map(\.id).sorted()
+        let trashed = all.filter { $0.trashedDate != nil }.map(\.id).sorted()
+        return Array((shown + trashed).prefix(limit))
     }
 
     func assets(withImage digest: [UInt8], limit: Int) -> [ObjectID] { [] }
@@ -40,11 +47,21 @@ struct InMemoryLibrary: LibraryState {
         return Array(keyed.sorted { $0.0 < $1.0 }.map(\.1).prefix(limit))
     }
 
+    func members(of collection: ObjectID, among ids: [ObjectID]) -> Set<ObjectID> {
+        Set(ids.filter { asset($0)?.orderKey(in: collection) != nil })
+    }
+
     func lastMemberKey(of collection: ObjectID) -> OrderKey? {
         snapshot.assets.values.compactMap { $0.orderKey(in: collection) }.max()
     }
 
     func lastChildKey(of list: ObjectID) -> OrderKey? { children(of: list).last?.key }
+
+    func levels(below list: ObjectID, limit: Int) -> Int {
+        guard limit > 0 else { return 0 }
+        let below = snapshot.lists.values.filter { $0.parent == list }
+        return below.map { 1 + levels(below: $0.id, limit: limit - 1) }.max() ?? 0
+    }
 
     func captureDates(of collection: ObjectID, excluding excluded: Set<ObjectID>) -> ClosedRange<Int64>? {
         range(

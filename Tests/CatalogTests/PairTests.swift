@@ -83,6 +83,22 @@ struct PairTests {
         }
     }
 
+    @Test(.spec("T-21", "P-23")) func `a moved file that an existing asset cannot be given stays`() async throws {
+        try await CatalogFixture.with(folder) { catalog in
+            let (id, _) = try await Self.importFiles(catalog, [(.photo, image(1)), (.alternatePhoto, Self.raw())])
+            let photo = try folder.write(image(1), to: "in/p.jpg")
+            let raw = try folder.write(Self.raw(1), to: "in/p.raf")
+            let resources = [
+                NewResource(source: .path(photo), isMoved: true),
+                NewResource(type: .alternatePhoto, source: .path(raw), isMoved: true),
+            ]
+            let reply = try await catalog.perform([.createAsset(.init(ref: "a", resources: resources))])
+            #expect(reply.id("a") == id && reply.ignored.map(\.members) == [["resources"]])
+            #expect(!FileManager.default.fileExists(atPath: photo), "the asset has these bytes")
+            #expect(FileManager.default.fileExists(atPath: raw), "no asset has these bytes")
+        }
+    }
+
     @Test(.spec("T-19"))
     func `files of different times, and videos that are not part of a Live Photo, are refused`() async throws {
         try await CatalogFixture.with(folder) { catalog in

@@ -173,4 +173,25 @@ struct ReadTests {
         #expect(favorites.allSatisfy { $0 == false } && first == nil)
         #expect(decoded == 1)
     }
+
+    @Test(.spec("T-27")) func `the albums of an asset are read in the order in which a new revision has them`()
+        async throws
+    {
+        let fixture = try StoreFixture()
+        var library = InMemoryLibrary()
+        let (first, ids) = try library.perform([.create("p", 1)])
+        let id = try #require(ids["p"])
+        let albums = try (0..<8).map { try library.perform([.album("\($0)", id)]).0 }
+        for record in [first] + albums {
+            var result = TransactionResult()
+            // The library in memory has another root folder, so lists are left out.
+            (result.assets, result.collections) = (record.assets, record.collections)
+            try await fixture.write(result, sequence: record.sequence)
+        }
+        let made = albums.flatMap { $0.collections.map(\.id) }
+        let read = try await fixture.store.read { try StoredLibraryState($0.database).asset(id) }
+        #expect(made != made.sorted(), "the order of the identifiers is another than that of the rows")
+        #expect(read?.memberships.map(\.collection) == made.sorted())
+        #expect(read?.memberships == library.asset(id)?.memberships)
+    }
 }

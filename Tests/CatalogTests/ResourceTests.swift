@@ -61,6 +61,11 @@ struct ResourceTests {
                 try await catalog.call(ReadResource(asset: id, type: .fullSizePhoto))
             }
             #expect(missing?.name == "missing_resource" && missing?.data["allowed"] == ["photo"])
+            let digest = ResourceDigest(of: bytes).text.uppercased()
+            let named = ReadResource(asset: id, type: .fullSizePhoto, digest: digest, length: 50)
+            #expect(try await catalog.client.call(ReadResource.method, named.json).attachments == [Array(bytes[..<50])])
+            let other = await rpcError { try await catalog.call(ReadResource(asset: id, digest: "0")) }
+            #expect(other?.name == "missing_resource" && other?.data["parameter"] == "digest")
             let beyond = await rpcError {
                 try await catalog.call(ReadResource(asset: id, type: .photo, offset: 1 << 40))
             }
@@ -140,6 +145,21 @@ struct ResourceTests {
             #expect(wrong?.name == "invalid_resource")
             let gone = await rpcError { try await append(4, [5]) }
             #expect(gone?.name == "handle_expired")
+        }
+    }
+
+    @Test func `an announced digest may be in upper case, and an upload survives a malformed one`() async throws {
+        try await CatalogFixture.with(folder) { catalog in
+            let name = try await catalog.call(BeginUpload()).upload
+            let bytes: Bytes = [1, 2, 3]
+            _ = try await catalog.call(AppendUpload(upload: name, offset: 0), attachments: [bytes])
+            for text in ["", "sha256:0", String(repeating: "g", count: 64)] {
+                let error = await rpcError { try await catalog.call(FinishUpload(upload: name, digest: text)) }
+                #expect(error?.name == "invalid_params" && error?.data["parameter"] == "digest")
+            }
+            let digest = ResourceDigest(of: bytes).text
+            let finish = FinishUpload(upload: name, digest: digest.uppercased())
+            #expect(try await catalog.call(finish).digest == digest)
         }
     }
 

@@ -51,10 +51,13 @@ struct RetentionClockTests {
         #expect(clock.now == Self.start + Self.hour)
     }
 
-    @Test func `a clock that is set back is accepted at once, and extreme values do no harm`() {
+    @Test func `a clock that is behind is accepted after an hour, and extreme values do no harm`() {
         var clock = RetentionClock(last: Self.start, monotonic: 0)
         #expect(clock.observe(wall: Self.start - Self.day, monotonic: 0) == .behind(Self.day))
-        #expect(clock.now == Self.start - Self.day)
+        #expect(clock.observe(wall: Self.start - Self.day + Self.hour - 1, monotonic: Self.hour - 1) == nil)
+        #expect(clock.now == Self.start + Self.hour - 1)
+        #expect(clock.observe(wall: Self.start - Self.day + Self.hour, monotonic: Self.hour) == .believed(-Self.day))
+        #expect(clock.now == Self.start - Self.day + Self.hour)
         _ = clock.observe(wall: .max, monotonic: .max)
         _ = clock.observe(wall: .min, monotonic: 0)
         _ = clock.observe(wall: .max, monotonic: 0)

@@ -169,6 +169,56 @@ struct RulesTests {
         #expect(library.snapshot.assets.count == 6)
     }
 
+    @Test func `a transaction names a limited number of objects, also if it changes none of them`() throws {
+        var library = InMemoryLibrary()
+        let album = try library.addAlbum("A", [library.add(1)])
+        var random = SeededRandom(seed: 3)
+        let ids = (0..<501).map { ObjectID(.asset, milliseconds: $0, using: &random) }
+        let requests = { (ids: [ObjectID]) -> [ChangeRequest] in
+            [
+                .updateCollection(.init(id: .id(album), remove: ids)),
+                .updateCollection(.init(id: .id(album), edits: [.remove(ids)])),
+            ]
+        }
+        for request in requests(Array(ids.dropLast())) {
+            #expect(try library.perform(request, limit: 5).collections.isEmpty)
+        }
+        #expect(library.prefetched.value == 0, "no asset that is not a member is read")
+        for request in requests(ids) {
+            #expect(throws: ChangeError.tooManyNames(limit: 500)) { try library.perform(request, limit: 5) }
+        }
+    }
+
+    @Test func `the folders below a folder that moves count for the limit of their levels`() throws {
+        var library = InMemoryLibrary()
+        // Adds folders, each in the one before; returns the first and the last one.
+        func chain(_ count: Int) throws -> (first: ObjectID, last: ObjectID) {
+            let changes = (0..<count).map { number in
+                let parent: ObjectReference? = number == 0 ? nil : .placeholder("\(number - 1)")
+                return PreparedChange(.createList(.init(ref: "\(number)", title: "L", parent: parent)))
+            }
+            let (_, ids) = try library.perform(changes)
+            return (try #require(ids["0"]), try #require(ids["\(count - 1)"]))
+        }
+        let (upper, lower, one) = (try chain(40), try chain(24), try chain(1))
+        let move = { (child: ObjectID) in
+            ChangeRequest.updateList(.init(id: .id(upper.last), edits: [.add([.id(child)])]))
+        }
+        try library.perform(.updateList(.init(id: .id(lower.last), edits: [.add([.id(one.first)])])))
+        let tooDeep = ChangeError.tooDeep(limit: 64)
+        #expect(throws: tooDeep) { try library.perform(move(lower.first)) }
+        #expect(throws: tooDeep, "also below a folder that the same transaction has made") {
+            try library.perform(
+                .createList(.init(ref: "new", title: "L")),
+                .updateList(.init(id: .placeholder("new"), edits: [.add([.id(lower.first)])])),
+                .updateList(.init(id: .id(upper.last), edits: [.add([.placeholder("new")])]))
+            )
+        }
+        try library.perform(.deleteLists(.init(ids: [one.first])))
+        try library.perform(move(lower.first))
+        #expect(library.list(lower.first)?.parent == upper.last)
+    }
+
     @Test func `the albums of an asset are bounded so that the asset can always be deleted`() throws {
         var library = InMemoryLibrary()
         let id = try library.add(1)

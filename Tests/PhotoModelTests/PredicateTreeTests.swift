@@ -42,6 +42,8 @@ struct PredicateTreeTests {
         (#"{"key":"rating","op":"in","value":1}"#, "invalid_predicate"),
         (#"{"key":"rating","op":"==","value":{"x":1}}"#, "invalid_predicate"),
         (#"{"key":"caption","op":"==","value":"x","options":"x"}"#, "invalid_predicate"),
+        (#"{"key":"caption","op":"==","value":"x","options":["c","d"]}"#, "invalid_predicate"),
+        (#"{"key":"caption","op":"==","value":"x","options":true}"#, "invalid_predicate"),
         (#"{"key":"caption","op":"in","value":["x"],"options":"c"}"#, "unsupported_predicate"),
         (#"{"key":"keywords","op":"==","value":"x"}"#, "unsupported_predicate"),
         (#"{"any":"caption","op":"==","value":"x"}"#, "unsupported_predicate"),

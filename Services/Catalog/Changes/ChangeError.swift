@@ -8,6 +8,8 @@ enum ChangeError: RefusedRequest, Equatable {
     case recallWithoutTransaction
     /// The transaction touches too many assets and collections.
     case tooManyObjects(limit: Int)
+    /// The requests of the transaction name too many objects, whether they change or not.
+    case tooManyNames(limit: Int)
     /// The metadata of the request's bytes is needed after all, and the bytes have none.
     case noMetadata
     /// No earlier request of the transaction has this ref.

@@ -54,44 +54,6 @@ extension ChangeTransaction {
         try bind(request.ref, to: asset.id)
     }
 
-    /// Uses an asset with the bytes of a request for a new one: takes it out of the trash, adds the resources that it
-    /// lacks and sets the properties of the request, so that the placeholder is an asset as requested (S-09, P-23).
-    ///
-    /// The reply names the members that an existing asset cannot be given.
-    private mutating func useExisting(
-        _ id: ObjectID,
-        for request: ChangeRequest.CreateAsset,
-        _ resources: [PreparedResource]
-    ) throws {
-        try complete(id, with: resources)
-        let asset = try existingAsset(id)
-        if asset.trashedDate != nil {
-            try restore(ChangeRequest.ObjectIDs(ids: [id]))
-            restored.append(id)
-        }
-        var ignored: [String] = []
-        if request.set != AssetPatch() {
-            if asset.sourceType == .typeiTunesSynced {
-                ignored.append("set")
-            } else {
-                try update(ChangeRequest.UpdateAsset(id: .id(id), set: request.set))
-            }
-        }
-        if request.sourceType != asset.sourceType { ignored.append("sourceType") }
-        if let burst = request.burst,
-            nfc(burst.identifier) != asset.burstIdentifier || burst.isRepresentative && !asset.representsBurst
-                || !burst.selection.isSubset(of: asset.burstSelectionTypes)
-        {
-            ignored.append("burst")
-        }
-        if request.sidecar != nil { ignored.append("sidecar") }
-        if request.edit != nil { ignored.append("edit") }
-        if !ignored.isEmpty {
-            self.ignored.append(PerformChanges.Ignored(request: requestIndex, ref: request.ref, members: ignored))
-        }
-        try bind(request.ref, to: id, isDuplicate: true)
-    }
-
     /// Makes a frame the representative of its burst, which has exactly one (S-37).
     private mutating func setBurstRepresentative(_ id: ObjectID) throws {
         var asset = try existingAsset(id)
@@ -104,24 +66,6 @@ extension ChangeTransaction {
         }
         asset.representsBurst = true
         try set(asset)
-    }
-
-    /// Adds the resources that an existing asset lacks: the RAW file, or the video of a Live Photo.
-    private mutating func complete(_ id: ObjectID, with resources: [PreparedResource]) throws {
-        var asset = try existingAsset(id)
-        let new = resources.filter { !$0.type.isOriginal && asset.resource($0.type) == nil }
-        guard !new.isEmpty else { return }
-        guard new.allSatisfy({ $0.facts != nil }) else { throw MissingMetadataError() }
-        asset.resources += new.map(\.resource)
-        asset.markLivePhoto()
-        try set(asset)
-    }
-
-    /// Returns an asset with these bytes, preferably one that is not in the trash.
-    private func existingAsset(withOriginal digest: String) throws -> ObjectID? {
-        let known = try [state.asset(withOriginal: digest), newOriginals[digest]].compactMap { $0 }
-        let existing = try known.compactMap(asset)
-        return (existing.first { $0.trashedDate == nil } ?? existing.first)?.id
     }
 
     private func frames(ofBurst identifier: String) throws -> [Asset] {
@@ -144,10 +88,10 @@ extension ChangeTransaction {
             // Keywords to add that are already present and keywords to remove that are absent are ignored (T-27).
             let leaving = Set(request.removeKeywords.map(nfc))
             let all = asset.keywords.filter { !leaving.contains($0) } + request.addKeywords
-            guard all.count <= 1024 else {
+            try asset.apply(AssetPatch(keywords: all))
+            guard asset.keywords.count <= 1024 else {
                 throw ChangeError.tooManyKeywords(limit: 1024)
             }
-            try asset.apply(AssetPatch(keywords: all))
         }
         try set(asset)
         if request.set.representsBurst == true { try setBurstRepresentative(asset.id) }
@@ -196,7 +140,7 @@ extension ChangeTransaction {
             var asset = try existingAsset(id)
             try requireChangeable(asset)
             guard asset.trashedDate == nil else { continue }
-            asset.trashedDate = now
+            asset.trashedDate = max(now, retentionTime)
             try set(asset)
             if let burst = asset.burstIdentifier { bursts.insert(burst) }
         }
@@ -216,7 +160,7 @@ extension ChangeTransaction {
     /// been in the trash long enough.
     ///
     /// - Parameters:
-    ///   - retentionTime: the retention time, which differs from the wall clock after the clock has jumped
+    ///   - retentionTime: the retention time, or the wall clock while it is behind
     ///   - count: the maximum number of assets
     /// - Returns: true if another transaction may be needed
     mutating func expireAssets(at retentionTime: Int64, trashSpan: Int64, max count: Int = .max) throws -> Bool {

@@ -103,10 +103,29 @@ extension ChangeTransaction {
     }
 
     private mutating func removeMembers(_ ids: [ObjectID], of collection: ObjectID) throws {
-        for id in ids {
+        let members = try members(of: collection, among: ids)
+        let unread = ids.filter { members.contains($0) && assets.state(of: $0) == nil }
+        if unread.count > 1 { try state.prefetch(Array(unread.prefix(limit))) }
+        for id in ids where members.contains(id) {
             guard let asset = try asset(id), asset.orderKey(in: collection) != nil else { continue }
             try removeFromAlbums(asset, [collection])
         }
+    }
+
+    /// Returns which of some objects are members of an album in the current state of this transaction. Their assets are
+    /// not read: there may be many that are not members.
+    private func members(of collection: ObjectID, among ids: [ObjectID]) throws -> Set<ObjectID> {
+        var untouched: [ObjectID] = []
+        var members: Set<ObjectID> = []
+        for id in ids {
+            if let asset = assets.state(of: id) {
+                if asset?.orderKey(in: collection) != nil { members.insert(id) }
+            } else {
+                untouched.append(id)
+            }
+        }
+        guard !untouched.isEmpty else { return members }
+        return try members.union(state.members(of: collection, among: untouched))
     }
 
     /// Removes an asset from albums.
@@ -133,12 +152,15 @@ extension ChangeTransaction {
         let seen = try state.collection(id) == nil ? SnapshotList(newMembers(of: id)) : snapshot
         let script = try MemberEditPlan(edits, seen) { reference in
             try self.id(reference)
-        } isMember: { member in
-            try asset(member)?.orderKey(in: id) != nil
+        } members: { ids in
+            try members(of: id, among: ids)
         }
         try removeMembers(script.removed(), of: id)
         for run in try script.runs() {
-            let anchor = try script.neighbour(before: run) { try asset($0)?.orderKey(in: id) != nil }
+            let anchor = try script.neighbour(before: run) { ids in
+                let members = try self.members(of: id, among: ids)
+                return ids.last(where: members.contains)
+            }
             let lower = try anchor.flatMap { try asset($0)?.orderKey(in: id) }
             let members = Set(run.members)
             let upper = try memberKey(after: lower, in: id, passingOver: members)

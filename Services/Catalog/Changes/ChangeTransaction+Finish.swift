@@ -36,6 +36,7 @@ extension ChangeTransaction {
     /// Returns the entities that differ from before, with new revisions and all derived values: counts and dates of
     /// albums, moments. The transaction is over then.
     mutating func finish() throws -> TransactionResult {
+        try requireLevels()
         for burst in bursts.sorted() { try settleBurst(burst) }
         var result = TransactionResult()
         result.edits = edits

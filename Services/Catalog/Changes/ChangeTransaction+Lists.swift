@@ -47,17 +47,21 @@ extension ChangeTransaction {
                 throw ChangeError.rootUndeletable
             }
             // One that was below another of them is deleted with it.
-            if let folder = try list(folder.id) { try delete(folder) }
+            if let folder = try list(folder.id) { try delete(folder, depth: 1) }
         }
     }
 
-    private mutating func delete(_ list: CollectionList) throws {
+    private mutating func delete(_ list: CollectionList, depth: Int) throws {
+        // Each level of folders is an entity that the transaction touches, and a call on the stack.
+        guard depth <= limit else {
+            throw ChangeError.tooManyObjects(limit: limit)
+        }
         // The stored children that are deleted already are in the database until the end; each is passed over once.
         var last: OrderKey?
         while let child = try child(after: last, in: list.id, passingOver: []) {
             last = child.key
             if child.id.kind == .collectionList {
-                try delete(existingFolder(child.id))
+                try delete(existingFolder(child.id), depth: depth + 1)
             } else {
                 try deleteCollections(ChangeRequest.ObjectIDs(ids: [child.id]))
             }
@@ -179,6 +183,25 @@ extension ChangeTransaction {
         }
     }
 
+    /// Checks the levels of the folders that were moved, with those below them. Done once, after the last request:
+    /// below the lowest moved folder of a path all folders are where they were, so the stored levels can be counted.
+    ///
+    /// - Throws: `limit_exceeded`
+    func requireLevels() throws {
+        for (id, before, current) in lists.changes where current != nil && before?.parent != current?.parent {
+            var depth = 0
+            var next = current?.parent
+            while let folder = next, depth <= Self.maxDepth {
+                depth += 1
+                next = try list(folder)?.parent
+            }
+            if before != nil { depth += try state.levels(below: id, limit: Self.maxDepth) }
+            guard depth <= Self.maxDepth else {
+                throw ChangeError.tooDeep(limit: Self.maxDepth)
+            }
+        }
+    }
+
     // MARK: Steps
 
     private mutating func apply(_ edits: [MemberEdit], _ snapshot: SnapshotList?, to id: ObjectID) throws {
@@ -197,12 +220,14 @@ extension ChangeTransaction {
         let seen = isNew ? SnapshotList(touchedChildren(of: id).sorted { $0.key < $1.key }.map(\.id)) : snapshot
         let script = try MemberEditPlan(edits, seen) { reference in
             try self.id(reference)
-        } isMember: { child in
-            try isChild(child, of: id)
+        } members: { ids in
+            Set(try ids.filter { try isChild($0, of: id) })
         }
         try removeChildren(script.removed(), of: id)
         for run in try script.runs() {
-            let anchor = try script.neighbour(before: run) { try isChild($0, of: id) }
+            let anchor = try script.neighbour(before: run) { ids in
+                try ids.last { try isChild($0, of: id) }
+            }
             let lower = try anchor.flatMap { try place(of: $0)?.key }
             let upper = try child(after: lower, in: id, passingOver: Set(run.members))?.key
             let keys = try OrderKey.keys(count: run.members.count, between: lower, and: upper)

@@ -9,6 +9,8 @@ struct ChangeTransaction<State: LibraryState> {
     let sequence: Int64
     /// The time of the transaction, in microseconds since 1970.
     let now: Int64
+    /// The retention time, which is later than `now` while the clock is behind.
+    let retentionTime: Int64
     let limit: Int
     let makeID: (ObjectKind) -> ObjectID
     /// The client that a service acts for, which owns the published edits of this transaction; nil otherwise.
@@ -52,6 +54,7 @@ struct ChangeTransaction<State: LibraryState> {
         state: State,
         sequence: Int64,
         now: Int64,
+        retentionTime: Int64? = nil,
         limit: Int = ChangeRecord.maxEntities,
         recentSpan: Int64 = 30 * 86_400_000_000,
         publisher: String? = nil,
@@ -60,6 +63,7 @@ struct ChangeTransaction<State: LibraryState> {
         self.state = state
         self.sequence = sequence
         self.now = now
+        self.retentionTime = retentionTime ?? now
         self.limit = limit
         self.recentSpan = recentSpan
         self.makeID = makeID
@@ -70,8 +74,17 @@ struct ChangeTransaction<State: LibraryState> {
     ///
     /// - Throws: an error with the index of the request that failed
     mutating func apply(_ changes: [PreparedChange]) throws {
-        let named = changes.flatMap(\.request.assets)
-        if named.count > 1 { try state.prefetch(Array(named.prefix(limit))) }
+        let named = changes.reduce(0) { $0 + $1.request.assets.count + $1.request.namedInEdits }
+        // Objects that are named and do not change, such as those to remove that are no members, are looked up too.
+        guard named <= 100 * limit else {
+            throw ChangeError.tooManyNames(limit: 100 * limit)
+        }
+        let read = changes.flatMap(\.request.readAssets)
+        if read.count > 1 {
+            for start in stride(from: 0, to: read.count, by: limit) {
+                try state.prefetch(Array(read[start..<min(start + limit, read.count)]))
+            }
+        }
         for index in changes.indices {
             requestIndex = index
             do {

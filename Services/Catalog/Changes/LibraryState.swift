@@ -11,17 +11,21 @@ protocol LibraryState {
     func list(_ id: ObjectID) throws -> CollectionList?
     /// Returns true if the history has a change of an object, which may have been deleted since.
     func hasHistory(of id: ObjectID) throws -> Bool
-    /// Returns the asset whose original has these bytes; if there are several, the one imported first of those that are
-    /// not in the trash.
-    func asset(withOriginal digest: String) throws -> ObjectID?
+    /// Returns at most `limit` assets whose original has these bytes: first those that are not in the trash, of both
+    /// kinds the oldest import first.
+    func assets(withOriginal digest: String, limit: Int) throws -> [ObjectID]
     /// Returns at most `limit` assets whose file has the same image data, except those in the trash, oldest import first.
     func assets(withImage digest: [UInt8], limit: Int) throws -> [ObjectID]
     /// Returns at most `limit` frames of a burst, ordered by identifier.
     func frames(ofBurst identifier: String, limit: Int) throws -> [ObjectID]
     /// Returns at most `limit` members of an album in album order.
     func members(of collection: ObjectID, limit: Int) throws -> [ObjectID]
+    /// Returns which of some objects are members of an album.
+    func members(of collection: ObjectID, among ids: [ObjectID]) throws -> Set<ObjectID>
     func lastMemberKey(of collection: ObjectID) throws -> OrderKey?
     func lastChildKey(of list: ObjectID) throws -> OrderKey?
+    /// Returns the number of levels of folders below a folder, counted up to `limit`; 0 without any.
+    func levels(below list: ObjectID, limit: Int) throws -> Int
     /// Returns the earliest and latest capture date of the members that are not in the trash and not in `excluded`.
     func captureDates(of collection: ObjectID, excluding excluded: Set<ObjectID>) throws -> ClosedRange<Int64>?
 

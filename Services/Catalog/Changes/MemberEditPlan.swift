@@ -18,18 +18,18 @@ struct MemberEditPlan {
     /// - Parameters:
     ///   - snapshot: the list as the client saw it; nil if the request names none
     ///   - resolve: returns the identifier that a reference stands for
-    ///   - isMember: returns true if an object is in the current list
+    ///   - members: returns which of some objects are in the current list
     /// - Throws: `snapshot_required`, `range_error`, `invalid_params`
     init(
         _ edits: [MemberEdit],
         _ snapshot: SnapshotList?,
         resolve: (ObjectReference) throws -> ObjectID,
-        isMember: (ObjectID) throws -> Bool
+        members: ([ObjectID]) throws -> Set<ObjectID>
     ) throws {
         guard let snapshot else { throw ChangeError.noSnapshot }
         self.snapshot = snapshot
         list = Array(0..<snapshot.count)
-        for edit in edits { try apply(edit, resolve, isMember) }
+        for edit in edits { try apply(edit, resolve, members) }
     }
 
     /// A run of consecutive members that is to be placed after the nearest preceding neighbour that is still in the
@@ -45,15 +45,17 @@ struct MemberEditPlan {
     private mutating func apply(
         _ edit: MemberEdit,
         _ resolve: (ObjectReference) throws -> ObjectID,
-        _ isMember: (ObjectID) throws -> Bool
+        _ current: ([ObjectID]) throws -> Set<ObjectID>
     ) throws {
         switch edit {
         case .add(let members):
             var present = Set(list)
-            for id in try unique(members, resolve) {
+            let ids = try unique(members, resolve)
+            let unseen = try current(ids.filter { try snapshot.position($0) == nil && newNumbers[$0] == nil })
+            for id in ids {
                 // A member that another client has added meanwhile, or that this client did not see, keeps its
                 // position.
-                if try snapshot.position(id) == nil, newNumbers[id] == nil, try isMember(id) { continue }
+                if unseen.contains(id) { continue }
                 let number = try number(of: id)
                 guard present.insert(number).inserted else { continue }
                 list.append(number)
@@ -90,7 +92,10 @@ struct MemberEditPlan {
             guard to <= list.count else { throw outOfRange(to) }
             list.insert(contentsOf: taken, at: to)
             // A member that another client has removed meanwhile is not moved, and so not added again.
-            for number in taken where try placed.contains(number) || isMember(id(number)) { place(number) }
+            let unplaced = try taken.filter { !placed.contains($0) }.map { (number: $0, id: try id($0)) }
+            let present = try current(unplaced.map(\.id))
+            let removed = Set(unplaced.filter { !present.contains($0.id) }.map(\.number))
+            for number in taken where !removed.contains(number) { place(number) }
         case .replace(let at, let members):
             guard members.count == at.count else {
                 throw ChangeError.replaceCountDiffers
@@ -180,11 +185,17 @@ struct MemberEditPlan {
         return runs
     }
 
-    /// Returns the nearest member before a run that passes a test; nil if none does.
-    func neighbour(before run: Run, where passes: (ObjectID) throws -> Bool) throws -> ObjectID? {
-        for position in (0..<run.start).reversed() {
-            let id = try id(list[position])
-            if try passes(id) { return id }
+    /// Returns the nearest member before a run that is still in the current list; nil if none is.
+    ///
+    /// - Parameter lastMember: returns the last of some objects that is in the current list
+    func neighbour(before run: Run, lastMember: ([ObjectID]) throws -> ObjectID?) throws -> ObjectID? {
+        var end = run.start
+        // It is nearly always the first one, but others may have removed any number of them.
+        var count = 1
+        while end > 0 {
+            let start = max(0, end - count)
+            if let found = try lastMember(list[start..<end].map { try id($0) }) { return found }
+            (end, count) = (start, min(2 * count, 1024))
         }
         return nil
     }

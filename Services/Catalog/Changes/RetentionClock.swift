@@ -2,8 +2,9 @@
 ///
 /// A wall clock that is years ahead at one start must not empty the trash and the history. Retention time therefore
 /// continues from the last accepted time by the time that actually passed. If the wall clock is further ahead than
-/// that, it is accepted only after it has stayed so for an hour. A clock that is behind is accepted at once, since
-/// waiting loses nothing. All times are in microseconds, wall times since 1970.
+/// that, or further behind, it is accepted only after it has stayed so for an hour. An asset that is put into the trash
+/// while the clock is behind has the later of the two times, so that it is not deleted as soon as the clock is right.
+/// All times are in microseconds, wall times since 1970.
 struct RetentionClock: Sendable {
     /// The difference to the elapsed time that is accepted at once, and the time that a larger difference must persist.
     static let tolerance: Int64 = 3_600_000_000
@@ -13,16 +14,16 @@ struct RetentionClock: Sendable {
     enum Notice: Sendable, Equatable {
         /// The clock is ahead of the elapsed time by so many microseconds and is not accepted yet.
         case ahead(Int64)
-        /// The clock has been ahead for an hour and is accepted.
+        /// The clock has differed for an hour and is accepted; it is ahead by so many microseconds.
         case believed(Int64)
-        /// The clock was set back.
+        /// The clock is behind the elapsed time by so many microseconds and is not accepted yet.
         case behind(Int64)
     }
 
     /// The current retention time.
     private(set) var now: Int64
     private var monotonic: Int64
-    /// The difference by which the wall clock is ahead, and the monotonic time since when.
+    /// The difference by which the wall clock is ahead, negative if it is behind, and the monotonic time since when.
     private var doubt: (ahead: Int64, since: Int64)?
 
     /// - Parameters:
@@ -39,17 +40,25 @@ struct RetentionClock: Sendable {
     mutating func observe(wall: Int64, monotonic: Int64) -> Notice? {
         now = now.addingReportingOverflow(max(0, monotonic - self.monotonic)).partialValue
         self.monotonic = monotonic
-        let (ahead, overflow) = wall.subtractingReportingOverflow(now)
-        if !overflow, ahead <= Self.tolerance {
+        guard !Self.agree(wall, now) else {
             (now, doubt) = (wall, nil)
-            return ahead < -Self.tolerance ? .behind(-ahead) : nil
+            return nil
         }
-        guard let doubt, abs(ahead - doubt.ahead) <= Self.tolerance else {
+        let (difference, overflow) = wall.subtractingReportingOverflow(now)
+        let limit = wall < now ? -Int64.max : Int64.max
+        let ahead = overflow ? limit : max(difference, -Int64.max)
+        guard let doubt, Self.agree(ahead, doubt.ahead) else {
             self.doubt = (ahead, monotonic)
-            return .ahead(ahead)
+            return ahead < 0 ? .behind(-ahead) : .ahead(ahead)
         }
         guard monotonic - doubt.since >= Self.proof else { return nil }
         (now, self.doubt) = (wall, nil)
         return .believed(ahead)
+    }
+
+    /// Returns true if two times differ by at most the tolerance.
+    private static func agree(_ left: Int64, _ right: Int64) -> Bool {
+        let (difference, overflow) = left.subtractingReportingOverflow(right)
+        return !overflow && difference.magnitude <= tolerance.magnitude
     }
 }

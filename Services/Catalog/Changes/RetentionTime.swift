@@ -33,11 +33,14 @@ final class RetentionTime: Sendable {
             )
         case .believed(let difference):
             logger.warning(
-                "the clock was ahead for an hour and is accepted; retention now follows it",
+                "the clock differed for an hour and is accepted; retention now follows it",
                 metadata: ["seconds": "\(difference / 1_000_000)"]
             )
         case .behind(let difference):
-            logger.warning("the clock was set back", metadata: ["seconds": "\(difference / 1_000_000)"])
+            logger.warning(
+                "the clock is behind the elapsed time; retention ignores it for an hour",
+                metadata: ["seconds": "\(difference / 1_000_000)"]
+            )
         case nil: break
         }
         return now

@@ -17,8 +17,11 @@ import Synchronization
 final class TransactionWriter: Sendable {
     /// Limits of the queue and of one commit.
     struct Limits: Sendable {
-        /// The maximum number of waiting transactions; further ones are refused as `busy`.
+        /// The maximum number of waiting transactions; further ones are refused as `busy`, except those of the catalog
+        /// itself, among them decisions about access.
         var waiting = 1024
+        /// The transactions of each source that may wait although as many wait as may.
+        var waitingAlways = 8
         /// The maximum number of transactions in one commit.
         var batch = 128
         /// The maximum number of entities that the transactions of one commit name, except that the first is always
@@ -107,7 +110,10 @@ final class TransactionWriter: Sendable {
         if let refusal = store.election?.refusal { throw .refused(CatalogErrorMapping.rpcError(refusal)) }
         let outcome = await withCheckedContinuation { continuation in
             let (isTaken, isFirst) = state.withLock { state in
-                guard state.pending.count < limits.waiting else { return (false, false) }
+                guard
+                    state.pending.count < limits.waiting || request.source == WriteSource()
+                        || state.pending.count(of: request.source) < limits.waitingAlways
+                else { return (false, false) }
                 state.pending.append(PendingWrite(request: request, continuation: continuation), from: request.source)
                 defer { state.isScheduled = true }
                 return (true, !state.isScheduled)
@@ -277,7 +283,8 @@ final class TransactionWriter: Sendable {
 
     private func trim(_ group: GroupCommit) {
         do {
-            let isMore = try group.trim(retention, now: context.retentionTime)
+            // While the clock is behind, new records have its time.
+            let isMore = try group.trim(retention, now: min(context.retentionTime, context.now()))
             retention.done(isMore: isMore, at: clock.nowMicroseconds())
         } catch {
             retention.done(isMore: false, at: clock.nowMicroseconds())

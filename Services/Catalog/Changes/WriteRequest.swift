@@ -114,6 +114,33 @@ extension ChangeRequest {
         case .acceptEdit, .failEdit: []
         }
     }
+
+    /// Those of them that are read in any case; of the assets to remove from an album only its members are read.
+    var readAssets: [ObjectID] {
+        if case .updateCollection(let request) = self { return request.add.compactMap(\.storedID) }
+        return assets
+    }
+}
+
+extension ChangeRequest {
+    /// The number of objects that the operations on an album or a folder name.
+    var namedInEdits: Int {
+        switch self {
+        case .updateCollection(let request): request.edits.reduce(0) { $0 + $1.named }
+        case .updateList(let request): request.edits.reduce(0) { $0 + $1.named }
+        default: 0
+        }
+    }
+}
+
+extension MemberEdit {
+    fileprivate var named: Int {
+        switch self {
+        case .add(let members), .insert(let members, _), .replace(_, let members): members.count
+        case .remove(let ids): ids.count
+        case .move, .removeAt: 0
+        }
+    }
 }
 
 extension ObjectReference {

@@ -163,7 +163,7 @@ final class FetchEngine: Sendable {
     private func resolvedAssets(_ request: FetchAssets, _ identity: String) throws -> Fetch {
         let fetch = try resolved(request.fetch, identity: identity)
         guard fetch.kind.entityClass == .asset else {
-            throw FetchError.wrongKind(method: "fetch.assets", accepted: "kind assets")
+            throw FetchError.wrongKind(accepted: "kind assets")
         }
         return fetch
     }
@@ -214,7 +214,7 @@ final class FetchEngine: Sendable {
     func objects(_ request: FetchObjects, identity: String = "", view: LimitedView? = nil) async throws -> Reply {
         let fetch = try resolved(request.fetch, identity: identity)
         guard fetch.kind.entityClass == .asset else {
-            throw FetchError.wrongKind(method: "fetch.objects", accepted: "kind assets")
+            throw FetchError.wrongKind(accepted: "kind assets")
         }
         return try await store.read { [cache] reader in
             let (head, token) = try Self.resolve(request.token, reader)
@@ -245,7 +245,7 @@ final class FetchEngine: Sendable {
     ) async throws -> FetchCollections.Result {
         let fetch = try resolved(request.fetch, identity: identity)
         guard [.assetCollection, .collection].contains(fetch.kind.entityClass) else {
-            throw FetchError.wrongKind(method: "fetch.collections", accepted: "kinds collections and children")
+            throw FetchError.wrongKind(accepted: "kind collections or children")
         }
         let members = try transientMembers(of: fetch, identity: identity)
         return try await store.read { [cache] reader in
@@ -274,7 +274,7 @@ final class FetchEngine: Sendable {
     ) async throws -> FetchLists.Result {
         let fetch = try Fetch(request.fetch)
         guard fetch.kind.entityClass == .collectionList else {
-            throw FetchError.wrongKind(method: "fetch.lists", accepted: "kind lists")
+            throw FetchError.wrongKind(accepted: "kind lists")
         }
         let members = try transientMembers(of: fetch, identity: identity)
         return try await store.read { [cache] reader in

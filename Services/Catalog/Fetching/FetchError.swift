@@ -3,7 +3,7 @@ import PhotoModel
 /// The reason why a fetch, or the comparison of two results, is refused.
 enum FetchError: RefusedRequest, Equatable {
     /// The method does not return entities of the kind that the fetch describes.
-    case wrongKind(method: String, accepted: String)
+    case wrongKind(accepted: String)
     /// The index is beyond the end of the result.
     case indexOutOfRange(Int, count: Int)
     /// `after` is not the end of a page.

@@ -27,8 +27,10 @@ struct StorageService: Sendable {
             try view?.contains(request.asset, reader) == false ? nil : reader.assets.asset(request.asset)
         }
         guard let asset else { throw ResourceError.noAsset(request.asset) }
-        let named = request.digest.map { digest in asset.resources.first { $0.digest == digest } }
+        let wanted = request.digest?.lowercased()
+        let named = wanted.map { digest in asset.resources.first { $0.digest == digest } }
         guard let resource = named ?? asset.resource(request.type), let digest = ResourceDigest(resource.digest) else {
+            if wanted != nil { throw ResourceError.unknownDigest(asset.id) }
             throw ResourceError.noResource(asset.id, request.type, available: asset.resources.map(\.type))
         }
         let opened = try await originals.opener.open(

@@ -37,11 +37,12 @@ struct ResourceDelivery: Sendable {
             throw ResourceError.noAsset(request.asset)
         }
         var named = asset.resource(request.type)
-        if let digest = request.digest {
+        if let digest = request.digest?.lowercased() {
             named = asset.resources.first { $0.digest == digest && $0.offset == nil }
             if named == nil, isService { named = await earlier(digest, request.type, context) }
         }
         guard let resource = named, let digest = ResourceDigest(resource.digest) else {
+            if request.digest != nil { throw ResourceError.unknownDigest(asset.id) }
             throw ResourceError.noResource(asset.id, request.type, available: asset.resources.map(\.type))
         }
         guard request.offset <= resource.size else {

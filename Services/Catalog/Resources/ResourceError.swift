@@ -100,6 +100,8 @@ enum ResourceError: RefusedRequest, Equatable {
     case noAsset(ObjectID)
     /// The asset has no resource of the type.
     case noResource(ObjectID, ResourceType, available: [ResourceType])
+    /// The asset has no resource with the digest.
+    case unknownDigest(ObjectID)
     /// The offset is beyond the end.
     case offsetOutOfRange(offset: Int64, size: Int64)
     /// The range does not fit into one response: a part of it would look like a whole file.

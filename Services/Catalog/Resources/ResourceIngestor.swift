@@ -190,7 +190,7 @@ struct ResourceIngestor: Sendable {
     }
 
     /// Removes the source files that a committed transaction moved in, after the stored bytes were read back from disk
-    /// and verified. A file that is not the one that was read stays.
+    /// and verified. A file that is not the one that was read stays, and so does one whose bytes no asset has.
     func removeMoved(_ requests: [ChangeRequest], _ prepared: [PreparedChange], _ context: RequestContext) async {
         for index in requests.indices {
             guard case .createAsset(let create) = requests[index] else { continue }
@@ -217,6 +217,8 @@ struct ResourceIngestor: Sendable {
         _ digest: ResourceDigest,
         _ context: RequestContext
     ) async throws {
+        // The collector would remove the only stored copy of bytes that an existing asset could not be given.
+        guard try await store.read({ try $0.references.contains(digest) }) else { return }
         let (resources, roots, source) = (resources, roots, BlockingIOExecutor.Source.connection(context.connection))
         let open = { @Sendable in try resources.open(digest) }
         do {

@@ -150,6 +150,11 @@ actor UploadRegistry {
     }
 
     func finish(_ request: FinishUpload, identity: String) async throws -> FinishUpload.Result {
+        // A malformed digest is refused before the upload is touched, whose bytes may be right.
+        let announcedDigest = try request.digest.map { text in
+            guard let digest = ResourceDigest(text.lowercased()) else { throw ResourceError.malformedDigest }
+            return digest
+        }
         var upload = try await open(request.upload, identity)
         if upload.finished == nil {
             if let announced = upload.announcedSize, upload.size != announced {
@@ -171,7 +176,7 @@ actor UploadRegistry {
             release(request.upload, upload)
         }
         guard let finished = upload.finished else { throw Self.expired(request.upload) }
-        guard request.digest == nil || request.digest == finished.digest.text else {
+        guard announcedDigest == nil || announcedDigest == finished.digest else {
             await remove([request.upload])
             throw ResourceError.digestDiffers(finished.digest)
         }

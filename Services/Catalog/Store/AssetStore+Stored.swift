@@ -97,7 +97,7 @@ extension AssetStore {
             keywords = "SELECT asset, text FROM keyword WHERE asset \(among) ORDER BY asset, position"
             memberships = """
                 SELECT m.asset, c.id, m.order_key FROM membership m JOIN collection c ON c.row = m.collection
-                WHERE m.asset \(among) ORDER BY m.asset, m.collection
+                WHERE m.asset \(among) ORDER BY m.asset, c.id
                 """
         }
     }

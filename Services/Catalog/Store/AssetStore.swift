@@ -86,17 +86,24 @@ struct AssetStore {
     }
 
     /// Returns the asset whose original has these bytes; if there are several, the one imported first of those that are
-    /// not in the trash. The photo of a pair is an original also while its RAW file is the one that is presented.
+    /// not in the trash.
     func asset(withOriginal digest: String) throws -> ObjectID? {
-        guard let bytes = [UInt8](hexadecimal: digest) else { return nil }
-        return try database.first(
+        try assets(withOriginal: digest, limit: 1).first
+    }
+
+    /// Returns the assets whose original has these bytes: first those that are not in the trash, of both kinds the
+    /// oldest import first. The photo of a pair is an original also while its RAW file is the one that is presented.
+    func assets(withOriginal digest: String, limit: Int) throws -> [ObjectID] {
+        guard let bytes = [UInt8](hexadecimal: digest) else { return [] }
+        return try database.all(
             """
             SELECT a.id FROM resource r JOIN asset a ON a.row = r.asset
             WHERE r.digest = ?
                 AND (r.type IN (1, 2, 3) OR r.type = 4 AND r.content_type NOT LIKE '%raw-image')
-            ORDER BY a.trashed_date IS NOT NULL, r.asset LIMIT 1
+            ORDER BY a.trashed_date IS NOT NULL, r.asset LIMIT ?
             """,
-            bytes
+            bytes,
+            limit
         ) { $0.text(0) }.map(AssetRowMapping.identifier)
     }
 

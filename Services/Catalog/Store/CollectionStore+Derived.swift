@@ -36,6 +36,22 @@ extension CollectionStore {
         return children.min { ($0.key, $0.id) < ($1.key, $1.id) }
     }
 
+    // MARK: Folders
+
+    /// Returns the number of levels of folders below a folder, counted up to `limit`; 0 without any.
+    func levels(below list: ObjectID, limit: Int) throws -> Int {
+        try database.first(
+            """
+            WITH RECURSIVE below (row, depth) AS (
+                SELECT row, 0 FROM list WHERE id = ?
+                UNION ALL SELECT l.row, b.depth + 1 FROM list l JOIN below b ON l.parent = b.row
+                WHERE b.depth < \(limit))
+            SELECT coalesce(max(depth), 0) FROM below
+            """,
+            list.text
+        ) { $0.int(0) } ?? 0
+    }
+
     // MARK: Moments
 
     /// Returns the earliest and latest capture date of a moment's assets that are not in `excluded`; nil without any.
@@ -55,20 +71,21 @@ extension CollectionStore {
     /// without any.
     func momentDates(in list: MomentList, excluding excluded: Set<ObjectID>) throws -> ClosedRange<Int64>? {
         let column = list.column
-        // A moment covers at most one day, so the moment that starts last is close to the one that ends last. Several
-        // moments at different locations can share a day.
-        let sql = "SELECT start_date, id FROM collection WHERE \(column) = ? ORDER BY start_date"
-        guard let start = try first(sql, list.key, excluded) else { return nil }
-        var end = start
-        var last = try SQLStatement(
-            "SELECT end_date, id, start_date FROM collection WHERE \(column) = ? ORDER BY start_date DESC",
+        let earliest = "SELECT start_date, id FROM collection WHERE \(column) = ? ORDER BY start_date"
+        let latest = "SELECT end_date, id FROM collection WHERE \(column) = ? ORDER BY start_date DESC"
+        guard let start = try first(earliest, list.key, excluded),
+            var end = try first(latest, list.key, excluded)
+        else { return nil }
+        // The moment that starts last need not end last. A moment is a local day, and the offsets of its assets are
+        // between -24 and 24 hours, so it is at most three days long: one that ends later starts after this.
+        var rows = try SQLStatement(
+            "SELECT end_date, id FROM collection WHERE \(column) = ? AND start_date >= ?",
             database
         )
-        last.bind(list.key)
-        while try last.step() {
-            let row = last.columns
-            // No moment is longer than a day, so moments that start earlier cannot end later.
-            if row.int64(2) + 86_400_000_000 < end { break }
+        rows.bind(list.key)
+        rows.bind(end - 3 * 86_400_000_000)
+        while try rows.step() {
+            let row = rows.columns
             if !excluded.contains(try AssetRowMapping.identifier(row.text(1))) { end = max(end, row.int64(0)) }
         }
         return start...end
@@ -80,8 +97,10 @@ extension CollectionStore {
         _ value: some SQLBindable,
         _ excluded: Set<ObjectID>
     ) throws -> Int64? {
-        var rows = try SQLStatement(sql, database)
+        var rows = try SQLStatement(sql + " LIMIT ?", database)
         value.bind(to: &rows)
+        // Each excluded row comes before another one at most once.
+        rows.bind(excluded.count + 1)
         while try rows.step() {
             if !excluded.contains(try AssetRowMapping.identifier(rows.columns.text(1))) { return rows.columns.int64(0) }
         }

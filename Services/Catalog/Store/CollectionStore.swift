@@ -91,6 +91,20 @@ struct CollectionStore {
         ) { $0.text(0) }.map(AssetRowMapping.identifier)
     }
 
+    /// Returns which of some objects are members of an album.
+    func members(of collection: ObjectID, among ids: [ObjectID]) throws -> Set<ObjectID> {
+        let members = try database.all(
+            """
+            SELECT a.id FROM json_each(?) e CROSS JOIN asset a ON a.id = e.value CROSS JOIN membership m
+                ON m.asset = a.row
+            WHERE m.collection = (SELECT row FROM collection WHERE id = ?)
+            """,
+            jsonList(ids.map(\.text)),
+            collection.text
+        ) { $0.text(0) }
+        return Set(try members.map(AssetRowMapping.identifier))
+    }
+
     func lastMemberKey(of collection: ObjectID) throws -> OrderKey? {
         try database.first(
             """
@@ -127,12 +141,14 @@ struct CollectionStore {
                     SELECT m.creation_date, a.id FROM membership m JOIN asset a ON a.row = m.asset
                     WHERE m.collection = ? AND m.shown = ? AND m.creation_date IS NOT NULL
                         AND a.trashed_date IS NULL
-                    ORDER BY m.creation_date \(direction)
+                    ORDER BY m.creation_date \(direction) LIMIT ?
                     """,
                     database
                 )
                 rows.bind(row)
                 rows.bind(shown)
+                // Each excluded one comes before another one at most once.
+                rows.bind(excluded.count + 1)
                 while try rows.step() {
                     if excluded.contains(try AssetRowMapping.identifier(rows.columns.text(1))) { continue }
                     dates.append(rows.columns.int64(0))

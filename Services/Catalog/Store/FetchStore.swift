@@ -162,7 +162,7 @@ struct FetchStore {
         } else {
             conditions.append(SQLFragment("a.trashed_date IS \(fetch.inTrash ? "NOT " : "")NULL"))
             if !fetch.includeHidden { conditions.append(SQLFragment("a.is_hidden = 0")) }
-            if !fetch.includeAllBurstAssets {
+            if !fetch.includeAllBurstAssets, !fetch.inTrash {
                 conditions.append(
                     SQLFragment(
                         """

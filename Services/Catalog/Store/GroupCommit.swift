@@ -170,11 +170,14 @@ struct GroupCommit {
         }
         try request.checkAccess?()
         let library = StoredLibraryState(database)
+        // Read before `now`, so that it is the later one only while the clock is behind.
+        let retentionTime = context.retentionTime
         let now = context.now()
         var transaction = ChangeTransaction(
             state: library,
             sequence: head.sequence + 1,
             now: now,
+            retentionTime: retentionTime,
             limit: context.maxEntities,
             recentSpan: context.recentSpan,
             publisher: request.origin.onBehalfOf,
@@ -188,10 +191,9 @@ struct GroupCommit {
             transaction.mayName = { try isOwnList && grants.isListed($0, of: limited.identity) }
         }
         try transaction.apply(request.changes)
-        let retentionTime = request.expiresAssets ? context.retentionTime : nil
-        if let retentionTime {
+        if request.expiresAssets {
             performed.hasMore = try transaction.expireAssets(
-                at: retentionTime,
+                at: min(now, retentionTime),
                 trashSpan: context.trashSpan,
                 max: request.maxExpired
             )
@@ -247,7 +249,7 @@ struct GroupCommit {
             work.isWriting = true
             try history.remember(outcome, for: key, record: isChanged ? token.sequence : 0, date: now)
         }
-        if let retentionTime {
+        if request.expiresAssets {
             work.isWriting = true
             try CounterChanges.set(max(0, retentionTime), as: RetentionTime.counter, database)
         }

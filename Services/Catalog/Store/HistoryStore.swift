@@ -79,14 +79,10 @@ struct HistoryStore {
     /// Returns records after a sequence, oldest first, up to `count` records or `bytes` bytes; at least one if there is
     /// any.
     func records(after sequence: Int64, through last: Int64, count: Int, bytes: Int) throws -> RecordPage {
-        var rows = try SQLStatement(
-            "SELECT sequence, record FROM change WHERE sequence > ? AND sequence <= ? ORDER BY sequence LIMIT ?",
-            database
-        )
-        rows.bind(sequence)
-        rows.bind(last)
-        rows.bind(count)
-        return try page(rows, count: count, bytes: bytes)
+        try page("c.sequence > ? AND c.sequence <= ?", through: last, count: count, bytes: bytes) { rows, last in
+            rows.bind(sequence)
+            rows.bind(last)
+        }
     }
 
     /// Returns records like ``records(after:through:count:bytes:)``, but only those that belong to one of some topics.
@@ -97,36 +93,67 @@ struct HistoryStore {
         count: Int,
         bytes: Int
     ) throws -> RecordPage {
-        var rows = try SQLStatement(
-            """
-            SELECT c.sequence, c.record FROM change c WHERE c.sequence IN (
+        let condition = """
+            c.sequence IN (
                 SELECT t.sequence FROM json_each(?) e JOIN change_topic t ON t.topic = e.value
                 WHERE t.sequence > ? AND t.sequence <= ?)
-            ORDER BY c.sequence LIMIT ?
-            """,
-            database
-        )
-        rows.bind(jsonList(topics))
-        rows.bind(sequence)
-        rows.bind(last)
-        rows.bind(count)
-        return try page(rows, count: count, bytes: bytes)
+            """
+        let list = jsonList(topics)
+        return try page(condition, through: last, count: count, bytes: bytes) { rows, last in
+            rows.bind(list)
+            rows.bind(sequence)
+            rows.bind(last)
+        }
     }
 
-    private func page(_ rows: consuming SQLStatement, count: Int, bytes: Int) throws -> RecordPage {
+    /// Returns the records that fulfil a condition on the table `c`.
+    ///
+    /// - Parameter bind: binds the values of the condition, with a sequence as the last one of the records
+    private func page(
+        _ condition: String,
+        through last: Int64,
+        count: Int,
+        bytes: Int,
+        bind: (inout SQLStatement, Int64) -> Void
+    ) throws -> RecordPage {
         var page = RecordPage()
-        var total = 0
+        guard let end = try pageEnd(condition, through: last, count: count, bytes: bytes, bind) else { return page }
+        var rows = try SQLStatement(
+            "SELECT c.sequence, c.record FROM change c WHERE \(condition) ORDER BY c.sequence",
+            database
+        )
+        bind(&rows, end.sequence)
         while try rows.step() {
-            let record = StoredRecord(sequence: rows.columns.int64(0), bytes: rows.columns.bytes(1))
-            if !page.records.isEmpty, total + record.bytes.count > bytes {
-                page.isCut = true
-                return page
-            }
-            total += record.bytes.count
-            page.records.append(record)
+            page.records.append(StoredRecord(sequence: rows.columns.int64(0), bytes: rows.columns.bytes(1)))
         }
-        page.isCut = page.records.count == count
+        page.isCut = end.isCut
         return page
+    }
+
+    /// Returns the sequence of the last record of a page, by the sizes of the records alone: PostgreSQL sends all rows
+    /// of a statement, also those for which the page has no room.
+    private func pageEnd(
+        _ condition: String,
+        through last: Int64,
+        count: Int,
+        bytes: Int,
+        _ bind: (inout SQLStatement, Int64) -> Void
+    ) throws -> (sequence: Int64, isCut: Bool)? {
+        var sizes = try SQLStatement(
+            "SELECT c.sequence, c.size FROM change c WHERE \(condition) ORDER BY c.sequence LIMIT ?",
+            database
+        )
+        bind(&sizes, last)
+        sizes.bind(count)
+        var end: Int64?
+        var (found, total) = (0, 0)
+        while try sizes.step() {
+            total += sizes.columns.int(1)
+            if let end, total > bytes { return (sequence: end, isCut: true) }
+            end = sizes.columns.int64(0)
+            found += 1
+        }
+        return end.map { (sequence: $0, isCut: found == count) }
     }
 
     /// Returns the bytes of the records between two sequences; nil if they exceed `limit`.
@@ -225,7 +252,7 @@ struct HistoryStore {
         )
         var excess = try bytes() - limit
         var rows = try SQLStatement(
-            "SELECT sequence, date, size, record FROM change ORDER BY sequence LIMIT ?",
+            "SELECT sequence, date, size FROM change ORDER BY sequence LIMIT ?",
             database
         )
         rows.bind(records)
@@ -239,7 +266,9 @@ struct HistoryStore {
             let size = row.int(2)
             guard row.int64(1) < date || excess > 0, removed == 0 || removed + size <= recordBytes else { break }
             let sequence = row.int64(0)
-            let record = try ChangeRecord(json: JSON(parsing: row.bytes(3)))
+            // Read one by one: most of the oldest records are usually not deleted yet.
+            guard let text = try self.record(sequence) else { break }
+            let record = try ChangeRecord(json: JSON(parsing: text))
             topics += record.topics.map { ($0, sequence) }
             origins.append((sequence, row.int64(1), record.origin))
             (last, removed, count, excess) = (sequence, removed + size, count + 1, excess - size)

@@ -45,7 +45,9 @@ struct ImageDigestStore {
     /// - Parameter start: the digests are greater than this one; nil for the first ones
     func repeated(after start: [UInt8]?, limit: Int) throws -> [[UInt8]] {
         try database.all(
-            "SELECT digest FROM image_digest WHERE digest > ? GROUP BY digest HAVING count(*) > 1 LIMIT ?",
+            """
+            SELECT digest FROM image_digest WHERE digest > ? GROUP BY digest HAVING count(*) > 1 ORDER BY digest LIMIT ?
+            """,
             start ?? [],
             limit
         ) { $0.bytes(0) }.map { [UInt8]($0) }

@@ -31,6 +31,7 @@ struct StoredLibraryState: LibraryState {
     }
 
     func prefetch(_ ids: [ObjectID]) throws {
+        for id in ids where known.assets[id] == nil { known.assets[id] = .some(nil) }
         for stored in try assets.stored(ids) { known.assets[stored.asset.id] = .some(stored) }
     }
 
@@ -41,7 +42,9 @@ struct StoredLibraryState: LibraryState {
         try history.firstSequence(of: ChangeRecord.topic(of: id), after: 0, through: .max) != nil
     }
 
-    func asset(withOriginal digest: String) throws -> ObjectID? { try assets.asset(withOriginal: digest) }
+    func assets(withOriginal digest: String, limit: Int) throws -> [ObjectID] {
+        try assets.assets(withOriginal: digest, limit: limit)
+    }
 
     func assets(withImage digest: [UInt8], limit: Int) throws -> [ObjectID] {
         try imageDigests.assets(with: digest, limit: limit)
@@ -55,8 +58,14 @@ struct StoredLibraryState: LibraryState {
         try collections.members(of: collection, limit: limit)
     }
 
+    func members(of collection: ObjectID, among ids: [ObjectID]) throws -> Set<ObjectID> {
+        try collections.members(of: collection, among: ids)
+    }
+
     func lastMemberKey(of collection: ObjectID) throws -> OrderKey? { try collections.lastMemberKey(of: collection) }
     func lastChildKey(of list: ObjectID) throws -> OrderKey? { try collections.lastChildKey(of: list) }
+
+    func levels(below list: ObjectID, limit: Int) throws -> Int { try collections.levels(below: list, limit: limit) }
 
     func captureDates(of collection: ObjectID, excluding excluded: Set<ObjectID>) throws -> ClosedRange<Int64>? {
         try collections.captureDates(of: collection, excluding: excluded)

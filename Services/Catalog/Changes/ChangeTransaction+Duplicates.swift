@@ -1,0 +1,75 @@
+import Contracts
+import PhotoModel
+
+/// The import of bytes that an asset has already.
+extension ChangeTransaction {
+    /// Uses an asset with the bytes of a request for a new one: takes it out of the trash, adds the resources that it
+    /// lacks and sets the properties of the request, so that the placeholder is an asset as requested (S-09, P-23).
+    ///
+    /// The reply names the members that an existing asset cannot be given.
+    mutating func useExisting(
+        _ id: ObjectID,
+        for request: ChangeRequest.CreateAsset,
+        _ resources: [PreparedResource]
+    ) throws {
+        try complete(id, with: resources)
+        let asset = try existingAsset(id)
+        if asset.trashedDate != nil {
+            try restore(ChangeRequest.ObjectIDs(ids: [id]))
+            restored.append(id)
+        }
+        var ignored: [String] = []
+        let own = Set(asset.resources.map(\.digest))
+        if resources.contains(where: { !own.contains($0.digest) }) { ignored.append("resources") }
+        if try set(request.set, ofExisting: asset) { ignored.append("set") }
+        if request.sourceType != asset.sourceType { ignored.append("sourceType") }
+        if let burst = request.burst,
+            nfc(burst.identifier) != asset.burstIdentifier || burst.isRepresentative && !asset.representsBurst
+                || !burst.selection.isSubset(of: asset.burstSelectionTypes)
+        {
+            ignored.append("burst")
+        }
+        if request.sidecar != nil { ignored.append("sidecar") }
+        if request.edit != nil { ignored.append("edit") }
+        if !ignored.isEmpty {
+            self.ignored.append(PerformChanges.Ignored(request: requestIndex, ref: request.ref, members: ignored))
+        }
+        try bind(request.ref, to: id, isDuplicate: true)
+    }
+
+    /// Sets properties of an existing asset.
+    ///
+    /// - Returns: true if the asset cannot be given some of them
+    private mutating func set(_ set: AssetPatch, ofExisting asset: Asset) throws -> Bool {
+        guard set != AssetPatch() else { return false }
+        guard asset.sourceType != .typeiTunesSynced else { return true }
+        var set = set
+        let isOfBurst = set.isUserPick != nil || set.representsBurst == true
+        if isOfBurst, asset.burstIdentifier == nil { (set.isUserPick, set.representsBurst) = (nil, nil) }
+        if set != AssetPatch() { try update(ChangeRequest.UpdateAsset(id: .id(asset.id), set: set)) }
+        return isOfBurst && asset.burstIdentifier == nil
+    }
+
+    /// Adds the resources that an existing asset lacks: the RAW file, or the video of a Live Photo. A synced asset is
+    /// not changed.
+    private mutating func complete(_ id: ObjectID, with resources: [PreparedResource]) throws {
+        var asset = try existingAsset(id)
+        let new = resources.filter { !$0.type.isOriginal && asset.resource($0.type) == nil }
+        guard !new.isEmpty, asset.sourceType != .typeiTunesSynced else { return }
+        guard new.allSatisfy({ $0.facts != nil }) else { throw MissingMetadataError() }
+        asset.resources += new.map(\.resource)
+        asset.markLivePhoto()
+        try set(asset)
+    }
+
+    /// Returns an asset with these bytes, preferably one that is not in the trash.
+    func existingAsset(withOriginal digest: String) throws -> ObjectID? {
+        var stored = try state.assets(withOriginal: digest, limit: 1)
+        if let first = stored.first, case .some = assets.state(of: first) {
+            // Each asset that this transaction has deleted or put into the trash comes before another one at most once.
+            stored = try state.assets(withOriginal: digest, limit: assets.count + 1)
+        }
+        let existing = try (stored + [newOriginals[digest]].compactMap { $0 }).compactMap(asset)
+        return (existing.first { $0.trashedDate == nil } ?? existing.first)?.id
+    }
+}

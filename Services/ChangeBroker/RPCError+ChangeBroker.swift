@@ -115,7 +115,7 @@ extension RPCError {
     }
 
     static let resultsTooLarge = ErrorCode.limitExceeded.error(
-        "all observed results together are too large; unobserve some"
+        "all observed results together, or all of yours, are too large; unobserve some"
     )
 
     /// - Parameter mismatch: a ``ChangeDetailsMismatch``

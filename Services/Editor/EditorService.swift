@@ -179,7 +179,8 @@ struct EditorService: RunnableService {
             width: configuration.workers + 1,
             rules: EditQueue.Limits(
                 unknownPredecessors: configuration.published / 2,
-                predecessorTimeout: Int64(configuration.predecessorTimeout) * 1_000_000
+                predecessorTimeout: Int64(configuration.predecessorTimeout) * 1_000_000,
+                ofLimitedPublisher: max(1, configuration.published / 4)
             ),
             metrics: processor.metrics.published,
             access: access,

@@ -17,8 +17,8 @@ final class PublishMetrics: Sendable {
     let reused = Metrics.Counter()
     let applied = Metrics.Counter()
     let failed = Metrics.Counter()
-    /// Edits that the catalog neither accepted nor ended. If they were accepted, they are tried again at the next
-    /// start.
+    /// Edits that were neither accepted nor ended, or whose end could not be recorded. If they were accepted, they are
+    /// tried again at the next start.
     let setAside = Metrics.Counter()
 
     var json: JSONObject {

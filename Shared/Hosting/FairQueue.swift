@@ -16,6 +16,9 @@ public struct FairQueue<Source: Hashable & Sendable, Element> {
     /// True if there are no elements.
     public var isEmpty: Bool { count == 0 }
 
+    /// Returns the number of elements of a source.
+    public func count(of source: Source) -> Int { elements[source]?.count ?? 0 }
+
     /// Appends an element to those of its source.
     public mutating func append(_ element: Element, from source: Source) {
         if elements[source, default: []].isEmpty { order.append(source) }

@@ -12,8 +12,8 @@ extension PhotoLibrary {
         try await thumbnailer.ask(request, deadline: .seconds(120)).result
     }
 
-    /// Exports a video and waits for the finished file, which ``readStream(_:of:size:from:_:)`` reads. If the task is
-    /// cancelled, the export is too.
+    /// Exports a video and waits for the finished file, which ``readStream(_:of:size:from:_:)`` reads, and
+    /// ``endExport(_:)`` gives up. If the task is cancelled, the export is too.
     ///
     /// - Parameter progress: called with each status of the running export
     /// - Throws: the error for which the export failed
@@ -37,10 +37,23 @@ extension PhotoLibrary {
             throw error
         }
         guard status.state == .done else {
+            await endExport(status)
             let name = status.error?["name"]?.stringValue.flatMap(ErrorCode.init(rawValue:)) ?? .internalError
             throw name.error(status.error?["message"]?.stringValue ?? "the export failed")
         }
         return status
+    }
+
+    /// Gives up a finished export after its file was read: a client may have few exports at a time, finished ones
+    /// included. An equal one that is begun later is finished at once as long as the thumbnailer keeps the file.
+    public func endExport(_ status: VideoExportStatus) async {
+        let cancel = CancelVideoExport(export: status.export)
+        // The export is known to the instance that made it, and another one may be preferred meanwhile.
+        let instances = thumbnailer.instances.filter(\.isConnected)
+        // The task may be cancelled, and the request must be sent nevertheless.
+        await Task {
+            for instance in instances { _ = try? await instance.ask(cancel, deadline: .seconds(5)) }
+        }.value
     }
 
     /// Begins an export; without a deadline if the video may have to be downloaded before.
@@ -69,7 +82,8 @@ extension PhotoLibrary {
         try await readStream(video.stream, of: video.asset, size: video.size, from: offset, receive)
     }
 
-    /// Reads a stream of so many bytes, as ``readStream(_:from:_:)`` does.
+    /// Reads a stream of so many bytes, as ``readStream(_:from:_:)`` does. An export is read from the thumbnailer that
+    /// made it, also if another one is preferred meanwhile.
     public func readStream(
         _ stream: String,
         of asset: ObjectID,
@@ -78,10 +92,22 @@ extension PhotoLibrary {
         _ receive: (Bytes) throws -> Bool
     ) async throws {
         var offset = offset
+        var source = thumbnailer
+        var others: [ServiceClient]?
         while offset < size {
             let length = min(Self.videoPart, size - offset)
             let range = ReadVideo(asset: asset, stream: stream, offset: offset, length: length)
-            let part = try await thumbnailer.ask(range, deadline: .seconds(60))
+            let part: ServiceResponse<ReadVideo.Result>
+            do throws(RPCError) {
+                part = try await source.ask(range, deadline: .seconds(60))
+            } catch {
+                guard error.errorCode == .handleExpired, thumbnailer.addresses.count > 1 else { throw error }
+                var left = others ?? thumbnailer.instances.filter(\.isConnected)
+                guard let next = left.popLast() else { throw error }
+                source = next
+                others = left
+                continue
+            }
             guard let bytes = part.attachments.first, Int64(bytes.count) == length else {
                 throw ErrorCode.interrupted.error("the video is incomplete; read it again")
             }

@@ -176,6 +176,48 @@ struct LoadingFetchTests {
         #expect(await feed.instance != "first")
     }
 
+    @Test func `a limited view may have half of the objects and of the memory`() async throws {
+        let token = ChangeToken(library: testLibrary, sequence: 10)
+        let feed = try await feed(at: token)
+        let view = try fetch().limited(to: GrantedAssets(identity: "key:a", version: 10, ids: []))
+        let number = try #require(await feed.beginLoading(view))
+        let keys = loaded(at: token, scope: [asset(1, 1).id, asset(2, 2).id])
+        let isInstalled = try await feed.install(number, tree(view, [1: 1, 2: 2]), keys)
+        #expect(isInstalled)
+        let all = try await feed.fetchCapacity()
+        let (own, other) = (
+            try await feed.fetchCapacity(ofView: "key:a"), try await feed.fetchCapacity(ofView: "key:b")
+        )
+        #expect((all.rows, own.rows, other.rows) == (9_999_998, 4_999_998, 5_000_000))
+        #expect(all.bytes < 1 << 20 && own.bytes == all.bytes - (1 << 19) && other.bytes == 1 << 19)
+    }
+
+    @Test func `a limited view with more than half of the memory loses results of its own`() throws {
+        let sort = [try SortDescriptor("rating", of: .asset)]
+        let ratings = Dictionary(uniqueKeysWithValues: (0..<100).map { ($0, $0 % 5) })
+        let whole = try fetch()
+        let size = tree(whole, ratings)
+        var fetches = LiveFetches(maxBytes: (size.bytes + size.count * 6) * 5 / 2)
+        let large = fetches.beginLoading(whole, after: 10)
+        #expect(try fetches.finishLoading(large, tree(whole, ratings), at: 10))
+        // Each has 60 of 100 objects, so that the three take 1.8 of 2.5 parts.
+        let few = ratings.filter { $0.key < 60 }
+        for rating in 6...8 {
+            let predicate = try Predicate(format: "rating != \(rating)", of: .asset)
+            let view = try Fetch(.assets(.library), predicate: predicate, sort: sort)
+                .limited(to: GrantedAssets(identity: "key:a", version: 10, ids: []))
+            let number = fetches.beginLoading(view, after: 10)
+            #expect(try fetches.finishLoading(number, tree(view, few), at: 10, scope: []))
+        }
+        _ = fetches.bound()
+        #expect(fetches.results.count == 3 && fetches.results[large] != nil)
+        let used = fetches.usage(ofView: "key:a")
+        let left = fetches.results.values.filter { $0.number != large }
+        #expect(used == (left.reduce(0) { $0 + $1.rows }, left.reduce(0) { $0 + $1.resultBytes }))
+        fetches.removeAll()
+        #expect(fetches.viewUsage.isEmpty)
+    }
+
     @Test func `a request that has ended adds no observer`() async throws {
         let token = ChangeToken(library: testLibrary, sequence: 10)
         let fetch = try fetch()

@@ -159,6 +159,45 @@ struct EditQueueTests {
         #expect(queue.metrics.ready == 2 && queue.metrics.running == 2)
     }
 
+    @Test func `publishers take turns in each lane, except for edits of one asset`() throws {
+        var queue = EditQueue()
+        for index in 0..<3 { _ = queue.add(edit("a\(index)", of: index, by: "ann"), now: 0) }
+        _ = queue.add(edit("b0", of: 2, by: "bob"), now: 1)
+        _ = queue.add(edit("b1", of: 3, by: "bob"), now: 1)
+        #expect(queue.next()?.key == key("a0"))
+        #expect(queue.next()?.key == key("b1", by: "bob"), "not the later edit of the third asset")
+        #expect(queue.next()?.key == key("a1"))
+        #expect(queue.next()?.key == key("a2"), "bob's turn, but his edit waits for this one")
+        #expect(queue.next() == nil)
+        #expect(queue.finish(key("a2"), .applied).isEmpty)
+        #expect(queue.next()?.key == key("b0", by: "bob"))
+        // Films of one do not delay those of another, however many photos that one edits meanwhile.
+        queue = EditQueue()
+        for (id, publisher) in [("f0", "ann"), ("f1", "ann"), ("f2", "bob"), ("p0", "bob"), ("p1", "bob")] {
+            let asset = ["f0": 0, "f1": 1, "f2": 2, "p0": 3, "p1": 4][id] ?? 0
+            var edit = edit(id, of: asset, by: publisher)
+            if id.hasPrefix("f") { edit.lane = .film }
+            _ = queue.add(edit, now: 0)
+        }
+        #expect(queue.next(in: [.film])?.key == key("f0"))
+        for id in ["p0", "p1"] { #expect(queue.next(in: [.photo])?.key == key(id, by: "bob")) }
+        #expect(queue.next(in: [.film])?.key == key("f2", by: "bob"))
+        #expect(queue.next(in: [.film])?.key == key("f1"))
+    }
+
+    @Test func `a publisher with a limited grant has a part of the queue`() {
+        var queue = EditQueue(limits: .init(ofLimitedPublisher: 2))
+        for index in 0..<2 {
+            #expect(!queue.isFull(for: "ann"))
+            _ = queue.add(edit("a\(index)", of: index), now: 0)
+        }
+        #expect(queue.isFull(for: "ann") && !queue.isFull(for: "bob"))
+        #expect(queue.next()?.key == key("a0"))
+        #expect(queue.isFull(for: "ann"), "running edits count")
+        #expect(queue.finish(key("a0"), .applied).isEmpty)
+        #expect(!queue.isFull(for: "ann"))
+    }
+
     @Test func `an edit that allows a download waits for it in another lane, a film then in that of films`() throws {
         let required = ErrorCode.networkAccessRequired.error("…")
         var allowing = edit("a")

@@ -127,6 +127,50 @@ struct PhotoLibraryTests {
         }
     }
 
+    @Test func `an export is read and ended where it was made, also if another one is preferred`() async throws {
+        try await ClientFixture.with { fixture in
+            var endpoints = fixture.endpoints
+            endpoints.thumbnailers.append(try EndpointAddress("ipc://\(fixture.folder.file("thumbnailer2"))"))
+            let addresses = endpoints.thumbnailers
+            let preferred = Rendezvous.order(addresses.map(\.description), for: assetID(1).text)[0]
+            let library = try PhotoLibrary(
+                endpoints: endpoints,
+                client: "test",
+                limits: ClientFixture.limits,
+                logger: ClientFixture.logger
+            )
+            let (asked, ended) = (RecordedList<String>(), RecordedList<String>())
+            try await fixture.serving(addresses[preferred]) { (request, _) throws(RPCError) in
+                asked.add(request.method)
+                throw ErrorCode.handleExpired.error("there is no such export")
+            } while: {
+                try await fixture.serving(addresses[1 - preferred]) { (request, _) throws(RPCError) in
+                    if request.method == CancelVideoExport.method {
+                        ended.add(try CancelVideoExport(params: request.params).export)
+                        return Reply(.object([:]))
+                    }
+                    let range = try ReadVideo(params: request.params)
+                    let result = ReadVideo.Result(offset: range.offset, length: 3, size: 3)
+                    return Reply(result.json, attachments: [[1, 2, 3]])
+                } while: {
+                    // An answer of each, so that both are connected.
+                    for instance in library.thumbnailer.instances { _ = try? await instance.health() }
+                    var bytes: Bytes = []
+                    try await library.readStream("e1", of: assetID(1), size: 3) { part in
+                        bytes += part
+                        return true
+                    }
+                    #expect(bytes == [1, 2, 3])
+                    let status = VideoExportStatus(export: "e1", asset: assetID(1), state: .done, preset: .low)
+                    await library.endExport(status)
+                }
+            }
+            #expect(asked.all.contains(ReadVideo.method))
+            #expect(ended.all == ["e1"])
+            await library.close()
+        }
+    }
+
     @Test func `the error of a missing file names its path`() async throws {
         try await ClientFixture.with { fixture in
             let error = await #expect(throws: RPCError.self) {

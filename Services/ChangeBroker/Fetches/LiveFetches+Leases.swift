@@ -1,4 +1,9 @@
 extension LiveFetches {
+    var count: Int { fetches.count }
+
+    /// Removes a result by its number, with all observations of it.
+    mutating func removeResult(_ number: Int) -> [String] { results[number].map { remove($0) } ?? [] }
+
     /// Gives up those that nobody holds.
     ///
     /// - Parameters:

@@ -24,4 +24,22 @@ extension LiveFetches {
             return (number, result.fetch)
         }
     }
+
+    // MARK: Shares of limited views
+
+    /// The part of all objects and of the memory that one limited view may have: one half.
+    static let viewShare = 2
+
+    /// Returns the identity whose limited view a result, loading or not, is of; nil for the whole library.
+    func view(of number: Int) -> String? { limited.first { $0.value.contains(number) }?.key }
+
+    /// Returns the objects in all results of a limited view, and the memory of these.
+    func usage(ofView identity: String) -> (rows: Int, bytes: Int) { viewUsage[identity] ?? (0, 0) }
+
+    /// The largest result: of a limited view that has more than its share, if there is one.
+    var largest: LiveResult? {
+        let view = viewUsage.first { $0.value.bytes > maxBytes / Self.viewShare }?.key
+        let numbers = view.flatMap { limited[$0] } ?? Set(results.keys)
+        return numbers.compactMap { results[$0] }.max { $0.resultBytes < $1.resultBytes }
+    }
 }

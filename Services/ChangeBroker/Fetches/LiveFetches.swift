@@ -30,8 +30,10 @@ struct LiveFetches {
     private(set) var rows = 0
     /// Memory for all results, and for all logs, about.
     private(set) var resultBytes = 0
+    /// By identity the objects in all results of its limited view, and the memory for these.
+    private(set) var viewUsage: [String: (rows: Int, bytes: Int)] = [:]
     private(set) var logBytes = 0
-    private let maxBytes: Int
+    let maxBytes: Int
     private let maxLogBytes: Int
     private var counts = (
         records: 0, candidates: 0, predicates: 0, messages: 0, dropped: 0, broken: 0, shortened: 0, reloaded: 0
@@ -44,8 +46,6 @@ struct LiveFetches {
         self.maxBytes = maxBytes
         self.maxLogBytes = maxLogBytes
     }
-
-    var count: Int { fetches.count }
 
     /// True if no record matters to any fetch.
     var isEmpty: Bool { results.isEmpty && loading.isEmpty }
@@ -85,7 +85,7 @@ struct LiveFetches {
         scoped.remove(number)
         if let identity = fetch.granted?.identity {
             limited[identity]?.remove(number)
-            if limited[identity]?.isEmpty == true { limited[identity] = nil }
+            if limited[identity]?.isEmpty == true { (limited[identity], viewUsage[identity]) = (nil, nil) }
         }
         if let object = fetch.kind.object {
             byObject[object]?.remove(number)
@@ -215,14 +215,11 @@ struct LiveFetches {
         guard results[result.number] === result else { return [] }
         results[result.number] = nil
         shared[result.fetch.unscoped] = nil
-        forget(result.number, result.fetch)
         count(result, -1)
+        forget(result.number, result.fetch)
         for observation in observations { remove(observation) }
         return observations
     }
-
-    /// Removes a result by its number, with all observations of it.
-    mutating func removeResult(_ number: Int) -> [String] { results[number].map { remove($0) } ?? [] }
 
     // MARK: Records
 
@@ -383,16 +380,18 @@ struct LiveFetches {
         rows += sign * result.rows
         resultBytes += sign * result.resultBytes
         logBytes += sign * result.logBytes
+        guard let identity = result.fetch.granted?.identity else { return }
+        viewUsage[identity, default: (0, 0)].rows += sign * result.rows
+        viewUsage[identity, default: (0, 0)].bytes += sign * result.resultBytes
     }
 
-    /// Keeps to the bounds: the longest logs are shortened, and if the results alone are too large, the largest goes.
+    /// Keeps to the bounds: the longest logs are shortened, and if the results alone are too large, the
+    /// ``largest`` goes.
     ///
     /// - Returns: the observations that were given up
     mutating func bound() -> [String] {
         var tooLarge: [String] = []
-        while resultBytes > maxBytes, let largest = results.values.max(by: { $0.resultBytes < $1.resultBytes }) {
-            tooLarge += remove(largest)
-        }
+        while resultBytes > maxBytes, let largest { tooLarge += remove(largest) }
         let capacity = min(maxLogBytes, maxBytes - resultBytes)
         guard logBytes > capacity else { return tooLarge }
         for number in loading.keys { logBytes -= loading[number]?.giveUp() ?? 0 }

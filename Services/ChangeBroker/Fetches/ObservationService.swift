@@ -181,7 +181,7 @@ struct ObservationService: Sendable {
     }
 
     private func load(_ name: String, _ fetch: Fetch, since token: ChangeToken?) async throws(RPCError) {
-        let capacity = try await feed.fetchCapacity()
+        let capacity = try await feed.fetchCapacity(ofView: fetch.granted?.identity)
         do {
             try await feed.load(name) { [self] in
                 for _ in 0..<5 {

@@ -164,16 +164,25 @@ extension RecordFeed {
 
     /// How many keys another fetch may have, and how many bytes of them.
     ///
+    /// - Parameters:
+    ///   - identity: that of a limited view, which has a share; nil for the whole library
+    ///   - loading: those under way that are not counted
     /// - Throws: `limit_exceeded` if there is no capacity for another
-    ///
-    /// - Parameter loading: those under way that are not counted
-    func fetchCapacity(besides loading: Int = 0) throws(RPCError) -> (rows: Int, bytes: Int) {
+    func fetchCapacity(
+        ofView identity: String? = nil,
+        besides loading: Int = 0
+    ) throws(RPCError) -> (rows: Int, bytes: Int) {
         guard fetches.count + self.loading.count - loading < configuration.maxFetches else {
             throw .tooManyFetches(limit: configuration.maxFetches)
         }
-        return (
-            max(0, configuration.maxFetchRows - fetches.rows), max(0, configuration.maxFetchBytes - fetches.resultBytes)
-        )
+        var rows = configuration.maxFetchRows - fetches.rows
+        var bytes = configuration.maxFetchBytes - fetches.resultBytes
+        if let identity {
+            let used = fetches.usage(ofView: identity)
+            rows = min(rows, configuration.maxFetchRows / LiveFetches.viewShare - used.rows)
+            bytes = min(bytes, configuration.maxFetchBytes / LiveFetches.viewShare - used.bytes)
+        }
+        return (max(0, rows), max(0, bytes))
     }
 
     /// Loads a result once for all clients that wait for it.
@@ -214,7 +223,7 @@ extension RecordFeed {
     func install(_ number: Int, _ tree: sending KeyTree, _ loaded: LoadedKeys) throws(RPCError) -> Bool {
         let token = loaded.token
         guard let ring, ring.library == token.library else { return false }
-        let capacity = try fetchCapacity(besides: 1)
+        let capacity = try fetchCapacity(ofView: fetches.view(of: number), besides: 1)
         let bytes = tree.bytes + tree.count * 6 + (loaded.members?.count ?? 0) * ViewMoments.memberBytes
         guard tree.count <= capacity.rows, bytes <= capacity.bytes else { throw .resultsTooLarge }
         let isInstalled: Bool

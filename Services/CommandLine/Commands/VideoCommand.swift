@@ -80,7 +80,13 @@ struct VideoCommand: LibraryCommand {
             try? Output.write("\r\u{1B}[K\(100 * status.done / status.duration) %", to: .standardError)
         }
         if output.showsProgress { try? Output.write("\r\u{1B}[K", to: .standardError) }
-        try await save(video.stream ?? "", of: video.asset, size: video.size, to: path, in: library)
+        do {
+            try await save(video.stream ?? "", of: video.asset, size: video.size, to: path, in: library)
+        } catch {
+            await library.endExport(video)
+            throw error
+        }
+        await library.endExport(video)
         if path == "-" { return }
         var result = video.json.objectValue ?? [:]
         result["file"] = .string(path)

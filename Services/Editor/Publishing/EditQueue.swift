@@ -48,16 +48,19 @@ struct QueuedEdit: Sendable, Equatable {
 
 /// The queue of published edits; decides which one runs next. Pure: no clock, no sockets.
 ///
-/// An edit runs after its predecessor, in whatever order they arrive. Edits of one asset run one at a time; otherwise
-/// the older one runs first. `after` promises order, not success: if the predecessor failed, an edit that replaces all
-/// operations runs anyway, because its result does not depend on it; one that appends fails, because it would be
-/// appended to something else.
+/// An edit runs after its predecessor, in whatever order they arrive. Edits of one asset run one at a time, the older
+/// one first; otherwise publishers take turns in each lane, and the older edit of each runs first. `after` promises
+/// order, not success: if the predecessor failed, an edit that replaces all operations runs anyway, because its result
+/// does not depend on it; one that appends fails, because it would be appended to something else.
 struct EditQueue: Sendable {
     struct Limits: Sendable {
         /// The most edits waiting for a predecessor that has not been published; further ones fail at once.
         var unknownPredecessors = 1024
         /// How long they wait, in microseconds.
         var predecessorTimeout: Int64 = 30_000_000
+        /// The most edits of a publisher that does not see the whole library, while the queue is half full; further
+        /// ones are dropped.
+        var ofLimitedPublisher = 1024
     }
 
     /// The action to take after adding an edit.
@@ -99,8 +102,21 @@ struct EditQueue: Sendable {
         var since: Int64
     }
 
-    private let limits: Limits
+    /// A publisher that has edits in the queue.
+    private struct Publisher: Sendable {
+        var count = 0
+        /// The last turn when its first edit arrived.
+        let firstTurn: UInt64
+        var turns: [EditLane: UInt64] = [:]
+
+        /// The turn that it last had in a lane.
+        func turn(in lane: EditLane) -> UInt64 { turns[lane] ?? firstTurn }
+    }
+
+    let limits: Limits
     private var entries: [EditKey: Entry] = [:]
+    private var publishers: [String: Publisher] = [:]
+    private var lastTurn: UInt64 = 0
     private var successors: [EditKey: Set<EditKey>] = [:]
     private var ready: [(order: UInt64, key: EditKey)] = []
     private var busyAssets: Set<ObjectID> = []
@@ -122,6 +138,8 @@ struct EditQueue: Sendable {
         guard entries[edit.key] == nil else { return .known }
         nextOrder += 1
         entries[edit.key] = Entry(edit: edit, stage: .asking, order: nextOrder, since: now)
+        let newcomer = Publisher(firstTurn: lastTurn)
+        publishers[edit.key.publisher, default: newcomer].count += 1
         var adding = AddResult.queued
         if let predecessor = edit.predecessor {
             successors[predecessor, default: []].insert(edit.key)
@@ -195,22 +213,27 @@ struct EditQueue: Sendable {
     /// Returns an edit of these lanes to run now; nil if there is none.
     mutating func next(in lanes: Set<EditLane> = Set(EditLane.allCases)) -> QueuedEdit? {
         guard !lanes.isEmpty else { return nil }
-        // The assets with an older edit that waits for its lane.
+        var earliest: [EditLane: UInt64] = [:]
+        for lane in lanes { earliest[lane] = publishers.values.map { $0.turn(in: lane) }.min() }
+        // The assets with an older edit, which runs first.
         var waitingAssets: Set<ObjectID> = []
+        var next: (index: Int, edit: QueuedEdit, turn: UInt64)?
         for (index, item) in ready.enumerated() {
-            guard let edit = entries[item.key]?.edit else { continue }
-            let asset = edit.edit.asset
-            guard !busyAssets.contains(asset), !waitingAssets.contains(asset) else { continue }
-            guard lanes.contains(edit.lane) else {
-                waitingAssets.insert(asset)
-                continue
-            }
-            ready.remove(at: index)
-            busyAssets.insert(asset)
-            entries[item.key]?.stage = .running
-            return edit
+            guard let edit = entries[item.key]?.edit, !busyAssets.contains(edit.edit.asset),
+                waitingAssets.insert(edit.edit.asset).inserted, lanes.contains(edit.lane),
+                let turn = publishers[item.key.publisher]?.turn(in: edit.lane)
+            else { continue }
+            let hasWaitedLongest = turn == earliest[edit.lane]
+            if hasWaitedLongest || turn < next?.turn ?? .max { next = (index, edit, turn) }
+            if hasWaitedLongest { break }
         }
-        return nil
+        guard let next else { return nil }
+        ready.remove(at: next.index)
+        busyAssets.insert(next.edit.edit.asset)
+        entries[next.edit.key]?.stage = .running
+        lastTurn += 1
+        publishers[next.edit.key.publisher]?.turns[next.edit.lane] = lastTurn
+        return next.edit
     }
 
     /// Returns a running edit to the queue, to run in another lane. It is still before the newer edits of its asset.
@@ -263,6 +286,9 @@ struct EditQueue: Sendable {
     var count: Int { entries.count }
 
     func contains(_ key: EditKey) -> Bool { entries[key] != nil }
+
+    /// Returns whether a publisher has as many edits here as one may have that does not see the whole library.
+    func isFull(for publisher: String) -> Bool { publishers[publisher]?.count ?? 0 >= limits.ofLimitedPublisher }
 
     /// Returns the digest of a queued edit; nil for other edits.
     func digest(of key: EditKey) -> String? { entries[key]?.edit.digest }
@@ -326,6 +352,8 @@ struct EditQueue: Sendable {
 
     private mutating func remove(_ key: EditKey) {
         guard let entry = entries.removeValue(forKey: key) else { return }
+        publishers[key.publisher]?.count -= 1
+        if publishers[key.publisher]?.count == 0 { publishers[key.publisher] = nil }
         waitingForOthers.remove(key)
         switch entry.stage {
         case .unknownPredecessor: unknownPredecessors -= 1

@@ -202,9 +202,9 @@ actor PublishedEditProcessor {
 
     private func receive(_ message: PulledMessage) async {
         // Without a suspension for those who are known, because edits are accepted in the order of their messages.
-        let known = access.isKnown(message.identity)
-        let mayPublish = if let known { known } else { await access.ask(message.identity) }
-        guard mayPublish else {
+        let known = access.known(message.identity)
+        let permission: Permission? = if let known { known } else { await access.ask(message.identity) }
+        guard let permission, permission.allows(.view) else {
             access.refused(message.identity)
             // Its outcome would be a change of the library, which the identity may not make either.
             metrics.denied.add()
@@ -218,7 +218,8 @@ actor PublishedEditProcessor {
         switch PublishedMessage(frames: message.frames) {
         case .edit(let edit, let params):
             let key = EditKey(publisher: message.identity, id: edit.id)
-            await accept(QueuedEdit(key: key, edit: edit, digest: EditDigest.of(published: params)), params)
+            let queued = QueuedEdit(key: key, edit: edit, digest: EditDigest.of(published: params))
+            await accept(queued, params, hasShare: !permission.seesEverything)
         case .broken(let broken):
             let key = EditKey(publisher: message.identity, id: broken.id)
             let blank = PublishEdit(
@@ -228,10 +229,7 @@ actor PublishedEditProcessor {
                 after: broken.predecessor
             )
             let queued = QueuedEdit(key: key, edit: blank, digest: EditDigest.of(published: broken.params))
-            if let state = await end(queued, broken.error, isAccepted: false) {
-                // The id may belong to another edit, which then continues.
-                if !queue.contains(key) { finish(key, state) }
-            }
+            await refuse(queued, broken.error)
         case .unreadable(let error):
             metrics.unreadable.add()
             throttledLog.warning(
@@ -243,12 +241,17 @@ actor PublishedEditProcessor {
         signalCapacity()
     }
 
-    private func accept(_ queued: QueuedEdit, _ params: JSON) async {
+    /// - Parameter hasShare: true if the publisher may have a part of the queue only
+    private func accept(_ queued: QueuedEdit, _ params: JSON, hasShare: Bool) async {
         // Received again while queued: the catalog need not be asked.
         if queue.digest(of: queued.key) == queued.digest { return metrics.repeated.add() }
+        let isFull = hasShare && queue.isFull(for: queued.key.publisher) && queue.count + accepting >= limit / 2
         var tries = EditRetryPolicy()
         while !Task.isCancelled {
             do throws(RPCError) {
+                // It cannot wait in the socket, where the edits of others would wait behind it. Nothing is recorded, so
+                // it is accepted when it is sent again.
+                if isFull, try await catalog.state(of: queued.key) == nil { return metrics.setAside.add() }
                 if try await catalog.accept(queued, content: params.canonical).isChanged {
                     metrics.accepted.add()
                     add(queued)
@@ -266,12 +269,19 @@ actor PublishedEditProcessor {
                 }
                 guard case .again(let pause) = tries.next(after: error, isConditional: true) else {
                     metrics.setAside.add()
-                    throttledLog.warning("a published edit was not accepted", metadata(of: queued, error))
+                    throttledLog.warning("a published edit was not accepted", queued.metadata(error))
                     return
                 }
                 await TaskDelay.retryDelay(pause)
             }
         }
+    }
+
+    /// Fails an edit that is not accepted.
+    private func refuse(_ queued: QueuedEdit, _ error: RPCError) async {
+        // The id may belong to another edit, which then continues.
+        guard let state = await end(queued, error, isAccepted: false), !queue.contains(queued.key) else { return }
+        finish(queued.key, state)
     }
 
     private func add(_ queued: QueuedEdit) {
@@ -312,7 +322,7 @@ actor PublishedEditProcessor {
                 }
                 switch tries.next(after: error, isConditional: queued.edit.ifContentRevision != nil) {
                 case .again(let pause):
-                    logger.debug("a published edit failed; trying again", metadata: metadata(of: queued, error))
+                    logger.debug("a published edit failed; trying again", metadata: queued.metadata(error))
                     await TaskDelay.retryDelay(pause)
                     continue
                 case .fails:
@@ -400,13 +410,13 @@ actor PublishedEditProcessor {
             do throws(RPCError) {
                 try await catalog.fail(queued, isAccepted: isAccepted, error)
                 metrics.failed.add()
-                throttledLog.warning("a published edit failed", metadata(of: queued, error))
+                throttledLog.warning("a published edit failed", queued.metadata(error))
                 return .failed
             } catch {
                 if error.errorCode == .conflict { return .applied }
                 guard case .again(let pause) = tries.next(after: error, isConditional: true) else {
                     metrics.setAside.add()
-                    throttledLog.warning("the failure of an edit was not recorded", metadata(of: queued, error))
+                    throttledLog.warning("the failure of an edit was not recorded", queued.metadata(error))
                     return .failed
                 }
                 await TaskDelay.retryDelay(pause)
@@ -434,12 +444,5 @@ actor PublishedEditProcessor {
             catalogTasks += queue.expire(now: clock.nowMicroseconds()).map { .end($0) }
             wakeup.continuation.yield()
         }
-    }
-
-    private nonisolated func metadata(of queued: QueuedEdit, _ error: RPCError) -> Logger.Metadata {
-        [
-            "edit": "\(queued.key.id)", "publisher": "\(queued.key.publisher)", "asset": "\(queued.edit.asset)",
-            "error": "\(error.name)", "message": "\(error.message)",
-        ]
     }
 }

@@ -1,23 +1,24 @@
 import Contracts
 import Hosting
 
-/// Decides whose published edits are accepted.
+/// Decides whose published edits are accepted: those of identities that may change what they see.
 struct PublishingAccess: Sendable {
-    /// Returns whether an identity may publish; nil if it has to be asked about.
-    let isKnown: @Sendable (_ identity: String) -> Bool?
-    let ask: @Sendable (_ identity: String) async -> Bool
+    /// Returns what an identity may do; nil if it has to be asked about.
+    let known: @Sendable (_ identity: String) -> Permission?
+    /// Returns what an identity may do; nil if that cannot be found out.
+    let ask: @Sendable (_ identity: String) async -> Permission?
     /// Counts a dropped edit.
     let refused: @Sendable (_ identity: String) -> Void
 
     /// For tests of a processor alone.
-    static let everyone = PublishingAccess(isKnown: { _ in true }, ask: { _ in true }, refused: { _ in })
+    static let everyone = PublishingAccess(known: { _ in Permission(.host) }, ask: { _ in nil }, refused: { _ in })
 }
 
 extension PublishingAccess {
     init(_ table: AccessTable, _ refusals: RefusalCounts) {
         self.init(
-            isKnown: { table.isAllowed(.view, for: $0) },
-            ask: { (try? await table.permission(of: $0, nil))?.allows(.view) == true },
+            known: { table.knownPermission(of: $0) },
+            ask: { try? await table.permission(of: $0, nil) },
             refused: { refusals.count($0) }
         )
     }

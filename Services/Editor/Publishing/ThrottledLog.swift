@@ -1,4 +1,6 @@
 import Basics
+import Contracts
+import JSONValue
 import Logging
 import Synchronization
 
@@ -19,5 +21,15 @@ final class ThrottledLog: Sendable {
         var metadata = metadata()
         if count > 1 { metadata["others"] = "\(count - 1)" }
         logger.warning(message, metadata: metadata)
+    }
+}
+
+extension QueuedEdit {
+    /// Describes the edit and an error of it for the log.
+    func metadata(_ error: RPCError) -> Logger.Metadata {
+        [
+            "edit": "\(key.id)", "publisher": "\(key.publisher)", "asset": "\(edit.asset)",
+            "error": "\(error.name)", "message": "\(error.message)",
+        ]
     }
 }

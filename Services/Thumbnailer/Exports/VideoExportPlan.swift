@@ -13,6 +13,8 @@ struct VideoExportPlan: Sendable, Hashable {
     let preset: VideoExportPreset
     /// True if slow motion is shown as such.
     var isTimed = false
+    /// The client, if it does not see the whole library: it must not learn which bytes others have exported.
+    var limitedClient: String?
     /// The open file until it is encoded, so that it can be read if the local file is given up meanwhile. Not compared.
     var file: ResourceFile?
 
@@ -27,12 +29,14 @@ struct VideoExportPlan: Sendable, Hashable {
 
     static func == (one: Self, other: Self) -> Bool {
         one.video.stream == other.video.stream && one.preset == other.preset && one.isTimed == other.isTimed
+            && one.limitedClient == other.limitedClient
     }
 
     func hash(into hasher: inout Hasher) {
         hasher.combine(video.stream)
         hasher.combine(preset)
         hasher.combine(isTimed)
+        hasher.combine(limitedClient)
     }
 }
 

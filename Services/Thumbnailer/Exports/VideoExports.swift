@@ -8,11 +8,13 @@ import Synchronization
 
 /// The exports of videos that clients asked for, each with a lease.
 ///
-/// Equal exports share one file, which is encoded as long as one of them is left. One file is encoded at a time.
+/// Equal exports share one file, which is encoded as long as one of them is left; a client with a limited grant shares
+/// none with others. One file is encoded at a time, and clients take turns.
 final class VideoExports: Sendable {
     private struct Export {
         var plan: VideoExportPlan
         let asset: ObjectID
+        let identity: String
         let cancellation = CancellationSource()
         let ended = OneTimeEvent()
         var outcome: Result<ExportedVideo, RPCError>?
@@ -21,6 +23,14 @@ final class VideoExports: Sendable {
     private struct State {
         var leases = LeaseTable<String>(duration: Int64(ExportVideo.leaseSeconds) * 1_000_000)
         var exports: [String: Export] = [:]
+        var lines = VideoExportLines()
+
+        mutating func remove(_ name: String) -> Export? {
+            leases.remove(name)
+            guard let export = exports.removeValue(forKey: name) else { return nil }
+            lines.remove(name, of: export.identity)
+            return export
+        }
     }
 
     private let source: AssetResolver
@@ -32,11 +42,14 @@ final class VideoExports: Sendable {
     private let clock: MonotonicClock
     private let state = Mutex(State())
     private let queue: CoalescingWorkQueue<VideoExportPlan, VideoExportPlan, ExportedVideo>
-    private let starts: AsyncStream<String>
-    private let starting: AsyncStream<String>.Continuation
+    /// The exports to follow; with the identity of those whose end lets its next one begin.
+    private let starts: AsyncStream<(name: String, turnOf: String?)>
+    private let starting: AsyncStream<(name: String, turnOf: String?)>.Continuation
 
     /// The most exports that have a lease, finished ones included.
     static let limit = 64
+    /// The most of them that one client has: three quarters, one with a limited grant a quarter.
+    static func limit(ofLimited isLimited: Bool) -> Int { isLimited ? limit / 4 : limit / 4 * 3 }
     /// The interval at which expired leases are removed.
     private static let sweep = Duration.seconds(5)
 
@@ -62,7 +75,8 @@ final class VideoExports: Sendable {
             for plan in plans { outcomes.append(await files.make(plan)) }
             return outcomes
         }
-        (starts, starting) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(Self.limit))
+        // While the worker starts, names of cancelled exports stay, and no other may be dropped for them.
+        (starts, starting) = AsyncStream.makeStream(bufferingPolicy: .unbounded)
         metrics.all.section("exports") { [self] in
             var metrics = files.metrics
             metrics["open"] = JSON(state.withLock { $0.exports.count })
@@ -84,6 +98,7 @@ final class VideoExports: Sendable {
             let edit = film.isRender ? try? await streams.edit(of: asset, blockingIO) : nil
             plan.isTimed = !film.isRender || edit?.keepsTimes == true
         }
+        plan.limitedClient = context.limitedClient
         let held = files.file(plan)
         if held == nil {
             try await originals.require(
@@ -97,19 +112,28 @@ final class VideoExports: Sendable {
         var random = SystemRandomNumberGenerator()
         let name = "e" + random.nextHexadecimal(byteCount: 8)
         let now = clock.nowMicroseconds()
+        // An equal one is being encoded already, so it takes no turn.
+        let isShared = queue.isUnderWay(plan)
+        let share = Self.limit(ofLimited: plan.limitedClient != nil)
         let isAdded = state.withLock { [plan] state in
-            guard state.exports.count < Self.limit else { return false }
-            var export = Export(plan: plan, asset: asset.id)
+            guard state.exports.count < Self.limit, state.leases.keys(of: identity).count < share else { return false }
+            var export = Export(plan: plan, asset: asset.id, identity: identity)
             export.outcome = held.map { .success($0) }
             if held != nil { export.ended.signal() }
             state.exports[name] = export
             state.leases.insert(name, owner: identity, now: now)
+            if held == nil {
+                if isShared {
+                    starting.yield((name, nil))
+                } else if state.lines.append(name, of: identity) {
+                    starting.yield((name, identity))
+                }
+            }
             return true
         }
         guard isAdded else {
-            throw .tooManyExports(limit: Self.limit)
+            throw .tooManyExports(perClient: share, limit: Self.limit)
         }
-        if held == nil { starting.yield(name) }
         return try status(name, identity)
     }
 
@@ -126,8 +150,7 @@ final class VideoExports: Sendable {
     func cancel(_ request: CancelVideoExport, identity: String) throws(RPCError) {
         let export = state.withLock { state -> Export? in
             guard state.leases.isOwned(request.export, by: identity) else { return nil }
-            state.leases.remove(request.export)
-            return state.exports.removeValue(forKey: request.export)
+            return state.remove(request.export)
         }
         guard let export else { throw RPCError.unknownExport(request.export) }
         export.cancellation.cancel()
@@ -193,17 +216,23 @@ final class VideoExports: Sendable {
                 for await _ in TaskDelay.ticks(every: Self.sweep) { self.removeExpired() }
             }
             var isStarted = false
-            for await name in starts {
+            for await (name, identity) in starts {
                 // Most services never export, so the worker is started by the first export.
                 if !isStarted { isStarted = (try? await workers.start(isRequired: false)) != nil }
-                group.addTask { await self.follow(name) }
+                group.addTask { await self.follow(name, turnOf: identity) }
             }
             group.cancelAll()
         }
         await workers.stop()
     }
 
-    private func follow(_ name: String) async {
+    private func follow(_ name: String, turnOf identity: String?) async {
+        defer {
+            // It comes behind those of others that wait by now.
+            if let identity, let next = state.withLock({ $0.lines.next(of: identity) }) {
+                starting.yield((next, identity))
+            }
+        }
         guard let export = state.withLock({ $0.exports[name] }) else { return }
         let queue = queue
         let outcome = await export.cancellation.run { () -> Result<ExportedVideo, RPCError> in
@@ -230,10 +259,7 @@ final class VideoExports: Sendable {
         let gone = state.withLock { state in
             // An export may have begun with a file while that was given up.
             giveUp(&state)
-            return state.leases.expired(now: now).compactMap { name in
-                state.leases.remove(name)
-                return state.exports.removeValue(forKey: name)
-            }
+            return state.leases.expired(now: now).compactMap { state.remove($0) }
         }
         for export in gone {
             export.cancellation.cancel()

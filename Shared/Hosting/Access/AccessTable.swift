@@ -127,10 +127,10 @@ public final class AccessTable: Sendable {
         return answer
     }
 
-    /// Returns whether an identity has an access; nil if it is not known, and ``permission(of:_:)`` asks.
-    public func isAllowed(_ access: MethodAccess, for identity: String) -> Bool? {
+    /// Returns what an identity may do; nil if it is not known, and ``permission(of:_:)`` asks.
+    public func knownPermission(of identity: String) -> Permission? {
         let permission = Permission(byte: mark(of: identity).value)
-        return permission.role == .unknown ? nil : permission.allows(access)
+        return permission.role == .unknown ? nil : permission
     }
 
     /// Returns whether an identity may read the whole library; nil if that is not known or not decided. Then the catalog

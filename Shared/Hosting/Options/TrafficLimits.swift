@@ -32,6 +32,7 @@ public struct TrafficLimits: Sendable, Equatable {
     func apply(to limits: inout MessagingLimits) {
         limits.requestBytes = requestMebibytes << 20
         limits.requestBytesPerConnection = limits.requestBytes / 4
+        limits.connectionsPerKey = max(Self.connectionRange.lowerBound, connections / 4)
     }
 
     /// Returns the numbers of open and refused connections of this process; nil if connections are not limited.

@@ -200,13 +200,27 @@ public final class AVAssetExportSession: Sendable {
                     self.state.withLock { $0.progress = min(1, Float(status.done) / Float(status.duration)) }
                 }
                 guard let stream = status.stream else { throw PHPhotosError(.internalError, "the export has no file") }
-                try await AVAsset.write(to: url, size: status.size) { offset in
-                    let length = min(4 << 20, status.size - offset)
-                    let part = ReadVideo(asset: request.asset, stream: stream, offset: offset, length: length)
-                    return Data(
-                        try await connection.ask(part, of: connection.client.thumbnailer).attachments.first ?? []
-                    )
+                // Of several thumbnailers the one that made it has it, also if another one is preferred meanwhile.
+                var sources = [connection.client.thumbnailer]
+                if sources[0].addresses.count > 1 { sources += sources[0].instances.filter(\.isConnected) }
+                do {
+                    try await AVAsset.write(to: url, size: status.size) { offset in
+                        let length = min(4 << 20, status.size - offset)
+                        let part = ReadVideo(asset: request.asset, stream: stream, offset: offset, length: length)
+                        while true {
+                            do throws(RPCError) {
+                                return Data(try await connection.ask(part, of: sources[0]).attachments.first ?? [])
+                            } catch {
+                                guard error.errorCode == .handleExpired, sources.count > 1 else { throw error }
+                                sources.removeFirst()
+                            }
+                        }
+                    }
+                } catch {
+                    await connection.client.endExport(status)
+                    throw error
                 }
+                await connection.client.endExport(status)
                 self.state.withLock { $0.progress = 1 }
             } catch {
                 throw PHPhotosError(error)

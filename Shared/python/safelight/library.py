@@ -1,5 +1,6 @@
 """A photo library, with blocking calls. It may be used by several threads."""
 
+import contextlib
 import math
 import os
 import threading
@@ -553,17 +554,22 @@ class Library:
                   "networkAccessAllowed": network_access_allowed}
         thumbnailer = self.thumbnailer.instance(params)
         export = self.download_request(thumbnailer, "video.export", params).result
-        while export["state"] in ("waiting", "running"):
-            status = {"export": export["export"], "wait": 500}
-            export = self.request(thumbnailer, "video.exportStatus", status).result
-            if progress:
-                progress(Progress(export["done"] / 1e6, export["duration"] / 1e6, os.fspath(path)))
-        if export["state"] != "done":
-            error = export.get("error") or {"name": "user_cancelled", "message": "the export was cancelled"}
-            raise make_error(error["name"], error["message"])
-        stream = {"asset": identifier(asset), "stream": export["stream"]}
-        parts = self.read_parts(thumbnailer, "video.read", stream, 0, export["size"])
-        save_parts(path, parts, export["size"])
+        try:
+            while export["state"] in ("waiting", "running"):
+                status = {"export": export["export"], "wait": 500}
+                export = self.request(thumbnailer, "video.exportStatus", status).result
+                if progress:
+                    progress(Progress(export["done"] / 1e6, export["duration"] / 1e6, os.fspath(path)))
+            if export["state"] != "done":
+                error = export.get("error") or {"name": "user_cancelled", "message": "the export was cancelled"}
+                raise make_error(error["name"], error["message"])
+            stream = {"asset": identifier(asset), "stream": export["stream"]}
+            parts = self.read_parts(thumbnailer, "video.read", stream, 0, export["size"])
+            save_parts(path, parts, export["size"])
+        finally:
+            # A client may have few exports at a time, finished ones included.
+            with contextlib.suppress(SafelightError):
+                thumbnailer.request("video.cancelExport", {"export": export["export"]}, deadline=5.0)
 
     def live_photo(
         self, asset: Object, size: Size = None, *, network_access_allowed: bool = False,

@@ -295,6 +295,7 @@ class LibraryTests(unittest.TestCase):
         path, progress = f"{self.services.folder}/small.mp4", []
         asset.export_video(path, "passthrough", progress=progress.append)
         self.assertGreater(os.path.getsize(path), 1000)
+        self.assertEqual(self.library.thumbnailer.request("figures").result["exports"]["open"], 0)
         with self.library.changing() as changes:
             changes.delete(asset)
 

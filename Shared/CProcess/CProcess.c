@@ -292,6 +292,9 @@ int safelight_rename_exclusively(const char *from, const char *to) {
 
 void safelight_return_freed_memory(void) { malloc_trim(0); }
 
+// Freed blocks are filled with the byte, and allocated ones with its complement.
+void safelight_clear_blocks(void) { mallopt(M_PERTURB, 0xFF); }
+
 int safelight_sync_filesystem(int file) { return syncfs(file); }
 
 int safelight_file_birth(const char *path, uint64_t *inode, int64_t *birth, uint64_t *device, uint64_t *volume) {

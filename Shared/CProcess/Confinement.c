@@ -12,6 +12,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
@@ -384,6 +385,22 @@ static long try_capability(const char *path) {
     return syscall(SYS_capset, &header, all);
 }
 
+// A decoder that leaves a part of its buffer unwritten would return it.
+static long try_freed_memory(const char *path) {
+    (void)path;
+    const size_t count = 64 << 10;
+    volatile unsigned char *block = malloc(count);
+    if (!block) return -1;
+    for (size_t i = 0; i < count; i++) block[i] = 0xA5;
+    free((void *)block);
+    block = malloc(count);
+    if (!block) return -1;
+    size_t found = 0;
+    for (size_t i = 0; i < count; i++) found += block[i] == 0xA5;
+    free((void *)block);
+    return found > 0 ? 0 : -1;
+}
+
 static const safelight_attempt attempts[] = {
     {"read a file", 1, try_read},
     {"list a folder", 1, try_list},
@@ -408,6 +425,7 @@ static const safelight_attempt attempts[] = {
     {"use a keyring", 0, try_keyring},
     {"create a memory file", 0, try_memory_file},
     {"gain a capability", 0, try_capability},
+    {"read freed memory", 0, try_freed_memory},
 };
 
 const safelight_attempt *safelight_attempts(size_t *count) {

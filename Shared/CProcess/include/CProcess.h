@@ -82,6 +82,9 @@ int safelight_rename_exclusively(const char *from, const char *to);
 /// Calls malloc_trim(3): returns the freed memory of this process to the system.
 void safelight_return_freed_memory(void);
 
+/// Makes malloc fill blocks with zeros from now on, and free overwrite them; some blocks of at most 1 KiB are left out.
+void safelight_clear_blocks(void);
+
 /// Calls syncfs(2), which Swift's Glibc does not have.
 int safelight_sync_filesystem(int file);
 

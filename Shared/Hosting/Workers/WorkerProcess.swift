@@ -32,6 +32,9 @@ public enum WorkerProcess {
         }
         signal(SIGPIPE, SIG_IGN)
         signal(SIGXFSZ, SIG_IGN)
+        // Decoders do not write all parts of a damaged image, and return those as they were allocated: without this,
+        // with the pixels of an earlier job.
+        safelight_clear_blocks()
         let confinement: Confinement
         do throws(Confinement.SystemError) {
             confinement = try Confinement.apply()

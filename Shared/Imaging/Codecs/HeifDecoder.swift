@@ -214,7 +214,9 @@ enum HeifDecoder {
 
     // MARK: Pixels
 
-    /// Returns the smallest embedded preview that has the aspect ratio of the image and at least the wanted pixels.
+    /// Returns the smallest embedded preview that has the aspect ratio of the image and at least the wanted pixels. One
+    /// that is larger than the image is not decoded, because only the image's size was checked; one whose transparency
+    /// differs shows something else.
     private static func preview(of primary: OpaquePointer, scale: Double) -> OpaquePointer? {
         let width = Double(heif_image_handle_get_width(primary))
         let height = Double(heif_image_handle_get_height(primary))
@@ -232,7 +234,10 @@ enum HeifDecoder {
             let across = Double(heif_image_handle_get_width(handle))
             let down = Double(heif_image_handle_get_height(handle))
             let isSameShape = abs(across * height - down * width) <= max(width, height)
-            if isSameShape, across >= width * scale, down >= height * scale, across < bestWidth {
+            let isLikeImage =
+                isSameShape && across <= width && down <= height
+                && heif_image_handle_has_alpha_channel(handle) == heif_image_handle_has_alpha_channel(primary)
+            if isLikeImage, across >= width * scale, down >= height * scale, across < bestWidth {
                 if let best { heif_image_handle_release(best) }
                 best = handle
                 bestWidth = across
@@ -258,6 +263,7 @@ enum HeifDecoder {
             case (true, false): heif_chroma_interleaved_RRGGBB_LE
             case (true, true): heif_chroma_interleaved_RRGGBBAA_LE
             }
+        if hasAlpha { try requireWholeOpacity(handle) }
         var image: OpaquePointer?
         try check(heif_decode_image(handle, &image, heif_colorspace_RGB, chroma, options))
         guard let image else { throw .undecodable(reason: "libheif returned no image") }
@@ -286,6 +292,22 @@ enum HeifDecoder {
             divideByOpacity(&bytes)
         }
         return Pixels(width: width, height: height, hasAlpha: hasAlpha, isDeep: isDeep, bytes: bytes)
+    }
+
+    /// Decodes the image without converting it and compares the planes: libheif converts as many values of the opacity
+    /// as the image has pixels, also those behind the end of a smaller plane.
+    private static func requireWholeOpacity(_ handle: OpaquePointer) throws(ImagingError) {
+        var image: OpaquePointer?
+        try check(heif_decode_image(handle, &image, heif_colorspace_undefined, heif_chroma_undefined, nil))
+        guard let image else { throw .undecodable(reason: "libheif returned no image") }
+        defer { heif_image_release(image) }
+        // An image whose tiles have the opacity is decoded without it.
+        guard heif_image_has_channel(image, heif_channel_Alpha) != 0 else { return }
+        let isRGB = heif_image_has_channel(image, heif_channel_Y) == 0
+        let base = isRGB ? heif_channel_R : heif_channel_Y
+        guard heif_image_get_width(image, heif_channel_Alpha) >= heif_image_get_width(image, base),
+            heif_image_get_height(image, heif_channel_Alpha) >= heif_image_get_height(image, base)
+        else { throw .undecodable(reason: "the opacity is smaller than the image") }
     }
 
     /// Extends samples of fewer bits, the lower byte first, to 16 bits.

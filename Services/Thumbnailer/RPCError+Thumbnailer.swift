@@ -83,10 +83,11 @@ extension RPCError {
     /// - Parameters:
     ///   - time: in microseconds
     ///   - duration: in microseconds
-    static func frameTimeAfterEnd(_ time: Int64, duration: Int64) -> RPCError {
+    ///   - parameter: the one that has the time
+    static func frameTimeAfterEnd(_ time: Int64, duration: Int64, parameter: String) -> RPCError {
         ErrorCode.invalidOptions.error(
-            "frameTime is \(time), but the video lasts \(duration) microseconds",
-            ["parameter": "frameTime", "duration": .int(duration)]
+            "\(parameter) is \(time), but the video lasts \(duration) microseconds",
+            ["parameter": .string(parameter), "duration": .int(duration)]
         )
     }
 
@@ -185,10 +186,11 @@ extension RPCError {
 
     // MARK: Exports of videos
 
-    static func tooManyExports(limit: Int) -> RPCError {
+    static func tooManyExports(perClient: Int, limit: Int) -> RPCError {
         ErrorCode.busy.error(
-            "\(limit) exports are open; cancel one with \(CancelVideoExport.method), or try again later",
-            ["limit": JSON(limit)]
+            "\(perClient) exports of a client or \(limit) in all are open; cancel one with"
+                + " \(CancelVideoExport.method), or try again later",
+            ["limit": JSON(perClient)]
         )
     }
 

@@ -24,7 +24,7 @@ struct ThumbnailerHandler: RequestHandler {
         let identity = context.identity
         let question = try ThumbnailerRequest(method: request.method, params: request.params)
         var unseen: Set<ObjectID> = []
-        if let mark = context.accessMark, !Permission(byte: mark.value).seesEverything {
+        if let identity = context.limitedClient {
             let named = question.viewedAssets
             // As many as one question may name.
             for start in stride(from: 0, to: named.count, by: 1000) {
@@ -35,7 +35,7 @@ struct ThumbnailerHandler: RequestHandler {
         switch question {
         case .image(let image): return try await images.image(image, context)
         case .data(let image): return try await data.data(image, context)
-        case .sheet(let sheet): return try await sheets.sheet(sheet, without: unseen)
+        case .sheet(let sheet): return try await sheets.sheet(sheet, for: context.limitedClient, without: unseen)
         case .frames(let frames): return try await videos.frames(frames, context)
         case .livePhoto(let photo): return try await livePhotos.request(photo, context)
         case .playback(let video): return Reply(try await videos.playback(video, context).json)
@@ -66,6 +66,14 @@ struct ThumbnailerHandler: RequestHandler {
             case .image(let image)? = try? ThumbnailerRequest(method: request.method, params: request.params)
         else { return nil }
         return images.cachedImage(image, context)
+    }
+}
+
+extension RequestContext {
+    /// The caller's identity if it does not see the whole library; nil for all others.
+    var limitedClient: String? {
+        guard let accessMark, !Permission(byte: accessMark.value).seesEverything else { return nil }
+        return identity
     }
 }
 

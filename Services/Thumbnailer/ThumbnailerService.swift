@@ -49,9 +49,11 @@ struct ThumbnailerService: RunnableService {
             security: configuration.endpoints.security,
             logger: logger
         )
+        // Of several catalogs, the one beside this service writes the table late while another one commits.
+        let hasTable = resources.spool == nil && configuration.endpoints.all(.catalog).count == 1
         let source = AssetResolver(
             metrics: metrics,
-            tablePath: resources.spool == nil ? LastChangeFile.path(in: configuration.library) : nil
+            tablePath: hasTable ? LastChangeFile.path(in: configuration.library) : nil
         ) { ids, atLeast throws(RPCError) in
             try await Self.assets(ids, atLeast, catalog)
         }

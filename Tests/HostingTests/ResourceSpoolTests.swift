@@ -62,7 +62,29 @@ struct ResourceSpoolTests {
             #expect(try ResourceFolder(spool: spool).open(digest).readAll(limit: 1 << 20) == bytes)
             #expect(spool.metrics["bytes"] == 1000)
             try FileManager.default.removeItem(atPath: folder.file("originals"))
+            let resources = ResourceFolder(spool: spool)
+            #expect(throws: Never.self, "no library is on this machine") { try resources.check() }
+            let missing = #expect(throws: RPCError.self) { try resources.open(digest) }
+            #expect(missing?.errorCode == .missingResource)
         }
+    }
+
+    @Test func `a file whose transfer took long is kept until it can be opened`() async throws {
+        let now = AwaitableValue<Int64>(0)
+        let spool = try ResourceSpool(
+            folder: folder.file("originals"),
+            maxBytes: 100_000,
+            blockingIO: BlockingIOExecutor(),
+            clock: MonotonicClock { now.withLock { $0 } }
+        )
+        let (slow, other) = (Self.bytes(90_000, 1), Self.bytes(30_000, 2))
+        try await spool.require(slow.digest) { sink throws(RPCError) in
+            now.withLock { $0 += 60_000_000 }
+            try await sink(slow.bytes)
+        }
+        try await spool.require(other.digest) { sink throws(RPCError) in try await sink(other.bytes) }
+        let resources = ResourceFolder(spool: spool)
+        #expect(resources.isHere(slow.digest) && resources.isHere(other.digest))
     }
 
     @Test func `a copy that a worker finds damaged is removed if it is, and copied again for the next request`()

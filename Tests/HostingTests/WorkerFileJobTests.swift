@@ -31,4 +31,20 @@ struct WorkerFileJobTests {
             #expect(pool.metrics()["crashed"] == 1)
         }
     }
+
+    @Test func `a worker that keeps the pipe after its answer delays nothing`() async throws {
+        let folder = TemporaryFolder()
+        let begun = folder.write("begun", "")
+        try await PythonPool().run { pool in
+            let files = WorkerFileJob(ResourceJobRunner(pool) { _ in }, folder: folder.path, maxBytes: 1000)
+            let job = WorkerJob(method: "film", params: ["begun": .string(begun), "keeps": true])
+            for _ in 0..<2 {
+                let made = try await files.run(job, over: "d") { _ in }
+                defer { close(made.descriptor) }
+                var bytes = [UInt8](repeating: 0, count: 16)
+                #expect(pread(made.descriptor, &bytes, 16, 0) == 8)
+                #expect(bytes[..<8].elementsEqual("complete".utf8))
+            }
+        }
+    }
 }

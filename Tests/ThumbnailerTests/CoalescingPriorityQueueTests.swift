@@ -125,6 +125,43 @@ struct CoalescingPriorityQueueTests {
         #expect((fixture.queue.count, fixture.queue.queuedCount) == (0, 0))
     }
 
+    @Test func `an owner has a quarter of the queue, and others have the rest`() throws {
+        var queue = Fixture.Queue(limit: 8, width: .max)
+        func enter(_ key: Int, _ owner: String?) -> Fixture.Queue.Ticket? {
+            switch queue.enter(key, of: key, .interactive, owner: owner, waiter: key, now: 0) {
+            case .queued(let ticket), .joined(let ticket): ticket
+            case .full: nil
+            }
+        }
+        let first = enter(1, "a")
+        #expect(first != nil && enter(2, "a") != nil && enter(3, "a") == nil)
+        #expect(enter(1, "a") != nil, "joined")
+        #expect(enter(3, "b") != nil && enter(4, nil) != nil)
+        let next = queue.next(now: 0)
+        let batch = try #require(next)
+        #expect(batch.keys == [1] && enter(5, "a") == nil, "running work counts")
+        _ = queue.finish(batch)
+        let queued = enter(5, "a")
+        let ticket = try #require(queued)
+        #expect(enter(6, "a") == nil)
+        #expect(queue.leave(ticket) == nil)
+        #expect(enter(6, "a") != nil, "dropped work does not count")
+    }
+
+    @Test func `one export of a client at a time is under way`() {
+        var lines = VideoExportLines()
+        let areUnderWay = ["a1", "a2", "a3"].map { lines.append($0, of: "a") }
+        #expect(areUnderWay == [true, false, false])
+        #expect(lines.append("b1", of: "b") == true)
+        lines.remove("a1", of: "a")
+        lines.remove("a2", of: "a")
+        #expect(lines.append("a4", of: "a") == false, "the first one has not ended")
+        #expect(lines.next(of: "a") == "a3")
+        #expect(lines.next(of: "a") == "a4")
+        #expect(lines.next(of: "a") == nil)
+        #expect(lines.append("a5", of: "a") == true)
+    }
+
     // MARK: Order
 
     @Test func `interactive items go first and bring their group along`() {

@@ -76,6 +76,30 @@ extension ThumbnailerWorkerTests {
             }
         }
 
+        @Test func `a client with a limited grant is not told what is cached for others`() async throws {
+            try await ThumbnailerFixture.open { fixture in
+                let asset = try fixture.catalog.add(try LargeImageFixtures.large(width: 1200, seed: 5, preview: false))
+                let (summary, renditions) = (AssetSummary(asset), fixture.service.renditions)
+                var request = ImageRequest(
+                    asset: asset.id,
+                    targetSize: .size(width: 300, height: 300),
+                    resizeMode: .exact,
+                    deliveryMode: .highQualityFormat
+                )
+                _ = try await fixture.image(request)
+                let small = try RenditionPlan(request, of: summary, for: "key:a")
+                let held = try #require(renditions.cached(small), "the cache is shared")
+                #expect(!held.isCacheHit && held.reason == .rendered)
+                request.targetSize = .size(width: 1200, height: 1200)
+                let source = try RenditionPlan.resource(of: summary, version: .current)
+                let others = try RenditionPlan(request, of: summary)
+                #expect(await renditions.degraded(others, of: source)?.reason == .smaller)
+                let large = try RenditionPlan(request, of: summary, for: "key:a")
+                #expect(large == others)
+                #expect(await renditions.degraded(large, of: source)?.reason != .smaller)
+            }
+        }
+
         @Test func `the goal is the size without enlargement`() throws {
             var source = AssetResource(type: .photo, digest: "", size: 1, contentType: "public.jpeg")
             #expect(try goal(source) == nil)

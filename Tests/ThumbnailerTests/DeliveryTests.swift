@@ -4,6 +4,7 @@ import Foundation
 import JSONValue
 import PhotoClient
 import PhotoModel
+import Storage
 import TestSupport
 import Testing
 
@@ -206,6 +207,40 @@ extension ThumbnailerWorkerTests {
                     #expect(error.errorCode == .invalidResource)
                 }
                 #expect(letters == "D" || letters == "")
+            }
+        }
+
+        @Test func `a degraded still comes before the error of a film that cannot be downloaded`() async throws {
+            try await ThumbnailerFixture.open { fixture in
+                let still = try LargeImageFixtures.large(width: 1200, seed: 6, preview: false)
+                let asset = try fixture.catalog.add(still) { asset in
+                    asset.resources.append(
+                        AssetResource(
+                            type: .pairedVideo,
+                            digest: String(repeating: "f", count: 64),
+                            size: 9,
+                            contentType: "com.apple.quicktime-movie"
+                        )
+                    )
+                }
+                var smaller = ImageRequest(asset: asset.id, targetSize: .size(width: 200, height: 200))
+                smaller.isSynchronous = true
+                _ = try await fixture.image(smaller)
+                let digest = try #require(ResourceDigest(asset.resources[0].digest))
+                try FileManager.default.removeItem(atPath: fixture.resources.path(of: digest))
+                let away = ErrorCode.networkAccessRequired.error("the files are at the store")
+                fixture.catalog.fail(DownloadResource.method, away, away)
+                let request = LivePhotoRequest(asset: asset.id, targetSize: .size(width: 500, height: 500))
+                var degraded = 0
+                do throws(RPCError) {
+                    for try await event in fixture.client.stream(request, credit: 1 << 20) {
+                        if case .notification(ImageDelivery.degraded, _, _) = event { degraded += 1 }
+                    }
+                    Issue.record("there is no film")
+                } catch {
+                    #expect(error.errorCode == .networkAccessRequired)
+                }
+                #expect(degraded == 1)
             }
         }
 

@@ -4,6 +4,7 @@ import ImageFormats
 import JSONValue
 import PhotoClient
 import PhotoModel
+import Storage
 import TestSupport
 import Testing
 
@@ -230,6 +231,24 @@ extension ThumbnailerWorkerTests {
                 }
                 #expect(error?.errorCode == .limitExceeded)
                 #expect(fixture.renders < 60, "\(fixture.renders)")
+            }
+        }
+
+        @Test func `frames that were made before come without the film`() async throws {
+            let film = try films()[0]
+            try await ThumbnailerFixture.open { fixture in
+                let asset = try Self.add(film, to: fixture)
+                let first = await Self.strip(asset, fixture)
+                #expect(first == nil, "\(String(describing: first))")
+                let digest = try #require(ResourceDigest(asset.resources[0].digest))
+                try FileManager.default.removeItem(atPath: fixture.resources.path(of: digest))
+                let away = ErrorCode.networkAccessRequired.error("the film is at the store")
+                fixture.catalog.fail(DownloadResource.method, away)
+                let again = await Self.strip(asset, fixture)
+                #expect(again == nil, "\(String(describing: again))")
+                let other = ImageFrames(asset: asset.id, times: [500_000], targetSize: .size(width: 64, height: 64))
+                let refused = await fixture.rpcError(other)
+                #expect(refused?.errorCode == .networkAccessRequired, "\(String(describing: refused))")
             }
         }
 

@@ -240,6 +240,35 @@ extension ThumbnailerWorkerTests {
             }
         }
 
+        @Test(arguments: [false, true])
+        func `an original that is given up while its request waits is brought back`(inSheet: Bool) async throws {
+            try await ThumbnailerFixture.open {
+                $0.workers = 1
+            } _: { fixture in
+                let large = try fixture.catalog.add(try LargeImageFixtures.large(width: 1500, seed: 1, preview: false))
+                let asset = try fixture.catalog.add(TestImages.jpeg(width: 90, height: 60, seed: 1))
+                let digest = try #require(ResourceDigest(asset.resources[0].digest))
+                let (here, away) = (fixture.resources.path(of: digest), fixture.folder.file("away"))
+                let rendering = Task { await fixture.rpcError(request(large, 9000)) }
+                try await until { try await fixture.client.metrics()["workers"]?["busy"] == 1 }
+                let waiting = Task {
+                    guard inSheet else { return await fixture.rpcError(request(asset, 50)) }
+                    return await fixture.rpcError(ImageSheet(assets: [asset.id]))
+                }
+                try await until { try await fixture.client.metrics()["cache"]?["due"] == 1 }
+                try FileManager.default.moveItem(atPath: here, toPath: away)
+                fixture.catalog.before { _, method in
+                    guard method == DownloadResource.method else { return }
+                    try? FileManager.default.moveItem(atPath: away, toPath: here)
+                }
+                rendering.cancel()
+                #expect(await rendering.value?.errorCode == .userCancelled)
+                let error = await waiting.value
+                #expect(error == nil, "\(String(describing: error))")
+                #expect(fixture.catalog.count(DownloadResource.method) == 1)
+            }
+        }
+
         @Test(.spec("S-46")) func `an expired deadline ends in an error response`() async throws {
             try await ThumbnailerFixture.open {
                 $0.workers = 1

@@ -69,6 +69,71 @@ extension ThumbnailerWorkerTests {
             }
         }
 
+        @Test func `all assets are prepared again for other sizes, and after the cache was deleted`() async throws {
+            try await ThumbnailerFixture.open { fixture in
+                let endpoints = try EndpointOptions.parse(["--run", fixture.folder.file("run")]).resolve { _ in nil }
+                func client(_ name: EndpointName) throws -> ServiceClient {
+                    try ServiceClient(
+                        address: endpoints[name],
+                        thread: fixture.thread,
+                        logger: ThumbnailerFixture.logger
+                    )
+                }
+                let (catalog, broker) = (try client(.catalog), try client(.broker))
+                let preparer = ImagePreparer(
+                    source: AssetResolver(metrics: ThumbnailerMetrics(), tablePath: nil) { _, _ throws(RPCError) in
+                        throw ErrorCode.unavailable.error("the library of this test has no assets")
+                    },
+                    renditions: fixture.service.renditions,
+                    originals: OriginalFiles(
+                        resources: ResourceFolder(library: fixture.folder.file("library")),
+                        catalog: catalog
+                    )
+                )
+                let (fetches, followed) = (AwaitableValue(0), AwaitableValue<[ChangeToken?]>([]))
+                fixture.catalog.before { _, method in
+                    if method == FetchAssets.method { fetches.withLock { $0 += 1 } }
+                }
+                func start(_ sides: [Int]) -> Task<Void, Never> {
+                    let newAssets = NewAssetPreparer(
+                        preparer,
+                        catalog: catalog,
+                        sides: sides,
+                        workers: 1,
+                        folder: fixture.folder.file("cache"),
+                        metrics: ThumbnailerMetrics(),
+                        logger: ThumbnailerFixture.logger
+                    ) { token in
+                        followed.withLock { $0.append(token) }
+                        return ChangeFeed(
+                            broker: broker,
+                            feed: endpoints[.feed],
+                            thread: fixture.thread,
+                            logger: ThumbnailerFixture.logger,
+                            since: token
+                        )
+                    }
+                    return Task { await newAssets.run() }
+                }
+                let token = ChangeToken(library: fixture.catalog.library, sequence: fixture.catalog.sequence)
+                for (runs, sides, expected) in [(1, [32], 1), (2, [32], 1), (3, [32, 64], 2)] {
+                    let task = start(sides)
+                    await followed.wait { $0.count >= runs }
+                    task.cancel()
+                    await task.value
+                    #expect(fetches.current == expected, "\(sides)")
+                    #expect(followed.current.last == token)
+                }
+                let task = start([32, 64])
+                await followed.wait { $0.count >= 4 }
+                #expect(fetches.current == 2)
+                try FileManager.default.removeItem(atPath: fixture.folder.file("cache/prepared"))
+                await fetches.wait { $0 == 3 }
+                task.cancel()
+                await task.value
+            }
+        }
+
         @Test func `images wait for a catalog that is away`() async throws {
             try await withoutOriginal { fixture, prepare, _ in
                 fixture.catalog.fail(DownloadResource.method, .connectionLost("it was restarted"))

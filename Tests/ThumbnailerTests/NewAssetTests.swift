@@ -31,6 +31,19 @@ struct NewAssetTests {
         #expect(position.count == 0)
     }
 
+    @Test func `a position is of the renderer and the sizes of then`() {
+        let made = NewAssetPreparer.made([256, 1024], rendererVersion: "3")
+        let text = "\(Self.token(5))\n\(made)"
+        #expect(NewAssetPreparer.token(in: text, made: made) == Self.token(5))
+        for (sides, version) in [([256], "3"), ([256, 1024], "4"), ([256, 1024, 16], "3")] {
+            let other = NewAssetPreparer.made(sides, rendererVersion: version)
+            #expect(NewAssetPreparer.token(in: text, made: other) == nil)
+        }
+        for text in ["", "\(Self.token(5))", "\n\(made)"] {
+            #expect(NewAssetPreparer.token(in: text, made: made) == nil, "not all images were made")
+        }
+    }
+
     @Test func `sizes are made in advance by default only where originals are given up`() throws {
         func sides(_ text: String?, _ givesUp: Bool = false) throws(HostingError) -> [Int] {
             try ThumbnailerConfiguration.preparedSides(text, givesUpOriginals: givesUp)

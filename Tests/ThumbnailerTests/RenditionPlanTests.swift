@@ -66,7 +66,11 @@ struct RenditionPlanTests {
         #expect(throws: RPCError.self) { try RenditionPlan(timed, of: asset(resource(.photo, "a"))) }
         timed.frameTime = 2_000_001
         let error = #expect(throws: RPCError.self) { try RenditionPlan(timed, of: video) }
-        #expect(error?.errorCode == .invalidOptions)
+        #expect(error?.errorCode == .invalidOptions && error?.data["parameter"] == "frameTime")
+        let late = #expect(throws: RPCError.self) {
+            try VideoFrameChoice(2_000_001, of: film, parameter: "times.1")
+        }
+        #expect(late?.data["parameter"] == "times.1")
     }
 
     @Test(arguments: [(0, 1), (1, 0), (-5, 10), (0, 0)])

@@ -59,8 +59,8 @@ struct ImagePreparer: Sendable {
         } else {
             for entry in plans {
                 try await makeLocal(entry.plan, of: id, entry.options)
-                if await renditions.degraded(entry.plan, of: entry.source) == nil {
-                    _ = await renditions.quickDecode(entry.plan)
+                if await renditions.degraded(entry.plan, of: entry.source, urgency: .prefetch) == nil {
+                    _ = await renditions.quickDecode(entry.plan, urgency: .prefetch)
                 }
                 prepared[entry.options] = entry.plan
             }

@@ -1,6 +1,7 @@
 import Basics
 import Contracts
 import Foundation
+import Glibc
 import Hosting
 import JSONValue
 import Logging
@@ -13,6 +14,7 @@ import Synchronization
 ///
 /// It begins with all assets of the library, and follows the change feed from the token of then. Its position in the feed
 /// is saved in the cache's folder, so that changes that are made while the thumbnailer does not run are prepared later.
+/// It begins again with all assets when the sizes or the renderer are others, or after the cache was deleted.
 final class NewAssetPreparer: Sendable {
     private let preparer: ImagePreparer
     private let catalog: ServiceClient
@@ -21,12 +23,21 @@ final class NewAssetPreparer: Sendable {
     private let images: [CachedImages]
     private let width: Int
     private let path: String
+    /// The renderer and the sizes of the images.
+    private let made: String
     private let logger: Logger
     private let state = Mutex(State())
 
     private struct State {
         var position = FeedPosition()
-        var saved: ChangeToken?
+        /// The content of the file; nil before it is written.
+        var saved: String?
+        /// The last attempt to write it failed.
+        var isUnsaved = false
+        /// The file was deleted, and the images with it.
+        var isLost = false
+        /// Ends the present ``follow()``.
+        var following = CancellationSource()
         var prepared = 0
         var failed = 0
     }
@@ -52,6 +63,7 @@ final class NewAssetPreparer: Sendable {
         self.feed = feed
         self.logger = logger
         path = folder + "/prepared"
+        made = Self.made(sides)
         // One asset is looked up while another is rendered.
         width = workers + 1
         images = sides.map { side in
@@ -73,18 +85,35 @@ final class NewAssetPreparer: Sendable {
     /// Follows until cancelled. If the feed ends, subscribes again after a pause.
     func run() async {
         let saved = FileManager.default.contents(atPath: path).map { String(decoding: $0, as: UTF8.self) }
-        if let token = saved.flatMap({ ChangeToken($0) }) { state.withLock { $0.position.receive(token) } }
+        if let saved, let token = Self.token(in: saved, made: made) {
+            state.withLock {
+                $0.position.receive(token)
+                $0.saved = saved
+            }
+        }
         await withDiscardingTaskGroup { group in
             group.addTask {
                 for await _ in TaskDelay.ticks(every: Self.saving) { self.save() }
             }
             while !Task.isCancelled {
-                do throws(RPCError) {
-                    try await self.follow()
-                } catch {
+                let following = CancellationSource()
+                self.state.withLock { state in
+                    if state.isLost { state.position = FeedPosition() }
+                    state.isLost = false
+                    state.following = following
+                }
+                let problem = await following.run { () -> RPCError? in
+                    do throws(RPCError) {
+                        try await self.follow()
+                        return nil
+                    } catch {
+                        return error
+                    }
+                }
+                if let problem, !following.isCancelled {
                     self.logger.warning(
                         "the feed of new assets failed; subscribing again",
-                        metadata: ["error": "\(error.message)"]
+                        metadata: ["error": "\(problem.message)"]
                     )
                 }
                 await TaskDelay.retryDelay(.seconds(1))
@@ -173,15 +202,49 @@ final class NewAssetPreparer: Sendable {
         return false
     }
 
+    // MARK: The file
+
+    /// Returns the second line of the file: images of another renderer or of other sizes are not found by requests.
+    static func made(_ sides: [Int], rendererVersion: String = RenditionProvider.rendererVersion) -> String {
+        ([rendererVersion] + sides.map(String.init)).joined(separator: " ")
+    }
+
+    /// Returns the position in a file's text; nil if the images were not all made, or others than these.
+    static func token(in text: String, made: String) -> ChangeToken? {
+        let lines = text.split(separator: "\n", omittingEmptySubsequences: false).map(String.init)
+        guard lines.count == 2, lines[1] == made else { return nil }
+        return ChangeToken(lines[0])
+    }
+
     private func save() {
-        let token = state.withLock { state in
-            defer { state.saved = state.position.token }
-            return state.position.token == state.saved ? nil : state.position.token
+        let (text, lost) = state.withLock { state -> (String?, CancellationSource?) in
+            if state.saved != nil, access(path, F_OK) != 0, errno == ENOENT {
+                state.saved = nil
+                state.isLost = true
+                return (nil, state.following)
+            }
+            // The position is of images that are not there any more.
+            guard !state.isLost else { return (nil, nil) }
+            let text = "\(state.position.token?.description ?? "")\n\(made)"
+            return (text == state.saved ? nil : text, nil)
         }
-        guard let token else { return }
+        if let lost {
+            logger.warning("the cache was deleted; the images of all assets are made again")
+            lost.cancel()
+        }
+        guard let text else { return }
         do throws(StorageError) {
-            try DurableFile.replace(path, with: Array(token.description.utf8))
+            try DurableFile.replace(path, with: Array(text.utf8))
+            state.withLock { state in
+                state.saved = text
+                state.isUnsaved = false
+            }
         } catch {
+            let isNew = state.withLock { state in
+                defer { state.isUnsaved = true }
+                return !state.isUnsaved
+            }
+            guard isNew else { return }
             logger.warning("the position of new assets cannot be saved", metadata: ["error": "\(error.name)"])
         }
     }

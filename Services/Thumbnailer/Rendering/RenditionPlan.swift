@@ -23,11 +23,15 @@ struct RenditionPlan: Sendable, Hashable {
     /// The headroom for which high dynamic range is rendered, where the source has it; 0 for all of it. Nil for standard
     /// range.
     var headroom: Double?
+    /// Not compared.
+    var requester = RenditionRequester()
 
+    /// - Parameter limitedClient: the client that asks for it, if it does not see the whole library
     /// - Throws: `invalid_options` for options that contradict each other, `missing_resource` for an asset without an
     ///   image
-    init(_ request: ImageRequest, of asset: AssetSummary) throws(RPCError) {
+    init(_ request: ImageRequest, of asset: AssetSummary, for limitedClient: String? = nil) throws(RPCError) {
         try Self.check(request)
+        requester.limitedClient = limitedClient
         let resource = try Self.resource(of: asset, version: request.version)
         self.digest = resource.digest
         self.format = request.format
@@ -108,6 +112,17 @@ struct RenditionPlan: Sendable, Hashable {
         }
         return chosen
     }
+}
+
+/// The requester of a rendition. All are equal, so that they share the renditions of equal plans.
+struct RenditionRequester: Sendable, Hashable {
+    /// The identity if it does not see the whole library. It has a part of the queue only, and is not told what is
+    /// cached for others.
+    var limitedClient: String?
+
+    static func == (one: Self, other: Self) -> Bool { true }
+
+    func hash(into hasher: inout Hasher) {}
 }
 
 extension RenditionPlan {

@@ -25,8 +25,14 @@ struct VideoFrameChoice: Sendable, Hashable, JSONTabled {
 
     /// Returns nil for a photo.
     ///
+    /// - Parameter parameter: the one that has the time
     /// - Throws: `invalid_options` for a time after the end, or of a photo
-    init?(_ time: Int64?, tolerance: Int64 = 0, of resource: AssetResource) throws(RPCError) {
+    init?(
+        _ time: Int64?,
+        tolerance: Int64 = 0,
+        of resource: AssetResource,
+        parameter: String = "frameTime"
+    ) throws(RPCError) {
         guard resource.isVideo else {
             guard time == nil else {
                 throw .frameTimeOfPhoto
@@ -34,7 +40,7 @@ struct VideoFrameChoice: Sendable, Hashable, JSONTabled {
             return nil
         }
         if let time, let duration = resource.duration, duration > 0, time > duration {
-            throw .frameTimeAfterEnd(time, duration: duration)
+            throw .frameTimeAfterEnd(time, duration: duration, parameter: parameter)
         }
         self.time = time
         self.tolerance = tolerance

@@ -43,8 +43,8 @@ final class AssetResolver: Sendable {
     /// The most assets that are cached, at about half a KiB each.
     static let limit = 20_000
 
-    /// - Parameter tablePath: the catalog's ``LastChangeFile``; nil if it is on another machine, so that each request asks
-    ///   the catalog
+    /// - Parameter tablePath: the catalog's ``LastChangeFile``; nil if it is on another machine, or if there are
+    ///   several catalogs, so that each request asks the catalog
     init(
         metrics: ThumbnailerMetrics,
         tablePath: String?,

@@ -13,15 +13,21 @@ struct ContactSheetService: Sendable {
 
     /// Handles `image.sheet`. Assets without an image get a grey cell with the name of the error, and the response says why.
     ///
-    /// - Parameter unseen: assets that the client does not see; to it they do not exist
-    func sheet(_ request: ImageSheet, without unseen: Set<ObjectID> = []) async throws(RPCError) -> Reply {
+    /// - Parameters:
+    ///   - limitedClient: the client, if it does not see the whole library
+    ///   - unseen: assets that the client does not see; to it they do not exist
+    func sheet(
+        _ request: ImageSheet,
+        for limitedClient: String?,
+        without unseen: Set<ObjectID>
+    ) async throws(RPCError) -> Reply {
         try ContactSheetPlan.check(request)
         let page = try await source.assets(
             unseen.isEmpty ? request.assets : request.assets.filter { !unseen.contains($0) },
             atLeast: request.atLeast
         )
         let assets = page.assets
-        let images = try await images(for: request, page)
+        let images = try await images(for: request, page, limitedClient)
         var failed = JSONObject()
         for (id, outcome) in zip(request.assets, images) {
             if case .failure(let error) = outcome {
@@ -64,7 +70,8 @@ struct ContactSheetService: Sendable {
     /// Returns the image of each cell, or the error that prevented it.
     private func images(
         for request: ImageSheet,
-        _ answer: AssetResolver.Answer
+        _ answer: AssetResolver.Answer,
+        _ limitedClient: String?
     ) async throws(RPCError) -> [Result<StoredRendition, RPCError>] {
         typealias Outcome = (index: Int, result: Result<StoredRendition, RPCError>)
         let ids = request.assets
@@ -76,7 +83,7 @@ struct ContactSheetService: Sendable {
                 guard next < ids.count else { return }
                 let index = next
                 next += 1
-                group.addTask { (index, await picture(of: ids[index], answer, in: request)) }
+                group.addTask { (index, await picture(of: ids[index], answer, in: request, for: limitedClient)) }
             }
             for _ in 0..<Self.sheetWidth { begin() }
             for await outcome in group {
@@ -99,19 +106,21 @@ struct ContactSheetService: Sendable {
     private func picture(
         of id: ObjectID,
         _ answer: AssetResolver.Answer,
-        in sheet: ImageSheet
+        in sheet: ImageSheet,
+        for limitedClient: String?
     ) async -> Result<StoredRendition, RPCError> {
         do throws(RPCError) {
             let asset = try ImageRequestService.asset(id, of: answer)
-            let plan = try RenditionPlan(ContactSheetPlan.image(id, in: sheet), of: asset)
+            let plan = try RenditionPlan(ContactSheetPlan.image(id, in: sheet), of: asset, for: limitedClient)
             if let held = renditions.cached(plan) { return .success(held.rendition) }
             if let refusal = answer.rpcError(of: plan, asset) { throw refusal }
-            try await originals.require(
-                plan.digest,
+            let made = try await renditions.rendered(
+                plan,
+                from: originals,
                 of: id,
                 isNetworkAccessAllowed: sheet.isNetworkAccessAllowed
             )
-            return .success(try await renditions.rendered(plan).rendition)
+            return .success(made.rendition)
         } catch {
             return .failure(error)
         }

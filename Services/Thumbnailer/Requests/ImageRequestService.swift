@@ -34,52 +34,67 @@ struct ImageRequestService: Sendable {
     }
 
     /// Finds or makes an image, and sends degraded ones before it.
+    ///
+    /// - Parameter reportsProgress: false if the progress of another download is reported
     func delivery(
         _ request: ImageRequest,
         _ answer: AssetResolver.Answer,
         _ context: RequestContext,
-        preparationState: CachingManagerTable.PreparationState? = nil
+        preparationState: CachingManagerTable.PreparationState? = nil,
+        reportsProgress: Bool = true
     ) async throws(RPCError) -> Delivered {
         let asset = try Self.asset(request.asset, of: answer)
-        let plan = try RenditionPlan(request, of: asset)
+        let plan = try RenditionPlan(request, of: asset, for: context.limitedClient)
         renditions.previews.note(plan)
         let reply = ImageReplyBuilder(asset: asset, sequence: answer.sequence, preparationState: preparationState)
-        if let held = renditions.cached(plan) { return reply.delivered(held) }
+        let mode = request.effectiveDeliveryMode(acceptsNotifications: context.acceptsNotifications)
+        // A choice between a good and a degraded image would tell such a client whether somebody has looked at it.
+        let hidesCache = mode == .fastFormat && context.limitedClient != nil
+        if !hidesCache, let held = renditions.cached(plan) { return reply.delivered(held) }
         if let refusal = answer.rpcError(of: plan, asset) { throw refusal }
         let original = try RenditionPlan.resource(of: asset, version: request.version)
-        switch request.effectiveDeliveryMode(acceptsNotifications: context.acceptsNotifications) {
+        let progress = reportsProgress ? context : nil
+        switch mode {
         case .highQualityFormat:
-            try await require(plan, request, context)
-            return reply.delivered(try await renditions.rendered(plan))
+            return reply.delivered(try await made(plan, request, progress))
         case .fastFormat:
             if let degraded = await renditions.degraded(plan, of: original) {
                 return reply.delivered(degraded, isDegraded: true)
             }
-            try await require(plan, request, context)
-            return reply.delivered(try await renditions.rendered(plan))
+            if hidesCache, let held = renditions.cached(plan) { return reply.delivered(held) }
+            return reply.delivered(try await made(plan, request, progress))
         case .opportunistic:
             guard originals.isHere(plan.digest) else {
                 // A local image comes first, and then the requested one or the reason why there is none.
                 let before = await sendDegraded(request, plan, original, reply, context.notifier)
-                try await require(plan, request, context)
-                return reply.delivered(try await renditions.rendered(plan), index: before)
+                return reply.delivered(try await made(plan, request, progress), index: before)
             }
-            let (delivery, before) = try await opportunistic(request, plan, original, reply, context.notifier)
+            let (delivery, before) = try await opportunistic(
+                request,
+                plan,
+                original,
+                reply,
+                context.notifier,
+                progress
+            )
             return reply.delivered(delivery, index: before)
         }
     }
 
-    /// Makes sure that the bytes of the image are on this machine.
-    private func require(
+    /// Makes an image.
+    ///
+    /// - Parameter progress: whom the progress of a download is sent to; nil for nobody
+    private func made(
         _ plan: RenditionPlan,
         _ request: ImageRequest,
-        _ context: RequestContext
-    ) async throws(RPCError) {
-        try await originals.require(
-            plan.digest,
+        _ progress: RequestContext?
+    ) async throws(RPCError) -> RenditionProvider.Delivery {
+        try await renditions.rendered(
+            plan,
+            from: originals,
             of: request.asset,
             isNetworkAccessAllowed: request.isNetworkAccessAllowed,
-            context
+            progress
         )
     }
 
@@ -89,7 +104,7 @@ struct ImageRequestService: Sendable {
             let cached = try preparationState(of: request, context)
             guard let answer = source.known([request.asset], atLeast: request.atLeast) else { return nil }
             let asset = try Self.asset(request.asset, of: answer)
-            let plan = try RenditionPlan(request, of: asset)
+            let plan = try RenditionPlan(request, of: asset, for: context.limitedClient)
             guard let held = renditions.cachedInMemory(plan, maxBytes: ReadResource.maxReplyBytes) else { return nil }
             renditions.previews.note(plan)
             return ImageReplyBuilder(asset: asset, sequence: answer.sequence, preparationState: cached).reply(held)
@@ -122,11 +137,12 @@ struct ImageRequestService: Sendable {
         _ plan: RenditionPlan,
         _ original: AssetResource,
         _ reply: ImageReplyBuilder,
-        _ notifier: Notifier
+        _ notifier: Notifier,
+        _ progress: RequestContext?
     ) async throws(RPCError) -> (RenditionProvider.Delivery, Int) {
         let (final, count) = await withTaskGroup(of: Step.self) { group in
             group.addTask {
-                do throws(RPCError) { return .final(.success(try await renditions.rendered(plan))) } catch {
+                do throws(RPCError) { return .final(.success(try await made(plan, request, progress))) } catch {
                     return .final(.failure(error))
                 }
             }

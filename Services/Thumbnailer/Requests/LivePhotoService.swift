@@ -15,20 +15,32 @@ struct LivePhotoService: Sendable {
             throw .noLivePhoto(asset)
         }
         let film = try VideoService.resource(of: asset, version: request.version == .current ? .current : .original)
-        try await videos.originals.require(
-            film.digest,
-            of: asset.id,
-            isNetworkAccessAllowed: request.isNetworkAccessAllowed,
-            context
-        )
+        if let refusal = answer.rpcError(of: film.digest, asset) { throw refusal }
+        // A client can show one progress: that of the film, which has more bytes.
+        let isFilmHere = videos.originals.isHere(film.digest)
+        let mode = request.still.effectiveDeliveryMode(acceptsNotifications: context.acceptsNotifications)
         let (still, ticket) = await withTaskGroup(of: Part.self) { group in
             group.addTask {
                 do throws(RPCError) {
-                    return .still(.success(try await images.delivery(request.still, answer, context)))
+                    let delivered = try await images.delivery(
+                        request.still,
+                        answer,
+                        context,
+                        reportsProgress: isFilmHere
+                    )
+                    return .still(.success(delivered))
                 } catch { return .still(.failure(error)) }
             }
             group.addTask {
-                do throws(RPCError) { return .film(.success(try await videos.ticket(film, of: asset, answer))) } catch {
+                do throws(RPCError) {
+                    try await videos.originals.require(
+                        film.digest,
+                        of: asset.id,
+                        isNetworkAccessAllowed: request.isNetworkAccessAllowed,
+                        context
+                    )
+                    return .film(.success(try await videos.ticket(film, of: asset, answer)))
+                } catch {
                     return .film(.failure(error))
                 }
             }
@@ -41,7 +53,10 @@ struct LivePhotoService: Sendable {
                     if case .failure = outcome { group.cancelAll() }
                 case .film(let outcome):
                     ticket = outcome
-                    if case .failure = outcome { group.cancelAll() }
+                    // A degraded still comes before the error of a download.
+                    if case .failure(let error) = outcome, mode != .opportunistic || !error.isOfDownload {
+                        group.cancelAll()
+                    }
                 }
             }
             return (still, ticket)
@@ -61,4 +76,9 @@ struct LivePhotoService: Sendable {
         case still(Outcome<ImageRequestService.Delivered>)
         case film(Outcome<VideoPlayback.Result>)
     }
+}
+
+extension RPCError {
+    /// The bytes are in remote storage only, and cannot or may not be downloaded.
+    fileprivate var isOfDownload: Bool { errorCode == .networkAccessRequired || errorCode == .networkError }
 }

@@ -50,15 +50,15 @@ final class PreviewProvider: Sendable {
 
     /// Returns the preview embedded in the file in the plan's form, never enlarged. Of a video it is the key frame before
     /// the requested one; nil for the automatic frame, which is one of the first.
-    func embedded(_ plan: RenditionPlan) async -> StoredRendition? {
+    func embedded(_ plan: RenditionPlan, urgency: RequestUrgency) async -> StoredRendition? {
         if let frame = plan.frame, frame.time ?? 0 == 0 { return nil }
         guard state.withLock({ !$0.without.contains(plan.digest) }) else { return nil }
-        return await degraded(PreviewRequest(plan: plan, isQuick: false))
+        return await degraded(PreviewRequest(plan: plan, isQuick: false), urgency)
     }
 
     /// Returns a rendition from a quick decode.
-    func quickDecode(_ plan: RenditionPlan) async -> StoredRendition? {
-        await degraded(PreviewRequest(plan: plan, isQuick: true))
+    func quickDecode(_ plan: RenditionPlan, urgency: RequestUrgency) async -> StoredRendition? {
+        await degraded(PreviewRequest(plan: plan, isQuick: true), urgency)
     }
 
     /// Returns true if a rendition from a quick decode is cached.
@@ -66,10 +66,10 @@ final class PreviewProvider: Sendable {
         memory.rendition(PreviewRequest(plan: plan, isQuick: true)) != nil
     }
 
-    private func degraded(_ wanted: PreviewRequest) async -> StoredRendition? {
+    private func degraded(_ wanted: PreviewRequest, _ urgency: RequestUrgency) async -> StoredRendition? {
         if let rendition = memory.rendition(wanted) { return rendition }
         // A missing preview is not an error: the rendition itself follows and reports what is wrong.
-        guard case .success(let answer)? = await outcome(of: wanted) else { return nil }
+        guard case .success(let answer)? = await outcome(of: wanted, urgency) else { return nil }
         if let answer {
             memory.insert(answer, wanted)
         } else if !wanted.isQuick, wanted.plan.frame == nil {
@@ -78,8 +78,14 @@ final class PreviewProvider: Sendable {
         return answer
     }
 
-    private func outcome(of wanted: PreviewRequest) async -> Result<StoredRendition?, RPCError>? {
-        do throws(RPCError) { return .success(try await work.value(wanted)) } catch { return nil }
+    private func outcome(
+        of wanted: PreviewRequest,
+        _ urgency: RequestUrgency
+    ) async -> Result<StoredRendition?, RPCError>? {
+        let owner = wanted.plan.requester.limitedClient
+        do throws(RPCError) {
+            return .success(try await work.value(wanted, urgency: urgency, owner: owner))
+        } catch { return nil }
     }
 
     // MARK: Shapes

@@ -3,6 +3,7 @@ import Contracts
 import Hosting
 import JSONValue
 import Logging
+import Messaging
 import PhotoModel
 import Storage
 
@@ -10,9 +11,11 @@ import Storage
 final class RenditionProvider: Sendable {
     /// The version of the rendering code, part of every cache key: renditions made by an older version are never
     /// served.
-    static let rendererVersion = "7"
+    static let rendererVersion = "8"
     /// The most renditions made from one decode.
     static let batch = 8
+    /// The attempts for an image whose original is given up again before it is opened.
+    private static let attempts = 3
 
     /// A rendition and where it was found.
     struct Delivery: Sendable {
@@ -20,6 +23,12 @@ final class RenditionProvider: Sendable {
         var reason: CacheReason
 
         var isCacheHit: Bool { reason == .memory || reason == .disk }
+
+        /// - Parameter requester: one with a limited grant is told that the rendition was made for it
+        init(_ rendition: StoredRendition, _ reason: CacheReason, for requester: RenditionRequester = .init()) {
+            self.rendition = rendition
+            self.reason = requester.limitedClient == nil ? reason : .rendered
+        }
     }
 
     private let renderer: Renderer
@@ -91,12 +100,12 @@ final class RenditionProvider: Sendable {
         if let (rendition, isToBeReported) = memory.use(plan, now: now) {
             if isToBeReported { disk.touch(RenditionKey(plan, rendererVersion: Self.rendererVersion)) }
             if urgency == .interactive { metrics.memoryHits.add() }
-            return Delivery(rendition: rendition, reason: .memory)
+            return Delivery(rendition, .memory, for: plan.requester)
         }
         if let rendition = disk.rendition(RenditionKey(plan, rendererVersion: Self.rendererVersion)) {
             memory.insert(rendition, plan, now: now)
             if urgency == .interactive { metrics.diskHits.add() }
-            return Delivery(rendition: rendition, reason: .disk)
+            return Delivery(rendition, .disk, for: plan.requester)
         }
         if urgency == .interactive { metrics.misses.add() }
         return nil
@@ -109,22 +118,45 @@ final class RenditionProvider: Sendable {
             rendition.bytes.count <= maxBytes
         else { return nil }
         metrics.memoryHits.add()
-        return Delivery(rendition: rendition, reason: .memory)
+        return Delivery(rendition, .memory, for: plan.requester)
     }
 
-    /// Returns a rendition, cached or rendered.
+    private func rendered(_ plan: RenditionPlan) async throws(RPCError) -> Delivery {
+        let isShared = work.isUnderWay(plan)
+        let rendition = try await work.value(plan, urgency: .interactive, owner: plan.requester.limitedClient)
+        return Delivery(rendition, isShared ? .shared : .rendered, for: plan.requester)
+    }
+
+    /// Renders a rendition that is not cached. Its bytes are brought to this machine before, again if they were given
+    /// up before they were opened, because other files needed their space.
     ///
     /// The caller has checked that the asset exists and that the plan is of its current content revision.
-    func rendition(_ plan: RenditionPlan, urgency: RequestUrgency = .interactive) async throws(RPCError) -> Delivery {
-        if let held = cached(plan, urgency: urgency) { return held }
-        return try await rendered(plan, urgency: urgency)
-    }
-
-    /// Renders a rendition that is not cached.
-    func rendered(_ plan: RenditionPlan, urgency: RequestUrgency = .interactive) async throws(RPCError) -> Delivery {
-        let isShared = work.isUnderWay(plan)
-        let rendition = try await work.value(plan, urgency: urgency)
-        return Delivery(rendition: rendition, reason: isShared ? .shared : .rendered)
+    ///
+    /// - Parameter progress: whom the progress of a download is sent to; nil for nobody
+    func rendered(
+        _ plan: RenditionPlan,
+        from originals: OriginalFiles,
+        of asset: ObjectID,
+        isNetworkAccessAllowed: Bool,
+        _ progress: RequestContext? = nil
+    ) async throws(RPCError) -> Delivery {
+        var attemptsLeft = Self.attempts
+        while true {
+            try await originals.require(
+                plan.digest,
+                of: asset,
+                isNetworkAccessAllowed: isNetworkAccessAllowed,
+                progress
+            )
+            let wasHere = originals.isHere(plan.digest)
+            attemptsLeft -= 1
+            do throws(RPCError) {
+                return try await rendered(plan)
+            } catch {
+                let isGivenUp = error.errorCode == .missingResource && wasHere && !originals.isHere(plan.digest)
+                guard isGivenUp, attemptsLeft > 0 else { throw error }
+            }
+        }
     }
 
     /// Makes sure that renditions of one asset are cached, from one decode.
@@ -146,26 +178,33 @@ final class RenditionProvider: Sendable {
     /// Returns a degraded image to show meanwhile: a smaller cached rendition, the preview embedded in the file, or else
     /// an image from a quick decode. It has at least a quarter of the requested size in both directions; nil if there
     /// is none, or if the requested image itself takes hardly longer.
-    func degraded(_ plan: RenditionPlan, of source: AssetResource) async -> Delivery? {
+    func degraded(
+        _ plan: RenditionPlan,
+        of source: AssetResource,
+        urgency: RequestUrgency = .interactive
+    ) async -> Delivery? {
         let goal = DegradedImageGoal(plan, of: source)
+        // To others the choice must not tell what is cached, so it depends on the file alone.
+        let sharesCache = plan.requester.limitedClient == nil
         if let goal {
-            for shape in previews.smaller(plan) {
+            let smaller = sharesCache ? previews.smaller(plan) : []
+            for shape in smaller {
                 let rendition =
                     memory.rendition(shape)
                     ?? disk.rendition(RenditionKey(shape, rendererVersion: Self.rendererVersion))
-                if let rendition, goal.isNear(rendition) { return Delivery(rendition: rendition, reason: .smaller) }
+                if let rendition, goal.isNear(rendition) { return Delivery(rendition, .smaller) }
             }
-            if let preview = await previews.embedded(plan), goal.isNear(preview) {
-                return Delivery(rendition: preview, reason: .preview)
+            if let preview = await previews.embedded(plan, urgency: urgency), goal.isNear(preview) {
+                return Delivery(preview, .preview)
             }
         }
-        guard goal?.needsAllPixels ?? true || previews.hasQuickDecode(plan) else { return nil }
-        return await quickDecode(plan)
+        guard goal?.needsAllPixels ?? true || sharesCache && previews.hasQuickDecode(plan) else { return nil }
+        return await quickDecode(plan, urgency: urgency)
     }
 
     /// Returns a rendition from a quick decode; nil if the format has none.
-    func quickDecode(_ plan: RenditionPlan) async -> Delivery? {
-        await previews.quickDecode(plan).map { Delivery(rendition: $0, reason: .quick) }
+    func quickDecode(_ plan: RenditionPlan, urgency: RequestUrgency = .interactive) async -> Delivery? {
+        await previews.quickDecode(plan, urgency: urgency).map { Delivery($0, .quick) }
     }
 
     /// Returns a file's type, orientation and size without decoding it.

@@ -32,24 +32,31 @@ struct VideoService: Sendable {
         )
         let resource = try RenditionPlan.resource(of: asset, version: request.version)
         guard resource.isVideo else { throw RPCError.noVideo(asset) }
-        try await originals.require(
-            resource.digest,
-            of: asset.id,
-            isNetworkAccessAllowed: request.isNetworkAccessAllowed,
-            context
-        )
         let (times, tolerance) = try Self.times(request, duration: resource.duration ?? 0)
-        let first = try RenditionPlan(image, of: asset)
+        let first = try RenditionPlan(image, of: asset, for: context.limitedClient)
         if let refusal = answer.rpcError(of: first, asset) { throw refusal }
         var plans: [RenditionPlan] = []
-        for time in times {
+        for (index, time) in times.enumerated() {
             var plan = first
-            plan.frame = try VideoFrameChoice(time, tolerance: tolerance, of: resource)
+            plan.frame = try VideoFrameChoice(
+                time,
+                tolerance: tolerance,
+                of: resource,
+                parameter: "times.\(index)"
+            )
             plans.append(plan)
+        }
+        if plans.contains(where: { renditions.cached($0, urgency: .prefetch) == nil }) {
+            try await originals.require(
+                resource.digest,
+                of: asset.id,
+                isNetworkAccessAllowed: request.isNetworkAccessAllowed,
+                context
+            )
         }
         var (frames, attachments): ([ImageFrames.Frame], [Bytes]) = ([], [])
         var mimeType = ""
-        for (time, outcome) in zip(times, try await outcomes(plans)) {
+        for (time, outcome) in zip(times, try await outcomes(plans, request)) {
             var frame = ImageFrames.Frame(time: time)
             switch outcome {
             case .success(let delivery):
@@ -83,7 +90,8 @@ struct VideoService: Sendable {
     /// - Throws: the first error of the service, or `limit_exceeded` as soon as the frames do not fit into a response;
     ///   the others are cancelled then, and no more are made
     private func outcomes(
-        _ plans: [RenditionPlan]
+        _ plans: [RenditionPlan],
+        _ request: ImageFrames
     ) async throws(RPCError) -> [Result<RenditionProvider.Delivery, RPCError>] {
         typealias Outcome = (index: Int, result: Result<RenditionProvider.Delivery, RPCError>)
         let (outcomes, refusal) = await withTaskGroup(of: Outcome.self) { group in
@@ -94,7 +102,7 @@ struct VideoService: Sendable {
                 guard next < plans.count else { return }
                 let (index, plan) = (next, plans[next])
                 next += 1
-                group.addTask { (index, await delivery(of: plan)) }
+                group.addTask { (index, await delivery(of: plan, request)) }
             }
             for _ in 0..<Self.framesWidth { begin() }
             for await outcome in group where refusal == nil {
@@ -123,8 +131,22 @@ struct VideoService: Sendable {
     }
 
     /// Returns the image of a frame, or the error that prevented it.
-    private func delivery(of plan: RenditionPlan) async -> Result<RenditionProvider.Delivery, RPCError> {
-        do throws(RPCError) { return .success(try await renditions.rendition(plan)) } catch { return .failure(error) }
+    private func delivery(
+        of plan: RenditionPlan,
+        _ request: ImageFrames
+    ) async -> Result<RenditionProvider.Delivery, RPCError> {
+        if let held = renditions.cached(plan) { return .success(held) }
+        do throws(RPCError) {
+            let made = try await renditions.rendered(
+                plan,
+                from: originals,
+                of: request.asset,
+                isNetworkAccessAllowed: request.isNetworkAccessAllowed
+            )
+            return .success(made)
+        } catch {
+            return .failure(error)
+        }
     }
 
     /// Returns the times of a request and the tolerance.

@@ -29,7 +29,7 @@ struct CoalescingPriorityQueue<Key: Hashable & Sendable, Group: Hashable & Senda
         case queued(Ticket)
         /// Work of the same key was already queued or running.
         case joined(Ticket)
-        /// The limit of queued and running work is reached.
+        /// The limit of queued and running work is reached, or that of its owner.
         case full
     }
 
@@ -46,6 +46,7 @@ struct CoalescingPriorityQueue<Key: Hashable & Sendable, Group: Hashable & Senda
     private struct Work: Sendable {
         let key: Key
         let group: Group
+        let owner: String?
         var urgency: RequestUrgency
         var waiters: [UInt64: Waiter]
         /// The batch that it runs in; nil while it is queued.
@@ -81,6 +82,8 @@ struct CoalescingPriorityQueue<Key: Hashable & Sendable, Group: Hashable & Senda
     private(set) var queuedCount = 0
     private(set) var joinCount = 0
     private var works: [UInt64: Work] = [:]
+    /// The numbers of works of the owners that have some.
+    private var owned: [String: Int] = [:]
     /// The work that a request for a key joins.
     private var joinable: [Key: UInt64] = [:]
     private var groups: [Group: PendingGroup] = [:]
@@ -109,10 +112,20 @@ struct CoalescingPriorityQueue<Key: Hashable & Sendable, Group: Hashable & Senda
 
     // MARK: Waiters
 
+    /// The most work queued or running of one owner: a quarter of all.
+    var limitPerOwner: Int { max(1, limit / 4) }
+
     /// Adds a waiter to the work of a key, which is queued unless it is already queued or running.
-    mutating func enter(_ key: Key, of group: Group, _ urgency: RequestUrgency, waiter: Waiter, now: Int64)
-        -> EnterResult
-    {
+    ///
+    /// - Parameter owner: whose work it is, if it is queued; nil for work without a limit of its own
+    mutating func enter(
+        _ key: Key,
+        of group: Group,
+        _ urgency: RequestUrgency,
+        owner: String? = nil,
+        waiter: Waiter,
+        now: Int64
+    ) -> EnterResult {
         if urgency == .interactive { lastInteractive = now }
         if let id = joinable[key] {
             let ticket = Ticket(work: id, waiter: nextNumber())
@@ -122,8 +135,13 @@ struct CoalescingPriorityQueue<Key: Hashable & Sendable, Group: Hashable & Senda
             return .joined(ticket)
         }
         guard works.count < limit else { return .full }
+        if let owner {
+            guard owned[owner, default: 0] < limitPerOwner else { return .full }
+            owned[owner, default: 0] += 1
+        }
         let ticket = Ticket(work: nextNumber(), waiter: nextNumber())
-        works[ticket.work] = Work(key: key, group: group, urgency: urgency, waiters: [ticket.waiter: waiter])
+        let waiters = [ticket.waiter: waiter]
+        works[ticket.work] = Work(key: key, group: group, owner: owner, urgency: urgency, waiters: waiters)
         joinable[key] = ticket.work
         queuedCount += 1
         if groups[group] == nil {
@@ -148,6 +166,7 @@ struct CoalescingPriorityQueue<Key: Hashable & Sendable, Group: Hashable & Senda
         if joinable[work.key] == ticket.work { joinable[work.key] = nil }
         guard let batch = work.batch else {
             works[ticket.work] = nil
+            release(work)
             didDequeue(work)
             return nil
         }
@@ -159,6 +178,12 @@ struct CoalescingPriorityQueue<Key: Hashable & Sendable, Group: Hashable & Senda
     mutating func removeAll() -> [Waiter] {
         defer { self = Self(limit: limit, width: width, batchSize: batchSize) }
         return works.values.flatMap(\.waiters.values)
+    }
+
+    /// Takes removed work from what its owner has.
+    private mutating func release(_ work: Work) {
+        guard let owner = work.owner, let count = owned[owner] else { return }
+        owned[owner] = count > 1 ? count - 1 : nil
     }
 
     // MARK: Batches
@@ -206,6 +231,7 @@ struct CoalescingPriorityQueue<Key: Hashable & Sendable, Group: Hashable & Senda
         if batch.urgency == .prefetch { prefetching -= 1 }
         return batch.works.map { id in
             guard let work = works.removeValue(forKey: id) else { return [] }
+            release(work)
             if joinable[work.key] == id { joinable[work.key] = nil }
             return Array(work.waiters.values)
         }

@@ -57,10 +57,15 @@ final class CoalescingWorkQueue<Key: Hashable & Sendable, Group: Hashable & Send
 
     /// Returns the outcome of the work, run for this caller or for an earlier one.
     ///
+    /// - Parameter owner: who may have a part of the queue only; nil for all others
     /// - Throws: the error of the work; `busy` if the limit is reached; `user_cancelled`
-    func value(_ key: Key, urgency: RequestUrgency = .interactive) async throws(RPCError) -> Value {
+    func value(
+        _ key: Key,
+        urgency: RequestUrgency = .interactive,
+        owner: String? = nil
+    ) async throws(RPCError) -> Value {
         let waiter = Promise<Outcome>()
-        let ticket = enter([(key, waiter)], urgency)[0]
+        let ticket = enter([(key, waiter)], urgency, owner)[0]
         return try await outcome(of: ticket, waiter).get()
     }
 
@@ -85,8 +90,11 @@ final class CoalescingWorkQueue<Key: Hashable & Sendable, Group: Hashable & Send
     }
 
     /// Adds waiters. The promise of a waiter that is refused is fulfilled, and its ticket is nil.
-    private func enter(_ entries: [(key: Key, waiter: Promise<Outcome>)], _ urgency: RequestUrgency) -> [Queue.Ticket?]
-    {
+    private func enter(
+        _ entries: [(key: Key, waiter: Promise<Outcome>)],
+        _ urgency: RequestUrgency,
+        _ owner: String? = nil
+    ) -> [Queue.Ticket?] {
         let now = clock.nowMicroseconds()
         defer { ticking.yield() }
         return state.withLock { state in
@@ -95,10 +103,11 @@ final class CoalescingWorkQueue<Key: Hashable & Sendable, Group: Hashable & Send
                     waiter.fulfill(.failure(Task.isCancelled ? .requestCancelled : .serviceIsStopping))
                     return nil
                 }
-                switch state.queue.enter(key, of: group(key), urgency, waiter: waiter, now: now) {
+                switch state.queue.enter(key, of: group(key), urgency, owner: owner, waiter: waiter, now: now) {
                 case .queued(let ticket), .joined(let ticket): return ticket
                 case .full:
-                    waiter.fulfill(.failure(.renditionQueueFull(limit: state.queue.limit)))
+                    let limit = owner == nil ? state.queue.limit : state.queue.limitPerOwner
+                    waiter.fulfill(.failure(.renditionQueueFull(limit: limit)))
                     return nil
                 }
             }

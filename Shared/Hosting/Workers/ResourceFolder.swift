@@ -87,7 +87,8 @@ public final class ResourceFolder: Sendable {
             if case .resourceChanged(let message) = error {
                 throw ErrorCode.resourceChanged.error(message, ["digest": .string(digest)])
             }
-            if let absence = Self.absence(error) { throw absence }
+            // A folder of copies that was deleted is made again.
+            if spool == nil, let absence = Self.absence(error) { throw absence }
             throw ErrorCode.missingResource.error(
                 "the bytes \(digest) are not in the library's folder, or cannot be read (\(error.name))",
                 ["digest": .string(digest)]
@@ -109,10 +110,11 @@ public final class ResourceFolder: Sendable {
         }
     }
 
-    /// Checks that the folder can be accessed.
+    /// Checks that the library's folder can be accessed, if there is one on this machine.
     ///
     /// - Throws: `library_offline`, `library_relinquished`
     public func check() throws(RPCError) {
+        guard spool == nil else { return }
         if let absence = try opened().absence().flatMap(Self.absence) { throw absence }
     }
 

@@ -218,7 +218,11 @@ public final class ResourceSpool: Sendable {
             try await self.io { try writer.append(bytes) }
         }
         let size = writer.size
+        // From when it is there, it can be removed for another transfer. The lease of its request may be over by then.
+        let lease = store.lease(digest)
+        defer { lease.end() }
         _ = try await io(BlockingIOExecutor.lane(forBytes: size)) { try writer.finish(expecting: digest) }
+        keep(digest.text)
         let isOver = state.withLock { state in
             state.bytes += size
             state.transferred += 1

@@ -88,8 +88,9 @@ public struct WorkerFileJob: Sendable {
         } catch {
             outcome = .failure(error)
         }
-        // The receiver ends when the last copy of this end is closed.
+        // The receiver ends when the last copy of this end is closed. A worker may have kept one.
         close(ends[1])
+        receiver.answered.signal()
         let problem = await receiver.end()
         if case .notWritten(let number) = problem { return .failure(.notWritten(errno: number)) }
         let result = try outcome.get()

@@ -16,6 +16,12 @@ final class WorkerOutputReceiver: Sendable {
     private let maxBytes: Int64
     private let progress: @Sendable (Int64) -> Void
     private let ended = Promise<Problem?>()
+    /// Signalled when the job has ended: the worker has written everything before, and only the rest in the pipe is
+    /// read then, even if the worker keeps its end.
+    let answered = EventDescriptor()
+
+    /// The most bytes that are read after the job: more than a pipe has.
+    private static let mostLeft = 2 << 20
 
     /// - Parameters:
     ///   - pipe: the end that is read; it is closed when the thread ends
@@ -27,7 +33,8 @@ final class WorkerOutputReceiver: Sendable {
         self.progress = progress
     }
 
-    /// Starts the thread, which ends when nobody has the other end of the pipe any more.
+    /// Starts the thread, which ends when nobody has the other end of the pipe any more, or after the job when the
+    /// pipe is empty.
     func start() {
         Thread.detachNewThread { [self] in
             let problem = receive()
@@ -41,14 +48,15 @@ final class WorkerOutputReceiver: Sendable {
     func end() async -> Problem? { await ended.value() }
 
     private func receive() -> Problem? {
+        var left = Self.mostLeft
         while true {
-            let head = read(WorkerOutputRecord.headBytes)
+            let head = read(WorkerOutputRecord.headBytes, &left)
             if head.isEmpty { return nil }
             switch WorkerOutputRecord(head) {
             case .progress(let time): progress(time)
             case .bytes(let position, let count):
                 guard position <= maxBytes - Int64(count) else { return .malformed }
-                let bytes = read(count)
+                let bytes = read(count, &left)
                 guard bytes.count == count else { return .malformed }
                 if let problem = write(bytes, at: position) { return problem }
             case nil: return .malformed
@@ -57,13 +65,23 @@ final class WorkerOutputReceiver: Sendable {
     }
 
     /// Reads so many bytes; fewer at the end.
-    private func read(_ count: Int) -> [UInt8] {
+    ///
+    /// - Parameter left: the bytes that may be read after the job
+    private func read(_ count: Int, _ left: inout Int) -> [UInt8] {
         [UInt8](unsafeUninitializedCapacity: count) { buffer, used in
             while used < count {
+                var polled = [
+                    pollfd(fd: pipe, events: Int16(POLLIN), revents: 0),
+                    pollfd(fd: answered.descriptor, events: Int16(POLLIN), revents: 0),
+                ]
+                while poll(&polled, 2, -1) < 0, errno == EINTR {}
+                let isAnswered = polled[1].revents != 0
+                if isAnswered, polled[0].revents == 0 || left <= 0 { return }
                 let got = Glibc.read(pipe, buffer.baseAddress?.advanced(by: used), count - used)
                 if got < 0, errno == EINTR { continue }
                 guard got > 0 else { return }
                 used += got
+                if isAnswered { left -= got }
             }
         }
     }

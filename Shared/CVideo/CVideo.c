@@ -85,6 +85,13 @@ static void *fail(safelight_video *video, safelight_video_status *status, safeli
 
 static double rate(AVRational value) { return value.den > 0 && value.num > 0 ? av_q2d(value) : 0; }
 
+/* One frame for each unit of milliseconds or less is not a rate but the lack of one, unless the frames were counted. */
+static double frame_rate(const AVStream *stream, AVRational said) {
+    double value = rate(said);
+    int is_tick = stream->nb_frames == 0 && value >= 1000 && value * rate(stream->time_base) > 0.99;
+    return is_tick ? 0 : value;
+}
+
 /* A file may say any number; sums of these are still numbers. */
 static int64_t bounded(int64_t time) { return av_clip64(time, -SAFELIGHT_VIDEO_LONGEST, SAFELIGHT_VIDEO_LONGEST); }
 
@@ -166,9 +173,10 @@ static safelight_video_status read_info(safelight_video *video) {
     info->track_count = (int)context->nb_streams;
     read_sizes(video, stream);
     read_colour(video, stream);
-    info->frame_rate = rate(stream->avg_frame_rate);
-    if (info->frame_rate <= 0) info->frame_rate = rate(stream->r_frame_rate);
+    info->frame_rate = frame_rate(stream, stream->avg_frame_rate);
+    if (info->frame_rate <= 0) info->frame_rate = frame_rate(stream, stream->r_frame_rate);
     video->start = context->start_time != AV_NOPTS_VALUE ? bounded(context->start_time) : microseconds(stream->start_time, stream->time_base);
+    video->knows_start = context->start_time != AV_NOPTS_VALUE || stream->start_time != AV_NOPTS_VALUE;
     info->duration = context->duration != AV_NOPTS_VALUE && context->duration > 0
                          ? bounded(context->duration)
                          : microseconds(stream->duration, stream->time_base);
@@ -213,7 +221,7 @@ void safelight_video_get_track(const safelight_video *video, int index, safeligh
     track->bits = format ? format->comp[0].depth : codec->bits_per_raw_sample;
     track->sample_rate = codec->sample_rate;
     track->channels = codec->ch_layout.nb_channels;
-    track->frame_rate = rate(stream->avg_frame_rate);
+    track->frame_rate = frame_rate(stream, stream->avg_frame_rate);
     track->frames = stream->nb_frames;
     const AVDictionaryEntry *language = av_dict_get(stream->metadata, "language", NULL, 0);
     track->language = language ? language->value : NULL;

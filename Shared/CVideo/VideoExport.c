@@ -1,5 +1,5 @@
 /* Making a new film of an open one: its tracks are copied, or decoded, filtered and encoded. */
-#include "VideoFile.h"
+#include "VideoExport.h"
 
 #include <libavutil/opt.h>
 #include <math.h>
@@ -9,27 +9,6 @@
 /* Broken packets and frames are left out, up to this many. */
 #define MOST_ERRORS 1000
 #define OUTPUT_BUFFER (256 << 10)
-
-typedef struct {
-    AVStream *source, *target;
-    AVCodecContext *decoder, *encoder;
-    AVFilterGraph *graph;
-    AVFilterContext *in, *lut, *out;
-    int is_over; /* true once everything of the wanted part was seen */
-    int64_t shown; /* frames or packets that were written */
-} track;
-
-typedef struct {
-    safelight_video *video;
-    const safelight_video_export_options *options;
-    AVFormatContext *output;
-    track picture, sound;
-    AVPacket *packet;
-    AVFrame *frame;
-    int64_t position, end; /* of the output, in bytes */
-    int errors;
-    safelight_video_status problem; /* of the sink */
-} job;
 
 // MARK: - The output
 
@@ -72,6 +51,8 @@ static safelight_video_status open_output(job *job) {
         return SAFELIGHT_VIDEO_NO_MEMORY;
     }
     job->output->flags |= AVFMT_FLAG_CUSTOM_IO;
+    /* Else the boxes of Dolby Vision, stereo and spherical video are left out. */
+    job->output->strict_std_compliance = FF_COMPLIANCE_UNOFFICIAL;
     return SAFELIGHT_VIDEO_OK;
 }
 
@@ -108,88 +89,6 @@ static safelight_video_status open_decoder(job *job, track *track) {
     track->decoder->thread_count = job->options->threads;
     track->decoder->max_pixels = job->video->limits.pixels;
     return avcodec_open2(track->decoder, codec, NULL) < 0 ? SAFELIGHT_VIDEO_UNREADABLE : SAFELIGHT_VIDEO_OK;
-}
-
-static AVFilterContext *source_filter(track *track, const char *name, const AVFrame *frame, AVRational base) {
-    AVBufferSrcParameters *parameters = av_buffersrc_parameters_alloc();
-    int is_sound = track->source->codecpar->codec_type == AVMEDIA_TYPE_AUDIO;
-    AVFilterContext *filter =
-        avfilter_graph_alloc_filter(track->graph, avfilter_get_by_name(is_sound ? "abuffer" : "buffer"), name);
-    if (!parameters || !filter) {
-        av_free(parameters);
-        return NULL;
-    }
-    parameters->format = frame->format;
-    parameters->time_base = base;
-    if (is_sound) {
-        parameters->sample_rate = frame->sample_rate;
-        av_channel_layout_copy(&parameters->ch_layout, &frame->ch_layout);
-    } else {
-        parameters->width = frame->width;
-        parameters->height = frame->height;
-        parameters->sample_aspect_ratio = frame->sample_aspect_ratio;
-        parameters->frame_rate = track->source->avg_frame_rate;
-    }
-    int failed = av_buffersrc_parameters_set(filter, parameters) < 0 || avfilter_init_str(filter, NULL) < 0;
-    av_channel_layout_uninit(&parameters->ch_layout);
-    av_free(parameters);
-    return failed ? NULL : filter;
-}
-
-static AVFilterInOut *end_of(const char *name, AVFilterContext *filter, AVFilterInOut *next) {
-    AVFilterInOut *end = avfilter_inout_alloc();
-    if (!end) return next;
-    end->name = av_strdup(name);
-    end->filter_ctx = filter;
-    end->next = next;
-    return end;
-}
-
-/* The table of colours as a picture: one row of its cube's entries after the other (a Hald image). */
-static int send_table(job *job, track *track) {
-    AVFrame *table = av_frame_alloc();
-    if (!table) return -1;
-    int side = job->options->table_side;
-    table->format = AV_PIX_FMT_RGB48LE;
-    table->width = table->height = side;
-    table->sample_aspect_ratio = (AVRational){1, 1};
-    table->pts = 0;
-    int failed = av_frame_get_buffer(table, 0) < 0;
-    if (!failed && !track->lut) {
-        track->lut = source_filter(track, "table", table, (AVRational){1, 1000000});
-        av_frame_free(&table);
-        return track->lut ? 0 : -1;
-    }
-    for (int y = 0; !failed && y < side; y++) {
-        memcpy(table->data[0] + (ptrdiff_t)y * table->linesize[0], job->options->table + (size_t)y * (size_t)side * 3,
-               (size_t)side * 6);
-    }
-    failed = failed || av_buffersrc_add_frame(track->lut, table) < 0 || av_buffersrc_close(track->lut, 0, 0) < 0;
-    av_frame_free(&table);
-    return failed ? -1 : 0;
-}
-
-/* Makes the filters when the first frame tells its format, because containers may be wrong about it. */
-static safelight_video_status open_filters(job *job, track *track, const AVFrame *frame, const char *text) {
-    int is_sound = track->source->codecpar->codec_type == AVMEDIA_TYPE_AUDIO;
-    avfilter_graph_free(&track->graph);
-    track->lut = NULL;
-    if (!(track->graph = avfilter_graph_alloc())) return SAFELIGHT_VIDEO_NO_MEMORY;
-    track->graph->nb_threads = job->options->threads;
-    track->in = source_filter(track, "in", frame, track->source->time_base);
-    const AVFilter *end = avfilter_get_by_name(is_sound ? "abuffersink" : "buffersink");
-    int failed = !track->in || avfilter_graph_create_filter(&track->out, end, "out", NULL, NULL, track->graph) < 0;
-    if (failed) return SAFELIGHT_VIDEO_NO_MEMORY;
-    int has_table = !is_sound && job->options->table;
-    if (has_table && send_table(job, track) != 0) return SAFELIGHT_VIDEO_NO_MEMORY;
-    AVFilterInOut *inputs = end_of("out", track->out, NULL);
-    AVFilterInOut *outputs = end_of("in", track->in, has_table ? end_of("table", track->lut, NULL) : NULL);
-    failed = avfilter_graph_parse_ptr(track->graph, text, &inputs, &outputs, NULL) < 0 ||
-             avfilter_graph_config(track->graph, NULL) < 0;
-    avfilter_inout_free(&inputs);
-    avfilter_inout_free(&outputs);
-    if (!failed && has_table) failed = send_table(job, track) != 0;
-    return failed ? SAFELIGHT_VIDEO_CODEC : SAFELIGHT_VIDEO_OK;
 }
 
 static void set_colours(job *job, AVCodecContext *encoder) {
@@ -259,20 +158,27 @@ static safelight_video_status prepare(job *job, track *track, const char *filter
     }
     if (job->video->exhausted) return SAFELIGHT_VIDEO_TOO_MUCH_WORK;
     if (!status && result < 0) status = SAFELIGHT_VIDEO_NO_FRAME;
-    if (!status) status = open_filters(job, track, job->frame, filters);
+    if (!status) status = safelight_video_open_filters(job, track, job->frame, filters);
     av_frame_unref(job->frame);
     if (!status) status = open_encoder(job, track);
     avcodec_flush_buffers(track->decoder);
     /* Streams for broadcasting have no index: their times alone would lead behind the first key frame. */
     int is_moved = input->iformat->flags & AVFMT_TS_DISCONT && av_seek_frame(input, -1, 0, AVSEEK_FLAG_BYTE) >= 0;
-    int64_t first = job->video->start + job->options->start;
+    /* A second early: key frames are found by decoding order, and frames that are shown before one may need an earlier. */
+    int64_t early = job->options->start > AV_TIME_BASE ? job->options->start - AV_TIME_BASE : 0;
+    int64_t first = job->video->start + early;
     if (!is_moved && avformat_seek_file(input, -1, INT64_MIN, first, first, 0) < 0 && !status)
         status = SAFELIGHT_VIDEO_UNREADABLE;
     return status;
 }
 
-static int can_copy(job *job, const AVStream *stream) {
-    return avformat_query_codec(job->output->oformat, stream->codecpar->codec_id, FF_COMPLIANCE_NORMAL) == 1;
+static int can_copy(const AVOutputFormat *output, const AVStream *stream) {
+    return avformat_query_codec(output, stream->codecpar->codec_id, FF_COMPLIANCE_NORMAL) == 1;
+}
+
+int safelight_video_can_copy(const safelight_video *video, int is_quicktime) {
+    const AVOutputFormat *output = av_guess_format(is_quicktime ? "mov" : "mp4", NULL, NULL);
+    return output && can_copy(output, video->context->streams[video->info.track]);
 }
 
 /* Sound that players of MPEG-4 files usually know. */
@@ -284,6 +190,17 @@ static int is_common(const AVStream *sound) {
     case AV_CODEC_ID_EAC3:
     case AV_CODEC_ID_MP3: return 1;
     default: return 0;
+    }
+}
+
+/* Copies the data about a whole track: all with the track itself, else the light of the display that it was made on. */
+static void copy_side_data(const track *track, int copies) {
+    for (int i = 0; i < track->source->nb_side_data; i++) {
+        const AVPacketSideData *side = &track->source->side_data[i];
+        int is_light = side->type == AV_PKT_DATA_MASTERING_DISPLAY_METADATA || side->type == AV_PKT_DATA_CONTENT_LIGHT_LEVEL;
+        if (!copies && !is_light) continue;
+        uint8_t *copy = av_stream_new_side_data(track->target, side->type, side->size);
+        if (copy) memcpy(copy, side->data, side->size);
     }
 }
 
@@ -299,15 +216,12 @@ static safelight_video_status add_track(job *job, track *track, int copies, cons
         track->target->time_base = track->source->time_base;
         track->target->sample_aspect_ratio = track->source->sample_aspect_ratio;
         track->target->avg_frame_rate = track->source->avg_frame_rate;
-        size_t size = 0;
-        const uint8_t *matrix = av_stream_get_side_data(track->source, AV_PKT_DATA_DISPLAYMATRIX, &size);
-        uint8_t *copy = matrix ? av_stream_new_side_data(track->target, AV_PKT_DATA_DISPLAYMATRIX, size) : NULL;
-        if (copy) memcpy(copy, matrix, size);
     } else {
         if (avcodec_parameters_from_context(track->target->codecpar, track->encoder) < 0) return SAFELIGHT_VIDEO_NO_MEMORY;
         track->target->time_base = track->encoder->time_base;
         track->target->avg_frame_rate = track->encoder->framerate;
     }
+    if (copies || job->options->is_hevc) copy_side_data(track, copies);
     const AVDictionaryEntry *language = av_dict_get(track->source->metadata, "language", NULL, 0);
     if (language) av_dict_set(&track->target->metadata, "language", language->value, 0);
     return SAFELIGHT_VIDEO_OK;
@@ -355,9 +269,17 @@ static safelight_video_status encode(job *job, track *track, int is_end) {
         int result = av_buffersink_get_frame(track->out, job->frame);
         if (result < 0) break;
         job->frame->pict_type = AV_PICTURE_TYPE_NONE;
-        if (track == &job->picture && (status = paint(job, job->frame))) break;
         if (track == &job->sound)
             job->frame->pts = av_rescale_q(job->frame->pts, av_buffersink_get_time_base(track->out), track->encoder->time_base);
+        /* The container refuses times that do not grow. Of two frames with one time the first is kept. */
+        if (job->frame->pts <= track->newest) {
+            int is_back = job->frame->pts < track->newest;
+            av_frame_unref(job->frame);
+            if (is_back && ++job->errors > MOST_ERRORS) return SAFELIGHT_VIDEO_UNREADABLE;
+            continue;
+        }
+        track->newest = job->frame->pts;
+        if (track == &job->picture && (status = paint(job, job->frame))) break;
         result = avcodec_send_frame(track->encoder, job->frame);
         av_frame_unref(job->frame);
         status = result < 0 ? failure(job, SAFELIGHT_VIDEO_NO_ENCODER) : write_packets(job, track);
@@ -383,7 +305,7 @@ static safelight_video_status filter(job *job, track *track) {
         if (stamp + length <= first) return SAFELIGHT_VIDEO_OK;
     }
     frame->pts = stamp - first;
-    int result = av_buffersrc_add_frame(track->in, frame);
+    int result = safelight_video_filter(job, track, frame);
     if (result < 0 && ++job->errors > MOST_ERRORS) return SAFELIGHT_VIDEO_UNREADABLE;
     return encode(job, track, 0);
 }
@@ -419,6 +341,59 @@ static safelight_video_status copy(job *job, track *track) {
     return job->problem;
 }
 
+/* In microseconds. A longer gap in the times of both tracks is none in the film. */
+#define MOST_GAP (10 * (int64_t)AV_TIME_BASE)
+
+static int is_ahead(const job *job, int64_t time) {
+    return job->read > INT64_MIN / 4 && time > job->read + MOST_GAP;
+}
+
+static int jumps(const job *job, const track *track, int64_t time) {
+    return time < track->read - AV_TIME_BASE || is_ahead(job, time);
+}
+
+/* Chooses what is added to the times of a track, so that they continue at one. */
+static void choose_shift(job *job, track *track, int64_t time) {
+    /* The other track may have been moved first, and behind a damaged time the shift before it is right again. */
+    const int64_t known[] = {track->shift, job->shift, track->previous};
+    for (int i = 0; i < 3; i++) {
+        if (jumps(job, track, time + known[i])) continue;
+        if (i == 0) return;
+        track->previous = track->shift;
+        track->shift = job->shift = known[i];
+        return;
+    }
+    /* Behind a damaged time in sound that is a little later than the picture nothing may be left out. */
+    int is_near = is_ahead(job, time + track->shift) && track->read > job->read - AV_TIME_BASE;
+    int64_t end = is_near ? track->read : job->read;
+    track->previous = track->shift;
+    track->shift = job->shift = av_clip64(end - time, -SAFELIGHT_VIDEO_LONGEST, SAFELIGHT_VIDEO_LONGEST);
+}
+
+/* Recordings that were joined continue at other times: the packets from there on are moved behind those before, of all
+   tracks by the same time. */
+static void move_behind(job *job, track *track) {
+    AVPacket *packet = job->packet;
+    AVRational base = track->source->time_base;
+    if (!(job->video->context->iformat->flags & AVFMT_TS_DISCONT)) return;
+    if (packet->dts != AV_NOPTS_VALUE) {
+        int64_t time = av_rescale_q(packet->dts, base, AV_TIME_BASE_Q);
+        time = av_clip64(time, -SAFELIGHT_VIDEO_LONGEST, SAFELIGHT_VIDEO_LONGEST);
+        choose_shift(job, track, time);
+        int64_t length = av_clip64(av_rescale_q(packet->duration, base, AV_TIME_BASE_Q), 0, AV_TIME_BASE);
+        track->read = FFMAX(track->read, time + track->shift + length);
+        job->read = FFMAX(job->read, track->read);
+    }
+    int64_t shift = av_rescale_q(track->shift, AV_TIME_BASE_Q, base);
+    if (packet->pts != AV_NOPTS_VALUE) packet->pts = av_sat_add64(packet->pts, shift);
+    if (packet->dts != AV_NOPTS_VALUE) packet->dts = av_sat_add64(packet->dts, shift);
+    /* One of the two may be damaged alone. */
+    if (packet->pts != AV_NOPTS_VALUE && packet->dts != AV_NOPTS_VALUE) {
+        int64_t late = av_sat_sub64(packet->pts, packet->dts), most = av_rescale_q(MOST_GAP, AV_TIME_BASE_Q, base);
+        if (late > most || late < -most) packet->pts = packet->dts;
+    }
+}
+
 static safelight_video_status run(job *job) {
     AVFormatContext *input = job->video->context;
     safelight_video_status status = SAFELIGHT_VIDEO_OK;
@@ -436,6 +411,7 @@ static safelight_video_status run(job *job) {
                        : job->sound.target && job->packet->stream_index == job->sound.source->index ? &job->sound
                                                                                                      : NULL;
         if (track && !track->is_over) {
+            move_behind(job, track);
             int64_t stamp = job->packet->dts != AV_NOPTS_VALUE ? job->packet->dts : job->packet->pts;
             if (track == &job->picture && stamp != AV_NOPTS_VALUE) {
                 int64_t time = av_rescale_q(stamp, track->source->time_base, AV_TIME_BASE_Q);
@@ -473,13 +449,13 @@ static safelight_video_status begin(job *job) {
     if (!job->packet || !job->frame) return SAFELIGHT_VIDEO_NO_MEMORY;
     copy_tags(job);
     job->picture.source = input->streams[job->video->info.track];
-    if (!options->filters && !can_copy(job, job->picture.source)) return SAFELIGHT_VIDEO_CODEC;
+    if (!options->filters && !can_copy(job->output->oformat, job->picture.source)) return SAFELIGHT_VIDEO_CODEC;
     status = add_track(job, &job->picture, !options->filters, options->filters);
     int heard_track = options->is_silent ? -1 : safelight_video_sound(job->video);
     AVStream *sound = heard_track < 0 ? NULL : input->streams[heard_track];
     if (!status && sound) {
         job->sound.source = sound;
-        int copies = !options->sound_filters && can_copy(job, sound) && (!options->filters || is_common(sound));
+        int copies = !options->sound_filters && can_copy(job->output->oformat, sound) && (!options->filters || is_common(sound));
         int is_known = copies || safelight_video_decoder_for(sound->codecpar->codec_id);
         safelight_video_status heard =
             is_known ? add_track(job, &job->sound, copies, options->sound_filters ? options->sound_filters : encodable)
@@ -506,7 +482,9 @@ static void close_track(track *track) {
 
 safelight_video_status safelight_video_export(safelight_video *video, const safelight_video_export_options *options,
                                               int64_t *bytes) {
-    job job = {.video = video, .options = options};
+    job job = {.video = video, .options = options, .read = INT64_MIN / 2};
+    job.picture.newest = job.sound.newest = INT64_MIN;
+    job.picture.read = job.sound.read = INT64_MIN / 2;
     if (options->filters && video->info.dolby_vision == 5) return SAFELIGHT_VIDEO_CODEC;
     video->deadline = fmin(safelight_video_now() + options->seconds, video->opened + options->seconds);
     safelight_video_status status = begin(&job);
@@ -521,6 +499,7 @@ safelight_video_status safelight_video_export(safelight_video *video, const safe
     *bytes = job.end;
     close_track(&job.picture);
     close_track(&job.sound);
+    close_track(&job.converter);
     av_packet_free(&job.packet);
     av_frame_free(&job.frame);
     if (job.output) {

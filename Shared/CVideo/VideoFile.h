@@ -19,12 +19,14 @@ struct safelight_video {
     AVIOContext *io;
     safelight_video_info info;
     int64_t start; /* of the first moment, in microseconds of the container */
+    int knows_start; /* false until it was looked for */
 
     AVCodecContext *decoder;
     AVPacket *packet;
     AVFrame *frame;
     int64_t last; /* time stamp of the last decoded frame, in the units of the track */
     int is_begun; /* true once packets were read */
+    int is_pending; /* true if the packet was read and is decoded next */
     int is_flushing;
 };
 

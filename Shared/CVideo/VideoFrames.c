@@ -52,6 +52,35 @@ void safelight_video_end_decoding(safelight_video *video) {
     av_frame_free(&video->frame);
 }
 
+/* The most packets of sound before the first frame. */
+#define MOST_SOUND 1000
+
+static void discard_sound(AVFormatContext *context, enum AVDiscard discard) {
+    for (unsigned i = 0; i < context->nb_streams; i++) {
+        if (context->streams[i]->codecpar->codec_type == AVMEDIA_TYPE_AUDIO) context->streams[i]->discard = discard;
+    }
+}
+
+/* Finds the first moment by the first packets, if the header does not say it: streams that were saved while they were sent
+   may begin at any time. Less than a second is the delay of frames that are shown in another order. */
+static void find_start(safelight_video *video) {
+    if (video->knows_start) return;
+    video->knows_start = 1;
+    AVFormatContext *context = video->context;
+    int64_t first = INT64_MAX;
+    /* Sound may begin before the picture. */
+    discard_sound(context, AVDISCARD_DEFAULT);
+    for (int i = 0; i < MOST_SOUND && !video->is_pending && av_read_frame(context, video->packet) >= 0; i++) {
+        const AVStream *stream = context->streams[video->packet->stream_index];
+        int64_t stamp = video->packet->pts != AV_NOPTS_VALUE ? video->packet->pts : video->packet->dts;
+        if (stamp != AV_NOPTS_VALUE) first = FFMIN(first, av_rescale_q(stamp, stream->time_base, AV_TIME_BASE_Q));
+        video->is_pending = stream->index == video->info.track;
+        if (!video->is_pending) av_packet_unref(video->packet);
+    }
+    discard_sound(context, AVDISCARD_ALL);
+    if (first > AV_TIME_BASE && first <= SAFELIGHT_VIDEO_LONGEST) video->start = first;
+}
+
 // MARK: - Decoding
 
 typedef struct {
@@ -80,7 +109,8 @@ static safelight_video_status next(safelight_video *video, progress *progress) {
         if (progress->packets++ >= video->limits.packets || safelight_video_now() > video->deadline)
             return SAFELIGHT_VIDEO_TOO_MUCH_WORK;
         video->is_begun = 1;
-        result = av_read_frame(video->context, video->packet);
+        result = video->is_pending ? 0 : av_read_frame(video->context, video->packet);
+        video->is_pending = 0;
         if (video->exhausted) return SAFELIGHT_VIDEO_TOO_MUCH_WORK;
         if (result < 0) {
             if (result != AVERROR_EOF && ++progress->errors <= MOST_ERRORS && !avio_feof(video->io)) continue;
@@ -131,6 +161,8 @@ static void move_to(safelight_video *video, int64_t time) {
     AVFormatContext *context = video->context;
     restart(video);
     if (time <= 0 && !video->is_begun) return;
+    if (video->is_pending) av_packet_unref(video->packet);
+    video->is_pending = 0;
     /* Streams for broadcasting have no index: their times alone would lead behind the first key frame. */
     if (time <= 0 && context->iformat->flags & AVFMT_TS_DISCONT &&
         av_seek_frame(context, -1, 0, AVSEEK_FLAG_BYTE) >= 0)
@@ -312,6 +344,7 @@ safelight_video_status safelight_video_decode(safelight_video *video, int64_t ti
     if (video->info.dolby_vision == 5) return SAFELIGHT_VIDEO_CODEC;
     safelight_video_status status = begin_decoding(video);
     if (status != SAFELIGHT_VIDEO_OK) return status;
+    find_start(video);
     AVFrame *kept = av_frame_alloc();
     if (!kept) return SAFELIGHT_VIDEO_NO_MEMORY;
     int64_t stamp = 0;

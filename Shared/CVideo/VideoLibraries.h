@@ -14,11 +14,13 @@
 #include <libswscale/swscale.h>
 
 #define SAFELIGHT_AVUTIL_FUNCTIONS(X) \
-    X(av_channel_layout_copy) X(av_channel_layout_uninit) X(av_color_primaries_from_name) X(av_color_primaries_name) \
+    X(av_channel_layout_copy) X(av_channel_layout_describe) X(av_channel_layout_uninit) \
+    X(av_color_primaries_from_name) X(av_color_primaries_name) \
     X(av_color_range_name) X(av_color_space_from_name) X(av_color_space_name) X(av_color_transfer_from_name) \
     X(av_color_transfer_name) X(av_dict_free) X(av_dict_get) X(av_dict_set) X(av_dict_set_int) \
     X(av_display_rotation_get) X(av_frame_alloc) X(av_frame_free) X(av_frame_get_buffer) X(av_frame_make_writable) \
-    X(av_frame_move_ref) X(av_frame_unref) X(av_free) X(av_freep) X(av_log_set_level) X(av_malloc) \
+    X(av_frame_move_ref) X(av_frame_unref) X(av_free) X(av_freep) X(av_get_sample_fmt_name) X(av_log_set_level) \
+    X(av_malloc) \
     X(av_pix_fmt_desc_get) X(av_rescale_q) X(av_rescale_q_rnd) X(av_strdup) X(avutil_version)
 #define SAFELIGHT_AVCODEC_FUNCTIONS(X) \
     X(av_codec_is_decoder) X(av_codec_iterate) X(av_packet_alloc) X(av_packet_free) X(av_packet_rescale_ts) \
@@ -27,7 +29,8 @@
     X(avcodec_parameters_from_context) X(avcodec_parameters_to_context) X(avcodec_profile_name) \
     X(avcodec_receive_frame) X(avcodec_receive_packet) X(avcodec_send_frame) X(avcodec_send_packet) X(avcodec_version)
 #define SAFELIGHT_AVFORMAT_FUNCTIONS(X) \
-    X(av_find_best_stream) X(av_find_input_format) X(av_interleaved_write_frame) X(av_read_frame) X(av_seek_frame) \
+    X(av_find_best_stream) X(av_find_input_format) X(av_guess_format) X(av_interleaved_write_frame) X(av_read_frame) \
+    X(av_seek_frame) \
     X(av_stream_get_side_data) X(av_stream_new_side_data) X(av_write_trailer) X(avformat_alloc_context) \
     X(avformat_alloc_output_context2) X(avformat_close_input) X(avformat_find_stream_info) X(avformat_free_context) \
     X(avformat_index_get_entry_from_timestamp) X(avformat_new_stream) X(avformat_open_input) X(avformat_query_codec) \
@@ -72,6 +75,7 @@ extern struct safelight_video_functions safelight_video_functions;
 #define av_buffersrc_parameters_alloc safelight_video_functions.av_buffersrc_parameters_alloc
 #define av_buffersrc_parameters_set safelight_video_functions.av_buffersrc_parameters_set
 #define av_channel_layout_copy safelight_video_functions.av_channel_layout_copy
+#define av_channel_layout_describe safelight_video_functions.av_channel_layout_describe
 #define av_channel_layout_uninit safelight_video_functions.av_channel_layout_uninit
 #define av_codec_is_decoder safelight_video_functions.av_codec_is_decoder
 #define av_codec_iterate safelight_video_functions.av_codec_iterate
@@ -97,6 +101,8 @@ extern struct safelight_video_functions safelight_video_functions;
 #define av_frame_unref safelight_video_functions.av_frame_unref
 #define av_free safelight_video_functions.av_free
 #define av_freep safelight_video_functions.av_freep
+#define av_get_sample_fmt_name safelight_video_functions.av_get_sample_fmt_name
+#define av_guess_format safelight_video_functions.av_guess_format
 #define av_interleaved_write_frame safelight_video_functions.av_interleaved_write_frame
 #define av_log_set_level safelight_video_functions.av_log_set_level
 #define av_malloc safelight_video_functions.av_malloc

@@ -63,19 +63,21 @@ public struct MovieHeader: Sendable, Hashable {
         var found: MovieHeader?
         var xmp: [UInt8]?
         var fragments: MovieFragments?
+        var hasContent = false
         for _ in 0..<mostBoxes where offset < size {
             let head = ByteReader(try read(offset, 16))
-            guard var length = head.big32(0), let name = head.text(4, 4) else { throw ImageHeader.Failure.truncated }
-            var start = 8
-            if length == 1 {
-                guard let large = head.big(8, 8) else { throw ImageHeader.Failure.truncated }
-                length = large
-                start = 16
-            } else if length == 0 {
-                length = size - offset
+            let name = head.text(4, 4)
+            let isContent = name == "mdat" || name == "moof"
+            let extent: (length: Int, start: Int)
+            do {
+                extent = try Self.extent(of: head, upTo: size - offset)
+            } catch {
+                // Some cameras append bytes that are no boxes to a complete film. Players ignore them.
+                if found != nil, hasContent, !isContent { break }
+                throw error
             }
-            guard length >= start else { throw ImageHeader.Failure.invalid("a box of \(length) bytes") }
-            guard length <= size - offset else { throw ImageHeader.Failure.truncated }
+            let (length, start) = extent
+            hasContent = hasContent || isContent
             if name == "moov" {
                 guard length <= longest else { throw ImageHeader.Failure.invalid("a moov of \(length) bytes") }
                 let content = ByteReader(try read(offset + start, length - start))
@@ -95,6 +97,25 @@ public struct MovieHeader: Sendable, Hashable {
         found.xmp = xmp ?? found.xmp
         if let fragments { found.duration = max(found.duration, fragments.duration) }
         return found
+    }
+
+    /// Returns the length of a box and that of its head.
+    private static func extent(
+        of head: ByteReader,
+        upTo rest: Int
+    ) throws(ImageHeader.Failure) -> (length: Int, start: Int) {
+        guard var length = head.big32(0), head.text(4, 4) != nil else { throw .truncated }
+        var start = 8
+        if length == 1 {
+            guard let large = head.big(8, 8) else { throw .truncated }
+            length = large
+            start = 16
+        } else if length == 0 {
+            length = rest
+        }
+        guard length >= start else { throw .invalid("a box of \(length) bytes") }
+        guard length <= rest else { throw .truncated }
+        return (length, start)
     }
 
     /// Returns true if the header has the duration of all fragments.

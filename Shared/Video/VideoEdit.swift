@@ -84,14 +84,11 @@ public struct VideoEdit {
         let isTurned = info.orientation >= 5
         let (width, height) =
             isTurned ? (info.pixelHeight, info.pixelWidth) : (info.pixelWidth, info.pixelHeight)
-        let stored = info.tracks.indices.contains(info.shownTrack) ? info.tracks[info.shownTrack] : nil
         let flags = "flags=bicubic+accurate_rnd"
         let matrix = tone.isMapped ? "" : ":\(tone.sameMatrix)"
-        // Square pixels come first; sizes of geometry are of those.
-        if stored?.pixelWidth != width || stored?.pixelHeight != height {
-            text += "scale=\(width):\(height):\(flags)\(matrix),"
-        }
-        text += "setsar=1" + VideoFile.turn(info.orientation)
+        // Square pixels come first; sizes of geometry are of those. Also if the size stays: only this filter looks at the
+        // size and format of each frame, which may change in a film. The others would read behind a smaller frame.
+        text += "scale=\(width):\(height):\(flags)\(matrix),setsar=1" + VideoFile.turn(info.orientation)
         var shown = (width: info.pixelWidth, height: info.pixelHeight)
         switch picture?.geometry {
         case .part(let x, let y, let across, let down, let orientation):

@@ -4,6 +4,8 @@ public enum VideoError: Error, Sendable, Hashable, CustomStringConvertible {
     case unsupportedFormat(found: String, supported: [String])
     /// The codec of the video track is not decoded; nil if the container does not name it.
     case unsupportedCodec(String?)
+    /// The codec of the video track has no place in the container of an export; nil if it has no name.
+    case notCopied(String?)
     /// The container is damaged or incomplete.
     case unreadable
     /// There is no video track.
@@ -25,7 +27,7 @@ public enum VideoError: Error, Sendable, Hashable, CustomStringConvertible {
     /// The name of the error on the wire.
     public var name: String {
         switch self {
-        case .unsupportedFormat, .unsupportedCodec, .notEncoded: "unsupported_format"
+        case .unsupportedFormat, .unsupportedCodec, .notCopied, .notEncoded: "unsupported_format"
         case .unreadable, .noVideo, .noFrame: "invalid_resource"
         case .tooLarge, .tooMuchWork, .outputTooLarge: "limit_exceeded"
         case .outOfMemory, .librariesMissing: "internal_error"
@@ -40,6 +42,9 @@ public enum VideoError: Error, Sendable, Hashable, CustomStringConvertible {
             "the file is \(found); give one of \(supported.joined(separator: ", "))"
         case .unsupportedCodec(let codec):
             "the video track is encoded as \(codec ?? "an unknown codec"), which is not decoded; convert the file to H.264"
+        case .notCopied(let codec):
+            "the video track is encoded as \(codec ?? "an unknown codec"), which cannot be copied into an MPEG-4 file; "
+                + "request a preset that encodes it"
         case .unreadable: "the video file is damaged or truncated; copy it again from its source"
         case .noVideo: "the file has no video track"
         case .noFrame: "no frame of the video can be decoded; copy the file again from its source"

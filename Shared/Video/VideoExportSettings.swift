@@ -34,8 +34,8 @@ public struct VideoExportSettings: Sendable, Hashable {
             let scale = min(1, Double(across) / width, Double(up) / height)
             (width, height) = (width * scale, height * scale)
         }
-        func even(_ side: Double) -> Int { max(2, Int((side / 2).rounded()) * 2) }
-        return (even(width), even(height))
+        func even(_ side: Double, atMost most: Int) -> Int { max(2, min(Int((side / 2).rounded()) * 2, most & ~1)) }
+        return (even(width, atMost: info.pixelWidth), even(height, atMost: info.pixelHeight))
     }
 }
 

@@ -14,7 +14,9 @@ extension VideoFile {
         let info = self.info
         let size = edit?.picture.map { ($0.width, $0.height) } ?? settings.size(of: info)
         let tone = VideoTone(info, isHEVC: settings.isHEVC, recolour: edit?.picture?.recolour)
-        let isCopied = edit.map { !$0.changesFrames } ?? settings.isCopied
+        // An edit that leaves the frames as they are encodes them only if the file cannot hold them.
+        let canCopy = safelight_video_can_copy(pointer, settings.isQuickTime ? 1 : 0) != 0
+        let isCopied = edit.map { !$0.changesFrames && canCopy } ?? settings.isCopied
         let filters =
             isCopied ? nil : edit.map { $0.filters(info, size, tone) } ?? Self.filters(info, size, tone)
         var bytes: Int64 = 0
@@ -71,7 +73,12 @@ extension VideoFile {
         withExtendedLifetime(sink) {}
         guard status == SAFELIGHT_VIDEO_OK else {
             if status == SAFELIGHT_VIDEO_TOO_LARGE { throw .outputTooLarge(limit: settings.maxBytes) }
-            throw error(status)
+            let problem = error(status)
+            if isCopied, case .unsupportedCodec(let codec) = problem {
+                // If the file can hold the picture, it is the sound that it cannot.
+                throw canCopy ? .notEncoded : .notCopied(codec)
+            }
+            throw problem
         }
         let shown = isCopied ? (info.pixelWidth, info.pixelHeight) : size
         return VideoExportResult(size: bytes, pixelWidth: shown.0, pixelHeight: shown.1)

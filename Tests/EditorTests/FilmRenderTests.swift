@@ -225,6 +225,63 @@ struct FilmRenderTests {
         }
     }
 
+    @Test func `frames whose size changes in the film are scaled to that of the first`() throws {
+        let encoding = ["-c:v", "libvpx", "-b:v", "1M", "-deadline", "realtime"]
+        try TestFilms.make(folder.file("a.webm"), size: "640x480", seconds: 0.4, audio: false, encoding)
+        let small = "color=0x20c040:size=64x64:rate=25:duration=0.8"
+        try TestFilms.ffmpeg(["-f", "lavfi", "-i", small] + encoding + [folder.file("b.webm")])
+        let (parts, path) = (folder.file("parts.txt"), folder.file("both.webm"))
+        try Data("file 'a.webm'\nfile 'b.webm'\n".utf8).write(to: URL(fileURLWithPath: parts))
+        try TestFilms.ffmpeg(["-f", "concat", "-safe", "0", "-i", parts, "-c", "copy", path])
+        let edits: [[(AdjustmentKind, JSONObject)]] = [
+            [(.crop, ["x": 0.5, "y": 0.5, "width": 0.5, "height": 0.5])], [(.rotate, ["value": 90])],
+        ]
+        for edit in edits {
+            let (pixels, width, height) = try frame(try render(path, try list(edit)), at: 800_000)
+            let expected = [[UInt8]](repeating: [0x20, 0xC0, 0x40], count: width * height).flatMap { $0 }
+            let distance = psnr(pixels, expected)
+            #expect(distance > 30, "\(edit): \(distance) dB")
+        }
+    }
+
+    @Test func `a film whose codec the file cannot hold is encoded, also if only its sound changes`() throws {
+        let path = folder.file("v.webm")
+        try TestFilms.make(path, ["-c:v", "libvpx", "-b:v", "2M", "-deadline", "realtime", "-c:a", "libopus"])
+        let edits: [[(AdjustmentKind, JSONObject)]] = [[], [(.volume, ["value": 0.5])]]
+        for edit in edits {
+            let made = try render(path, try list(edit))
+            #expect(try packets(made).contains(",a,"))
+            let distance = psnr(try frame(made).pixels, try frame(path).pixels)
+            #expect(distance > 34, "\(edit): \(distance) dB")
+        }
+    }
+
+    @Test func `a part may begin among the frames that are shown before a key frame`() throws {
+        let path = folder.file("open.mp4")
+        let groups = "log-level=none:open-gop=1:keyint=12:min-keyint=12:bframes=3:b-adapt=0:scenecut=0"
+        let hevc = ["-c:v", "libx265", "-x265-params", groups, "-tag:v", "hvc1", "-pix_fmt", "yuv420p"]
+        try TestFilms.make(path, audio: false, hevc)
+        let made = try render(path, try list([(.timeRange, ["start": 0.36, "end": 0.8])]))
+        let json = try JSON(parsing: Array(try TestFilms.probe(made).utf8))
+        #expect(json["streams"]?.arrayValue?.first?["nb_frames"]?.stringValue == "11")
+    }
+
+    @Test func `sound whose format changes is heard to its end`() throws {
+        let encoding = ["-c:v", "mpeg2video", "-q:v", "3", "-c:a", "mp2"]
+        try TestFilms.make(folder.file("a.ts"), seconds: 2, encoding + ["-ac", "2"])
+        let later = ["-ac", "1", "-output_ts_offset", "2"]
+        try TestFilms.make(folder.file("b.ts"), seconds: 2, encoding + later)
+        let parts = try ["a.ts", "b.ts"].map { try Data(contentsOf: URL(fileURLWithPath: folder.file($0))) }
+        let path = folder.file("both.ts")
+        try (parts[0] + parts[1]).write(to: URL(fileURLWithPath: path))
+        let crop: JSONObject = ["x": 0, "y": 0, "width": 0.5, "height": 0.5]
+        let made = try render(path, try list([(.volume, ["value": 0.5]), (.crop, crop)]))
+        let json = try JSON(parsing: Array(try TestFilms.probe(made).utf8))
+        let sound = json["streams"]?.arrayValue?.first { $0["codec_type"]?.stringValue == "audio" }
+        let duration = Double(sound?["duration"]?.stringValue ?? "") ?? 0
+        #expect(abs(duration - 4) < 0.3, "\(duration)")
+    }
+
     @Test func `operations that films do not have are refused by name`() throws {
         let path = try film()
         for kind in AdjustmentKind.all where ![.geometry, .colour, .overlay, .film].contains(kind.stage) {

@@ -65,6 +65,17 @@ struct VideoAndSidecarTests {
         }
     }
 
+    @Test func `bytes behind the last box of a complete film are ignored`() throws {
+        let film = TestVideos.video(values: [("make", "Apple")])
+        let notText = [UInt8](repeating: 0xFF, count: 40)
+        let tooShort: [UInt8] = [0, 0, 0, 3] + Array("trailer of a camera".utf8)
+        for trailer in [notText, tooShort, [1, 2, 3], Array("8db42d694ccc418790edff439fe026bf".utf8)] {
+            #expect(try facts(film + trailer)?.cameraMake == "Apple")
+        }
+        // Content that is not whole was cut off.
+        #expect(throws: MetadataError.self) { try facts(film + [0, 0, 1, 0] + Array("mdat".utf8)) }
+    }
+
     @Test func `random bytes in a video are handled`() throws {
         var random = SeededRandom(named: "films")
         let film = TestVideos.video(values: [("make", "Apple"), ("content.identifier", "X")])

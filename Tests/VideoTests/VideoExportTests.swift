@@ -146,6 +146,120 @@ struct VideoExportTests {
         let webm = try FilmFixture("f.webm") { path in
             try TestFilms.make(path, ["-c:v", "libvpx", "-b:v", "1M", "-deadline", "realtime", "-c:a", "libopus"])
         }
-        #expect(throws: VideoError.unsupportedCodec("vp8")) { try Self.export(webm, settings) }
+        #expect(throws: VideoError.notCopied("vp8")) { try Self.export(webm, settings) }
+        // The container can hold this picture, and not this sound.
+        let sound = try Self.film("f.mkv", ["-c:a", "truehd", "-strict", "-2"])
+        #expect(throws: VideoError.notEncoded) { try Self.export(sound, settings) }
+    }
+
+    /// Makes a film in HEVC, in whose header boxes are replaced.
+    private static func hevc(_ boxes: [(String, String, [UInt8])]) throws -> FilmFixture {
+        try FilmFixture("boxes.mp4") { path in
+            let options = [
+                "-c:v", "libx265", "-x265-params", "log-level=none", "-tag:v", "hvc1", "-pix_fmt", "yuv420p",
+            ]
+            try TestFilms.make(path, seconds: 0.2, audio: false, options)
+            var bytes = [UInt8](try Data(contentsOf: URL(fileURLWithPath: path)))
+            for (old, new, content) in boxes {
+                let at = try #require(bytes.firstRange(of: Array(old.utf8))?.lowerBound)
+                bytes.replaceSubrange(at..<at + 4 + content.count, with: Array(new.utf8) + content)
+            }
+            try Data(bytes).write(to: URL(fileURLWithPath: path))
+        }
+    }
+
+    @Test func `Dolby Vision stays with a copied track, and the brightest pixel also with an encoded one`() throws {
+        let light: (String, String, [UInt8]) = ("pasp", "clli", [0x0F, 0xA0, 0x01, 0x90])
+        let peak = "\"max_content\": 4000"
+        var settings = VideoExportSettings()
+        settings.isHEVC = true
+        let (encoded, _) = try Self.export(try Self.hevc([light]), settings)
+        #expect(try TestFilms.probe(encoded.path).contains(peak))
+        // Profile 5.
+        let vision = try Self.hevc([light, ("btrt", "dvcC", [1, 0, 0x0A, 0x0D, 0])])
+        #expect(throws: VideoError.unsupportedCodec("hevc")) { try Self.export(vision, settings) }
+        settings.isCopied = true
+        let (copied, _) = try Self.export(vision, settings)
+        #expect(try copied.info().dolbyVision == 5)
+        #expect(try TestFilms.probe(copied.path).contains(peak))
+    }
+
+    @Test func `of an odd side a pixel is lost`() throws {
+        let film = try FilmFixture("odd.mkv") { path in
+            try TestFilms.make(
+                path,
+                size: "321x241",
+                seconds: 0.2,
+                audio: false,
+                ["-c:v", "ffv1", "-pix_fmt", "yuv444p"]
+            )
+        }
+        let (made, result) = try Self.export(film, VideoExportSettings())
+        #expect((result.pixelWidth, result.pixelHeight) == (320, 240))
+        let info = try made.info()
+        #expect((info.pixelWidth, info.pixelHeight) == (320, 240))
+    }
+
+    @Test func `recordings that were joined follow each other`() throws {
+        let film = try FilmFixture("joined.ts") { path in
+            try TestFilms.make(path, seconds: 2, ["-c:v", "mpeg2video", "-q:v", "3", "-c:a", "mp2"])
+            let part = try Data(contentsOf: URL(fileURLWithPath: path))
+            try (part + part).write(to: URL(fileURLWithPath: path))
+        }
+        let (made, _) = try Self.export(film, VideoExportSettings())
+        let tracks = try made.info().tracks
+        #expect(tracks.map(\.codec) == ["h264", "aac"])
+        for track in tracks {
+            #expect(abs(track.duration - 4_000_000) < 300_000, "\(track.codec): \(track.duration)")
+        }
+        #expect((95...101).contains(tracks.first?.frameCount ?? 0), "\(tracks.first?.frameCount ?? 0) frames")
+    }
+
+    @Test func `recordings of one clock with hours between them follow each other`() throws {
+        let film = try FilmFixture("hours.ts") { path in
+            var joined = Data()
+            for hours in [0, 2] {
+                let options = ["-c:v", "mpeg2video", "-q:v", "3", "-c:a", "mp2"]
+                try TestFilms.make(path, seconds: 2, options + ["-output_ts_offset", "\(hours * 3600)"])
+                joined += try Data(contentsOf: URL(fileURLWithPath: path))
+            }
+            try joined.write(to: URL(fileURLWithPath: path))
+        }
+        let (made, _) = try Self.export(film, VideoExportSettings())
+        for track in try made.info().tracks {
+            #expect(abs(track.duration - 4_000_000) < 300_000, "\(track.codec): \(track.duration)")
+        }
+    }
+
+    /// The stream identifiers of picture and sound in an MPEG transport stream.
+    @Test(arguments: [0xE0, 0xC0] as [UInt8])
+    func `a damaged time stamp moves nothing`(_ stream: UInt8) throws {
+        let film = try FilmFixture("damaged.ts") { path in
+            try TestFilms.make(path, seconds: 2, ["-c:v", "mpeg2video", "-q:v", "3", "-c:a", "mp2"])
+            var bytes = [UInt8](try Data(contentsOf: URL(fileURLWithPath: path)))
+            let header: [UInt8] = [0, 0, 1, stream]
+            let at = try #require(bytes[(bytes.count / 2)...].firstRange(of: header)?.lowerBound)
+            // The highest bit of the time: 13 hours.
+            bytes[at + 9] ^= 8
+            try Data(bytes).write(to: URL(fileURLWithPath: path))
+        }
+        let (made, _) = try Self.export(film, VideoExportSettings())
+        let tracks = try made.info().tracks
+        #expect(tracks.map(\.codec) == ["h264", "aac"])
+        for track in tracks {
+            #expect(abs(track.duration - 2_000_000) < 300_000, "\(track.codec): \(track.duration)")
+        }
+        #expect((47...50).contains(tracks.first?.frameCount ?? 0), "\(tracks.first?.frameCount ?? 0) frames")
+    }
+
+    @Test func `of frames with one time the first is encoded`() throws {
+        // The times of this container are milliseconds.
+        let film = try FilmFixture("dense.mkv") { path in
+            let h264 = ["-c:v", "libx264", "-preset", "ultrafast", "-bf", "0", "-pix_fmt", "yuv420p"]
+            try TestFilms.make(path, rate: 2000, seconds: 0.1, audio: false, h264)
+        }
+        let (made, _) = try Self.export(film, VideoExportSettings())
+        let frames = try made.info().tracks.first?.frameCount ?? 0
+        #expect((95...105).contains(frames), "\(frames) frames")
     }
 }

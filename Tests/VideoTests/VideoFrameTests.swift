@@ -67,6 +67,36 @@ struct VideoFrameTests {
         }
     }
 
+    @Test func `times begin with the first moment of the film, whatever the container calls it`() throws {
+        let h264 = ["-c:v", "libx264", "-pix_fmt", "yuv420p", "-g", "12"]
+        let late = try FilmFixture("late.mkv") { path in
+            try TestFilms.make(path, seconds: 2, audio: false, h264 + ["-output_ts_offset", "3600"])
+        }
+        #expect(try late.frame(.automatic).time == 0)
+        try late.open { file in
+            for time: Int64 in [0, 1_200_000, 40_000] {
+                let shown = try FilmFixture.frame(.at(time, tolerance: 0), file).time
+                #expect(shown == time)
+            }
+        }
+        #expect(try late.frame(.at(1_200_000, tolerance: 0)).time == 1_200_000)
+        // The first moment is that of the sound if the picture begins later.
+        let film = try FilmFixture("sound.mkv") { path in
+            try TestFilms.ffmpeg(
+                [
+                    "-itsoffset", "3", "-f", "lavfi", "-i", "testsrc2=size=160x120:rate=25:duration=2", "-f", "lavfi",
+                    "-i", "sine=duration=5", "-map", "0:v", "-map", "1:a", "-c:a", "pcm_s16le",
+                ] + h264 + [path]
+            )
+        }
+        for isThorough in [false, true] {
+            let time = try film.open(isThorough: isThorough) { file in
+                try FilmFixture.frame(.at(4_000_000, tolerance: 0), file).time
+            }
+            #expect(time == 4_000_000)
+        }
+    }
+
     @Test func `without a time it is the first frame of three seconds that is not nearly one colour`() throws {
         func film(black seconds: Double) throws -> FilmFixture {
             try FilmFixture("fade.mp4") { path in

@@ -30,6 +30,20 @@ struct VideoInfoTests {
         #expect(abs(info.frameRate - (Double(rate[0]) ?? 0) / (Double(rate[1]) ?? 1)) < 0.001)
     }
 
+    @Test func `a recording of a browser, whose times are only milliseconds, has no frame rate`() throws {
+        let film = try FilmFixture("recorded.webm") { path in
+            try TestFilms.ffmpeg([
+                "-f", "lavfi", "-i", "testsrc2=size=64x64:rate=1000:duration=3", "-vf",
+                "select='eq(mod(n,33),mod(floor(n/33)*5,7))'", "-fps_mode", "vfr", "-c:v", "libvpx", "-deadline",
+                "realtime", path,
+            ])
+        }
+        let info = try film.info()
+        #expect(info.frameRate == 0)
+        #expect(info.tracks.first?.frameRate == 0)
+        #expect(VideoTimeMap(slowMotion: info) == nil)
+    }
+
     @Test func `a cover is not the film`() throws {
         let film = try FilmFixture("cover.mp4") { path in
             try TestFilms.ffmpeg([

@@ -144,6 +144,9 @@ typedef struct {
     void *sink;
 } safelight_video_export_options;
 
+/* Returns true if the video track can be copied into an MPEG-4 or QuickTime file. */
+int safelight_video_can_copy(const safelight_video *video, int is_quicktime);
+
 /* Writes an MPEG-4 or QuickTime file with the video track, the first or default sound track, and the tags of a film that
    was opened with is_thorough. */
 safelight_video_status safelight_video_export(safelight_video *video, const safelight_video_export_options *options,

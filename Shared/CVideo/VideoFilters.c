@@ -1,0 +1,130 @@
+/* The filters of an export. */
+#include "VideoExport.h"
+
+#include <libavutil/samplefmt.h>
+#include <stdio.h>
+#include <string.h>
+
+static AVFilterContext *source_filter(track *track, const char *name, const AVFrame *frame, AVRational base) {
+    AVBufferSrcParameters *parameters = av_buffersrc_parameters_alloc();
+    int is_sound = track->source->codecpar->codec_type == AVMEDIA_TYPE_AUDIO;
+    AVFilterContext *filter =
+        avfilter_graph_alloc_filter(track->graph, avfilter_get_by_name(is_sound ? "abuffer" : "buffer"), name);
+    if (!parameters || !filter) {
+        av_free(parameters);
+        return NULL;
+    }
+    parameters->format = frame->format;
+    parameters->time_base = base;
+    if (is_sound) {
+        parameters->sample_rate = frame->sample_rate;
+        av_channel_layout_copy(&parameters->ch_layout, &frame->ch_layout);
+    } else {
+        parameters->width = frame->width;
+        parameters->height = frame->height;
+        parameters->sample_aspect_ratio = frame->sample_aspect_ratio;
+        parameters->frame_rate = track->source->avg_frame_rate;
+    }
+    int failed = av_buffersrc_parameters_set(filter, parameters) < 0 || avfilter_init_str(filter, NULL) < 0;
+    av_channel_layout_uninit(&parameters->ch_layout);
+    av_free(parameters);
+    return failed ? NULL : filter;
+}
+
+static AVFilterInOut *end_of(const char *name, AVFilterContext *filter, AVFilterInOut *next) {
+    AVFilterInOut *end = avfilter_inout_alloc();
+    if (!end) return next;
+    end->name = av_strdup(name);
+    end->filter_ctx = filter;
+    end->next = next;
+    return end;
+}
+
+/* The table of colours as a picture: one row of its cube's entries after the other (a Hald image). */
+static int send_table(job *job, track *track) {
+    AVFrame *table = av_frame_alloc();
+    if (!table) return -1;
+    int side = job->options->table_side;
+    table->format = AV_PIX_FMT_RGB48LE;
+    table->width = table->height = side;
+    table->sample_aspect_ratio = (AVRational){1, 1};
+    table->pts = 0;
+    int failed = av_frame_get_buffer(table, 0) < 0;
+    if (!failed && !track->lut) {
+        track->lut = source_filter(track, "table", table, (AVRational){1, 1000000});
+        av_frame_free(&table);
+        return track->lut ? 0 : -1;
+    }
+    for (int y = 0; !failed && y < side; y++) {
+        memcpy(table->data[0] + (ptrdiff_t)y * table->linesize[0], job->options->table + (size_t)y * (size_t)side * 3,
+               (size_t)side * 6);
+    }
+    failed = failed || av_buffersrc_add_frame(track->lut, table) < 0 || av_buffersrc_close(track->lut, 0, 0) < 0;
+    av_frame_free(&table);
+    return failed ? -1 : 0;
+}
+
+/* Writes the filter that makes sound in the format of a frame; an empty text if the format has no name. */
+static void name_format(const AVFrame *frame, char text[SAFELIGHT_VIDEO_FORMAT]) {
+    char layout[SAFELIGHT_VIDEO_FORMAT / 2];
+    const char *samples = av_get_sample_fmt_name(frame->format);
+    int length = av_channel_layout_describe(&frame->ch_layout, layout, sizeof layout);
+    text[0] = 0;
+    if (!samples || length <= 0 || length > (int)sizeof layout) return;
+    snprintf(text, SAFELIGHT_VIDEO_FORMAT, "aformat=sample_fmts=%s:sample_rates=%d:channel_layouts=%s", samples,
+             frame->sample_rate, layout);
+}
+
+/* Makes the filters when the first frame tells its format, because containers may be wrong about it. */
+safelight_video_status safelight_video_open_filters(job *job, track *track, const AVFrame *frame, const char *text) {
+    int is_sound = track->source->codecpar->codec_type == AVMEDIA_TYPE_AUDIO;
+    avfilter_graph_free(&track->graph);
+    track->lut = NULL;
+    track->format[0] = 0;
+    if (!(track->graph = avfilter_graph_alloc())) return SAFELIGHT_VIDEO_NO_MEMORY;
+    track->graph->nb_threads = job->options->threads;
+    track->in = source_filter(track, "in", frame, track->source->time_base);
+    const AVFilter *end = avfilter_get_by_name(is_sound ? "abuffersink" : "buffersink");
+    int failed = !track->in || avfilter_graph_create_filter(&track->out, end, "out", NULL, NULL, track->graph) < 0;
+    if (failed) return SAFELIGHT_VIDEO_NO_MEMORY;
+    int has_table = !is_sound && job->options->table;
+    if (has_table && send_table(job, track) != 0) return SAFELIGHT_VIDEO_NO_MEMORY;
+    AVFilterInOut *inputs = end_of("out", track->out, NULL);
+    AVFilterInOut *outputs = end_of("in", track->in, has_table ? end_of("table", track->lut, NULL) : NULL);
+    failed = avfilter_graph_parse_ptr(track->graph, text, &inputs, &outputs, NULL) < 0 ||
+             avfilter_graph_config(track->graph, NULL) < 0;
+    avfilter_inout_free(&inputs);
+    avfilter_inout_free(&outputs);
+    if (!failed && has_table) failed = send_table(job, track) != 0;
+    if (!failed && is_sound) name_format(frame, track->format);
+    return failed ? SAFELIGHT_VIDEO_CODEC : SAFELIGHT_VIDEO_OK;
+}
+
+/* Makes sound as the first frame of its track was, and gives it to the filters. */
+static int convert(job *job, const char *format, AVFrame *frame) {
+    track *sound = &job->sound, *converter = &job->converter;
+    if (strcmp(format, converter->format) != 0) {
+        converter->source = sound->source;
+        if (safelight_video_open_filters(job, converter, frame, sound->format) != SAFELIGHT_VIDEO_OK)
+            return AVERROR(EINVAL);
+    }
+    int result = av_buffersrc_add_frame(converter->in, frame);
+    while (result >= 0) {
+        result = av_buffersink_get_frame(converter->out, frame);
+        if (result == AVERROR(EAGAIN)) return 0;
+        if (result < 0) break;
+        frame->pts = av_rescale_q(frame->pts, av_buffersink_get_time_base(converter->out), sound->source->time_base);
+        result = av_buffersrc_add_frame(sound->in, frame);
+    }
+    return result;
+}
+
+int safelight_video_filter(job *job, track *track, AVFrame *frame) {
+    char format[SAFELIGHT_VIDEO_FORMAT] = "";
+    if (track == &job->sound) name_format(frame, format);
+    /* Filters of sound refuse another format than that of the first frame; broadcasts change it between programmes. */
+    int is_same = !format[0] || !strcmp(format, track->format);
+    int result = is_same ? av_buffersrc_add_frame(track->in, frame) : convert(job, format, frame);
+    av_frame_unref(frame);
+    return result;
+}

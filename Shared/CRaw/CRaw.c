@@ -39,16 +39,23 @@ void safelight_raw_close(safelight_raw *raw) {
     free(raw);
 }
 
+/* LibRaw's sizes are those of the sensor's pixels, which it makes square when it develops them. No side has more than
+   16 bits. */
+static size_t stretched(size_t side, double factor) {
+    double result = side * factor + 0.5;
+    return result < 65535 ? (size_t)result : 65535;
+}
+
 void safelight_raw_size(const safelight_raw *raw, size_t *width, size_t *height, int *orientation) {
     *width = raw->inner->sizes.width;
     *height = raw->inner->sizes.height;
-    /* LibRaw's values: 3 is a half turn, 5 a quarter turn to the left, 6 a quarter turn to the right. */
-    switch (raw->inner->sizes.flip) {
-    case 3: *orientation = 3; break;
-    case 5: *orientation = 8; break;
-    case 6: *orientation = 6; break;
-    default: *orientation = 1;
-    }
+    double aspect = raw->inner->sizes.pixel_aspect;
+    if (aspect > 0 && aspect < 0.995) *height = stretched(*height, 1 / aspect);
+    if (aspect > 1.005) *width = stretched(*width, aspect);
+    /* LibRaw's bits: 1 mirrors from left to right, 2 from top to bottom, and then 4 exchanges rows and columns. */
+    static const int orientations[] = {1, 2, 4, 3, 5, 8, 6, 7};
+    int flip = raw->inner->sizes.flip;
+    *orientation = flip >= 0 && flip < 8 ? orientations[flip] : 1;
 }
 
 const uint8_t *safelight_raw_preview(safelight_raw *raw, size_t *count) {
@@ -59,7 +66,7 @@ const uint8_t *safelight_raw_preview(safelight_raw *raw, size_t *count) {
     return (const uint8_t *)preview->thumb;
 }
 
-const uint8_t *safelight_raw_develop(safelight_raw *raw, int is_half, size_t *width, size_t *height,
+const uint8_t *safelight_raw_develop(safelight_raw *raw, int is_half, size_t *width, size_t *height, int *colours,
                                      const char **problem) {
     libraw_output_params_t *parameters = &raw->inner->params;
     parameters->use_camera_wb = 1;
@@ -75,11 +82,13 @@ const uint8_t *safelight_raw_develop(safelight_raw *raw, int is_half, size_t *wi
         *problem = libraw_strerror(status);
         return NULL;
     }
-    if (picture->type != LIBRAW_IMAGE_BITMAP || picture->bits != 8 || picture->colors != 3 ||
-        picture->data_size != (unsigned)picture->width * picture->height * 3u) {
-        *problem = "the image does not have three colours";
+    if (picture->type != LIBRAW_IMAGE_BITMAP || picture->bits != 8 ||
+        (picture->colors != 3 && picture->colors != 1) ||
+        picture->data_size != (unsigned)picture->width * picture->height * picture->colors) {
+        *problem = "the image has neither three colours nor one";
         return NULL;
     }
+    *colours = picture->colors;
     *width = picture->width;
     *height = picture->height;
     return picture->data;

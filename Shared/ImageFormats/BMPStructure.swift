@@ -23,8 +23,20 @@ enum BMPStructure {
                 storedHeight: abs(signed)
             )
         }
-        header.isComplete = size <= reader.count
+        header.isComplete = hasAllRows(reader, header, form, depth) ?? (size <= reader.count)
         return header
+    }
+
+    /// Returns true if all rows are in the file; nil if they are compressed. The size in the header does not count,
+    /// because many programs write a wrong one.
+    private static func hasAllRows(_ reader: ByteReader, _ header: ImageHeader, _ form: Int, _ depth: Int) -> Bool? {
+        guard let start = reader.little32(10), [0, 3].contains(form >= 40 ? reader.little32(30) ?? 0 : 0) else {
+            return nil
+        }
+        // A row has a multiple of four bytes.
+        let row = (header.storedWidth * depth + 31) / 32 * 4
+        let (size, overflows) = row.multipliedReportingOverflow(by: header.storedHeight)
+        return !overflows && size <= reader.count - start
     }
 
     /// Returns the name of a variant that the decoder refuses, or would return with wrong colours; nil for any other.

@@ -21,9 +21,11 @@ extension ColourTable {
             throw ColourTableError(line: nil, reason: "a .cube file may have at most \(Self.largestFile >> 20) MiB")
         }
         var reader = CubeReader()
+        // Some programs begin a text in UTF-8 with a byte order mark.
+        let text = bytes.starts(with: [0xEF, 0xBB, 0xBF]) ? bytes.dropFirst(3) : bytes[...]
         // Lines end with LF or CR LF, in files of old programs with CR.
         let end: UInt8 = bytes.contains(0x0A) ? 0x0A : 0x0D
-        for (index, line) in bytes.split(separator: end, omittingEmptySubsequences: false).enumerated() {
+        for (index, line) in text.split(separator: end, omittingEmptySubsequences: false).enumerated() {
             try reader.read(line.last == 0x0D ? line.dropLast() : line, index + 1)
         }
         self = try reader.finish()

@@ -17,18 +17,25 @@ public struct PNGTextChunks: Sendable, Hashable {
     /// The maximum size of a text after decompression, in bytes.
     private static let longest = 16 << 20
 
+    /// Bytes of all texts after decompression. One that cannot be decompressed counts as the longest.
+    private var expanded = 0
+
     /// Creates a value without metadata.
     public init() {}
 
-    /// Reads a chunk; other chunks than those with metadata are ignored. The first of each kind counts.
+    /// Reads a chunk; other chunks than those with metadata are ignored. The first of each kind counts. No further text
+    /// is read after more than two of the longest, because they may have a thousand times the bytes of the file.
     mutating func add(_ name: String, _ content: ArraySlice<UInt8>) {
         if name == "tIME" {
             modificationTime = modificationTime ?? Self.time(ByteReader(content))
             return
         }
-        guard let keyword = Self.keyword(content), Self.isUsed(keyword),
-            let text = Self.text(name, content.dropFirst(keyword.utf8.count + 1))
-        else { return }
+        guard let keyword = Self.keyword(content), isUsed(keyword.lowercased()), expanded <= 2 * Self.longest else {
+            return
+        }
+        let read = Self.text(name, content.dropFirst(keyword.utf8.count + 1))
+        expanded += read?.count ?? Self.longest
+        guard let text = read else { return }
         switch keyword.lowercased() {
         case "creation time":
             creationTime = creationTime ?? String(decoding: text.prefix(256), as: UTF8.self)
@@ -50,9 +57,15 @@ public struct PNGTextChunks: Sendable, Hashable {
         }
     }
 
-    private static func isUsed(_ keyword: String) -> Bool {
-        keyword == "XML:com.adobe.xmp" || keyword.lowercased() == "creation time"
-            || keyword.hasPrefix("Raw profile type ")
+    /// Returns true if a text can have metadata of a kind that is not there yet.
+    private func isUsed(_ keyword: String) -> Bool {
+        switch keyword {
+        case "creation time": creationTime == nil
+        case "xml:com.adobe.xmp", "raw profile type xmp": xmp == nil
+        case "raw profile type exif", "raw profile type app1": exif == nil || xmp == nil
+        case "raw profile type iptc", "raw profile type 8bim": iptc == nil
+        default: false
+        }
     }
 
     /// Returns the keyword of a text chunk, which ends at the first zero.

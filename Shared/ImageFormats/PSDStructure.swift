@@ -64,9 +64,7 @@ public struct PSDStructure: Sendable, Hashable {
         }
         readResources(reader, try Self.section(reader, &offset))
         let layers = try Self.section(reader, &offset, isLong: isLarge)
-        let layerCount = reader.big16(layers.lowerBound + (isLarge ? 8 : 4)) ?? 0
-        // A negative number of layers means that the flattened image has opacity.
-        hasAlpha = layers.count > 8 && layerCount >= 0x8000 && channels > mode.channels && mode != .indexed
+        hasAlpha = channels > mode.channels && mode != .indexed && Self.hasOpacity(reader, layers, isLarge: isLarge)
         guard let compression = reader.big16(offset) else { throw .truncated }
         guard hasFlattenedImage else {
             throw .unsupported(
@@ -103,6 +101,35 @@ public struct PSDStructure: Sendable, Hashable {
         offset = start + length
         return start..<offset
     }
+
+    /// Returns true if the number of layers is negative, which means that the flattened image has opacity. With 16 bits
+    /// the layers are in a block behind their usual place, which is empty then.
+    private static func hasOpacity(_ reader: ByteReader, _ layers: Range<Int>, isLarge: Bool) -> Bool {
+        func isNegative(_ offset: Int) -> Bool { (reader.big16(offset) ?? 0) >= 0x8000 }
+        let size = isLarge ? 8 : 4
+        guard layers.count > 8, let usual = reader.big(layers.lowerBound, size) else { return false }
+        guard usual == 0 else { return isNegative(layers.lowerBound + size) }
+        guard let mask = reader.big32(layers.lowerBound + size) else { return false }
+        var offset = layers.lowerBound + size + 4 + mask
+        while offset < layers.upperBound, reader.has("8BIM", at: offset) || reader.has("8B64", at: offset),
+            let key = reader.text(offset + 4, 4)
+        {
+            // "Mt16" has no content: it says that there is opacity.
+            if key == "Mt16" { return true }
+            let size = isLarge && longBlocks.contains(key) ? 8 : 4
+            let start = offset + 8 + size
+            guard let length = reader.big(offset + 8, size), length <= layers.upperBound - start else { return false }
+            if key == "Lr16", length >= 2, isNegative(start) { return true }
+            // Padded to a multiple of four bytes.
+            offset = start + (length + 3) / 4 * 4
+        }
+        return false
+    }
+
+    /// The blocks whose lengths have eight bytes in the large document format.
+    private static let longBlocks: Set<String> = [
+        "LMsk", "Lr16", "Lr32", "Layr", "Mt16", "Mt32", "Mtrn", "Alph", "FMsk", "lnk2", "FEid", "FXid", "PxSD",
+    ]
 
     /// Finds the profile and the metadata among the image resources. A damaged list is read up to the damage.
     private mutating func readResources(_ reader: ByteReader, _ list: Range<Int>) {

@@ -144,6 +144,17 @@ struct HostileBytesTests {
         #expect(error(Array(gif.dropLast(3))) == .truncated)
     }
 
+    @Test func `a BMP with all its rows is shown whatever size its header has, and one without them is not`() throws {
+        let jpeg = TestImages.jpeg(width: 40, height: 30)
+        let whole = try RenditionRenderer.render(jpeg, RenditionOptions(format: .bmp)).bytes
+        for size in [whole.count + 1, 10 * whole.count, 0] {
+            var bytes = whole
+            bytes.replaceSubrange(2..<6, with: (0..<4).map { UInt8(truncatingIfNeeded: size >> (8 * $0)) })
+            #expect(error(bytes) == nil, "\(size)")
+            #expect(error(Array(bytes.dropLast(1000))) == .truncated, "\(size)")
+        }
+    }
+
     @Test func `damaged files give an error or an image and never crash`() throws {
         let base = TestImages.jpeg(width: 40, height: 30)
         let formats = try ImageFormat.allCases.filter(\.canEncode).map {

@@ -127,4 +127,16 @@ struct JPEGXLTests {
         // Display P3's red is more saturated than that of sRGB: the same numbers are a stronger colour.
         #expect(wide.colour(0.5, 0.5)[0] > plain.colour(0.5, 0.5)[0] + 8, "\(wide.colour(0.5, 0.5))")
     }
+
+    @Test func `the shadows of a lossy image with a profile have all their steps`() throws {
+        let profile = (name: "iCCP", content: Array("colour\0\0".utf8) + TestImages.stored(TestProfiles.colour))
+        // Up to 63, which is a twelfth of the light of white: 21 steps of eight bits that are proportional to light.
+        let png = TestImages.png(width: 256, height: 32, chunks: [profile]) { x, _ in
+            (UInt8(x / 4), UInt8(x / 4), UInt8(x / 4), 255)
+        }
+        let bytes = try encoded(png, "png", "-d", "1")
+        let pixels = try TestPixels(RenditionRenderer.render(bytes, RenditionOptions(format: .png)).bytes)
+        let steps = Set((0..<256).map { pixels[$0, 16][1] })
+        #expect(steps.count > 40, "\(steps.sorted())")
+    }
 }

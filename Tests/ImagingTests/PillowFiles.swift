@@ -161,6 +161,14 @@ struct PillowFile {
         alpha = photoshop(3, 8, flat, layers=struct.pack(">Ih", 4, -1) + b"\0\0\0\0")
         # Where there is hardly any opacity, the colour is lost in eight bits.
         written("alpha.psd", alpha, colours, -1)
+        # With 16 bits the layers are in a block behind their usual place.
+        twice = [bytes(v for sample in plane for v in (sample, sample)) for plane in flat]
+        for large in [False, True]:
+            size, end = ("Q", "b") if large else ("I", "d")
+            block = b"8BIMLr16" + struct.pack(">" + size + "hH", 4, -1, 0)
+            empty = struct.pack(">" + size + "I", 0, 0)
+            deep_alpha = photoshop(3, 16, twice, large=large, layers=empty + block)
+            written("deep-alpha.ps" + end, deep_alpha, colours, -1)
         exif = b"II*\0\x08\0\0\0\x01\0\x0f\x01\x02\0\x05\0\0\0\x1a\0\0\0\0\0\0\0Psdm\0\0"
         resource = b"8BIM" + struct.pack(">HHI", 1058, 0, len(exif)) + exif
         written("exif.psd", photoshop(1, 8, [grey.tobytes()], resources=resource), grey)

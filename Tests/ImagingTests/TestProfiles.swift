@@ -7,6 +7,17 @@ enum TestProfiles {
         [("wtpt", white), ("kTRC", text("curv") + big(0) + big(1) + [1, 0xCD, 0, 0])]
     )
 
+    /// Red, green and blue of Adobe RGB with the exponent 1.8.
+    static let colour: [UInt8] = {
+        let curve = text("curv") + big(0) + big(1) + [1, 0xCD, 0, 0]
+        func colorant(_ x: Int, _ y: Int, _ z: Int) -> [UInt8] { text("XYZ ") + big(0) + big(x) + big(y) + big(z) }
+        let tags = [
+            ("wtpt", white), ("rXYZ", colorant(39_957, 20_389, 1278)), ("gXYZ", colorant(13_455, 41_007, 3991)),
+            ("bXYZ", colorant(9778, 4142, 48_798)), ("rTRC", curve), ("gTRC", curve), ("bTRC", curve),
+        ]
+        return profile("RGB ", "XYZ ", tags, of: "mntr")
+    }()
+
     /// Inks, by a table with two points for each.
     static let inks: [UInt8] = {
         let matrix = [1, 0, 0, 0, 1, 0, 0, 0, 1].flatMap { big($0 << 16) }
@@ -22,7 +33,12 @@ enum TestProfiles {
 
     private static let white = text("XYZ ") + big(0) + big(63_190) + big(65_536) + big(54_061)
 
-    private static func profile(_ space: String, _ connection: String, _ tags: [(String, [UInt8])]) -> [UInt8] {
+    private static func profile(
+        _ space: String,
+        _ connection: String,
+        _ tags: [(String, [UInt8])],
+        of device: String = "prtr"
+    ) -> [UInt8] {
         var table = big(tags.count)
         var body: [UInt8] = []
         let start = 128 + 4 + 12 * tags.count
@@ -30,7 +46,7 @@ enum TestProfiles {
             table += text(tag) + big(start + body.count) + big(content.count)
             body += content + [UInt8](repeating: 0, count: -content.count & 3)
         }
-        var head = big(start + body.count) + big(0) + [2, 0x40, 0, 0] + text("prtr") + text(space) + text(connection)
+        var head = big(start + body.count) + big(0) + [2, 0x40, 0, 0] + text(device) + text(space) + text(connection)
         head += [0x07, 0xE8, 0, 1, 0, 1, 0, 0, 0, 0, 0, 0] + text("acsp") + [UInt8](repeating: 0, count: 28)
         head += big(63_190) + big(65_536) + big(54_061) + [UInt8](repeating: 0, count: 48)
         return head + table + body

@@ -94,6 +94,20 @@ struct PNGTextTests {
         #expect(facts.orientation == 3)
     }
 
+    @Test func `no more is decompressed than two of the longest texts and one more`() throws {
+        let whole = packed("Raw profile type exif", profile("exif", Self.exif))
+        func broken(_ keyword: String) -> (name: String, content: [UInt8]) {
+            ("zTXt", Array(keyword.utf8) + [0, 0] + [1, 2, 3])
+        }
+        // A text that cannot be decompressed may have been decompressed up to the limit.
+        for (keyword, orientation) in [("Raw profile type exif", 1), ("Raw profile type other", 6)] {
+            let file = png([broken(keyword), broken(keyword), broken(keyword), whole])
+            #expect(try ImageHeader.read(file).orientation == orientation, "\(keyword)")
+        }
+        let file = png([broken("Raw profile type exif"), whole])
+        #expect(try ImageHeader.read(file).orientation == 6)
+    }
+
     @Test func `damaged text chunks are ignored`() throws {
         let good = profile("exif", Self.exif)
         for (index, content) in [

@@ -7,15 +7,19 @@ public enum TestRaw {
     /// - Parameters:
     ///   - width: displayed width in pixels
     ///   - height: displayed height in pixels
-    ///   - orientation: EXIF 1, 3, 6 or 8
+    ///   - orientation: EXIF 1 to 8
     ///   - preview: the embedded JPEG, not rotated; nil for none
     ///   - maker: the maker whose own format it is, without the fields of DNG; nil for DNG
+    ///   - hasFilters: false for a sensor without colour filters, which shows the green of the quadrants
+    ///   - scale: the factors of width and height that make the pixels square; empty if they are
     public static func dng(
         width: Int,
         height: Int,
         orientation: Int = 1,
         preview: [UInt8]? = nil,
-        maker: String? = nil
+        maker: String? = nil,
+        hasFilters: Bool = true,
+        scale: [Double] = []
     ) -> [UInt8] {
         let isTurned = orientation >= 5
         let (across, down) = isTurned ? (height, width) : (width, height)
@@ -25,16 +29,18 @@ public enum TestRaw {
                 let (u, v) = Orientations.displayed(x, y, width: width, height: height, orientation: orientation)
                 let colour = TestImages.colour(u, v, width: width, height: height, seed: 1)
                 // Red and green in even rows, green and blue in odd ones; values are linear.
-                let sample = [colour.0, colour.1, colour.1, colour.2][(y % 2) * 2 + x % 2]
+                let sample = hasFilters ? [colour.0, colour.1, colour.1, colour.2][(y % 2) * 2 + x % 2] : colour.1
                 sensor += short(Int(sample) * Int(sample) / 4)
             }
         }
         var file = Array("II".utf8) + short(42) + long(8)
-        let image: [Field] = [
+        var image: [Field] = [
             .long(254, [0]), .long(256, [across]), .long(257, [down]), .short(258, [16]), .short(259, [1]),
-            .short(262, [32_803]), .data(273, sensor), .short(277, [1]), .long(278, [down]), .long(279, [sensor.count]),
-            .short(33_421, [2, 2]), .bytes(33_422, [0, 1, 1, 2]), .long(50_717, [16_256]),
+            .short(262, [hasFilters ? 32_803 : 34_892]), .data(273, sensor), .short(277, [1]), .long(278, [down]),
+            .long(279, [sensor.count]), .long(50_717, [16_256]),
         ]
+        if hasFilters { image += [.short(33_421, [2, 2]), .bytes(33_422, [0, 1, 1, 2])] }
+        if !scale.isEmpty { image.append(.ratios(50_718, scale, isSigned: false)) }
         var main: [Field] = [
             .long(254, [1]), .ascii(271, maker ?? "Safelight"), .ascii(272, "Test"), .short(274, [orientation]),
             .directory(330, image), .bytes(50_706, [1, 4, 0, 0]), .bytes(50_707, [1, 1, 0, 0]),

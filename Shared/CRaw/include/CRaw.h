@@ -14,15 +14,15 @@ const char *safelight_raw_version(void);
 safelight_raw *safelight_raw_open(const void *bytes, size_t count);
 void safelight_raw_close(safelight_raw *raw);
 
-/* Returns the size of the developed image before rotation, and its EXIF orientation: 1, 3, 6 or 8. */
+/* Returns the size of the developed image before rotation, with square pixels, and its EXIF orientation, 1 to 8. */
 void safelight_raw_size(const safelight_raw *raw, size_t *width, size_t *height, int *orientation);
 
 /* Returns the largest JPEG in the file, which belongs to the file; null if there is none. */
 const uint8_t *safelight_raw_preview(safelight_raw *raw, size_t *count);
 
-/* Develops the image to 8-bit sRGB, three bytes per pixel, with the camera's white balance and without rotation.
-   With is_half a block of four sensor pixels becomes one pixel. The pixels belong to the file; null on failure, with
-   the reason in problem. */
-const uint8_t *safelight_raw_develop(safelight_raw *raw, int is_half, size_t *width, size_t *height,
+/* Develops the image to 8-bit sRGB with the camera's white balance and without rotation. A pixel has as many bytes as
+   colours: 3, or 1 if the sensor has no colour filters. With is_half a block of four sensor pixels becomes one pixel.
+   The pixels belong to the file; null on failure, with the reason in problem. */
+const uint8_t *safelight_raw_develop(safelight_raw *raw, int is_half, size_t *width, size_t *height, int *colours,
                                      const char **problem);
 #endif

@@ -45,7 +45,12 @@ enum Decoder {
             let hint = "\(header.storedWidth / divisor)x\(header.storedHeight / divisor)"
             MagickSetOption(wand.pointer, "jpeg:size", hint)
         }
-        let file = header.kind == .tiff ? TIFFStructure.upright(bytes) ?? bytes : bytes
+        let file =
+            switch header.kind {
+            case .tiff: TIFFStructure.upright(bytes) ?? bytes
+            case .bmp: withSize(bytes)
+            default: bytes
+            }
         guard wand.read(file, by: header.kind.coder), MagickGetNumberImages(wand.pointer) > 0,
             wand.width * wand.height > 0
         else {
@@ -62,6 +67,13 @@ enum Decoder {
         }
         try wand.apply(orientation: orientation ?? header.orientation)
         return wand
+    }
+
+    /// Returns a BMP with its size in the header: ImageMagick refuses one that has a larger number there.
+    private static func withSize(_ bmp: [UInt8]) -> [UInt8] {
+        var bytes = bmp
+        bytes.replaceSubrange(2..<6, with: (0..<4).map { UInt8(truncatingIfNeeded: bmp.count >> (8 * $0)) })
+        return bytes
     }
 
     /// Decodes the formats for which ImageMagick's coders are not used; nil for the others.

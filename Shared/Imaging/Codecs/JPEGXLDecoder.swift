@@ -43,6 +43,7 @@ enum JPEGXLDecoder {
                 guard width * height <= limits.decodedPixels else {
                     throw .tooLarge(width: width, height: height, limit: limits.decodedPixels)
                 }
+                try requireNoBlack(decoder, frame.info)
                 frame.format.num_channels = frame.info.alpha_bits > 0 ? 4 : 3
                 frame.format.data_type = frame.info.bits_per_sample > 8 ? JXL_TYPE_UINT16 : JXL_TYPE_UINT8
                 frame.format.endianness = JXL_NATIVE_ENDIAN
@@ -82,11 +83,30 @@ enum JPEGXLDecoder {
 
     private static let broken = ImagingError.undecodable(reason: "libjxl reports a damaged file")
 
-    /// Asks for grey in sRGB where libjxl chooses the form: it would return values proportional to light.
+    /// Refuses CMYK, whose black is a channel beside the colours.
+    private static func requireNoBlack(_ decoder: OpaquePointer, _ info: JxlBasicInfo) throws(ImagingError) {
+        for index in 0..<Int(info.num_extra_channels) {
+            var channel = JxlExtraChannelInfo()
+            guard JxlDecoderGetExtraChannelInfo(decoder, index, &channel) == JXL_DEC_SUCCESS else { throw broken }
+            guard channel.type != JXL_CHANNEL_BLACK else {
+                throw .unsupportedFormat(found: "a JPEG XL file in CMYK", supported: ImageFormat.readableNames)
+            }
+        }
+    }
+
+    /// Asks for sRGB where libjxl chooses the form: for grey, and for colours with a profile, it would return values
+    /// proportional to light, of which eight bits have too few for the shadows. It keeps a colour space by numbers.
     private static func preferSRGB(_ decoder: OpaquePointer, _ info: JxlBasicInfo) {
-        guard info.num_color_channels == 1, info.uses_original_profile == JXL_FALSE else { return }
+        guard info.uses_original_profile == JXL_FALSE else { return }
+        let isGrey = info.num_color_channels == 1
         var encoding = JxlColorEncoding()
-        encoding.color_space = JXL_COLOR_SPACE_GRAY
+        if !isGrey,
+            JxlDecoderGetColorAsEncodedProfile(decoder, nil, JXL_COLOR_PROFILE_TARGET_ORIGINAL, &encoding)
+                == JXL_DEC_SUCCESS
+        {
+            return
+        }
+        encoding.color_space = isGrey ? JXL_COLOR_SPACE_GRAY : JXL_COLOR_SPACE_RGB
         encoding.white_point = JXL_WHITE_POINT_D65
         encoding.primaries = JXL_PRIMARIES_SRGB
         encoding.transfer_function = JXL_TRANSFER_FUNCTION_SRGB

@@ -51,27 +51,48 @@ enum RawDecoder {
         scale: Double,
         limits: PixelLimits
     ) throws(ImagingError) -> Wand {
-        if scale < 1, let preview = try preview(bytes, header, limits: limits),
-            Double(preview.width) >= scale * Double(header.pixelWidth),
-            Double(preview.height) >= scale * Double(header.pixelHeight)
-        {
-            return preview
+        if scale < 1 {
+            do throws(ImagingError) {
+                if let preview = try preview(bytes, header, limits: limits),
+                    Double(preview.width) >= scale * Double(header.pixelWidth),
+                    Double(preview.height) >= scale * Double(header.pixelHeight)
+                {
+                    return preview
+                }
+            } catch {
+                // The sensor data of a file with a damaged preview may be whole.
+            }
         }
         let wand = try Wand()
         let outcome: Result<Void, ImagingError>? = withFile(bytes) { file in
-            var (width, height) = (0, 0)
+            var (width, height, colours) = (0, 0, Int32(0))
             var problem: UnsafePointer<CChar>?
-            guard let pixels = safelight_raw_develop(file, scale <= 0.5 ? 1 : 0, &width, &height, &problem) else {
+            let isHalf: Int32 = scale <= 0.5 ? 1 : 0
+            guard let pixels = safelight_raw_develop(file, isHalf, &width, &height, &colours, &problem) else {
                 return .failure(.undecodable(reason: problem.map { String(cString: $0) } ?? "LibRaw failed"))
             }
-            return Result { () throws(ImagingError) in
-                try wand.constitute(pixels, width: width, height: height)
+            return Result { () throws(ImagingError) -> Void in
+                guard colours == 1 else { return try wand.constitute(pixels, width: width, height: height) }
+                let grey = UnsafeBufferPointer(start: pixels, count: width * height)
+                try wand.constitute(colour(grey), width: width, height: height)
             }
         }
         guard let outcome else { throw .undecodable(reason: "LibRaw cannot open the file") }
         try outcome.get()
         try wand.apply(orientation: header.orientation)
         return wand
+    }
+
+    /// Returns the pixels of a sensor without colour filters as red, green and blue.
+    private static func colour(_ grey: UnsafeBufferPointer<UInt8>) -> [UInt8] {
+        [UInt8](unsafeUninitializedCapacity: 3 * grey.count) { target, count in
+            for (index, value) in grey.enumerated() {
+                target[3 * index] = value
+                target[3 * index + 1] = value
+                target[3 * index + 2] = value
+            }
+            count = 3 * grey.count
+        }
     }
 
     /// The version of LibRaw.

@@ -37,8 +37,13 @@ void safelight_fonts_close(safelight_fonts *fonts) {
 /* Characters that only change their neighbours: they belong to the font of the character before them. */
 static int is_part(uint32_t character) {
     return (character >= 0x300 && character <= 0x36F) || (character >= 0x200B && character <= 0x200F)
-        || (character >= 0x202A && character <= 0x202E) || (character >= 0x2060 && character <= 0x2064)
+        || (character >= 0x202A && character <= 0x202E) || (character >= 0x2060 && character <= 0x2069)
         || (character >= 0xFE00 && character <= 0xFE0F) || (character >= 0xE0100 && character <= 0xE01EF);
+}
+
+/* Parts with a shape of their own: they are drawn, if need be with another font than the character before them. */
+static int is_mark(uint32_t character) {
+    return character >= 0x300 && character <= 0x36F;
 }
 
 /* The index of the first font with a character; the number of fonts if there is none. */
@@ -49,7 +54,7 @@ static size_t font_of(const safelight_fonts *fonts, uint32_t character) {
 }
 
 int safelight_fonts_have(const safelight_fonts *fonts, uint32_t character) {
-    return is_part(character) || font_of(fonts, character) < fonts->count;
+    return (is_part(character) && !is_mark(character)) || font_of(fonts, character) < fonts->count;
 }
 
 /* Gives each run of the text its font. */
@@ -57,7 +62,8 @@ static int set_fonts(safelight_fonts *fonts, raqm_t *line, const uint32_t *text,
     size_t start = 0, font = 0;
     for (size_t at = 0; at <= count; at++) {
         size_t next = font;
-        if (at < count && !is_part(text[at])) {
+        int is_foreign = at < count && is_mark(text[at]) && !FT_Get_Char_Index(fonts->faces[font], text[at]);
+        if (at < count && (is_foreign || !is_part(text[at]))) {
             next = font_of(fonts, text[at]);
             if (next == fonts->count) next = 0;
         }

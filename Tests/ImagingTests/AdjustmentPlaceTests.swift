@@ -212,8 +212,26 @@ struct AdjustmentPlaceTests {
         #expect(blue.count > 150)
         #expect(blue.allSatisfy { $0.0 < 61 && $0.1 > 30 })
         for image in ["AAAA", "iVBORw0KGgo="] {
-            #expect(throws: ImagingError.self) {
+            let error = #expect(throws: ImagingError.self) {
                 try render(flat, [step(.pictureWatermark, ["picture": .string(image)])])
+            }
+            // The photo has no fault.
+            #expect(error?.name == "invalid_options")
+        }
+    }
+
+    @Test func `a watermark that would become too large is refused before it is made`() throws {
+        let wide = TestImages.png(width: 4000, height: 2) { _, _ in (100, 100, 100, 255) }
+        // 4,000 by 64,000 pixels are too much memory, 4,000 by 80,000 too many rows.
+        for height in [16, 20] {
+            let mark = TestImages.png(width: 1, height: height) { _, _ in (255, 0, 0, 255) }
+            for engine in RenderEngine.allCases {
+                let members: JSONObject = ["picture": .string(Data(mark).base64EncodedString()), "size": 1]
+                let list = AdjustmentList(operations: [try step(.pictureWatermark, members)])
+                let error = #expect(throws: ImagingError.self) {
+                    try AdjustmentRendering.render(wide, list, format: .png, engine: engine)
+                }
+                #expect(error?.name == "limit_exceeded", "\(height), \(engine): \(error?.message ?? "")")
             }
         }
     }

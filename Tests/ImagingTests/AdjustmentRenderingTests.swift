@@ -1,5 +1,6 @@
 import ImageFormats
 import Foundation
+import JSONValue
 @testable import Imaging
 import PhotoModel
 import TestSupport
@@ -240,6 +241,25 @@ struct AdjustmentRenderingTests {
         #expect(try ImageProbe.info(of: image.bytes).hasAlpha)
         let jpeg = try TestPixels(AdjustmentRendering.render(png, list, format: .jpeg, quality: 100).bytes)
         for x in 0..<jpeg.width { #expect(jpeg[x, jpeg.height / 2][2] <= jpeg[x, jpeg.height / 2][0] + 8) }
+    }
+
+    @Test func `borders that make a picture too large are refused as too much work`() throws {
+        let bytes = TestImages.jpeg(width: 300, height: 200)
+        // Each doubles the shorter side.
+        let border = try Adjustment(.border, ["size": 0.5])
+        for count in [10, 64] {
+            let list = AdjustmentList(operations: Array(repeating: border, count: count))
+            for engine in RenderEngine.allCases {
+                for side in [nil, 100] as [Int?] {
+                    let error = #expect(throws: ImagingError.self) {
+                        try AdjustmentRendering.render(bytes, list, maximumSide: side, engine: engine)
+                    }
+                    #expect(error?.name == "limit_exceeded", "\(count), \(engine): \(error?.message ?? "")")
+                }
+            }
+            let error = #expect(throws: ImagingError.self) { try AdjustmentDescription.script(bytes, list) }
+            #expect(error?.name == "limit_exceeded", "\(count)")
+        }
     }
 
     @Test func `renders that are impossible are refused by name`() {

@@ -114,6 +114,7 @@ struct ColourTableTests {
     @Test func `broken tables are refused with the reason`() throws {
         let good = "LUT_3D_SIZE 2\n" + String(repeating: "0 0 0\n", count: 8)
         #expect(throws: Never.self) { try ColourTable(cube: Array(good.utf8)) }
+        #expect(throws: Never.self) { try ColourTable(cube: [0xEF, 0xBB, 0xBF] + Array(good.utf8)) }
         let broken: [(String, Int?)] = [
             ("", nil), ("LUT_3D_SIZE 2\n0 0 0\n", nil), (good + "0 0 0\n", 10), ("LUT_3D_SIZE 1\n", 1),
             ("LUT_3D_SIZE 200\n", 1), ("LUT_3D_SIZE\n", 1), ("LUT_1D_SIZE 99999999999999999999\n", 1),

@@ -1,3 +1,6 @@
+import Foundation
+import ImageFormats
+import JSONValue
 @testable import Imaging
 import PhotoModel
 import SamplePhotos
@@ -54,6 +57,30 @@ struct ColourTests {
             #expect(ByteSearch.contains(changed.bytes, "ICC_PROFILE") == isKept)
             for (found, expected) in zip(try TestPixels(changed.bytes)[8, 8], [215, 95, 34]) {
                 #expect(abs(found - expected) <= 5)
+            }
+        }
+    }
+
+    @Test func `colours and watermarks of a list are sRGB on a picture in Display P3, too`() throws {
+        let bytes = withProfile(ColourProfile.displayP3, (20, 20, 20))
+        let mark = TestImages.png(width: 4, height: 4) { _, _ in (200, 100, 50, 255) }
+        let members: JSONObject = [
+            "picture": .string(Data(mark).base64EncodedString()), "size": 1, "margin": 0, "opacity": 1,
+        ]
+        let list = AdjustmentList(
+            operations: [
+                try Adjustment(.pictureWatermark, members),
+                try Adjustment(.border, ["size": 0.5, "colour": "#c86432"]),
+            ]
+        )
+        for engine in RenderEngine.allCases {
+            let image = try AdjustmentRendering.render(bytes, list, format: .tiff, engine: engine)
+            let pixels = try TestPixels(image.bytes)
+            // The watermark and the border around it.
+            for colour in [pixels[16, 16], pixels[2, 2]] {
+                for (found, expected) in zip(colour, [200, 100, 50]) {
+                    #expect(abs(found - expected) <= 3, "\(engine): \(colour)")
+                }
             }
         }
     }

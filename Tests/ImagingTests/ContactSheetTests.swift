@@ -70,4 +70,13 @@ struct ContactSheetTests {
         #expect(one.pixelWidth == 116 && small[8 + 12, 8 + 50] == [0x30, 0x30, 0x30])
         #expect(Quadrant(small[8 + 19, 8 + 44]) == .red)
     }
+
+    @Test func `in justified rows a small image that is wider than the sheet is scaled down`() throws {
+        let cell = ContactSheet.Cell(bytes: TestImages.jpeg(width: 300, height: 200), label: "")
+        let sheet = try ContactSheet.render([cell], columns: 4, cellSide: 256, layout: .justified, format: .png)
+        // 256 by 170 pixels between the gaps, and the label's room.
+        #expect((sheet.pixelWidth, sheet.pixelHeight) == (8 + 264, 8 + 170 + 18 + 8))
+        let pixels = try TestPixels(sheet.bytes)
+        #expect(Quadrant(pixels[8 + 20, 8 + 20]) == .red && Quadrant(pixels[8 + 235, 8 + 150]) == .yellow)
+    }
 }

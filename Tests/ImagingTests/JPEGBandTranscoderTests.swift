@@ -1,6 +1,7 @@
 import Foundation
 import JSONValue
 import PhotoModel
+import Synchronization
 import TestSupport
 import Testing
 
@@ -121,6 +122,28 @@ struct JPEGBandTranscoderTests {
         for row in 0..<height {
             let rows: ClosedRange<Int> = max(0, row - 2)...min(height - 1, row + 2)
             #expect(Int(result[row]) == rows.reduce(0, +), "row \(row)")
+        }
+    }
+
+    /// The stages that begin on one thread.
+    private final class Stages: Sendable {
+        let seen = Mutex<[ImagingStage]>([])
+    }
+
+    @Test func `the time of operations is that of the request, a crash is that of the photo`() throws {
+        let bytes = TestImages.jpeg(width: 64, height: 48)
+        let thread = pthread_self()
+        for operations in [[], [.exposure(0.4)]] as [[Adjustment]] {
+            let stages = Stages()
+            ImagingLibrary.observeStages { stage in
+                // Other tests render at the same time.
+                if pthread_equal(pthread_self(), thread) != 0 { stages.seen.withLock { $0.append(stage) } }
+            }
+            defer { ImagingLibrary.observeStages { _ in } }
+            _ = try AdjustmentRendering.render(bytes, AdjustmentList(operations: operations))
+            let seen = stages.seen.withLock { $0 }
+            #expect(seen.contains(.working) == !operations.isEmpty)
+            #expect(seen.last == .reading)
         }
     }
 

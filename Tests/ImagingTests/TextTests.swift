@@ -74,6 +74,22 @@ struct TextTests {
         #expect(try TextRenderer.draw("a\u{1F4F7}", size: 12) != nil)
     }
 
+    @Test func `long lines of wide characters and the shortest ones are drawn`() throws {
+        let long = try #require(try TextRenderer.draw(String(repeating: "W", count: 200), width: 1000, height: 100))
+        #expect(abs(long.width - 1000) <= 8, "\(long.width)")
+        // It would need more pixels per em than a font has.
+        let point = try #require(try TextRenderer.draw(".", width: 5000, height: 5000))
+        #expect(point.height > 3000 && point.height <= 5000, "\(point.height)")
+    }
+
+    @Test func `a combining mark is drawn with a font that has it, else it is refused`() throws {
+        #expect(TextRenderer.missing(in: "u\u{364} 中\u{301} \u{2066}a\u{2069}") == ["\u{364}"])
+        let plain = try #require(try TextRenderer.draw("中", size: 64))
+        let marked = try #require(try TextRenderer.draw("中\u{301}", size: 64))
+        #expect(marked.width < plain.width + 16, "no box beside it: \(marked.width), \(plain.width)")
+        #expect(marked.pixels != plain.pixels)
+    }
+
     @Test func `lines of right-to-left scripts are ordered and joined`() throws {
         let joined = try #require(try TextRenderer.draw("بب", size: 40))
         let single = try #require(try TextRenderer.draw("ب", size: 40))

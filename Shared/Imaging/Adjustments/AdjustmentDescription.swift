@@ -89,7 +89,8 @@ public enum AdjustmentDescription {
                         width: size.width,
                         height: size.height,
                         shrink: shrink,
-                        hasAlpha: wand.hasAlpha
+                        hasAlpha: wand.hasAlpha,
+                        inDisplayP3: !isCMYK && profile.map(ColourProfile.isDisplayP3) == true
                     )
                 )
                 done += part

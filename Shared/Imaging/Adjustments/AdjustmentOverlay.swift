@@ -6,8 +6,15 @@ import ImageFormats
 
 /// Draws watermarks: a line of text, or an image that is embedded in the list, so that a render needs no other files.
 enum AdjustmentOverlay {
-    static func apply(_ operation: Adjustment, to wand: borrowing Wand) throws(ImagingError) {
-        guard let (mark, x, y) = try mark(operation, in: (wand.width, wand.height)) else { return }
+    /// - Parameter inDisplayP3: true if the colours of the image are those of Display P3, false for sRGB
+    static func apply(
+        _ operation: Adjustment,
+        to wand: borrowing Wand,
+        inDisplayP3: Bool = false
+    ) throws(ImagingError) {
+        guard let (mark, x, y) = try mark(operation, in: (wand.width, wand.height), inDisplayP3: inDisplayP3) else {
+            return
+        }
         try draw(mark, x: x, y: y, opacity: operation.number("opacity"), over: wand)
     }
 
@@ -28,13 +35,14 @@ enum AdjustmentOverlay {
     /// Returns the watermark of an operation and its place; nil if there is nothing to draw.
     static func mark(
         _ operation: Adjustment,
-        in size: (width: Int, height: Int)
+        in size: (width: Int, height: Int),
+        inDisplayP3: Bool
     ) throws(ImagingError) -> (mark: Mark, x: Int, y: Int)? {
         let width = max(1, Int((operation.number("size") * Double(size.width)).rounded()))
         let mark =
             operation.kind == .textWatermark
-            ? try text(operation, width: width, height: size.height)
-            : try image(operation.text("picture"), width: width)
+            ? try text(inDisplayP3 ? operation.inDisplayP3 : operation, width: width, height: size.height)
+            : try image(operation.text("picture"), width: width, inDisplayP3: inDisplayP3)
         guard mark.width > 0, mark.height > 0 else { return nil }
         let margin = Int((operation.number("margin") * Double(min(size.width, size.height))).rounded())
         let (x, y) = place(operation.text("position"), mark, in: size, margin: margin)
@@ -95,23 +103,22 @@ enum AdjustmentOverlay {
         return Mark(line, colour: UInt32(operation.text("colour").dropFirst(), radix: 16) ?? 0xFFFFFF)
     }
 
-    private static func image(_ base64: String, width: Int) throws(ImagingError) -> Mark {
+    private static func image(_ base64: String, width: Int, inDisplayP3: Bool) throws(ImagingError) -> Mark {
         guard let data = Data(base64Encoded: base64) else {
             throw .invalidOptions("the image of the watermark is not Base64")
         }
-        var limits = PixelLimits()
-        limits.pixels = 16_000_000
-        limits.jpegPixels = limits.pixels
-        let bytes = [UInt8](data)
-        let header = try ImageProbe.header(of: bytes, limits: limits)
-        guard header.kind == .png || header.kind == .jpeg else {
-            throw .invalidOptions("the image of the watermark is neither PNG nor JPEG")
-        }
-        let wand = try Decoder.decode(bytes, header, eighths: DecodeScale.full, scale: 1, limits: limits)
+        let wand = try decoded([UInt8](data))
         try ColourProfile.convertToSRGB(wand, isOfRequest: true)
         try wand.attempt("preparing", MagickTransformImageColorspace(wand.pointer, sRGBColorspace))
+        if inDisplayP3 {
+            wand.setProfile(ColourProfile.sRGB)
+            let profile = ColourProfile.displayP3
+            try wand.attempt("converting", MagickProfileImage(wand.pointer, "icc", profile, profile.count))
+        }
         let height = max(1, Int((Double(wand.height * width) / Double(wand.width)).rounded()))
-        guard height <= 4 * 65_500 else { throw .invalidOptions("the image of the watermark is too narrow") }
+        guard height <= ImageBounds.side, width * height <= PixelLimits().decodedPixels else {
+            throw .tooMuchWork("the watermark would have \(width) by \(height) pixels; give a smaller size")
+        }
         let isTransparent = wand.hasAlpha
         try wand.resize(width, height)
         var pixels: [UInt16] = []
@@ -120,5 +127,21 @@ enum AdjustmentOverlay {
         }
         if !isTransparent { for index in stride(from: 3, to: pixels.count, by: 4) { pixels[index] = 0 } }
         return Mark(width: width, height: height, pixels: pixels)
+    }
+
+    /// Decodes the image of a watermark. Its faults are those of the request, not of the photo.
+    private static func decoded(_ bytes: [UInt8]) throws(ImagingError) -> Wand {
+        var limits = PixelLimits()
+        limits.pixels = 16_000_000
+        limits.jpegPixels = limits.pixels
+        do throws(ImagingError) {
+            let header = try ImageProbe.header(of: bytes, limits: limits)
+            guard header.kind == .png || header.kind == .jpeg else {
+                throw .invalidOptions("it is neither PNG nor JPEG")
+            }
+            return try Decoder.decode(bytes, header, eighths: DecodeScale.full, scale: 1, limits: limits)
+        } catch {
+            throw .invalidOptions("the image of the watermark cannot be read: \(error.message)")
+        }
     }
 }

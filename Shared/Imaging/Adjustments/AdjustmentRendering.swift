@@ -15,7 +15,7 @@ public enum AdjustmentRendering {
     /// The result has its orientation applied and contains no metadata; `MetadataWriter.transfer` of the module
     /// Metadata adds it. If pixels are only moved they keep the colour space of the image, and its profile is embedded.
     /// Everything else is computed in sRGB, or with the same formulas in Display P3 if the image has that profile,
-    /// which is then embedded.
+    /// which is then embedded. Colours and watermarks that the list gives are sRGB in both.
     ///
     /// - Parameters:
     ///   - bytes: the original
@@ -192,6 +192,7 @@ public enum AdjustmentRendering {
             keepsProfile = ColourProfile.profile(of: wand).map(ColourProfile.isDisplayP3) ?? false
             if !keepsProfile {
                 if let profile = wand.profile("icc"), !ColourProfile.isSRGB(profile) { isEightBit = false }
+                if MagickGetImageColorspace(wand.pointer) == LabColorspace { isEightBit = false }
                 try ColourProfile.convertToSRGB(wand)
             }
             try wand.attempt("preparing", MagickTransformImageColorspace(wand.pointer, sRGBColorspace))
@@ -202,12 +203,13 @@ public enum AdjustmentRendering {
                         width: wand.width,
                         height: wand.height,
                         shrink: frame.shrink,
-                        hasAlpha: wand.hasAlpha
+                        hasAlpha: wand.hasAlpha,
+                        inDisplayP3: keepsProfile
                     )
                     wand = try run(calls, on: wand, frame, &spent)
                 }
             } else {
-                wand = try recolour(wand, work, frame, isEightBit: isEightBit, &spent)
+                wand = try recolour(wand, work, frame, isEightBit: isEightBit, inDisplayP3: keepsProfile, &spent)
             }
             let result = frame.size(of: (wand.width, wand.height), after: work)
             if wand.width != result.width || wand.height != result.height {
@@ -242,13 +244,17 @@ public enum AdjustmentRendering {
         _ operations: [Adjustment],
         _ frame: Frame,
         isEightBit: Bool,
+        inDisplayP3: Bool,
         _ spent: inout Double
     ) throws(ImagingError) -> Wand {
         var wand = source
+        func painted(_ stage: AdjustmentKind.Stage) -> [Adjustment] {
+            operations.filter { $0.kind.stage == stage }.map { inDisplayP3 ? $0.inDisplayP3 : $0 }
+        }
         let detail = AdjustmentDetail(operations, scale: frame.shrink)
         try detail.apply(.cleaning, to: wand)
         let isExact = isEightBit && !detail.has(.cleaning)
-        let effects = operations.filter { $0.kind.stage == .effect }
+        let effects = painted(.effect)
         if detail.has(.detail) || !effects.isEmpty {
             try AdjustmentColour(operations.filter { $0.kind.stage == .colour }, isEightBit: isExact).apply(to: wand)
             try detail.apply(.detail, to: wand)
@@ -258,9 +264,11 @@ public enum AdjustmentRendering {
             try AdjustmentColour(operations, isEightBit: isExact).apply(to: wand)
         }
         for operation in operations where operation.kind.stage == .overlay {
-            try AdjustmentOverlay.apply(operation, to: wand)
+            try AdjustmentOverlay.apply(operation, to: wand, inDisplayP3: inDisplayP3)
         }
-        return try apply(operations.filter { $0.kind.stage == .frame }, to: wand, frame, &spent)
+        let frames = painted(.frame)
+        try MagickEffects.check(frames, (wand.width, wand.height))
+        return try apply(frames, to: wand, frame, &spent)
     }
 
     /// Makes the calls of effects, each for the size that the one before left.

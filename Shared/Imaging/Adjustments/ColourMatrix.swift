@@ -9,6 +9,11 @@ enum ColourMatrix {
     /// Applies to encoded values.
     static let sepia = [0.393, 0.769, 0.189, 0.349, 0.686, 0.168, 0.272, 0.534, 0.131]
 
+    /// Leads from linear sRGB to linear Display P3.
+    static let displayP3 = [
+        0.8224621, 0.1775379, 0, 0.0331942, 0.9668058, 0, 0.0170826, 0.0723974, 0.9105200,
+    ]
+
     static func diagonal(_ red: Double, _ green: Double, _ blue: Double) -> [Double] {
         [red, 0, 0, 0, green, 0, 0, 0, blue]
     }
@@ -42,5 +47,20 @@ enum ColourMatrix {
             -minor(0, 2, 3, 5), minor(3, 4, 6, 7), -minor(0, 1, 6, 7), minor(0, 1, 3, 4),
         ]
         return adjugate.map { $0 / adjugate[8] }
+    }
+}
+
+extension Adjustment {
+    /// The operation with its colour, which is given in sRGB, as the same colour in Display P3.
+    var inDisplayP3: Adjustment {
+        guard let number = UInt32(text("colour").dropFirst(), radix: 16) else { return self }
+        let light = [16, 8, 0].map { ToneLight.of[Int((number >> UInt32($0)) & 255)] }
+        let matrix = ColourMatrix.displayP3
+        let digits = [0, 3, 6].map { row -> String in
+            let sum = matrix[row] * light[0] + matrix[row + 1] * light[1] + matrix[row + 2] * light[2]
+            let value = Int((255 * ToneCurve.encoded(min(1, sum))).rounded())
+            return (value < 16 ? "0" : "") + String(value, radix: 16)
+        }
+        return replacing("colour", with: "#" + digits.joined())
     }
 }

@@ -80,7 +80,8 @@ enum JPEGBandTranscoder {
                 guard bands != nil else { return nil }
             }
             let colour = try AdjustmentColour(bands == nil ? job.work : [])
-            // The operations may have read a look-up table; from here on it is the photo again.
+            // The time that the operations take is the request's. A crash in what follows is the photo's.
+            if !job.work.isEmpty { ImagingLibrary.enter(.working) }
             ImagingLibrary.enter(.reading)
             let (across, down) = job.output
             func write(_ change: @escaping Change) throws(ImagingError) {

@@ -205,11 +205,11 @@ public enum ContactSheet {
             }
             for cell in cells {
                 var longer = row
-                longer.append(size(of: cell, side))
+                longer.append(size(of: cell, side, width))
                 if longer.height(for: width) < Double(side) / 2, !row.widths.isEmpty {
                     finish()
                     longer = Row()
-                    longer.append(size(of: cell, side))
+                    longer.append(size(of: cell, side, width))
                 }
                 row = longer
                 if row.height(for: width) <= Double(side) { finish() }
@@ -218,12 +218,15 @@ public enum ContactSheet {
             return frames
         }
 
-        private static func size(of cell: Cell, _ side: Int) -> (ratio: Double, own: Double) {
+        private static func size(of cell: Cell, _ side: Int, _ width: Int) -> (ratio: Double, own: Double) {
             let header = cell.bytes.flatMap { try? ImageProbe.header(of: $0, limits: PixelLimits()) }
             guard let header else { return (1, 0) }
             let ratio = Double(header.pixelWidth) / Double(header.pixelHeight)
             // The image of a wide panorama is not as high as the row, but its frame is.
-            if header.pixelHeight < side, ratio < widestRatio { return (0, Double(max(header.pixelWidth, side / 2))) }
+            // One that is wider than the sheet is scaled down, as if it were not small.
+            if header.pixelHeight < side, ratio < widestRatio, header.pixelWidth <= width {
+                return (0, Double(max(header.pixelWidth, side / 2)))
+            }
             return (min(max(ratio, 1 / widestRatio), widestRatio), 0)
         }
 

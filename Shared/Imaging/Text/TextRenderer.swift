@@ -13,6 +13,9 @@ enum TextRenderer {
         ("/usr/share/fonts/opentype/noto/NotoSansCJK-Regular.ttc", "fonts-noto-cjk"),
     ]
 
+    /// The most pixels per em, and of a line.
+    private static let largestSize = 32_767.0
+
     /// The pixels of a line that some ink covers.
     struct Coverage {
         /// 0 where there is no ink, 255 where a pixel is covered, row by row.
@@ -100,10 +103,11 @@ enum TextRenderer {
                     + fonts.map(\.package).joined(separator: ", ")
             )
         }
-        // Unhinted lines grow with their size, so that one line says how large the wanted one has to be.
-        let trial = 256.0
+        // Unhinted lines grow with their size, so that one line says how large the wanted one has to be. That of a long
+        // text is smaller, so that many wide characters fit, too.
+        let trial = min(256, 12_800 / Double(text.unicodeScalars.count))
         guard let measured = try draw(text, size: trial) else { return nil }
         let ratio = min(Double(width) / Double(measured.width), Double(height) / Double(measured.height))
-        return try draw(text, size: max(1, trial * ratio))
+        return try draw(text, size: min(largestSize, max(1, trial * ratio)))
     }
 }

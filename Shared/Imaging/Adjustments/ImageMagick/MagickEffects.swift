@@ -1,4 +1,5 @@
 import Foundation
+import ImageFormats
 import PhotoModel
 
 /// The calls of ImageMagick's effects and of what is put around a picture; both engines make them.
@@ -96,9 +97,25 @@ enum MagickEffects {
     /// Returns the size of the result of the stage `frame`.
     static func framed(_ operations: [Adjustment], _ size: (width: Int, height: Int)) -> (width: Int, height: Int) {
         operations.reduce(into: size) { size, operation in
-            guard [.border, .frame].contains(operation.kind), !operation.isNeutral else { return }
+            // No picture becomes as large; beyond it the numbers would overflow.
+            guard [.border, .frame].contains(operation.kind), !operation.isNeutral,
+                max(size.width, size.height) < 1 << 24
+            else { return }
             let added = 2 * width(operation, Double(min(size.width, size.height)))
             size = (size.width + added, size.height + added)
+        }
+    }
+
+    /// Refuses borders with which a picture of this size would become larger than ImageMagick allows, or than there is
+    /// memory for.
+    static func check(_ operations: [Adjustment], _ size: (width: Int, height: Int)) throws(ImagingError) {
+        let (width, height) = framed(operations, size)
+        guard width > size.width else { return }
+        let bytes = 8 * (size.width * size.height + width * height)
+        guard max(width, height) <= ImageBounds.side, bytes <= MagickCost.memory else {
+            throw .tooMuchWork(
+                "the borders make a picture of \(width) by \(height) pixels; give fewer or narrower ones"
+            )
         }
     }
 

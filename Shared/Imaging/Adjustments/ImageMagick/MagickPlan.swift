@@ -61,17 +61,22 @@ enum MagickPlan {
         }
     }
 
-    /// Returns the calls of the stages after geometry, for a picture of this size in sRGB.
+    /// Returns the calls of the stages after geometry, for a picture of this size.
     ///
-    /// - Parameter shrink: pixels of this picture for each pixel of the full result
+    /// - Parameters:
+    ///   - shrink: pixels of this picture for each pixel of the full result
+    ///   - inDisplayP3: true if the colours of the picture are those of Display P3, false for sRGB
     static func recolouring(
         _ operations: [Adjustment],
         width: Int,
         height: Int,
         shrink: Double,
-        hasAlpha: Bool
+        hasAlpha: Bool,
+        inDisplayP3: Bool = false
     ) throws(ImagingError) -> [MagickCall] {
-        let work = operations.filter { $0.kind.stage != .geometry && !$0.isNeutral }
+        let given = operations.filter { $0.kind.stage != .geometry && !$0.isNeutral }
+        let work = inDisplayP3 ? given.map(\.inDisplayP3) : given
+        try MagickEffects.check(work, (width, height))
         let detail = MagickDetail(width: width, height: height, scale: shrink)
         let (cleaning, effects) = (stage(.cleaning, of: work), stage(.effect, of: work))
         let (before, finish) = (stage(.colour, of: work), stage(.finish, of: work))
@@ -85,8 +90,9 @@ enum MagickPlan {
             calls += effects.flatMap { MagickEffects.calls($0, width: width, height: height, scale: shrink) }
             calls += asOpaque(try colour(finish, width, height), hasAlpha)
         }
-        for operation in stage(.overlay, of: work) {
-            guard let (mark, x, y) = try AdjustmentOverlay.mark(operation, in: (width, height)) else { continue }
+        for operation in stage(.overlay, of: given) {
+            let place = try AdjustmentOverlay.mark(operation, in: (width, height), inDisplayP3: inDisplayP3)
+            guard let (mark, x, y) = place else { continue }
             calls += [.image(.mark(mark, opacity: operation.number("opacity"))), .composite(.over(x: x, y: y))]
         }
         return calls + frames(work, width: width, height: height, scale: shrink)

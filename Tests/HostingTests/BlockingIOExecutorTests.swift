@@ -31,6 +31,7 @@ struct BlockingIOExecutorTests {
         queue.append(10, from: "one")
         queue.append(20, from: "two")
         #expect(queue.count == 6)
+        #expect(queue.count(of: "many") == 4 && queue.count(of: "none") == 0)
         #expect(queue.popFirst { $0 > 0 } == nil)
         var order: [Int] = []
         while let next = queue.popFirst() { order.append(next) }
@@ -135,9 +136,18 @@ struct BlockingIOExecutorTests {
         let store = try ResourceStore(root: folder.file("store"))
         let file = try DurableFile.open(folder.write([UInt8](repeating: 1, count: 40 << 20), to: "a"))
         let blockingIO = BlockingIOExecutor()
-        let task = Task { try await blockingIO.copy(file, into: store, limit: 1 << 30) }
-        task.cancel()
-        await #expect(throws: CancellationError.self) { try await task.value }
+        let barrier = Barrier()
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            // The copy waits until it is cancelled: otherwise it could be complete before.
+            for _ in 0..<2 { group.addTask { try await blockingIO.run(.long) { barrier.hold() } } }
+            await barrier.wait(forHeld: 2)
+            let task = Task { try await blockingIO.copy(file, into: store, limit: 1 << 30) }
+            while blockingIO.metrics["long"]?["waiting"]?.intValue != 1, !Task.isCancelled { await Task.yield() }
+            task.cancel()
+            barrier.open(2)
+            await #expect(throws: CancellationError.self) { try await task.value }
+            try await group.waitForAll()
+        }
         #expect(try store.clearIncoming() == 0)
     }
 }

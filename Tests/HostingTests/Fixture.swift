@@ -117,7 +117,10 @@ let pythonWorker = """
         elif method == 'sleep':
             # A job that names a file waits only the first time: until its worker is killed.
             first = 'begun' not in params or not os.path.exists(params['begun'])
-            if 'begun' in params: open(params['begun'], 'w').close()
+            if 'begun' in params:
+                # A link, because a worker may not write bytes into files.
+                if first: os.symlink(str(os.getpid()), params['begun'] + '.pid')
+                open(params['begun'], 'w').close()
             if first: time.sleep(params['seconds'])
             send({'result': {}})
         elif method == 'chatter':
@@ -135,6 +138,7 @@ let pythonWorker = """
             if first: open(params['begun'], 'w').close()
             os.write(files[-1], struct.pack('=qq', 0, 8) + (b'half' if first else b'complete'))
             if first: os.kill(os.getpid(), signal.SIGKILL)
+            if 'keeps' in params: os.dup(files[-1])
             send({'result': {'size': 8}})
         elif method == 'spin':
             while True: pass
@@ -211,4 +215,14 @@ func failure(of job: WorkerJob, in pool: WorkerPool, wallSeconds: Int? = nil) as
     } catch {
         return error
     }
+}
+
+/// Returns whether a process runs; one that has ended and was not waited for does not.
+func isAlive(_ pid: Int64) -> Bool {
+    let file = open("/proc/\(pid)/stat", O_RDONLY)
+    guard file >= 0 else { return false }
+    defer { close(file) }
+    var buffer = [UInt8](repeating: 0, count: 512)
+    let text = String(decoding: buffer[..<max(0, read(file, &buffer, 512))], as: UTF8.self)
+    return !text.contains(") Z ")
 }

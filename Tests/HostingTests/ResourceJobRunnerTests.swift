@@ -1,4 +1,5 @@
 import ArgumentParser
+import Foundation
 import Glibc
 import JSONValue
 import Synchronization
@@ -24,6 +25,11 @@ struct ResourceJobRunnerTests {
         }
     }
 
+    /// Returns the process that runs a job that names a file; nil before it runs.
+    private func process(begun file: String) -> Int64? {
+        (try? FileManager.default.destinationOfSymbolicLink(atPath: file + ".pid")).flatMap { Int64($0) }
+    }
+
     @Test func `a job whose worker is killed is run once more by another worker`() async throws {
         let book = FaultRecorder()
         let folder = TemporaryFolder()
@@ -35,9 +41,14 @@ struct ResourceJobRunnerTests {
                 group.addTask { try await work.run(job, over: "d") }
                 // A slot is busy a moment before its worker has the job, and a job that never arrived is no crash.
                 try await until(pool) { _ in access(begun, F_OK) == 0 }
+                let busy = try #require(process(begun: begun))
                 let pids = pool.metrics()["pids"]?.arrayValue?.compactMap(\.intValue) ?? []
-                // Kills both: the worker that has the job, and one that never had any.
-                for pid in pids { kill(Int32(pid), SIGKILL) }
+                let idle = try #require(pids.first { $0 != busy })
+                // Kills both: one that never had a job, and then the worker that has it. In another order the first
+                // could be given the job before it ends, and after two deaths the job fails.
+                kill(Int32(idle), SIGKILL)
+                while isAlive(idle) { try await Task.sleep(for: .milliseconds(5)) }
+                kill(Int32(busy), SIGKILL)
                 let result = try await group.next()
                 #expect(result?.result == [:])
             }

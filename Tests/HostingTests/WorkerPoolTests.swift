@@ -219,7 +219,8 @@ struct WorkerPoolTests {
 
     @Test func `an idle worker that dies is replaced before the next job`() async throws {
         try await PythonPool().run { pool in
-            guard let pid = try await pool.run(WorkerJob(method: "about")).result["pid"]?.intValue else { return }
+            let about = try await pool.run(WorkerJob(method: "about")).result
+            let pid = try #require(about["pid"]?.intValue)
             kill(pid_t(pid), SIGKILL)
             try await until(pool) { $0["started"] == 2 }
             for _ in 0..<20 { #expect(await failure(of: WorkerJob(method: "echo"), in: pool) == nil) }
@@ -387,15 +388,6 @@ struct WorkerPoolTests {
             }
             #expect(openDescriptors(below: folder) == before)
         }
-    }
-
-    private func isAlive(_ pid: Int64) -> Bool {
-        let file = open("/proc/\(pid)/stat", O_RDONLY)
-        guard file >= 0 else { return false }
-        defer { close(file) }
-        var buffer = [UInt8](repeating: 0, count: 512)
-        let text = String(decoding: buffer[..<max(0, read(file, &buffer, 512))], as: UTF8.self)
-        return !text.contains(") Z ")
     }
 
     // Counts descriptors of this test's file only, because other tests open files at the same time.

@@ -134,7 +134,10 @@ struct WorkerProtocolTests {
             }
             return nil
         }
-        guard case .frame(let hello) = try reader.receive(from: a) else { return }
+        guard case .frame(let hello) = try reader.receive(from: a) else {
+            Issue.record("no frame")
+            return
+        }
         #expect(hello.header["worker"] == 1)
         let echo = try exchange(["method": "echo", "params": ["a": 1]], [[1], [2, 3]])
         #expect(echo?.header["result"] == ["a": 1])

@@ -302,6 +302,9 @@ class DoubledReadsTests(unittest.TestCase):
     def setUp(self):
         self.members = [SlowMember("one"), SlowMember("two")]
 
+    def is_reached(self):
+        return [member.asked for member in self.members] >= [self.READS, MOST_DOUBLED]
+
     def check(self):
         self.assertEqual([member.asked for member in self.members], [self.READS, MOST_DOUBLED])
 
@@ -313,6 +316,10 @@ class DoubledReadsTests(unittest.TestCase):
                 member.answers = answers
             catalogs = AsyncCatalogs(self.members)
             reads = [asyncio.ensure_future(catalogs.request("fetch.assets")) for _ in range(self.READS)]
+            end = time.monotonic() + 10
+            while not self.is_reached() and time.monotonic() < end:
+                await asyncio.sleep(0.01)
+            # Time in which it would ask more.
             await asyncio.sleep(0.2)
             self.check()
             answers.set()
@@ -331,6 +338,10 @@ class DoubledReadsTests(unittest.TestCase):
         threads = [threading.Thread(target=catalogs.request, args=("fetch.assets",)) for _ in range(self.READS)]
         for thread in threads:
             thread.start()
+        end = time.monotonic() + 10
+        while not self.is_reached() and time.monotonic() < end:
+            time.sleep(0.01)
+        # Time in which they would ask more.
         time.sleep(0.4)
         self.check()
         SlowRequest.answers.set()

@@ -6,6 +6,7 @@ import json
 import math
 import os
 import pickle
+import socket
 import tempfile
 import time
 import unittest
@@ -135,7 +136,15 @@ class ErrorTests(unittest.TestCase):
         self.assertIs(type(errors.make_error("new_name", "x")), errors.SafelightError)
 
     def test_a_service_that_does_not_run_is_reported_at_once(self):
-        with tempfile.TemporaryDirectory() as folder:
+        find = socket.getaddrinfo
+
+        def find_at_once(host, *more):
+            # A name server that does not respond would take seconds.
+            if host == "host.invalid":
+                raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
+            return find(host, *more)
+
+        with tempfile.TemporaryDirectory() as folder, mock.patch("socket.getaddrinfo", find_at_once):
             open(f"{folder}/catalog.sock", "w").close()
             cases = [
                 (Endpoints(folder + "/none"), "there is no run folder .*/none; start the services with: safelight up"),

@@ -326,6 +326,8 @@ struct EverydayCommandTests {
         _ = try run(services, "album", "create", "Summer by the sea")
         _ = try run(services, "folder", "create", "Trips")
         _ = try run(services, "preset", "save", "warm", "--temperature", "0.2")
+        let script = try run(services, "--generate-completion-script", "bash")
+        try services.folder.write(script.utf8, to: "completion.bash")
         #expect(try completed(services, "album", "add", "Su") == ["Summer by the sea"])
         #expect(try completed(services, "fetch", "--album", "Fav") == ["Favorites"])
         #expect(try completed(services, "album", "create", "Alps", "--in", "T") == ["Trips"])
@@ -348,14 +350,15 @@ struct EverydayCommandTests {
     /// Returns what Bash offers for the last word, with the script that `make install` installs.
     private func completed(_ services: SafelightFixture, _ words: String...) throws -> [String] {
         let script = """
-            source <(safelight --generate-completion-script bash)
+            source "$0"
             COMP_WORDS=(safelight "$@"); COMP_CWORD=$#; COMP_LINE="${COMP_WORDS[*]}"; COMP_POINT=${#COMP_LINE}
             _safelight safelight "${COMP_WORDS[$COMP_CWORD]}" "${COMP_WORDS[$COMP_CWORD-1]}"
             printf '%s\\n' "${COMPREPLY[@]}"
             """
+        let file = services.folder.file("completion.bash")
         var environment = services.environment
         environment["PATH"] = TestPaths.executables + ":" + (TestEnvironment.text("PATH") ?? "/usr/bin:/bin")
-        let shell = try RunningProgram.run("/bin/bash", ["-c", script, "bash"] + words, environment: environment)
+        let shell = try RunningProgram.run("/bin/bash", ["-c", script, file] + words, environment: environment)
         #expect(shell.status == 0, "\(shell.errors)")
         return shell.output.split(separator: "\n").map { $0.trimmingCharacters(in: .whitespaces) }
     }

@@ -129,12 +129,17 @@ struct ExampleTests {
             let program = try RunningProgram(python, ["-u", script], environment: environment)
             defer { program.killHard() }
             #expect(program.waitForOutput("\n"), "\(program.errorText)")
-            try await Self.change(ids, library, services)
+            try await Self.change(ids, library, services) {
+                // The broker has sent all differences so far, and each of them is a printed list.
+                let present = try await Self.wanted(library).map(\.text)
+                let isCurrent = program.wait(seconds: 30) { Self.lists($0).last == present }
+                #expect(isCurrent, "\(program.outputText.suffix(2000))\n\(program.errorText)")
+            }
             let wanted = try await Self.wanted(library).map(\.text)
             let isRight = program.waitForOutput(wanted.joined(separator: " ") + "\n", seconds: 30)
             #expect(isRight, "\(program.outputText.suffix(2000))\n\(program.errorText)")
             // Every printed line is a list, never longer than the limit, and differs from the line before.
-            let lists = program.outputText.split(separator: "\n").map { $0.split(separator: " ").dropFirst() }
+            let lists = Self.lists(program)
             #expect(lists.allSatisfy { $0.count <= 7 } && lists.count > 10)
         }
     }
@@ -233,15 +238,26 @@ struct ExampleTests {
         #expect(services.stop() == [])
     }
 
+    /// The lists that a program has printed, each on a line behind the sequence.
+    private static func lists(_ program: RunningProgram) -> [[String]] {
+        program.outputText.split(separator: "\n").map { $0.split(separator: " ").dropFirst().map(String.init) }
+    }
+
     /// Changes ratings; meanwhile the broker is killed and started again twice.
-    private static func change(_ ids: [ObjectID], _ library: PhotoLibrary, _ services: SafelightFixture) async throws {
+    private static func change(
+        _ ids: [ObjectID],
+        _ library: PhotoLibrary,
+        _ services: SafelightFixture,
+        beforeFirstKill: () async throws -> Void = {}
+    ) async throws {
         var random = SeededRandom(named: "ratings")
         for index in 0..<80 {
             var patch = AssetPatch()
             patch.rating = Int.random(in: 0...5, using: &random)
             _ = try await library.perform([.updateAsset(.init(id: .id(random.pick(ids)), set: patch))])
-            if index == 25 || index == 50 { services.killHard(.changeBroker) }
-            if index == 30 || index == 55 { try services.start([.changeBroker]) }
+            if index == 39 { try await beforeFirstKill() }
+            if index == 39 || index == 59 { services.killHard(.changeBroker) }
+            if index == 44 || index == 64 { try services.start([.changeBroker]) }
         }
     }
 

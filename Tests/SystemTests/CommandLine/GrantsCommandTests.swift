@@ -14,7 +14,8 @@ struct GrantsCommandTests {
         let open = try NetworkFixture()
         let services = open.services
         let seen = services.folder.file("seen")
-        let hook = "tee -a \(seen)"
+        // It prints after it has written, because the test waits for the program's output.
+        let hook = "cat >>\(seen) && echo told"
         let watch = try RunningProgram(
             "safelight",
             ["watch", "--grants", "--since", "start", "--exec", hook],

@@ -15,9 +15,7 @@ struct ClockJumpTests {
     }()
 
     @Test func `a clock set far ahead at one start empties neither the trash nor the history`() async throws {
-        guard let faketime = Self.faketime else {
-            return TestPaths.report("libfaketime is missing: the start with a wrong clock is not tested")
-        }
+        let faketime = try Needed.found(Self.faketime, "libfaketime")
         let services = try SafelightFixture("clock")
         try services.start([.catalog])
         let library = try services.library()

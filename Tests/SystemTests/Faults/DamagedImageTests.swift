@@ -58,11 +58,9 @@ struct DamagedPictureTests {
         #expect(try await damages() == [damage])
         try services.folder.write(TestImages.jpeg(seed: 99), to: "q/99.jpg")
         #expect(try services.safelight(["import", services.folder.file("q")]).status == 0)
-        for _ in 0..<200 {
-            if try await library.catalog.metrics()["examiner"]?["sequence"] == .int(record.sequence + 1) { break }
-            try await Task.sleep(for: .milliseconds(20))
+        try await FeedChecker.until("the examiner has looked at the import") {
+            try await library.catalog.metrics()["examiner"]?["sequence"] == .int(record.sequence + 1)
         }
-        #expect(try await library.catalog.metrics()["examiner"]?["sequence"] == .int(record.sequence + 1))
         #expect(try await library.currentToken().token.sequence == record.sequence + 1)
         await library.close()
         #expect(services.stop() == [])

@@ -134,6 +134,7 @@ struct DamagedStoreTests {
     @Test func `a start with missing library files logs one line, and doctor lists the files`()
         async throws
     {
+        let sqlite = try Needed.program("sqlite3")
         let services = try SafelightFixture("away", environment: ["SAFELIGHT_COLLECT_AFTER_SECONDS": "3600"])
         for seed in 1...20 {
             try services.folder.write(TestImages.jpeg(width: 32, height: 24, seed: UInt64(seed)), to: "p/\(seed).jpg")
@@ -142,11 +143,9 @@ struct DamagedStoreTests {
         #expect(try services.safelight(["import", services.folder.file("p")]).status == 0)
         #expect(services.stop() == [])
         // Resets the scan position, as if the catalog was killed before it saved it.
-        if let sqlite = TestPaths.program("sqlite3") {
-            let database = services.folder.file("library/library.sqlite")
-            let run = try RunningProgram.run(sqlite, [database, "DELETE FROM counter WHERE name = 'examined'"])
-            #expect(run.status == 0, "\(run.errors)")
-        }
+        let database = services.folder.file("library/library.sqlite")
+        let run = try RunningProgram.run(sqlite, [database, "DELETE FROM counter WHERE name = 'examined'"])
+        #expect(run.status == 0, "\(run.errors)")
         let files = try Self.stored(services)
         #expect(files.count == 20)
         for file in files { unlink(file) }

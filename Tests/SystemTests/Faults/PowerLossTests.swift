@@ -21,6 +21,7 @@ struct PowerLossTests {
         #include <dlfcn.h>
         #include <fcntl.h>
         #include <ftw.h>
+        #include <pthread.h>
         #include <stdio.h>
         #include <stdlib.h>
         #include <string.h>
@@ -29,6 +30,8 @@ struct PowerLossTests {
         #define REAL(name) ((__typeof__(&name))dlsym(RTLD_NEXT, #name))
         static const char *library(void) { return getenv("POWER_LIBRARY"); }
         static int counter;
+        /* Two threads may keep the same file: the one that has read it last replaces the other's copy. */
+        static pthread_mutex_t order = PTHREAD_MUTEX_INITIALIZER;
         /* The new file gets its name when it is complete. */
         static FILE *begin(char *partial) {
             snprintf(partial, 512, "%s/part-%d-%d", getenv("POWER_KEPT"), getpid(), __sync_add_and_fetch(&counter, 1));
@@ -67,10 +70,15 @@ struct PowerLossTests {
             closedir(folder);
             finish(to, partial, "folder", inode);
         }
+        static void keep_one(const char *path, unsigned long long inode, int is_folder) {
+            pthread_mutex_lock(&order);
+            if (is_folder) keep_folder(path, inode);
+            else keep_file(path, inode);
+            pthread_mutex_unlock(&order);
+        }
         static int keep_all(const char *path, const struct stat *status, int type, struct FTW *place) {
             (void)place;
-            if (type == FTW_D) keep_folder(path, status->st_ino);
-            if (type == FTW_F) keep_file(path, status->st_ino);
+            if (type == FTW_D || type == FTW_F) keep_one(path, status->st_ino, type == FTW_D);
             return 0;
         }
         static void keep(int file) {
@@ -82,8 +90,8 @@ struct PowerLossTests {
             if (count <= 0) return;
             path[count] = 0;
             if (strncmp(path, library(), strlen(library())) != 0) return;
-            if (S_ISDIR(status.st_mode)) keep_folder(path, status.st_ino);
-            if (S_ISREG(status.st_mode)) keep_file(link, status.st_ino);
+            if (S_ISDIR(status.st_mode)) keep_one(path, status.st_ino, 1);
+            if (S_ISREG(status.st_mode)) keep_one(link, status.st_ino, 0);
         }
         int fsync(int file) { int done = REAL(fsync)(file); if (done == 0) keep(file); return done; }
         int fdatasync(int file) { int done = REAL(fdatasync)(file); if (done == 0) keep(file); return done; }

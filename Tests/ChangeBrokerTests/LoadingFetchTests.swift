@@ -218,6 +218,37 @@ struct LoadingFetchTests {
         #expect(fetches.viewUsage.isEmpty)
     }
 
+    @Test func `the memory of the moments of a limited view is counted as they come and go`() throws {
+        let assets = [1, 2].map { number in
+            var asset = asset(number, 0)
+            asset.creationDate = 0
+            return asset
+        }
+        var members: [ObjectID: MomentMember] = [:]
+        for asset in assets { members[asset.id] = MomentMember(asset) }
+        let granted = Set(assets.map(\.id))
+        let view = try Fetch(.collections(type: nil, subtype: nil))
+            .limited(to: GrantedAssets(identity: "key:a", version: 10, ids: []))
+        let keys = ViewMoments().changes(to: ViewMoments(members)).compactMap { view.netChange($0)?.after?.bytes }
+        #expect(keys.count == 1)
+        var fetches = LiveFetches()
+        let number = fetches.beginLoading(view, after: 10)
+        let tree = KeyTree(ascending: keys.map { $0[...] })
+        #expect(try fetches.finishLoading(number, tree, at: 10, scope: granted, members: members))
+        let added = fetches.add("x", view, at: 10)
+        #expect(added != nil)
+        for (sequence, asset) in zip(Int64(11)..., assets) {
+            let before = fetches.resultBytes
+            var deletion = record(sequence, 0, nil, nil)
+            deletion.assets = [EntityChange(before: asset, after: nil)]
+            #expect(update(&fetches, with: deletion).broken.isEmpty)
+            #expect(fetches.resultBytes < before)
+            #expect(fetches.resultBytes == fetches.results[number]?.resultBytes)
+        }
+        fetches.remove("x")
+        #expect(fetches.resultBytes == 0 && fetches.viewUsage.isEmpty)
+    }
+
     @Test func `a request that has ended adds no observer`() async throws {
         let token = ChangeToken(library: testLibrary, sequence: 10)
         let fetch = try fetch()

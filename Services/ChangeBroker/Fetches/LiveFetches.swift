@@ -324,6 +324,8 @@ struct LiveFetches {
         // It may have been given up since its entities were looked up.
         if let result = results[number] {
             guard result.sequence < record.sequence else { return }
+            // Counted again by `advance`: the memory of its moments changes before that.
+            count(result, -1)
             var changes = work.changes[number] ?? []
             if let keys = work.reloaded[number] {
                 counts.reloaded += 1
@@ -351,7 +353,6 @@ struct LiveFetches {
         _ isHeard: (String) -> Bool,
         _ outcome: inout Outcome
     ) {
-        count(result, -1)
         do throws(ChangeDetailsError) {
             let wasDeleted = result.isDeleted
             let builder = try result.advance(to: work.record.sequence, changes, circumstances)

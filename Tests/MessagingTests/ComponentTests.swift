@@ -133,6 +133,36 @@ struct ComponentTests {
         #expect(all.available == 10 - 150_000)
     }
 
+    @Test func `calls that end before they are sent are forgotten without a connection too`() {
+        func call(_ id: Int64, waitsForConnection: Bool = true) -> OutgoingCall {
+            OutgoingCall(
+                id: id,
+                message: OutgoingMessage([]),
+                inbox: Mailbox<CallElement>(maxElements: 1, maxBytes: .max),
+                deadline: .max,
+                waitsForConnection: waitsForConnection,
+                wantsNotifications: false
+            )
+        }
+        var calls = CallTable(window: 10)
+        let first = call(0)
+        calls.add(first)
+        for id in 1...1000 as ClosedRange<Int64> {
+            let late = call(id)
+            calls.add(late)
+            let wasSent = calls.cancel(late)
+            #expect(!wasSent)
+        }
+        #expect(calls.waiting.count < 100)
+        for id in 1001...2000 as ClosedRange<Int64> { calls.add(call(id, waitsForConnection: false)) }
+        let unsent = calls.removeUnsent()
+        #expect(unsent.count == 1000)
+        #expect(calls.waiting.count < 100)
+        let next = calls.nextToSend()
+        #expect(next === first)
+        #expect(calls.open == 1)
+    }
+
     @Test func `a mailbox is bounded and ordered, and ends after its last element`() async {
         let fixture = Counter()
         let mailbox = Mailbox<Int>(maxElements: 2, maxBytes: 100) { fixture.add() }

@@ -232,7 +232,7 @@ struct RequestServerStateMachineTests {
     }
 
     @Test func `a waiting request can be cancelled and given credit`() throws {
-        let server = Server(Self.narrow(1))
+        let server = Server(Self.narrow(1, waiting: 2))
         let first = try server.open(1)
         try server.wait(2, ["credit": 100])
         try server.wait(3)
@@ -249,6 +249,9 @@ struct RequestServerStateMachineTests {
         #expect(server.finished(first))
         #expect(try server.openNext(2).context.credit == 150)
         #expect(server.machine.waitingCount == 0)
+        for id in [4, 5] as [Int64] { try server.wait(.int(id)) }
+        for id in [4, 5] as [JSON] { _ = server.receive(Self.call("c", ["id": id], method: "rpc.cancel")) }
+        for id in [6, 7] as [Int64] { try server.wait(.int(id)) }
     }
 
     @Test func `a waiting request ends at its own deadline, or when its connection makes no progress`() throws {

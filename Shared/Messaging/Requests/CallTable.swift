@@ -3,7 +3,7 @@ import DequeModule
 /// The calls of one client between request and response. A plain value without sockets.
 struct CallTable {
     /// Calls waiting to be sent, in order; cancelled ones are skipped.
-    private var waiting: Deque<OutgoingCall> = []
+    private(set) var waiting: Deque<OutgoingCall> = []
     private var known: [Int64: OutgoingCall] = [:]
     private var sent: Set<Int64> = []
     /// Cancelled calls whose response has not arrived; the service still counts them as running.
@@ -42,9 +42,19 @@ struct CallTable {
     /// - Returns: whether it was already sent, so that the service must be sent `rpc.cancel`.
     mutating func cancel(_ call: OutgoingCall) -> Bool {
         guard known.removeValue(forKey: call.id) != nil else { return false }
-        guard sent.remove(call.id) != nil else { return false }
+        guard sent.remove(call.id) != nil else {
+            compact()
+            return false
+        }
         abandoned.insert(call.id)
         return true
+    }
+
+    /// Removes the calls that ended before they were sent, once they outnumber the others. Without a connection nothing
+    /// else removes them.
+    private mutating func compact() {
+        guard waiting.count > 64 + 2 * known.count else { return }
+        waiting.removeAll { [known] call in known[call.id] == nil }
     }
 
     /// Removes and returns the call that a response belongs to.
@@ -72,6 +82,7 @@ struct CallTable {
             call.dropMessage()
             known[call.id] = nil
         }
+        compact()
         return unsent
     }
 

@@ -21,7 +21,8 @@ struct WaitingRequests {
 
     var isEmpty: Bool { entries.isEmpty }
     var count: Int { entries.count }
-    /// The number of places in use; those of removed requests are free again when their turn has come.
+    /// The number of places in use; those of removed requests are free again when their turn has come, or when none
+    /// waits.
     var placeCount: Int { order.count }
 
     subscript(id: JSON) -> Entry? { entries[id] }
@@ -32,13 +33,20 @@ struct WaitingRequests {
     }
 
     mutating func popFirst() -> Entry? {
+        defer { freePlacesIfEmpty() }
         while let id = order.popFirst() {
             if let entry = entries.removeValue(forKey: id) { return entry }
         }
         return nil
     }
 
-    mutating func remove(_ id: JSON) -> Entry? { entries.removeValue(forKey: id) }
+    mutating func remove(_ id: JSON) -> Entry? {
+        defer { freePlacesIfEmpty() }
+        return entries.removeValue(forKey: id)
+    }
+
+    /// A connection without waiting requests has no turn at which the places of removed ones could be freed.
+    private mutating func freePlacesIfEmpty() { if entries.isEmpty { order = [] } }
 
     /// Adds credit to a waiting request; false if it was not opened with credit.
     mutating func addCredit(_ bytes: Int, to id: JSON, limit: Int) -> Bool {
@@ -55,7 +63,7 @@ struct WaitingRequests {
             if let error = error(entry) { ending.append((entry, error)) }
         }
         for (entry, _) in ending { entries[entry.request.id] = nil }
-        if entries.isEmpty { order = [] }
+        freePlacesIfEmpty()
         return ending
     }
 

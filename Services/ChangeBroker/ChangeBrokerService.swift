@@ -160,8 +160,7 @@ struct ChangeBrokerService: RunnableService {
             source: configuration.upstream == nil ? .catalog(source) : .broker(source),
             catalog: questions,
             feed: feed,
-            configuration: configuration,
-            logger: logger
+            configuration: configuration
         )
         self.availability = AvailabilityFollower(
             catalog: historyCatalog,

@@ -1,7 +1,6 @@
 import Basics
 import Contracts
 import JSONValue
-import Logging
 import Messaging
 import PhotoClient
 import PhotoModel
@@ -13,28 +12,33 @@ struct RecordFollower: Sendable {
     let catalog: ServiceClient
     let feed: RecordFeed
     let configuration: ChangeBrokerConfiguration
-    let logger: Logger
 
     /// The time in which another change-broker delivers what the catalog has committed.
     private static let longestLag = Duration.seconds(2)
+    private static let longestPause = Duration.seconds(5)
 
     /// Follows and reconnects until cancelled.
     func run() async {
         await withTaskGroup { group in
             group.addTask { await refreshOldest() }
             if case .broker = source { group.addTask { await watchSource() } }
+            var pause = configuration.catalogPause
             while !Task.isCancelled {
                 do throws(RPCError) {
                     try await follow()
+                    pause = configuration.catalogPause
                     await feed.noteUnreachable("the stream of records has ended")
                 } catch {
+                    // An unreadable record, for example of a newer catalog, is read again at each attempt.
+                    let isInternal = error.errorCode == .internalError
+                    pause = isInternal ? min(pause * 2, Self.longestPause) : configuration.catalogPause
                     if error.errorCode == .tokenExpired {
                         await restart()
                     } else {
                         await feed.noteUnreachable(error.message)
                     }
                 }
-                await TaskDelay.retryDelay(configuration.catalogPause)
+                await TaskDelay.retryDelay(pause)
             }
             group.cancelAll()
         }
@@ -68,7 +72,6 @@ struct RecordFollower: Sendable {
             do throws(JSONProblem) {
                 try await handle(notification)
             } catch {
-                logger.error("cannot parse a change record", metadata: ["error": "\(error)"])
                 throw RPCError.unreadableRecord(error)
             }
         }

@@ -6,6 +6,7 @@ import Logging
 import Messaging
 import PhotoModel
 import Storage
+import Synchronization
 
 /// Provides renditions from memory, from disk, or from a worker, in this order, and renders each only once.
 final class RenditionProvider: Sendable {
@@ -55,6 +56,7 @@ final class RenditionProvider: Sendable {
         self.metrics = metrics
         self.clock = clock
         previews = PreviewProvider(renderer: renderer, limit: limit, metrics: metrics)
+        let unwritten = Mutex(LogThrottle())
         work = CoalescingWorkQueue(limit: limit, width: workers, batch: Self.batch, group: \.digest) { plans in
             // Between a caller's look into the cache and its entry into the queue, another one's render may have ended.
             let held = plans.map(memory.rendition)
@@ -63,8 +65,14 @@ final class RenditionProvider: Sendable {
             for (plan, outcome) in zip(missing, outcomes) {
                 guard case .success(let rendition) = outcome else { continue }
                 memory.insert(rendition, plan, now: clock.nowMicroseconds())
-                if let problem = disk.insert(rendition, RenditionKey(plan, rendererVersion: Self.rendererVersion)) {
-                    logger.warning("a rendition was not written to the disk cache", metadata: ["error": "\(problem)"])
+                let key = RenditionKey(plan, rendererVersion: Self.rendererVersion)
+                if let problem = disk.insert(rendition, key),
+                    let count = unwritten.withLock({ $0.count(at: clock.nowMicroseconds()) })
+                {
+                    logger.warning(
+                        "renditions were not written to the disk cache",
+                        metadata: ["error": "\(problem)", "count": "\(count)"]
+                    )
                 }
             }
             for (place, rendition) in held.enumerated() {

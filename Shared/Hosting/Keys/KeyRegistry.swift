@@ -1,3 +1,4 @@
+import Basics
 import Messaging
 import Glibc
 import Logging
@@ -11,10 +12,13 @@ final class KeyRegistry: Sendable {
         var keys: [String: StatedKey] = [:]
         /// The state of the folder when it was read; nil to read it again.
         var stamp: Stamp?
+        var log = LogThrottle()
+
+        mutating func isLogDue() -> Bool { log.count(at: MonotonicClock.system.nowMicroseconds()) != nil }
     }
 
     /// The last change of a folder. A change that is more recent than the resolution of the file system's clock is not
-    /// cached, because another change may have the same time.
+    /// cached, because another change may have the same time. A time in the future, after the clock was set back, is.
     private struct Stamp: Equatable {
         var inode: UInt64
         var seconds: Int
@@ -88,15 +92,19 @@ final class KeyRegistry: Sendable {
         guard current.stamp != stamp else { return }
         do throws(KeyError) {
             let (keys, problems) = try folder.read(list)
-            for problem in problems { logger.warning("key ignored", metadata: ["error": "\(problem)"]) }
+            if !problems.isEmpty, current.isLogDue() {
+                for problem in problems { logger.warning("key ignored", metadata: ["error": "\(problem)"]) }
+            }
             current.names = Dictionary(keys.map { ($0.publicKey.text, $0.name) }) { first, _ in first }
             current.keys = Dictionary(keys.map { ($0.name, $0) }) { first, _ in first }
             var now = timespec()
             clock_gettime(CLOCK_REALTIME, &now)
-            current.stamp = now.tv_sec - stamp.seconds > 1 ? stamp : nil
+            current.stamp = abs(now.tv_sec - stamp.seconds) > 1 ? stamp : nil
         } catch {
-            logger.error("key list cannot be read, all of its keys are refused", metadata: ["error": "\(error)"])
-            current = List()
+            if current.isLogDue() {
+                logger.error("key list cannot be read, all of its keys are refused", metadata: ["error": "\(error)"])
+            }
+            current = List(log: current.log)
         }
     }
 }

@@ -22,6 +22,13 @@ public actor Publisher: SocketOwner {
         var isNew = false
     }
 
+    /// The attempts to bind again after all subscribers were disconnected; times in microseconds.
+    private struct Rebinding {
+        let start: Int64
+        var next: Int64
+        var isReported = false
+    }
+
     private let thread: PollThread
     private let limits: MessagingLimits
     private let logger: Logger
@@ -30,8 +37,8 @@ public actor Publisher: SocketOwner {
     private nonisolated let hook = Mutex(Hook())
     /// The registration for keys removed from the list; nil without CURVE.
     private let listening: ZAPAuthenticator.RevocationSubscription?
-    /// True if the socket is unbound at the moment, after all subscribers were disconnected.
-    private var isAway = false
+    /// Nil while the socket is bound.
+    private var rebinding: Rebinding?
     private let socketBox: SocketBox<MonitoredSocket>
     private var subscriptions = SubscriptionTable()
     private var excesses = LogThrottle()
@@ -126,7 +133,7 @@ public actor Publisher: SocketOwner {
             "maxTopics": JSON(limits.topics), "maxTopicsPerConnection": JSON(limits.topicsPerSubscriber),
             "strangeMessages": JSON(counts.unrecognized), "sendFailures": JSON(counts.failed),
             "sentWithoutSome": JSON(slowSubscriberPolicy.skippedCount),
-            "restarts": JSON(counts.restarts),
+            "restarts": JSON(counts.restarts), "isBound": .bool(rebinding == nil),
         ]
     }
 
@@ -144,10 +151,10 @@ public actor Publisher: SocketOwner {
         guard socketBox.socket != nil else { return PollInterest(wantsInput: false) }
         callNewHook()
         if queue.consumeRestart() { disconnectAll() }
-        if isAway { isAway = socketBox.socket?.socket.rebind(boundAddress) != true }
+        bindAgain()
         if hasEvents { readEvents() }
         let isWaiting = !sendLeaving()
-        var wakeAfter = isAway ? Self.rebindPause : nil
+        var wakeAfter = rebinding.map { $0.next.addingClamped(-MonotonicClock.system.nowMicroseconds()) }
         if isWaiting { wakeAfter = Self.fullPause }
         return PollInterest(hasMoreWork: readSubscriptions(), wakeAfter: wakeAfter)
     }
@@ -198,22 +205,47 @@ public actor Publisher: SocketOwner {
 
     /// Pause in microseconds before a full queue is tried again.
     private static let fullPause: Int64 = 1000
-    private static let rebindPause: Int64 = 2000
+    /// Pause in microseconds before the next attempt to bind again, in the first second and afterwards.
+    private static let rebindPauses: (short: Int64, long: Int64) = (2000, 1_000_000)
 
     /// Disconnects all subscribers and binds again, because libzmq 4.3.4 cannot disconnect a single peer. All of them
     /// reconnect on their own within their reconnect interval, except those whose key was removed from the list;
     /// messages published meanwhile appear to them as a gap.
     private func disconnectAll() {
-        guard !isAway, socketBox.socket?.socket.unbind(boundAddress) == true else { return }
+        guard rebinding == nil, socketBox.socket?.socket.unbind(boundAddress) == true else { return }
         // libzmq reports no end of connections that it closes by itself.
         readEvents()
         drop(subscriptions.closeAll())
         counts.restarts += 1
-        isAway = true
+        let now = MonotonicClock.system.nowMicroseconds()
+        rebinding = Rebinding(start: now, next: now)
         logger.notice(
             "all subscribers disconnected: a key was removed from the list; those still on it reconnect on their own",
             metadata: ["address": "\(boundAddress)"]
         )
+    }
+
+    /// Binds again if an attempt is due. libzmq holds the port for some milliseconds; for longer it is refused if the
+    /// machine has lost the address, or if another process has taken the port.
+    private func bindAgain() {
+        let now = MonotonicClock.system.nowMicroseconds()
+        guard var attempts = rebinding, attempts.next <= now else { return }
+        if socketBox.socket?.socket.rebind(boundAddress) == true {
+            rebinding = nil
+            if attempts.isReported { logger.notice("bound again", metadata: ["address": "\(boundAddress)"]) }
+            return
+        }
+        let reason = Socket.lastErrorText
+        let isShort = now - attempts.start < Self.rebindPauses.long
+        attempts.next = now + (isShort ? Self.rebindPauses.short : Self.rebindPauses.long)
+        if !isShort, !attempts.isReported {
+            attempts.isReported = true
+            logger.warning(
+                "cannot bind again, tried once a second: give the machine the address, or end the process that has it",
+                metadata: ["address": "\(boundAddress)", "reason": "\(reason)"]
+            )
+        }
+        rebinding = attempts
     }
 
     // MARK: Subscriptions

@@ -31,9 +31,15 @@ public enum TaskDelay {
     public static func timeout(_ time: Duration) async -> Bool { (try? await Task.sleep(for: time)) != nil }
 
     /// Waits until a time of a clock, in microseconds.
+    ///
+    /// A sleep may end before it: while the machine is suspended the sleep's clock goes on, and `CLOCK_MONOTONIC` does
+    /// not.
     public static func until(_ moment: Int64, of clock: MonotonicClock) async {
-        let left = moment.addingClamped(-clock.nowMicroseconds())
-        if left > 0 { try? await Task.sleep(for: .microseconds(left)) }
+        while !Task.isCancelled {
+            let left = moment.addingClamped(-clock.nowMicroseconds())
+            guard left > 0 else { return }
+            try? await Task.sleep(for: .microseconds(left))
+        }
     }
 
     /// Runs work with a timeout, and cancels it when the time is over.

@@ -156,6 +156,8 @@ struct CatalogEnvironment: Sendable {
         return Int64(time.tv_sec) * 1_000_000 + Int64(time.tv_nsec) / 1000
     }
     var clock = MonotonicClock.system
+    /// The clock of retention, for which the time counts that the machine was suspended.
+    var elapsed = MonotonicClock.elapsed
     /// Returns 128 random bits in hexadecimal.
     var makeName: @Sendable () -> String = {
         var random = SystemRandomNumberGenerator()

@@ -69,7 +69,7 @@ struct CatalogService: RunnableService {
         let time = RetentionTime(
             last: try await store.retentionTime(),
             wall: environment.now,
-            monotonic: environment.clock,
+            monotonic: environment.elapsed,
             logger: logger
         )
         let lastChanges = try LastChangeFile(

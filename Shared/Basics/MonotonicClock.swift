@@ -16,6 +16,13 @@ public struct MonotonicClock: Sendable {
         clock_gettime(CLOCK_MONOTONIC, &time)
         return Int64(time.tv_sec) * 1_000_000 + Int64(time.tv_nsec) / 1000
     }
+
+    /// The system's `CLOCK_BOOTTIME`, which unlike ``system`` proceeds while the machine is suspended.
+    public static let elapsed = MonotonicClock {
+        var time = timespec()
+        clock_gettime(CLOCK_BOOTTIME, &time)
+        return Int64(time.tv_sec) * 1_000_000 + Int64(time.tv_nsec) / 1000
+    }
 }
 
 extension Duration {

@@ -109,6 +109,7 @@ struct HistoryRowTests {
         var environment = CatalogEnvironment()
         environment.now = { time.now }
         environment.clock = time.clock
+        environment.elapsed = time.clock
         try await CatalogFixture.with(folder, environment: environment) {
             $0.historyDays = 1
             $0.trimInterval = 0
@@ -151,6 +152,7 @@ struct HistoryRowTests {
         var environment = CatalogEnvironment()
         environment.now = { time.now }
         environment.clock = time.clock
+        environment.elapsed = time.clock
         let token = try await CatalogFixture.with(folder, environment: environment) {
             $0.historyDays = 1
             $0.trimInterval = 0
@@ -188,5 +190,33 @@ struct HistoryRowTests {
             let next = try await catalog.perform([.createList(.init(title: "next"))])
             #expect(next.sequence == token.sequence + 1)
         }
+    }
+
+    @Test(.spec("T-36"))
+    func `outcomes without a record are deleted a few at a time until none is left that is too old`() async throws {
+        let fixture = try StoreFixture()
+        let steps = try await fixture.store.onWriter { database in
+            let history = HistoryStore(database: database)
+            var steps: [Bool] = []
+            try database.inImmediateTransaction {
+                let outcome = StoredOutcome(digest: Array(repeating: 0, count: 32), reply: [0])
+                for number in 1...6 {
+                    let key = OutcomeKey(identity: "test", client: "", transaction: "\(number)")
+                    try history.remember(outcome, for: key, record: 0, date: Int64(number))
+                }
+                for _ in 1...3 {
+                    steps.append(try history.trim(before: 6, bytes: .max, records: 2, recordBytes: .max))
+                }
+            }
+            return steps
+        }
+        #expect(steps == [true, true, false])
+        let kept = try await fixture.store.read { reader in
+            try (1...6).filter {
+                let key = OutcomeKey(identity: "test", client: "", transaction: "\($0)")
+                return try reader.history.outcome(key) != nil
+            }
+        }
+        #expect(kept == [6])
     }
 }

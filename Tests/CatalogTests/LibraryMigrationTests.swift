@@ -213,6 +213,7 @@ struct LibraryMigrationTests {
         var environment = CatalogEnvironment()
         environment.now = { time.now }
         environment.clock = time.clock
+        environment.elapsed = time.clock
         let create = ChangeRequest.createCollection(.init(ref: "a", title: "Album"))
         let (made, token, everything) = try await CatalogFixture.with(folder, environment: environment) {
             $0.server = address

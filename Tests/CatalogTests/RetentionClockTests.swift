@@ -70,6 +70,7 @@ struct RetentionClockTests {
         var environment = CatalogEnvironment()
         environment.now = { wall.now }
         environment.clock = monotonic.clock
+        environment.elapsed = monotonic.clock
         let id = try await CatalogFixture.with(folder, environment: environment) { catalog in
             let id = try await catalog.importImages([image(1)])[0]
             try await catalog.perform([.trashAssets(.init(ids: [id]))])
@@ -93,6 +94,25 @@ struct RetentionClockTests {
         }
     }
 
+    @Test func `the time for which the machine was suspended counts`() async throws {
+        let folder = try TemporaryFolder("suspended")
+        let (wall, monotonic, elapsed) = (ManualClock(0), ManualClock(0), ManualClock(0))
+        wall.advance(by: Self.start)
+        var environment = CatalogEnvironment()
+        environment.now = { wall.now }
+        environment.clock = monotonic.clock
+        environment.elapsed = elapsed.clock
+        try await CatalogFixture.with(folder, environment: environment) { catalog in
+            let id = try await catalog.importImages([image(1)])[0]
+            try await catalog.perform([.trashAssets(.init(ids: [id]))])
+            for clock in [wall, elapsed] { clock.advance(by: 31 * Self.day) }
+            let service = catalog.service
+            while try await service.writer.perform(.clock).hasMore {}
+            let stored = try await service.store.read { try $0.assets.asset(id) }
+            #expect(stored == nil)
+        }
+    }
+
     @Test func `assets whose records are large expire in smaller transactions, at the end one by one`() async throws {
         let folder = try TemporaryFolder("large-assets")
         let (wall, monotonic) = (ManualClock(0), ManualClock(0))
@@ -100,6 +120,7 @@ struct RetentionClockTests {
         var environment = CatalogEnvironment()
         environment.now = { wall.now }
         environment.clock = monotonic.clock
+        environment.elapsed = monotonic.clock
         try await CatalogFixture.with(folder, environment: environment) {
             // A caption fits, but not twice, before and after a change.
             $0.maxRecordBytes = 60_000

@@ -187,6 +187,36 @@ struct TransactionTests {
         }
     }
 
+    @Test func `a keyword that no asset has any more leaves no counter`() async throws {
+        try await CatalogFixture.with(folder) { catalog in
+            let ids = try await catalog.importImages([image(1), image(2)])
+            func setKeywords(_ keywords: [String], _ ids: ArraySlice<ObjectID>) async throws {
+                let patch = AssetPatch(keywords: keywords)
+                try await catalog.perform(ids.map { .updateAsset(.init(id: .id($0), set: patch)) })
+            }
+            func counters() async throws -> Int? {
+                try await catalog.service.store.onWriter { database in
+                    try database.first("SELECT count(*) FROM counter WHERE name LIKE 'keyword%'") { $0.int(0) }
+                }
+            }
+            func count(_ keyword: String) async throws -> Int {
+                try await catalog.service.store.read { try $0.counter(KeywordSearch.text(keyword).counter) }
+            }
+            try await setKeywords(["Sea"], ids[...])
+            #expect(try await counters() == 2)
+            #expect(try await count("Sea") == 2)
+            try await setKeywords(["Lake"], ids[..<1])
+            #expect(try await counters() == 4)
+            #expect(try await count("Sea") == 1)
+            try await setKeywords([], ids[...])
+            #expect(try await counters() == 0)
+            #expect(try await count("Sea") == 0)
+            try await setKeywords(["Sea"], ids[1...])
+            #expect(try await counters() == 2)
+            #expect(try await count("Sea") == 1)
+        }
+    }
+
     @Test func `everything is there after a restart`() async throws {
         let (token, assets, outcome) = try await CatalogFixture.with(folder) { catalog in
             _ = try await catalog.importImages([image(1), image(2)])

@@ -85,7 +85,13 @@ struct CounterChanges {
     )
 
     func save(_ database: SQLConnection) throws {
-        for (name, change) in changes where change != 0 { try Self.add(change, to: name, database) }
+        for (name, change) in changes where change != 0 {
+            try Self.add(change, to: name, database)
+            // There are as many of these counters as keywords. One that does not exist counts as 0.
+            if change < 0, KeywordSearch.isCounter(name) {
+                try database.run("DELETE FROM counter WHERE name = ? AND value = 0", name)
+            }
+        }
     }
 
     static func add(_ change: Int, to name: String, _ database: SQLConnection) throws {

@@ -237,11 +237,12 @@ struct HistoryStore {
     /// Returns the total bytes of all records.
     func bytes() throws -> Int { try CounterChanges.value(of: Self.bytesCounter, database) }
 
-    /// Deletes a few of the oldest records, if they are older than `date` or the total exceeds `limit` bytes.
+    /// Deletes a few of the oldest records, if they are older than `date` or the total exceeds `limit` bytes, and a few
+    /// of the outcomes without a record that are older than `date`.
     ///
     /// - Returns: true if there may be more to delete
     func trim(before date: Int64, bytes limit: Int, records: Int, recordBytes: Int) throws -> Bool {
-        try database.run(
+        let forgotten = try database.runCounting(
             """
             DELETE FROM outcome WHERE (identity, client, "transaction") IN (
                 SELECT identity, client, "transaction" FROM outcome WHERE sequence = 0 AND date < ?
@@ -274,7 +275,7 @@ struct HistoryStore {
             (last, removed, count, excess) = (sequence, removed + size, count + 1, excess - size)
         }
         rows.reset()
-        guard let last else { return false }
+        guard let last else { return forgotten == records }
         for (topic, sequence) in topics {
             try database.run("DELETE FROM change_topic WHERE topic = ? AND sequence = ?", topic, sequence)
         }

@@ -15,6 +15,9 @@ enum KeywordSearch: Hashable {
         }
     }
 
+    /// Returns whether a counter is that of a keyword.
+    static func isCounter(_ name: String) -> Bool { name.hasPrefix("keyword=") || name.hasPrefix("keyword~") }
+
     /// The column that is compared.
     var column: String {
         switch self {

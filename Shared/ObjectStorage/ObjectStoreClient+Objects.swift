@@ -36,6 +36,10 @@ extension ObjectStoreClient {
             // A response to HEAD has no body: it does not say if it is the bucket that is missing.
             try await checkBucket()
             return nil
+        } catch let error as ObjectStoreError where error.problem == .unexpectedReply {
+            // Nor does it say that temporary credentials have ended.
+            try await checkBucket()
+            throw error
         }
     }
 
@@ -178,8 +182,10 @@ extension ObjectStoreClient {
         let received = Atomic64()
         let tag = Mutex<String?>(nil)
         var failures = 0
+        var isRenewed = false
         while true {
             let start = received.value
+            let used = credentials
             do {
                 var call = Call(method: "GET", key: key)
                 if start > 0 {
@@ -204,6 +210,10 @@ extension ObjectStoreClient {
                 return
             } catch let error as ObjectStoreError {
                 if received.value == size, size > 0, error.problem == .truncated { return }
+                if !isRenewed, await renewCredentials(after: error, used) {
+                    isRenewed = true
+                    continue
+                }
                 // Progress starts the count of failures again.
                 failures = received.value > start ? 1 : failures + 1
                 let isTried = error.problem.isTransient || (error.problem == .clockSkew && failures == 1)

@@ -11,7 +11,9 @@ import Synchronization
 /// Cancelling the calling task ends the transfer.
 public final class ObjectStoreClient: Sendable {
     public let location: ObjectStoreLocation
-    let signer: RequestSigner
+    private let signer: Mutex<RequestSigner>
+    /// The file of the credentials, which is read again when the store refuses them; nil if they are of no file.
+    private let credentialsFile: String?
     let settings: ObjectStoreSettings
     private let pool = HandlePool()
     private let threads = DispatchQueue(label: "object-store", attributes: .concurrent)
@@ -24,15 +26,18 @@ public final class ObjectStoreClient: Sendable {
     /// Returns seconds since 1970.
     private let now: @Sendable () -> Int
 
+    /// - Parameter credentialsFile: the file of the credentials, if another program may renew them there
     public init(
         _ location: ObjectStoreLocation,
         _ credentials: ObjectStoreCredentials,
         _ settings: ObjectStoreSettings = ObjectStoreSettings(),
+        credentialsFile: String? = nil,
         now: (@Sendable () -> Int)? = nil
     ) {
         self.location = location
-        self.signer = RequestSigner(credentials, region: location.region)
+        self.signer = Mutex(RequestSigner(credentials, region: location.region))
         self.settings = settings
+        self.credentialsFile = credentialsFile
         self.now = now ?? { time(nil) }
     }
 
@@ -75,10 +80,16 @@ public final class ObjectStoreClient: Sendable {
     func retrying<Value: Sendable>(_ work: @Sendable () async throws -> Value) async throws -> Value {
         var failures = 0
         var isClockSet = false
+        var isRenewed = false
         while true {
+            let used = credentials
             do {
                 return try await work()
             } catch let error as ObjectStoreError {
+                if !isRenewed, await renewCredentials(after: error, used) {
+                    isRenewed = true
+                    continue
+                }
                 if error.problem == .clockSkew, !isClockSet {
                     // The offset is known now.
                     isClockSet = true
@@ -89,6 +100,26 @@ public final class ObjectStoreClient: Sendable {
                 await TaskDelay.retryDelay(Self.pause(after: failures))
             }
         }
+    }
+
+    /// The credentials with which requests are signed now.
+    var credentials: ObjectStoreCredentials { signer.withLock { $0.credentials } }
+
+    /// Reads the file of the credentials again after a refusal that may be due to them.
+    ///
+    /// - Parameter used: the credentials before the request
+    /// - Returns: true if the present credentials are others
+    func renewCredentials(after error: ObjectStoreError, _ used: ObjectStoreCredentials) async -> Bool {
+        // A response to HEAD does not say that the credentials have expired.
+        guard error.problem == .accessDenied || error.problem == .unexpectedReply, let credentialsFile else {
+            return false
+        }
+        if credentials != used { return true }
+        // A file that is being written is read after the next refusal.
+        guard let found = try? await onThread({ try ObjectStoreCredentials(file: credentialsFile) }), found != used
+        else { return false }
+        signer.withLock { $0 = RequestSigner(found, region: location.region) }
+        return true
     }
 
     /// Returns a random pause that grows with the number of failures: up to 0.2 s, 0.4 s, 0.8 s …, at most 5 s.
@@ -132,6 +163,7 @@ public final class ObjectStoreClient: Sendable {
         case nil: break
         }
         let path = location.path(of: call.key)
+        let signer = signer.withLock { $0 }
         let headers = signer.signed(
             method: call.method,
             path: path,
@@ -150,13 +182,17 @@ public final class ObjectStoreClient: Sendable {
         transfer.sent = call.sent
         transfer.isCancelled = { flag.value.load(ordering: .relaxed) }
         let response = try pool.withHandle { try transfer.run(on: $0) }
-        guard (200..<300).contains(response.status) else { throw error(of: response, call) }
+        guard (200..<300).contains(response.status) else { throw error(of: response, call, signer.credentials) }
         return Reply(headers: response.headers, body: response.body)
     }
 
     // MARK: Refusals
 
-    private func error(of response: HTTPTransfer.Response, _ call: Call) -> ObjectStoreError {
+    private func error(
+        of response: HTTPTransfer.Response,
+        _ call: Call,
+        _ credentials: ObjectStoreCredentials
+    ) -> ObjectStoreError {
         let text = String(decoding: response.body, as: UTF8.self)
         let code = XMLText.element("Code", of: text) ?? ""
         let said = code.isEmpty ? "status \(response.status)" : "\(code), status \(response.status)"
@@ -177,10 +213,11 @@ public final class ObjectStoreClient: Sendable {
         case (404, _): return ObjectStoreError(.noObject, "the object does not exist (\(said))")
         case (412, _), (409, "ConditionalRequestConflict"):
             return ObjectStoreError(.objectExists, "the object was created or replaced meanwhile (\(said))")
-        case (401, _), (403, _):
+        // Amazon refuses temporary credentials that have ended with status 400.
+        case (401, _), (403, _), (_, "ExpiredToken"), (_, "TokenRefreshRequired"), (_, "InvalidToken"):
             return ObjectStoreError(
                 .accessDenied,
-                "the object store refuses \(signer.credentials.accessKey) (\(said)); check the credentials and what "
+                "the object store refuses \(credentials.accessKey) (\(said)); check the credentials and what "
                     + "they allow"
             )
         case (_, "XAmzContentSHA256Mismatch"), (_, "BadDigest"), (_, "XAmzContentChecksumMismatch"):

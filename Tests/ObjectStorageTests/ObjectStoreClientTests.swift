@@ -189,6 +189,39 @@ struct ObjectStoreClientTests {
         #expect(gone?.problem == .unreachable)
     }
 
+    @Test func `credentials renewed in their file are used once the store refuses the old ones`() async throws {
+        let (server, address) = try server()
+        defer { server.killHard() }
+        func save(secret: String) throws -> String {
+            let text = "[default]\naws_access_key_id = safelight-key\naws_secret_access_key = \(secret)\n"
+            let path = try folder.write(Array(text.utf8), to: "credentials")
+            #expect(chmod(path, 0o600) == 0)
+            return path
+        }
+        let path = try save(secret: "old")
+        let clients = try (1...2).map { _ in
+            ObjectStoreClient(
+                try ObjectStoreLocation(url: "s3://photos/p", endpoint: "http://" + address),
+                try ObjectStoreCredentials(file: path),
+                credentialsFile: path
+            )
+        }
+        let refused = await #expect(throws: ObjectStoreError.self) { try await clients[0].checkBucket() }
+        #expect(refused?.problem == .accessDenied)
+        _ = try save(secret: "a secret that is in no log")
+        let bytes = Self.bytes(2000)
+        let file = try FileHandle(forReadingFrom: URL(filePath: try folder.write(bytes, to: "plain")))
+        let digest = SHA256.hash(data: bytes).hexadecimal
+        try await clients[0].upload("plain", from: file.fileDescriptor, size: 2000, digest: digest)
+        #expect(try await downloaded(clients[1], "plain", 2000) == bytes)
+        // Amazon names the end of temporary credentials with status 400, and in the body only.
+        try faults(#"{"status": 400, "code": "ExpiredToken"}"#)
+        let ended = await #expect(throws: ObjectStoreError.self) { try await clients[0].checkBucket() }
+        #expect(ended?.problem == .accessDenied)
+        let head = await #expect(throws: ObjectStoreError.self) { try await clients[0].head("plain") }
+        #expect(head?.problem == .accessDenied)
+    }
+
     @Test func `certificates of an own authority are trusted when it is named, and no others`() async throws {
         let openssl = try Needed.program("openssl")
         let (certificate, key) = (folder.file("cert.pem"), folder.file("key.pem"))

@@ -62,6 +62,7 @@ struct ObjectStoreFlags: ParsableArguments {
         )
         let location: ObjectStoreLocation
         let credentials: ObjectStoreCredentials?
+        let credentialsFile = text(objectStoreCredentials, "SAFELIGHT_OBJECT_STORE_CREDENTIALS")
         do {
             location = try ObjectStoreLocation(
                 url: url,
@@ -70,9 +71,8 @@ struct ObjectStoreFlags: ParsableArguments {
                 region: text(objectStoreRegion, "SAFELIGHT_OBJECT_STORE_REGION") ?? "us-east-1"
             )
             credentials =
-                try text(objectStoreCredentials, "SAFELIGHT_OBJECT_STORE_CREDENTIALS").map {
-                    try ObjectStoreCredentials(file: $0)
-                } ?? ObjectStoreCredentials(environment: environment)
+                try credentialsFile.map { try ObjectStoreCredentials(file: $0) }
+                ?? ObjectStoreCredentials(environment: environment)
         } catch let error as ObjectStoreError {
             throw HostingError.badSetting(source: "--object-store", reason: error.message)
         }
@@ -84,6 +84,7 @@ struct ObjectStoreFlags: ParsableArguments {
             )
         }
         var options = RemoteStorageOptions(location: location, credentials: credentials)
+        options.credentialsFile = credentialsFile
         options.settings.certificateFile = text(objectStoreCa, "SAFELIGHT_OBJECT_STORE_CA")
         try Environment.set(
             &options.settings.bytesPerSecond,

@@ -48,7 +48,12 @@ final class RemoteStorage: Sendable {
     ) {
         self.options = options
         throttle = ImportThrottle(options)
-        client = ObjectStoreClient(options.location, options.credentials, options.settings)
+        client = ObjectStoreClient(
+            options.location,
+            options.credentials,
+            options.settings,
+            credentialsFile: options.credentialsFile
+        )
         self.store = store
         self.resources = resources
         self.blockingIO = blockingIO
@@ -113,6 +118,8 @@ final class RemoteStorage: Sendable {
             try await store.read({ try $0.remoteObjects.isReleasable(digest) })
         else { return nil }
         guard try await isStored(digest, size: file.size) == true else {
+            // Only the catalog that writes can register the upload: the file of a standby stays.
+            guard store.election?.refusal == nil else { return nil }
             logger.error(
                 "the object store has lost or changed an object; it is uploaded again",
                 metadata: ["digest": "\(digest)"]

@@ -13,6 +13,8 @@ struct RemoteStorageOptions: Sendable {
 
     var location: ObjectStoreLocation
     var credentials: ObjectStoreCredentials
+    /// The file of the credentials; nil if they are those of the environment.
+    var credentialsFile: String?
     var settings = ObjectStoreSettings()
     var policy = Policy.all
     /// The bytes that local files may have under ``Policy/optimize``.

@@ -11,8 +11,9 @@ import Synchronization
 /// Uploads new bytes to the object store, gives up local files beyond the budget, and deletes at the store what nothing
 /// refers to. One task does all three, so that none of them acts on what another is about to change.
 ///
-/// Of several catalogs, the one that writes does this. A standby only sends files that were imported through it, before
-/// another catalog took over: that one finds them at the store, and records it.
+/// Of several catalogs, the one that writes does this. A standby gives up its own local files, which it has downloaded,
+/// and sends those that were imported through it, before another catalog took over: that one finds them at the store,
+/// and records it.
 final class UploadService: Service, Sendable {
     private let remote: RemoteStorage
     private let downloads: ResourceDownloads
@@ -89,8 +90,12 @@ final class UploadService: Service, Sendable {
             do {
                 guard remote.store.election?.refusal == nil else {
                     hasBegun = false
+                    if remote.problem != nil { _ = try await remote.client.head("availability") }
+                    downloads.endOldLeases()
+                    try await evictor.run()
                     try await sendUnrecorded(&sent)
                     failures = 0
+                    remote.note(nil)
                     scheduleRound(after: Self.standbyPause)
                     continue
                 }
@@ -100,6 +105,7 @@ final class UploadService: Service, Sendable {
                 if remote.problem != nil { _ = try await remote.client.head("availability") }
                 remote.throttle.setWorking(true)
                 defer { remote.throttle.setWorking(false) }
+                let start = clock.nowMicroseconds()
                 try await uploadAll()
                 try await downloadJobs()
                 downloads.endOldLeases()
@@ -107,7 +113,11 @@ final class UploadService: Service, Sendable {
                 try await collector.run()
                 failures = 0
                 remote.note(nil)
-                let isWaiting = elsewhere.withLock { !$0.isEmpty }
+                let isWaiting = elsewhere.withLock { known in
+                    // A file that was due and was not asked for in this round is not registered any more.
+                    known = known.filter { $0.value > start }
+                    return !known.isEmpty
+                }
                 let pause = min(evictor.pause ?? .infinity, collector.pause)
                 scheduleRound(after: isWaiting ? min(pause, Self.standbyPause) : pause)
             } catch {
@@ -169,6 +179,7 @@ final class UploadService: Service, Sendable {
             }
             guard let end = page.last else { return }
             for digest in page where !sent.contains(digest) && remote.resources.contains(digest) {
+                defer { remote.jobChanges.end([digest]) }
                 switch await upload(digest, replaces: false) {
                 case .confirmed: sent.insert(digest)
                 case .stopped(let error): throw error
@@ -207,8 +218,14 @@ final class UploadService: Service, Sendable {
     private func upload(_ digests: [ResourceDigest]) async throws -> ResourceDigest? {
         var stop: (any Error)?
         var outcomes: [Outcome] = []
-        try await beginJobs(digests)
-        let repeated = try await remote.store.read { try $0.remoteObjects.repeated(digests) }
+        let repeated: Set<ResourceDigest>
+        do {
+            try await beginJobs(digests)
+            repeated = try await remote.store.read { try $0.remoteObjects.repeated(digests) }
+        } catch {
+            remote.jobChanges.end(digests)
+            throw error
+        }
         let start = clock.nowMicroseconds()
         var rest = digests[...]
         var bytes: Int64 = 0

@@ -66,12 +66,16 @@ class AsyncConnection:
     async def open(self) -> None:
         """Waits until the connection exists."""
         start = time.monotonic()
-        while not self.state.is_ready:
-            left = start + self.state.timeout - time.monotonic()
-            if self.state.is_lost or left <= 0 or not await self.monitor.poll(left * 1000):
-                self.close()
-                raise self.state.failure()
-            self.state.handle(await self.monitor.recv_multipart())
+        try:
+            while not self.state.is_ready:
+                left = start + self.state.timeout - time.monotonic()
+                if self.state.is_lost or left <= 0 or not await self.monitor.poll(left * 1000):
+                    raise self.state.failure()
+                self.state.handle(await self.monitor.recv_multipart())
+        except BaseException:
+            # Also when the task is cancelled: the event loop refers to the sockets until they are closed.
+            self.close()
+            raise
         self._tasks = [asyncio.ensure_future(self._read()), asyncio.ensure_future(self._watch())]
 
     async def request(

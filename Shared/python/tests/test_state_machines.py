@@ -1,14 +1,17 @@
-"""Tests of the state machines without sockets: lost messages, restarts and errors."""
+"""Tests of the state machines without services: lost messages, restarts and errors."""
 
 import asyncio
 import os
 import random
+import socket
 import threading
 import time
 import unittest
 from unittest import mock
 
-from safelight.aio import AsyncCatalogs
+import zmq.asyncio
+
+from safelight.aio import AsyncCatalogs, AsyncConnection
 from safelight.errors import HandleExpiredError, SafelightError
 from safelight.feed import CaughtUp, Change, Feed
 from safelight.following import handle_message
@@ -294,6 +297,26 @@ class SlowRequest:
 
     def receive(self):
         return Reply(self.connection.address, []) if self.answers.is_set() else None
+
+
+class ConnectingTests(unittest.TestCase):
+    def test_an_attempt_that_is_cancelled_leaves_no_socket(self):
+        async def run():
+            context = zmq.asyncio.Context()
+            # It is connected, and answers nothing.
+            with socket.create_server(("127.0.0.1", 0)) as listener:
+                address = f"tcp://127.0.0.1:{listener.getsockname()[1]}"
+                connection = AsyncConnection(context, "catalog", address, None)
+                opening = asyncio.ensure_future(connection.open())
+                await asyncio.sleep(0)
+                opening.cancel()
+                with self.assertRaises(asyncio.CancelledError):
+                    await opening
+            is_closed = connection.socket.closed and connection.monitor.closed
+            context.destroy(0)
+            self.assertTrue(is_closed)
+
+        asyncio.run(run())
 
 
 class DoubledReadsTests(unittest.TestCase):

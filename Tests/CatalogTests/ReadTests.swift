@@ -97,7 +97,12 @@ struct ReadTests {
         // The bytes of the text are three times the limit, and its characters are within it.
         #expect(album.title?.utf8.count == 3 * 1024 && album.title?.unicodeScalars.count == 768)
         let isTrimmed = try await fixture.store.onWriter { database in
-            try HistoryStore(database: database).trim(before: .max, bytes: .max, records: 10, recordBytes: .max)
+            var isTrimmed = false
+            try database.inImmediateTransaction {
+                let history = HistoryStore(database: database)
+                isTrimmed = try history.trim(before: .max, bytes: .max, records: 10, recordBytes: .max)
+            }
+            return isTrimmed
         }
         #expect(isTrimmed)
         #expect(try await fixture.store.read { try $0.head().oldest } == 1)

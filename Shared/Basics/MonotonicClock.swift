@@ -11,16 +11,14 @@ public struct MonotonicClock: Sendable {
     }
 
     /// The system's `CLOCK_MONOTONIC`.
-    public static let system = MonotonicClock {
-        var time = timespec()
-        clock_gettime(CLOCK_MONOTONIC, &time)
-        return Int64(time.tv_sec) * 1_000_000 + Int64(time.tv_nsec) / 1000
-    }
+    public static let system = MonotonicClock { now(CLOCK_MONOTONIC) }
 
     /// The system's `CLOCK_BOOTTIME`, which unlike ``system`` proceeds while the machine is suspended.
-    public static let elapsed = MonotonicClock {
+    public static let elapsed = MonotonicClock { now(CLOCK_BOOTTIME) }
+
+    private static func now(_ clock: clockid_t) -> Int64 {
         var time = timespec()
-        clock_gettime(CLOCK_BOOTTIME, &time)
+        clock_gettime(clock, &time)
         return Int64(time.tv_sec) * 1_000_000 + Int64(time.tv_nsec) / 1000
     }
 }

@@ -16,7 +16,7 @@ public struct JSONObject: Sendable, Hashable, ExpressibleByDictionaryLiteral {
         for (name, value) in elements { self[name] = value }
     }
 
-    /// Makes room for members that follow.
+    /// Reserves memory for members that follow.
     mutating func reserveCapacity(_ count: Int) { members.reserveCapacity(count) }
 
     /// Creates an object from members whose names are known to be distinct.

@@ -86,7 +86,7 @@ public struct JSONWriter: ~Copyable {
     /// The text written so far, a copy.
     public var output: [UInt8] { Array(UnsafeBufferPointer(start: start, count: count)) }
 
-    /// Makes room for bytes, and returns the position at which they are to be written; they count as written.
+    /// Reserves memory for bytes, and returns the position at which they are to be written; they count as written.
     private mutating func advance(_ bytes: Int) -> UnsafeMutablePointer<UInt8> {
         if capacity - count < bytes { grow(bytes) }
         defer { count += bytes }

@@ -61,8 +61,8 @@ public struct MessagingLimits: Sendable {
     /// JSON frames above this size are parsed one after the other on a separate queue, so that large requests block
     /// neither the poll thread nor the cooperative pool.
     public var parseInlineBytes = 64 << 10
-    /// libzmq's send high-water mark of a request socket, in messages to one peer. They also count
-    /// as outbox bytes until they have left libzmq, except for the last 8 KiB of small ones.
+    /// libzmq's send high-water mark of a request socket, in messages to one peer. They also count as outbox bytes
+    /// until they have left libzmq, except for the last 8 KiB of small ones.
     public var sendHighWaterMark: Int32 = 256
     /// libzmq's receive high-water mark of a client, in responses and notifications from one peer.
     public var receiveHighWaterMark: Int32 = 128

@@ -60,7 +60,7 @@ struct ContactSheetTests {
         #expect(isBackground(8 + 20, 8 + height + 2))
         let gap = 8 + Int((1.5 * free / ratios).rounded())
         #expect(isBackground(gap + 3, 8 + height / 2), "between two images")
-        // The next row has a label's room above it, and is filled, too; its last image is small and keeps its size.
+        // The next row has the height of a label above it, and is filled, too; its last image is small and keeps its size.
         let second = 8 + height + 18 + 8
         #expect(!isBackground(8, second + 20) && !isBackground(8 + 424 - 50 - 8 - 1, second + 20))
         // Nothing is enlarged.
@@ -74,7 +74,7 @@ struct ContactSheetTests {
     @Test func `in justified rows a small image that is wider than the sheet is scaled down`() throws {
         let cell = ContactSheet.Cell(bytes: TestImages.jpeg(width: 300, height: 200), label: "")
         let sheet = try ContactSheet.render([cell], columns: 4, cellSide: 256, layout: .justified, format: .png)
-        // 256 by 170 pixels between the gaps, and the label's room.
+        // 256 by 170 pixels between the gaps, and the height of the label.
         #expect((sheet.pixelWidth, sheet.pixelHeight) == (8 + 264, 8 + 170 + 18 + 8))
         let pixels = try TestPixels(sheet.bytes)
         #expect(Quadrant(pixels[8 + 20, 8 + 20]) == .red && Quadrant(pixels[8 + 235, 8 + 150]) == .yellow)

@@ -224,4 +224,28 @@ struct NotificationTests {
             }
         }
     }
+
+    @Test func `a peer that does not read is ended when its messages keep those of others waiting`() async throws {
+        try await MessagingFixture.with { fixture in
+            var limits = MessagingLimits()
+            limits.outboxBytesPerConnection = 4 << 20
+            limits.outboxBytes = 4 << 20
+            limits.sendHighWaterMark = 100_000
+            limits.stallTimeout = .milliseconds(100)
+            let attachment = Bytes(repeating: 1, count: 100_000)
+            let handler = ClosureHandler { request, context in
+                guard request.method == "flood" else { return Reply([:]) }
+                while !Task.isCancelled { try await context.notifier.notify("chunk", [:], attachments: [attachment]) }
+                return Reply([:])
+            }
+            try await fixture.serving(limits: limits, handler: handler) { server in
+                let stalled = try RawPeer(ZMQ_DEALER, server.boundAddress, options: [(ZMQ_RCVHWM, 1)])
+                try await stalled.send(request(1, "flood"))
+                let client = try fixture.client(server)
+                while await server.metrics()["connectionsEnded"] != 1 { _ = try await client.call("hello") }
+                while await server.metrics()["outboxBytes"]?.intValue ?? .max > 1 << 20 { try await shortDelay() }
+                _ = try await client.call("hello")
+            }
+        }
+    }
 }

@@ -59,16 +59,27 @@ extension ThumbnailerWorkerTests {
             }
         }
 
+        /// Adds a photo without a preview, and has an image of 300 pixels made of it.
+        ///
+        /// - Returns: the asset, and the request for the image
+        private static func smallImage(
+            seed: UInt64,
+            _ fixture: ThumbnailerFixture
+        ) async throws -> (asset: Asset, request: ImageRequest) {
+            let asset = try fixture.catalog.add(try LargeImageFixtures.large(width: 1200, seed: seed, preview: false))
+            let request = ImageRequest(
+                asset: asset.id,
+                targetSize: .size(width: 300, height: 300),
+                resizeMode: .exact,
+                deliveryMode: .highQualityFormat
+            )
+            _ = try await fixture.image(request)
+            return (asset, request)
+        }
+
         @Test(.spec("S-45")) func `a smaller cached image that is near the target is used`() async throws {
             try await ThumbnailerFixture.open { fixture in
-                let asset = try fixture.catalog.add(try LargeImageFixtures.large(width: 1200, seed: 4, preview: false))
-                var request = ImageRequest(
-                    asset: asset.id,
-                    targetSize: .size(width: 300, height: 300),
-                    resizeMode: .exact,
-                    deliveryMode: .highQualityFormat
-                )
-                _ = try await fixture.image(request)
+                var request = try await Self.smallImage(seed: 4, fixture).request
                 request.targetSize = .size(width: 1200, height: 1200)
                 request.deliveryMode = .fastFormat
                 let result = try await fixture.image(request).result
@@ -78,15 +89,9 @@ extension ThumbnailerWorkerTests {
 
         @Test func `a client with a limited grant is not told what is cached for others`() async throws {
             try await ThumbnailerFixture.open { fixture in
-                let asset = try fixture.catalog.add(try LargeImageFixtures.large(width: 1200, seed: 5, preview: false))
+                let (asset, first) = try await Self.smallImage(seed: 5, fixture)
+                var request = first
                 let (summary, renditions) = (AssetSummary(asset), fixture.service.renditions)
-                var request = ImageRequest(
-                    asset: asset.id,
-                    targetSize: .size(width: 300, height: 300),
-                    resizeMode: .exact,
-                    deliveryMode: .highQualityFormat
-                )
-                _ = try await fixture.image(request)
                 let small = try RenditionPlan(request, of: summary, for: "key:a")
                 let held = try #require(renditions.cached(small), "the cache is shared")
                 #expect(!held.isCacheHit && held.reason == .rendered)

@@ -88,9 +88,10 @@ final class UploadService: Service, Sendable {
         for await _ in remote.rounds {
             if Task.isCancelled { return }
             do {
+                // A store that did not answer is asked, even if nothing is to be done there.
+                if remote.problem != nil { _ = try await remote.client.head("availability") }
                 guard remote.store.election?.refusal == nil else {
                     hasBegun = false
-                    if remote.problem != nil { _ = try await remote.client.head("availability") }
                     downloads.endOldLeases()
                     try await evictor.run()
                     try await sendUnrecorded(&sent)
@@ -101,8 +102,6 @@ final class UploadService: Service, Sendable {
                 }
                 if !hasBegun { try await begin() }
                 (hasBegun, sent) = (true, [])
-                // A store that did not answer is asked, even if nothing is to be done there.
-                if remote.problem != nil { _ = try await remote.client.head("availability") }
                 remote.throttle.setWorking(true)
                 defer { remote.throttle.setWorking(false) }
                 let start = clock.nowMicroseconds()

@@ -108,7 +108,7 @@ struct HistoryStore {
 
     /// Returns the records that fulfil a condition on the table `c`.
     ///
-    /// - Parameter bind: binds the values of the condition, with a sequence as the last one of the records
+    /// - Parameter bind: binds the values of the condition, of which the given sequence is that of the last record
     private func page(
         _ condition: String,
         through last: Int64,
@@ -131,7 +131,7 @@ struct HistoryStore {
     }
 
     /// Returns the sequence of the last record of a page, by the sizes of the records alone: PostgreSQL sends all rows
-    /// of a statement, also those for which the page has no room.
+    /// of a statement, also those that do not fit into the page.
     private func pageEnd(
         _ condition: String,
         through last: Int64,

@@ -25,7 +25,7 @@ struct ExportFolder {
         let isPresent: Bool
     }
 
-    /// File names have at most 255 bytes; this leaves room for a number and the ending of a sidecar.
+    /// File names have at most 255 bytes; this leaves space for a number and the ending of a sidecar.
     static let longestName = 200
 
     let path: String

@@ -116,8 +116,8 @@ struct RenditionPlan: Sendable, Hashable {
 
 /// The requester of a rendition. All are equal, so that they share the renditions of equal plans.
 struct RenditionRequester: Sendable, Hashable {
-    /// The identity if it does not see the whole library. It has a part of the queue only, and is not told what is
-    /// cached for others.
+    /// The identity if it does not see the whole library. It has a part of the queue only, and does not learn what
+    /// is cached for others.
     var limitedClient: String?
 
     static func == (one: Self, other: Self) -> Bool { true }

@@ -25,7 +25,7 @@ final class RenditionProvider: Sendable {
 
         var isCacheHit: Bool { reason == .memory || reason == .disk }
 
-        /// - Parameter requester: one with a limited grant is told that the rendition was made for it
+        /// - Parameter requester: the reason is always ``CacheReason/rendered`` for one with a limited grant
         init(_ rendition: StoredRendition, _ reason: CacheReason, for requester: RenditionRequester = .init()) {
             self.rendition = rendition
             self.reason = requester.limitedClient == nil ? reason : .rendered

@@ -267,7 +267,7 @@ public enum ContactSheet {
         mutating func drawLabel(_ label: String, in index: Int) throws(ImagingError) {
             let frame = frames[index]
             guard let line = try fitted(label, in: frame.width) else { return }
-            // Below the image, on a baseline that leaves room for descending letters.
+            // Below the image, on a baseline that leaves space for descending letters.
             let y = frame.y + frame.height + labelHeight - Int(fontSize) * 2 / 5 - line.top
             draw(line, x: frame.x, y: y, grey: 0xE0)
         }

@@ -87,7 +87,7 @@ struct ChangeFiles {
     /// The number of files that are attached.
     private var fileCount = 0
     private let connection: LibraryConnection
-    /// The maximum number of attached files: edits need room for their data. Other files are uploaded.
+    /// The maximum number of attached files: the others are left to the data of edits. Other files are uploaded.
     private let maxCount: Int
 
     private static let maxSize = 6 << 20

@@ -91,7 +91,7 @@ extension CatalogErrorMapping {
             )
         case .pairedVideoIsNoVideo(let id):
             ErrorCode.requestNotSupported.error(
-                "the pairedVideo of the edit of \(id) is an image; send its rendered film",
+                "the pairedVideo of the edit of \(id) is an image; send its rendered video",
                 ["id": .string(id.text), "parameter": "pairedVideo"]
             )
         case .foreignInputToken(let asset, let edit):

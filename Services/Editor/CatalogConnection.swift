@@ -68,13 +68,14 @@ struct CatalogConnection: Sendable {
         }
     }
 
-    /// Commits a render as one change, with the film of a Live Photo if there is one, and together with the state of the published edit that it carries out, if any.
+    /// Commits a render as one change, with the video of a Live Photo if there is one, and together with the state of
+    /// the published edit that it carries out, if any.
     ///
     /// - Throws: `conflict` if the asset's pixels are not those of the plan, or if the published edit is already
     ///   finished
     func commit(
         _ render: Render,
-        film: Render? = nil,
+        pairedVideo: Render? = nil,
         of plan: EditPlan,
         asset: ObjectID,
         as transaction: EditTransaction,
@@ -90,7 +91,7 @@ struct CatalogConnection: Sendable {
         let edit = ChangeRequest.EditAsset(
             id: asset,
             render: NewResource(type: .fullSizePhoto, source: source),
-            pairedVideo: film?.upload.map { NewResource(type: .fullSizePairedVideo, source: .upload($0)) },
+            pairedVideo: pairedVideo?.upload.map { NewResource(type: .fullSizePairedVideo, source: .upload($0)) },
             adjustmentData: AdjustmentData(
                 formatIdentifier: AdjustmentList.formatIdentifier,
                 formatVersion: AdjustmentList.formatVersion,

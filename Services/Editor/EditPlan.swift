@@ -10,8 +10,8 @@ struct EditPlan: Sendable, Equatable {
     /// The version of the asset that the source is; it becomes the base of the edit.
     var base: EditBase
     var adjustments: AdjustmentList
-    /// The film that the operations apply to as well; nil if only the image is edited (T-48).
-    var film: AssetResource?
+    /// The video that the operations apply to as well; nil if only the image is edited (T-48).
+    var pairedVideo: AssetResource?
     /// The engine that the request, its list or the present edit names; nil for the editor's setting.
     var engine: RenderEngine?
     /// The content revision that the edit replaces.
@@ -21,7 +21,7 @@ struct EditPlan: Sendable, Equatable {
 
     /// Returns true if the plan needs the asset's present adjustment data.
     static func needsAdjustmentData(_ mode: AdjustmentMode, of asset: Asset) -> Bool {
-        asset.hasAdjustments && (mode == .append || asset.isFilmOfThisEditor)
+        asset.hasAdjustments && (mode == .append || asset.isVideoOfThisEditor)
     }
 
     /// - Parameters:
@@ -48,7 +48,7 @@ struct EditPlan: Sendable, Equatable {
         engine = edit.engine ?? edit.adjustments.engine?.engine
         try Self.requireSupported(edit.adjustments, for: asset)
         if asset.mediaType == .video, base == nil {
-            (self.base, source, adjustments) = try Self.film(edit, of: asset, data)
+            (self.base, source, adjustments) = try Self.video(edit, of: asset, data)
             return
         }
         (self.base, source) = if let base { base } else { try Self.input(of: asset) }
@@ -57,7 +57,7 @@ struct EditPlan: Sendable, Equatable {
                 operations: try Self.operations(edit, onto: source),
                 livePhoto: edit.adjustments.livePhoto
             )
-            try addFilm(of: asset)
+            try addPairedVideo(of: asset)
             return
         }
         let present = try Self.presentList(of: asset, data: data)
@@ -73,10 +73,10 @@ struct EditPlan: Sendable, Equatable {
             livePhoto: edit.adjustments.livePhoto?.merged(onto: present.livePhoto) ?? present.livePhoto
         )
         engine = engine ?? present.engine?.engine
-        try addFilm(of: asset)
+        try addPairedVideo(of: asset)
     }
 
-    /// Returns the imported image or film (S-85).
+    /// Returns the imported image or video (S-85).
     static func original(of asset: Asset) throws(RPCError) -> AssetResource {
         let original = asset.resource(asset.mediaType == .video ? .video : .photo)
         guard asset.mediaType == .image || asset.mediaType == .video, let original else {

@@ -40,7 +40,7 @@ extension EditProcessor {
             supportedRenderTypes: RenderType.supported(for: asset.mediaType),
             sequence: sequence
         )
-        result.pairedVideo = EditPlan.film(of: asset, base)
+        result.pairedVideo = EditPlan.pairedVideo(of: asset, base)
         var attachments: [Bytes] = []
         if hasData, let data = try await adjustmentData(of: asset) {
             result.formatIdentifier = asset.adjustmentFormatIdentifier

@@ -24,8 +24,8 @@ extension EditProcessor {
         var step: EditStep
         /// The list of an edit of this editor; nil for other steps.
         var list: AssetResource?
-        /// The digest of a film's original, which is the base of each list that does not name another one.
-        var filmOriginal: String?
+        /// The digest of a video's original, which is the base of each list that does not name another one.
+        var videoOriginal: String?
     }
 
     /// Handles `edits.history`.
@@ -105,7 +105,7 @@ extension EditProcessor {
         return RecordedStep(
             step: step,
             list: asset.adjustmentFormatIdentifier == AdjustmentList.formatIdentifier ? data : nil,
-            filmOriginal: asset.mediaType == .video ? asset.originalResource?.digest : nil
+            videoOriginal: asset.mediaType == .video ? asset.originalResource?.digest : nil
         )
     }
 
@@ -117,7 +117,7 @@ extension EditProcessor {
         let bytes = try? resources.open(list.digest).readAll(limit: Int64(AdjustmentData.maxBytes))
         step.adjustments = bytes.flatMap { try? JSON(parsing: $0) }
         let isOnOriginal = step.adjustments != nil && step.adjustments?["base"] == nil
-        if isOnOriginal, let original = recorded.filmOriginal { step.base = original }
+        if isOnOriginal, let original = recorded.videoOriginal { step.base = original }
         return step
     }
 
@@ -173,7 +173,7 @@ extension EditProcessor {
         ifContentRevision expected: Revision?,
         _ transaction: EditTransaction,
         publishedEdit: String? = nil,
-        mayRenderFilm: Bool = true,
+        mayRenderVideo: Bool = true,
         priority: WorkerPriority = .normal,
         access: NetworkAccess = .none
     ) async throws(RPCError) -> PerformChanges.Result {
@@ -191,7 +191,7 @@ extension EditProcessor {
                 transaction,
                 from: base,
                 publishedEdit: publishedEdit,
-                mayRenderFilm: mayRenderFilm,
+                mayRenderVideo: mayRenderVideo,
                 priority: priority,
                 access: access
             ).result

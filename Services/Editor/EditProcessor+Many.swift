@@ -39,7 +39,7 @@ extension EditProcessor {
             let edit = try await edit(edits, asset, access)
             guard !edits.dryRun else { return try await validate(edit) }
             let notifier = context.notifier
-            let progress = FilmProgress { part in
+            let progress = VideoProgress { part in
                 // The client may not accept notifications.
                 _ = try? await notifier.notify(
                     Self.progress,
@@ -99,7 +99,7 @@ extension EditProcessor {
                 if let outcome = try await storedOutcome(asset, transaction) { return outcome.json }
             }
             var list = try found.get()
-            // A time of one film means nothing in another.
+            // A time of one video means nothing in another.
             list.livePhoto?.keyFrame = nil
             if !copy.geometry { list.operations.removeAll(where: \.kind.isGeometric) }
             let edit = ApplyEdit(

@@ -86,7 +86,7 @@ struct EditProcessor: Sendable {
         _ = try await serializer.run(queued.edit.asset) { () async throws(RPCError) in
             let (published, id) = (queued.edit, queued.key.id)
             let access = NetworkAccess(isAllowed: queued.mayDownload)
-            let mayRenderFilm = queued.lane == .film
+            let mayRenderVideo = queued.lane == .video
             let named = [published.asset] + (published.source.map { [$0] } ?? [])
             if let asset = try await unseen(queued.key.publisher, named) { throw RPCError.assetNotFound(asset) }
             switch try await target(of: published, access) {
@@ -100,7 +100,7 @@ struct EditProcessor: Sendable {
                     ifContentRevision: published.ifContentRevision,
                     transaction,
                     publishedEdit: id,
-                    mayRenderFilm: mayRenderFilm,
+                    mayRenderVideo: mayRenderVideo,
                     priority: .low,
                     access: access
                 )
@@ -109,7 +109,7 @@ struct EditProcessor: Sendable {
                     edit,
                     transaction,
                     publishedEdit: id,
-                    mayRenderFilm: mayRenderFilm,
+                    mayRenderVideo: mayRenderVideo,
                     priority: .low,
                     access: access
                 ).result
@@ -124,7 +124,7 @@ struct EditProcessor: Sendable {
     func preview(_ preview: PreviewEdit, _ context: RequestContext) async throws(RPCError) -> Reply {
         let access = NetworkAccess(isAllowed: preview.isNetworkAccessAllowed, client: context)
         guard preview.adjustments.livePhoto != nil else { return try await self.preview(preview, access) }
-        // The film may take a while: a later preview or save of the same client takes its place.
+        // The video may take a while: a later preview or save of the same client takes its place.
         return try await livePhotos.run(preview.asset, for: context.identity) { () async throws(RPCError) in
             try await self.preview(preview, access)
         }
@@ -139,8 +139,9 @@ struct EditProcessor: Sendable {
         try EditPlan.requireSupported(preview.adjustments, for: asset)
         guard preview.frameTime == nil else { throw .frameTimeOfPhoto(asset) }
         let operations = try EditPlan.operations(preview.adjustments, preview.magick, onto: source)
-        if let options = preview.adjustments.livePhoto, let film = EditPlan.film(of: asset, version.base) {
-            return try await previewLivePhoto(preview, operations, options, version, film, found, access)
+        if let options = preview.adjustments.livePhoto, let pairedVideo = EditPlan.pairedVideo(of: asset, version.base)
+        {
+            return try await previewLivePhoto(preview, operations, options, version, pairedVideo, found, access)
         }
         let plan = RenderPlan(
             digest: source.digest,
@@ -189,13 +190,13 @@ struct EditProcessor: Sendable {
 
     /// - Parameters:
     ///   - base: the digest of the version to start from; nil for the one that replacing starts from
-    ///   - mayRenderFilm: false to throw ``RPCError/filmInOtherLane`` before a film is rendered
+    ///   - mayRenderVideo: false to throw ``RPCError/videoInOtherLane`` before a video is rendered
     func renderAndCommit(
         _ edit: ApplyEdit,
         _ transaction: EditTransaction,
         from base: String? = nil,
         publishedEdit: String? = nil,
-        mayRenderFilm: Bool = true,
+        mayRenderVideo: Bool = true,
         priority: WorkerPriority = .normal,
         access: NetworkAccess = .none,
         progress: @escaping @Sendable (Double) -> Void = { _ in }
@@ -205,12 +206,12 @@ struct EditProcessor: Sendable {
         let data = EditPlan.needsAdjustmentData(edit.mode, of: asset) ? try await adjustmentData(of: asset) : nil
         var plan = try EditPlan(edit, of: asset, adjustmentData: data, from: base.flatMap(asset.version))
         try await require(plan.source.digest, of: found, access)
-        if let source = plan.film { try await require(source.digest, of: found, access) }
-        guard mayRenderFilm || (plan.film == nil && asset.mediaType != .video) else { throw .filmInOtherLane }
+        if let source = plan.pairedVideo { try await require(source.digest, of: found, access) }
+        guard mayRenderVideo || (plan.pairedVideo == nil && asset.mediaType != .video) else { throw .videoInOtherLane }
         let render: Render
-        var film: Render?
-        if let source = plan.film {
-            (render, film) = try await renderLivePhoto(plan, source, priority, progress: progress)
+        var pairedVideo: Render?
+        if let source = plan.pairedVideo {
+            (render, pairedVideo) = try await renderLivePhoto(plan, source, priority, progress: progress)
         } else if asset.mediaType == .video {
             render = try await videos.render(plan.source, plan.adjustments, priority, progress: progress)
         } else {
@@ -222,7 +223,7 @@ struct EditProcessor: Sendable {
         plan.adjustments.engine = render.appliedEngine
         let result = try await catalog.commit(
             render,
-            film: film,
+            pairedVideo: pairedVideo,
             of: plan,
             asset: asset.id,
             as: transaction,

@@ -10,7 +10,7 @@ import Storage
 /// A finished render.
 struct Render: Sendable, Equatable, JSONTabled {
     var bytes: [UInt8] = []
-    /// The catalog's upload that has the bytes, for films.
+    /// The catalog's upload that has the bytes, for videos.
     var upload: String?
     var mimeType = ""
     var pixelWidth = 0
@@ -78,7 +78,7 @@ enum EditWorker {
         }
     }
 
-    /// Returns operations that would improve an image, or a frame of a film.
+    /// Returns operations that would improve an image, or a frame of a video.
     private static func suggest(_ job: WorkerJob) throws(WorkerJobError) -> WorkerResult {
         let source = try VideoEditWorker.picture(job, file: 0)
         do throws(ImagingError) {
@@ -88,7 +88,7 @@ enum EditWorker {
         }
     }
 
-    /// Draws two images, or frames of two films, side by side in one.
+    /// Draws two images, or frames of two videos, side by side in one.
     private static func compare(_ job: WorkerJob) throws(WorkerJobError) -> WorkerResult {
         let times = job.params["frameTimes"]?.arrayValue?.map(\.intValue) ?? []
         let before = try VideoEditWorker.picture(job, file: 0, at: times.first ?? nil)

@@ -41,16 +41,17 @@ struct EditorCommand: AsyncParsableCommand {
     @Option(help: "The engine that renders edits that name none: fused or imagemagick.")
     var engine = RenderEngine.fused.rawValue
 
-    @Option(name: .customLong("films-mib"), help: "The size limit of a rendered film, in MiB.")
-    var filmsMiB: Int64 = 4096
+    @Option(name: .customLong("films-mib"), help: "The size limit of a rendered video, in MiB.")
+    var videosMiB: Int64 = 4096
 
     @Option(
+        name: .customLong("films"),
         help: ArgumentHelp(
-            "The folder of films while they are rendered. (default: $SAFELIGHT_CACHE, else that of temporary files)",
+            "The folder of videos while they are rendered. (default: $SAFELIGHT_CACHE, else that of temporary files)",
             valueName: "folder"
         )
     )
-    var films: String?
+    var videoFolder: String?
 
     @OptionGroup var check: CheckOptions
 
@@ -77,8 +78,8 @@ struct EditorCommand: AsyncParsableCommand {
             throw HostingError.badSetting(source: "--engine", reason: "must be fused or imagemagick")
         }
         configuration.engine = engine
-        configuration.filmBytes = filmsMiB.multipliedReportingOverflow(by: 1 << 20).partialValue
-        configuration.filmFolder = films ?? Hosting.Environment["SAFELIGHT_CACHE"] ?? configuration.filmFolder
+        configuration.videoBytes = videosMiB.multipliedReportingOverflow(by: 1 << 20).partialValue
+        configuration.videoFolder = videoFolder ?? Hosting.Environment["SAFELIGHT_CACHE"] ?? configuration.videoFolder
         configuration.spoolBytes = try remoteResources.resolve()
         if configuration.spoolBytes != nil {
             configuration.spoolFolder = try CacheFolder.resolve() + "/editor-originals"

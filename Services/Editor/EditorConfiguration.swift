@@ -33,17 +33,17 @@ struct EditorConfiguration: Sendable {
     /// The program of the worker processes.
     var executable = WorkerPool.ownExecutable
     var workerLimits = EditorConfiguration.defaultWorkerLimits
-    /// The folder of films that are being rendered; they have no names in it.
-    var filmFolder = NSTemporaryDirectory()
-    /// The most bytes of a rendered film.
-    var filmBytes: Int64 = 4 << 30
-    /// The most seconds that a film is rendered.
-    var filmSeconds = 3600
+    /// The folder of videos that are being rendered; they have no names in it.
+    var videoFolder = NSTemporaryDirectory()
+    /// The most bytes of a rendered video.
+    var videoBytes: Int64 = 4 << 30
+    /// The most seconds that a video is rendered.
+    var videoSeconds = 3600
 
-    /// The limits of the worker that renders films.
-    var filmLimits: WorkerLimits {
+    /// The limits of the worker that renders videos.
+    var videoLimits: WorkerLimits {
         var limits = workerLimits
-        limits.wallSeconds = max(filmSeconds, limits.wallSeconds)
+        limits.wallSeconds = max(videoSeconds, limits.wallSeconds)
         limits.cpuSeconds = 4 * limits.wallSeconds
         limits.jobsPerWorker = 50
         return limits
@@ -72,7 +72,7 @@ struct EditorConfiguration: Sendable {
             workers: .init(count: workers, limits: workerLimits, executable: executable),
             limits: [
                 "queue": JSON(queue), "queuePerAsset": JSON(queuePerAsset), "published": JSON(published),
-                "patienceSeconds": JSON(predecessorTimeout), "filmBytes": .int(filmBytes),
+                "patienceSeconds": JSON(predecessorTimeout), "filmBytes": .int(videoBytes),
                 "engine": .string(engine.rawValue), "spoolBytes": spoolBytes.map { .int($0) } ?? .null,
             ],
             traffic: traffic
@@ -85,7 +85,7 @@ struct EditorConfiguration: Sendable {
     func validate() throws(HostingError) {
         try HostingError.require((1...64).contains(workers), "--workers", "must be 1 to 64")
         try HostingError.require((1...100_000).contains(queue), "--queue", "must be 1 to 100000")
-        try HostingError.require(filmBytes > 0, "--films-mib", "must be 1 or more")
+        try HostingError.require(videoBytes > 0, "--films-mib", "must be 1 or more")
         try HostingError.require(queuePerAsset >= 1, "--queue-per-asset", "must be 1 or more")
         try HostingError.require((16...100_000).contains(published), "--published", "must be 16 to 100000")
         try HostingError.require((0...86_400).contains(predecessorTimeout), "--patience", "must be 0 to 86400 seconds")

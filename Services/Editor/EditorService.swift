@@ -61,10 +61,10 @@ struct EditorService: RunnableService {
         let report: @Sendable (ResourceJobRunner.WorkerFault) async -> Void = { fault in
             await library.catalog.report(ReportWorkerFault(fault, by: .editor), logger: logger)
         }
-        let filmWorkers = WorkerPool(
+        let videoWorkers = WorkerPool(
             executable: configuration.executable,
             count: 1,
-            limits: configuration.filmLimits,
+            limits: configuration.videoLimits,
             logger: logger
         )
         let access = AccessTable { identity, newest throws(RPCError) in
@@ -81,9 +81,9 @@ struct EditorService: RunnableService {
             workers: ResourceJobRunner(workers, resources: resources, report: report),
             videos: VideoRenderer(
                 resources: resources,
-                workers: filmWorkers,
-                folder: configuration.filmFolder,
-                maxBytes: configuration.filmBytes,
+                workers: videoWorkers,
+                folder: configuration.videoFolder,
+                maxBytes: configuration.videoBytes,
                 library: library,
                 report: report
             ),
@@ -149,7 +149,7 @@ struct EditorService: RunnableService {
                     await library.close()
                     await thread.shutdown()
                 },
-                WorkerPoolComponent(workers), WorkerPoolComponent(filmWorkers),
+                WorkerPoolComponent(workers), WorkerPoolComponent(videoWorkers),
             ] + servers.parts + [
                 LoopComponent("published edits") { await publishing.run() },
                 LoopComponent("grants") {

@@ -116,25 +116,25 @@ extension RPCError {
 
     static func operationOfPhotos(_ kind: AdjustmentKind, _ asset: Asset) -> RPCError {
         ErrorCode.requestNotSupported.error(
-            "\"\(kind.rawValue)\" is an operation for photos, and \(asset.id) is a film; films have "
-                + FilmAdjustments.supportedText,
+            "\"\(kind.rawValue)\" is an operation for photos, and \(asset.id) is a video; videos have "
+                + VideoAdjustments.supportedText,
             ["operation": .string(kind.rawValue), "mediaType": .string(asset.mediaType.rawValue)]
         )
     }
 
-    static func operationOfFilms(_ kind: AdjustmentKind, _ asset: Asset) -> RPCError {
+    static func operationOfVideos(_ kind: AdjustmentKind, _ asset: Asset) -> RPCError {
         ErrorCode.requestNotSupported.error(
-            "\"\(kind.rawValue)\" is an operation for films, and \(asset.id) is a photo; the sound of a Live Photo's film is"
-                + " audioVolume of edits.livePhoto",
+            "\"\(kind.rawValue)\" is an operation for videos, and \(asset.id) is a photo; the sound of a Live Photo's "
+                + "video is audioVolume of edits.livePhoto",
             ["operation": .string(kind.rawValue), "mediaType": .string(asset.mediaType.rawValue)]
         )
     }
 
-    /// The film of a Live Photo is edited too, and does not have the operation.
+    /// The video of a Live Photo is edited too, and does not have the operation.
     static func operationOfStills(_ kind: AdjustmentKind, _ asset: Asset) -> RPCError {
         ErrorCode.requestNotSupported.error(
-            "\"\(kind.rawValue)\" is an operation for photos, and the film of \(asset.id) would be edited too; films have "
-                + "\(FilmAdjustments.supportedText). Use edits.apply without livePhoto to edit the still alone",
+            "\"\(kind.rawValue)\" is an operation for photos, and the video of \(asset.id) would be edited too; videos "
+                + "have \(VideoAdjustments.supportedText). Use edits.apply without livePhoto to edit the still alone",
             ["operation": .string(kind.rawValue), "asset": .string(asset.id.text)]
         )
     }
@@ -149,7 +149,7 @@ extension RPCError {
     /// - Parameter time: microseconds
     static func keyFrameAfterEnd(_ time: Int64, duration: Int64) -> RPCError {
         ErrorCode.invalidParams.error(
-            "keyFrame: the film has \(duration) microseconds, and the frame is at \(time)",
+            "keyFrame: the video has \(duration) microseconds, and the frame is at \(time)",
             ["parameter": "keyFrame", "duration": .int(duration)]
         )
     }
@@ -210,10 +210,10 @@ extension RPCError {
 
     // MARK: Parameters
 
-    /// `convert` does not edit films.
+    /// `convert` does not edit videos.
     static func noCommand(for asset: Asset) -> RPCError {
         ErrorCode.requestNotSupported.error(
-            "\(asset.id) is a film, and convert edits photos; describe its colours as cube or hald",
+            "\(asset.id) is a video, and convert edits photos; describe its colours as cube or hald",
             ["asset": .string(asset.id.text)]
         )
     }
@@ -259,9 +259,9 @@ extension RPCError {
         )
     }
 
-    /// A published edit of a film was begun in another lane than ``EditLane/film``. It moves there, and no client gets
-    /// this.
-    static let filmInOtherLane = ErrorCode.busy.error("films are edited one at a time; try again later")
+    /// A published edit of a video was begun in another lane than ``EditLane/video``. It moves there, and no client
+    /// gets this.
+    static let videoInOtherLane = ErrorCode.busy.error("videos are edited one at a time; try again later")
 
     /// A later save or preview of the same Live Photo cancelled this one (T-48).
     static func replacedEdit(of asset: ObjectID) -> RPCError {
@@ -282,11 +282,11 @@ extension RPCError {
 
     // MARK: Results
 
-    static func filmNotWritten(errno: Int32, folder: String) -> RPCError {
+    static func videoNotWritten(errno: Int32, folder: String) -> RPCError {
         let reason = String(cString: strerror(errno))
         return errno == ENOSPC || errno == EDQUOT || errno == EFBIG
-            ? ErrorCode.notEnoughSpace.error("the film cannot be written: \(reason); free space in \(folder)")
-            : ErrorCode.internalError.error("the film cannot be written to \(folder): \(reason)")
+            ? ErrorCode.notEnoughSpace.error("the video cannot be written: \(reason); free space in \(folder)")
+            : ErrorCode.internalError.error("the video cannot be written to \(folder): \(reason)")
     }
 
     static func previewTooLarge(_ bytes: Int, limit: Int) -> RPCError {
@@ -322,7 +322,7 @@ extension WorkerJobError {
     static func operationOfPhotos(_ kind: AdjustmentKind) -> WorkerJobError {
         WorkerJobError(
             name: ErrorCode.requestNotSupported.rawValue,
-            message: "\"\(kind.rawValue)\" is an operation for photos; films have \(FilmAdjustments.supportedText)"
+            message: "\"\(kind.rawValue)\" is an operation for photos; videos have \(VideoAdjustments.supportedText)"
         )
     }
 
@@ -330,12 +330,12 @@ extension WorkerJobError {
     static func partBehindEnd(start: Int64, of duration: Int64) -> WorkerJobError {
         WorkerJobError(
             name: ErrorCode.invalidParams.rawValue,
-            message: "timeRange: the film has \(Double(duration) / 1e6) seconds, and the part begins at "
+            message: "timeRange: the video has \(Double(duration) / 1e6) seconds, and the part begins at "
                 + "\(Double(start) / 1e6)"
         )
     }
 
-    /// The error of a job that edits a film.
+    /// The error of a job that edits a video.
     init(edit error: any Error) {
         switch error {
         case let error as WorkerJobError: self = error

@@ -148,16 +148,16 @@ static void read_colour(safelight_video *video, const AVStream *stream) {
     if (vision) info->dolby_vision = vision->dv_profile;
 }
 
-static int is_film(const AVStream *stream) {
+static int is_video(const AVStream *stream) {
     return stream->codecpar->codec_type == AVMEDIA_TYPE_VIDEO &&
            !(stream->disposition & (AV_DISPOSITION_ATTACHED_PIC | AV_DISPOSITION_TIMED_THUMBNAILS));
 }
 
-static const AVStream *film(const AVFormatContext *context) {
+static const AVStream *video_stream(const AVFormatContext *context) {
     const AVStream *first = NULL;
     for (unsigned i = 0; i < context->nb_streams; i++) {
         const AVStream *stream = context->streams[i];
-        if (!is_film(stream)) continue;
+        if (!is_video(stream)) continue;
         if (stream->disposition & AV_DISPOSITION_DEFAULT) return stream;
         if (!first) first = stream;
     }
@@ -166,7 +166,7 @@ static const AVStream *film(const AVFormatContext *context) {
 
 static safelight_video_status read_info(safelight_video *video) {
     const AVFormatContext *context = video->context;
-    const AVStream *stream = film(context);
+    const AVStream *stream = video_stream(context);
     if (!stream) return SAFELIGHT_VIDEO_NO_PICTURE;
     safelight_video_info *info = &video->info;
     info->track = stream->index;
@@ -211,7 +211,7 @@ void safelight_video_get_track(const safelight_video *video, int index, safeligh
         track->tag[i] = letter >= 32 && letter < 127 ? letter : 0;
     }
     track->level = codec->level;
-    track->is_picture = track->kind == 0 && !is_film(stream);
+    track->is_picture = track->kind == 0 && !is_video(stream);
     track->bit_rate = codec->bit_rate;
     track->start = stream->start_time == AV_NOPTS_VALUE ? 0 : microseconds(stream->start_time, stream->time_base) - video->start;
     track->duration = microseconds(stream->duration, stream->time_base);
@@ -290,7 +290,7 @@ safelight_video *safelight_video_open(int descriptor, int64_t offset, int64_t si
     if (avformat_open_input(&video->context, "", format, NULL) < 0)
         return fail(video, status, SAFELIGHT_VIDEO_UNREADABLE);
     /* These containers describe their tracks in their headers. */
-    const AVStream *stream = film(video->context);
+    const AVStream *stream = video_stream(video->context);
     int is_described = stream && stream->codecpar->width > 0 && (!strcmp(demuxer, "mov") || !strcmp(demuxer, "matroska"));
     if ((is_thorough || !is_described) && avformat_find_stream_info(video->context, NULL) < 0)
         return fail(video, status, SAFELIGHT_VIDEO_UNREADABLE);

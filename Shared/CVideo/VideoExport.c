@@ -1,4 +1,4 @@
-/* Making a new film of an open one: its tracks are copied, or decoded, filtered and encoded. */
+/* Making a new video of an open one: its tracks are copied, or decoded, filtered and encoded. */
 #include "VideoExport.h"
 
 #include <libavutil/opt.h>
@@ -56,7 +56,7 @@ static safelight_video_status open_output(job *job) {
     return SAFELIGHT_VIDEO_OK;
 }
 
-/* True for tags that describe the container, not the film. */
+/* True for tags that describe the container, not the video. */
 static int is_of_container(const char *key) {
     static const char *const names[] = {"major_brand", "minor_version", "compatible_brands", "encoder",
                                         "com.android.version", "rotate", "handler_name", "vendor_id"};
@@ -234,7 +234,7 @@ static safelight_video_status failure(job *job, safelight_video_status status) {
     return job->video->exhausted ? SAFELIGHT_VIDEO_TOO_MUCH_WORK : status;
 }
 
-/* The part of the film that is wanted, in the units of a track. */
+/* The part of the video that is wanted, in the units of a track. */
 static int64_t limit(const job *job, const track *track, int64_t time) {
     return av_rescale_q(time + job->video->start, AV_TIME_BASE_Q, track->source->time_base);
 }
@@ -341,7 +341,7 @@ static safelight_video_status copy(job *job, track *track) {
     return job->problem;
 }
 
-/* In microseconds. A longer gap in the times of both tracks is none in the film. */
+/* In microseconds. A longer gap in the times of both tracks is none in the video. */
 #define MOST_GAP (10 * (int64_t)AV_TIME_BASE)
 
 static int is_ahead(const job *job, int64_t time) {
@@ -460,7 +460,7 @@ static safelight_video_status begin(job *job) {
         safelight_video_status heard =
             is_known ? add_track(job, &job->sound, copies, options->sound_filters ? options->sound_filters : encodable)
                      : SAFELIGHT_VIDEO_CODEC;
-        /* A film whose sound cannot be decoded is better than none. */
+        /* A video whose sound cannot be decoded is better than none. */
         if (heard) {
             sound->discard = AVDISCARD_ALL;
             if (job->video->exhausted) return SAFELIGHT_VIDEO_TOO_MUCH_WORK;

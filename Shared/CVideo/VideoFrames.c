@@ -284,10 +284,10 @@ static safelight_video_status find_first(safelight_video *video, int64_t search,
     while ((status = next(video, &progress)) == SAFELIGHT_VIDEO_OK) {
         if (best >= 0 && in_time(video, video->last) > search) break;
         double found = contrast(video->frame);
-        /* Behind frames of one colour the film may fade in: then it is the frame at which the contrast stops growing. */
+        /* Behind frames of one colour the video may fade in: then it is the frame where the contrast stops growing. */
         if (best >= CONTRAST && found < best * 1.03) break;
         if (found < CONTRAST) is_fading = 1;
-        /* Noise of an even film does not choose the frame. */
+        /* Noise of an even video does not choose the frame. */
         if (found < best + 1) continue;
         best = found;
         *stamp = video->last;

@@ -88,7 +88,7 @@ public struct BeginEditing: Request {
         public var version: EditBase
         /// The input, for resource.read.
         public var resource: AssetResource
-        /// The film of a Live Photo that belongs to the input, for resource.read; nil if it is none.
+        /// The video of a Live Photo that belongs to the input, for resource.read; nil if it is none.
         public var pairedVideo: AssetResource?
         /// EXIF orientation of the input's pixels.
         public var orientation: Int
@@ -152,7 +152,7 @@ public struct BeginEditing: Request {
                     "pairedVideo",
                     \.pairedVideo,
                     .object(AssetResource.self),
-                    "The film of a Live Photo that belongs to the input, for resource.read."
+                    "The video of a Live Photo that belongs to the input, for resource.read."
                 ),
                 .required("orientation", \.orientation, .count(1...8), "EXIF orientation of the input's pixels."),
                 .required("inputToken", \.inputToken, .editInput, "The inputToken for asset.edit."),

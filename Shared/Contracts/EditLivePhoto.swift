@@ -1,28 +1,28 @@
 public import JSONValue
 public import PhotoModel
 
-/// `edits.livePhoto`: renders adjustments of a Live Photo, of its still and of each frame of its film, and commits both:
-/// `saveLivePhoto` of `PHLivePhotoEditingContext` (T-48).
+/// `edits.livePhoto`: renders adjustments of a Live Photo, of its still and of each frame of its video, and commits
+/// both: `saveLivePhoto` of `PHLivePhotoEditingContext` (T-48).
 ///
-/// It cancels the save of the same Live Photo that the same client has running, and its previews of it with a film. These
-/// end with `user_cancelled`.
+/// It cancels the save of the same Live Photo that the same client has running, and its previews of it with a video.
+/// These end with `user_cancelled`.
 public struct EditLivePhoto: Request {
     public typealias Result = EditOutcome
     public static let method = "edits.livePhoto"
     /// The Live Photo or motion photo.
     public var asset: ObjectID
-    /// The operations, in order; only those that films have.
+    /// The operations, in order; only those that videos have.
     public var adjustments: AdjustmentList
     /// The way the operations are combined with the present ones: replacing them, or appended to them.
     public var mode: AdjustmentMode
-    /// The volume of the film's sound, 0...1; nil for that of the list, or else 1.
+    /// The volume of the video's sound, 0...1; nil for that of the list, or else 1.
     public var audioVolume: Double?
-    /// The microseconds of the film at which its frame becomes the still; nil for that of the list, or else the still as
-    /// it was taken.
+    /// The microseconds of the video at which its frame becomes the still; nil for that of the list, or else the still
+    /// as it was taken.
     public var keyFrame: Int64?
     /// Content revision that the asset must have, else the request is refused with conflict; nil to accept any.
     public var ifContentRevision: Revision?
-    /// True if a still and a film that are in remote storage may be downloaded.
+    /// True if a still and a video that are in remote storage may be downloaded.
     public var isNetworkAccessAllowed = false
     /// Name of the client program.
     public var client: String
@@ -50,8 +50,8 @@ public struct EditLivePhoto: Request {
     }
 
     public static let table = parameters(
-        "Renders adjustments of a Live Photo, of its still and of each frame of its film, and commits both. A second one "
-            + "of the same client cancels the first, which ends with user_cancelled.",
+        "Renders adjustments of a Live Photo, of its still and of each frame of its video, and commits both. A second "
+            + "one of the same client cancels the first, which ends with user_cancelled.",
         blank: EditLivePhoto(asset: .none),
         [
             .asset(\.asset),
@@ -59,7 +59,7 @@ public struct EditLivePhoto: Request {
                 "adjustments",
                 \.adjustments,
                 .adjustments,
-                "The operations, in order; only those that films have.",
+                "The operations, in order; only those that videos have.",
                 default: AdjustmentList()
             ),
             .mode(\.mode),
@@ -67,14 +67,14 @@ public struct EditLivePhoto: Request {
                 "audioVolume",
                 \.audioVolume,
                 .number(0...1),
-                "The volume of the film's sound; 0 removes it. Default: that of the list, else 1."
+                "The volume of the video's sound; 0 removes it. Default: that of the list, else 1."
             ),
             .optional(
                 "keyFrame",
                 \.keyFrame,
                 .integer(0...LivePhotoAdjustment.lastKeyFrame),
-                "Microseconds of the film at which its frame becomes the still. Default: that of the list, else the still as"
-                    + " it was taken."
+                "Microseconds of the video at which its frame becomes the still. Default: that of the list, else the"
+                    + " still as it was taken."
             ),
             .ifContentRevision(\.ifContentRevision),
             .networkAccess(\.isNetworkAccessAllowed),

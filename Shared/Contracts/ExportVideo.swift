@@ -13,7 +13,7 @@ public struct ExportVideo: Request {
     public static let method = "video.export"
     /// The time from the last request about an export to its end, in seconds.
     public static let leaseSeconds = 120
-    /// The video, or a Live Photo, whose film is exported.
+    /// The video, or a Live Photo, whose paired video is exported.
     public var asset: ObjectID
     /// The size and the encoder.
     public var preset: VideoExportPreset

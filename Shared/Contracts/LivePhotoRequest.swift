@@ -1,11 +1,11 @@
 public import JSONValue
 public import PhotoModel
 
-/// `livePhoto.request`: the still of a Live Photo at a size, and what is needed to play its film (T-47).
+/// `livePhoto.request`: the still of a Live Photo at a size, and what is needed to play its video (T-47).
 ///
 /// The still may come first as `image.degraded`. The response is the last message: the complete Live Photo or an error,
-/// of which `user_cancelled` corresponds to `PHLivePhotoInfoCancelledKey`. The film is read with `video.read` and the
-/// `stream` of its description. Photo and film were compared when they were imported: where both have a content
+/// of which `user_cancelled` corresponds to `PHLivePhotoInfoCancelledKey`. The video is read with `video.read` and the
+/// `stream` of its description. Photo and video were compared when they were imported: where both have a content
 /// identifier, they have the same.
 public struct LivePhotoRequest: Request {
     public static let method = "livePhoto.request"
@@ -50,7 +50,7 @@ public struct LivePhotoRequest: Request {
     }
 
     public static let table = parameters(
-        "The still of a Live Photo at a size, and what is needed to play its film.",
+        "The still of a Live Photo at a size, and what is needed to play its video.",
         blank: LivePhotoRequest(asset: .none),
         [
             .asset(\.asset),
@@ -110,22 +110,22 @@ public struct LivePhotoRequest: Request {
     public struct Result: JSONTabled {
         /// Description of the attached still.
         public var still: ImageRequest.Result
-        /// The ticket to play the film.
-        public var film: VideoPlayback.Result
+        /// The ticket to play the video.
+        public var video: VideoPlayback.Result
         /// True if the still is of lower quality than requested.
         public var isDegraded: Bool
         /// True, because this is the last message about the request.
         public var isFinal = true
 
-        public init(still: ImageRequest.Result, film: VideoPlayback.Result) {
+        public init(still: ImageRequest.Result, video: VideoPlayback.Result) {
             self.still = still
-            self.film = film
+            self.video = video
             isDegraded = still.isDegraded
         }
 
         public static let table = JSONTable(
             "LivePhoto",
-            "A Live Photo: the attached still, and its film.",
+            "A Live Photo: the attached still, and its video.",
             unknown: .ignored,
             blank: Result(
                 still: ImageRequest.Result(
@@ -136,14 +136,14 @@ public struct LivePhotoRequest: Request {
                     pixelWidth: 0,
                     pixelHeight: 0
                 ),
-                film: VideoPlayback.Result(
+                video: VideoPlayback.Result(
                     asset: .none,
                     resource: AssetResource(type: .pairedVideo, digest: "", size: 0, contentType: "")
                 )
             ),
             [
                 .required("still", \.still, .object(ImageRequest.Result.self), "Description of the attached still."),
-                .required("film", \.film, .object(VideoPlayback.Result.self), "The facts that a player needs."),
+                .required("film", \.video, .object(VideoPlayback.Result.self), "The facts that a player needs."),
                 .required("isDegraded", \.isDegraded, .flag, "True if the still is of lower quality than requested."),
                 .defaulted(
                     "isFinal",

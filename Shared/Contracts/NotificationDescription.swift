@@ -99,7 +99,7 @@ public struct NotificationDescription: Sendable {
     )
     static let editsProgress = NotificationDescription(
         "edits.progress",
-        "How many of all assets are edited, and how many failed; of one film or Live Photo the part that is rendered.",
+        "How many of all assets are edited, and how many failed; of one video or Live Photo the part that is rendered.",
         object(
             ["done": count, "failed": count, "total": count],
             optional: ["part": ["type": "number", "minimum": 0, "maximum": 1]]

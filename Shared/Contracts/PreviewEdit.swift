@@ -12,7 +12,7 @@ public struct PreviewEdit: Request {
     public var magick: MagickOptions?
     /// The longer side of the preview, in pixels.
     public var maximumSide: Int
-    /// Microseconds of a film at which the frame is rendered; nil for the first that is not nearly one colour. Nil for
+    /// Microseconds of a video at which the frame is rendered; nil for the first that is not nearly one colour. Nil for
     /// photos.
     public var frameTime: Int64?
     /// The engine that renders the pixels; nil for the engine that the adjustments name, or else the editor's setting.
@@ -41,7 +41,7 @@ public struct PreviewEdit: Request {
     }
 
     public static let table = parameters(
-        "Renders an edit without committing it: a photo, or a frame of a film.",
+        "Renders an edit without committing it: a photo, or a frame of a video.",
         blank: PreviewEdit(asset: .none, adjustments: AdjustmentList(operations: [])),
         [
             .asset(\.asset),
@@ -59,8 +59,8 @@ public struct PreviewEdit: Request {
                 "frameTime",
                 \.frameTime,
                 .integer(0...86_400_000_000),
-                "Microseconds of a film at which the frame is rendered. Default: the start of the part that is kept, or the"
-                    + " first frame that is not nearly one colour."
+                "Microseconds of a video at which the frame is rendered. Default: the start of the part that is kept,"
+                    + " or the first frame that is not nearly one colour."
             ),
             .engine(\.engine),
             .networkAccess(\.isNetworkAccessAllowed),
@@ -75,8 +75,8 @@ public struct PreviewEdit: Request {
         public var pixelWidth: Int
         /// Height in pixels.
         public var pixelHeight: Int
-        /// The film of a Live Photo, the second attachment; nil if the adjustments do not apply to it.
-        public var film: Film?
+        /// The video of a Live Photo, the second attachment; nil if the adjustments do not apply to it.
+        public var pairedVideo: PairedVideo?
         /// Sequence of the transaction at which it was read.
         public var sequence: Int64
 
@@ -98,17 +98,17 @@ public struct PreviewEdit: Request {
                 .required("pixelHeight", \.pixelHeight, .count(0...1_000_000), "Height in pixels."),
                 .optional(
                     "film",
-                    \.film,
-                    .object(Film.self),
-                    "The film of a Live Photo, which is the second attachment; if the adjustments have livePhoto."
+                    \.pairedVideo,
+                    .object(PairedVideo.self),
+                    "The video of a Live Photo, which is the second attachment; if the adjustments have livePhoto."
                 ),
                 .sequence(\.sequence),
             ]
         )
     }
 
-    /// The edited film of a Live Photo.
-    public struct Film: JSONTabled {
+    /// The edited video of a Live Photo.
+    public struct PairedVideo: JSONTabled {
         public var mimeType: String
         public var pixelWidth: Int
         public var pixelHeight: Int
@@ -121,9 +121,9 @@ public struct PreviewEdit: Request {
 
         public static let table = JSONTable(
             "PreviewFilm",
-            "Description of the attached film.",
+            "Description of the attached video.",
             unknown: .ignored,
-            blank: Film(mimeType: "", pixelWidth: 0, pixelHeight: 0),
+            blank: PairedVideo(mimeType: "", pixelWidth: 0, pixelHeight: 0),
             [
                 .required("mimeType", \.mimeType, .text(maxBytes: 64), "Media type of the bytes."),
                 .required("pixelWidth", \.pixelWidth, .count(0...1_000_000), "Width in pixels."),

@@ -7,7 +7,7 @@ public import PhotoModel
 /// parts are shown; the volume of its sound; and the files from which it comes. All times are microseconds.
 public struct VideoAsset: Request {
     public static let method = "video.asset"
-    /// The video, or a Live Photo, whose film is described.
+    /// The video, or a Live Photo, whose paired video is described.
     public var asset: ObjectID
     /// The video with or without edits.
     public var version: VideoVersion
@@ -156,7 +156,7 @@ public struct VideoAsset: Request {
         public var resource: AssetResource
         /// Microseconds that the video is shown, by the time map.
         public var duration: Int64 = 0
-        /// The microseconds of the film at which a Live Photo's still was taken; nil if the film does not say it.
+        /// The microseconds of the video at which a Live Photo's still was taken; nil if the video does not say it.
         public var photoTime: Int64?
         public var tracks: [Track] = []
         /// The speeds of the source's parts: one segment if it is the same everywhere.
@@ -189,7 +189,7 @@ public struct VideoAsset: Request {
                     "photoTime",
                     \.photoTime,
                     .integer(0...Int64.max),
-                    "When a Live Photo's still was taken, if the film says it."
+                    "When a Live Photo's still was taken, if the video says it."
                 ),
                 .required("tracks", \.tracks, .list(of: .object(Track.self), limit: 64), "The tracks of the file."),
                 .required(

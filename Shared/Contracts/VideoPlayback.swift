@@ -8,7 +8,7 @@ public import PhotoModel
 /// QuickTime or MPEG-4 file whose index is at its end is delivered in that order, without being copied.
 public struct VideoPlayback: Request {
     public static let method = "video.playback"
-    /// The video, or a Live Photo, whose film is played.
+    /// The video, or a Live Photo, whose paired video is played.
     public var asset: ObjectID
     /// The video with or without edits.
     public var version: VideoVersion

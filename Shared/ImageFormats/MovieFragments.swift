@@ -1,5 +1,5 @@
-/// Finds the duration of a film in fragments (ISO/IEC 14496-12, 8.8), whose header does not say it or has that of the samples
-/// before the fragments: the durations of samples are in each fragment.
+/// Finds the duration of a video in fragments (ISO/IEC 14496-12, 8.8), whose header does not say it or has that of the
+/// samples before the fragments: the durations of samples are in each fragment.
 struct MovieFragments {
     private struct Track {
         /// Units in a second.
@@ -19,7 +19,7 @@ struct MovieFragments {
     private var bytes = 0
 
     /// - Parameters:
-    ///   - moov: the content of the film's header; its box `mvex` says that there are fragments
+    ///   - moov: the content of the video's header; its box `mvex` says that there are fragments
     ///   - hasSamples: true if samples come before the fragments
     init?(_ moov: ByteReader, hasSamples: Bool) {
         let parts = MovieHeader.boxes(moov)

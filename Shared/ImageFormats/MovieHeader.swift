@@ -44,7 +44,7 @@ public struct MovieHeader: Sendable, Hashable {
         return known.contains(brand) ? "public.mpeg-4" : nil
     }
 
-    /// The most boxes of a file that are looked at; a film in fragments has two for each.
+    /// The most boxes of a file that are looked at; a video in fragments has two for each.
     private static let mostBoxes = 65_536
 
     /// Finds and parses the `moov` box of a file.
@@ -72,7 +72,7 @@ public struct MovieHeader: Sendable, Hashable {
             do {
                 extent = try Self.extent(of: head, upTo: size - offset)
             } catch {
-                // Some cameras append bytes that are no boxes to a complete film. Players ignore them.
+                // Some cameras append bytes that are no boxes to a complete video. Players ignore them.
                 if found != nil, hasContent, !isContent { break }
                 throw error
             }
@@ -208,7 +208,7 @@ public struct MovieHeader: Sendable, Hashable {
         guard (1...65_535).contains(size.0), (1...65_535).contains(size.1) else { return }
         (pixelWidth, pixelHeight) = first == 0 ? (size.1, size.0) : size
         readRate(media)
-        // iPhones write the lens beside the track, all else beside the film.
+        // iPhones write the lens beside the track, all else beside the video.
         if let meta = parts.first(where: { $0.name == "meta" })?.content {
             var track = MovieHeader(contentType: contentType)
             track.readValues(meta)

@@ -48,7 +48,7 @@ public struct MovieTrack: Sendable, Hashable {
         return []
     }
 
-    /// The microseconds of the film at which a Live Photo's still was taken, by Apple's track for it; nil without one.
+    /// The microseconds of the video at which a Live Photo's still was taken, by Apple's track for it; nil without one.
     public static func stillTime(_ tracks: [MovieTrack]) -> Int64? {
         guard let track = tracks.first(where: \.hasStillTime) else { return nil }
         var time: Int64 = 0

@@ -42,8 +42,8 @@ public enum AdjustmentKind: String, Sendable, Hashable, CaseIterable {
         case overlay
         /// Changes the edges of the finished picture, or adds to it on all sides.
         case frame
-        /// Chooses the part of a film, its speed and its sound. Photos have nothing of it.
-        case film
+        /// Chooses the part of a video, its speed and its sound. Photos have nothing of it.
+        case video = "film"
 
         /// A description of the stage for the schema.
         public var meaning: String {
@@ -56,7 +56,7 @@ public enum AdjustmentKind: String, Sendable, Hashable, CaseIterable {
             case .finish: "Depends on the position in the finished frame."
             case .overlay: "Draws over the finished image."
             case .frame: "Changes the edges of the finished picture, or adds to it on all sides."
-            case .film: "Chooses the part of a film, its speed and its sound; photos have nothing of it."
+            case .video: "Chooses the part of a video, its speed and its sound; photos have nothing of it."
             }
         }
     }
@@ -139,8 +139,8 @@ extension AdjustmentKind {
             stage = .frame
             (meaning, parameters) = declaredFrame
         case .timeRange, .speed, .volume:
-            stage = .film
-            (meaning, parameters) = declaredFilm
+            stage = .video
+            (meaning, parameters) = declaredVideo
         case .vignette, .grain:
             stage = .finish
             (meaning, parameters) = declaredDetail

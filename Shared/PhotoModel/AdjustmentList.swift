@@ -20,10 +20,10 @@ public struct AdjustmentList: Sendable, Hashable {
     /// because they could not repeat them.
     public var engine: AppliedEngine?
 
-    /// True if the operations apply to a render that is not kept: that of another program's edit of a film (S-87).
+    /// True if the operations apply to a render that is not kept: that of another program's edit of a video (S-87).
     public var isOnRender = false
 
-    /// Present if the list also applies to the film of a Live Photo (T-48).
+    /// Present if the list also applies to the video of a Live Photo (T-48).
     public var livePhoto: LivePhotoAdjustment?
 
     public init(
@@ -148,7 +148,7 @@ public struct AdjustmentList: Sendable, Hashable {
                 "base": [
                     "const": "render",
                     "description": .string(
-                        "Present if the operations apply to another program's render of a film, which is not kept."
+                        "Present if the operations apply to another program's render of a video, which is not kept."
                     ),
                 ],
                 "livePhoto": LivePhotoAdjustment.schema,

@@ -8,8 +8,8 @@ public struct AssetResource: Sendable, Hashable, JSONTabled {
     public var digest: String
     /// Bytes.
     public var size: Int64
-    /// The position of its first byte in the file with this digest, if it is a part of that file, as the film of a motion
-    /// photo is. Nil if it is the whole file.
+    /// The position of its first byte in the file with this digest, if it is a part of that file, as the video of a
+    /// motion photo is. Nil if it is the whole file.
     public var offset: Int64?
     /// Uniform type identifier, for example `public.jpeg`.
     public var contentType: String

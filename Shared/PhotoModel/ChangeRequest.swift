@@ -183,7 +183,7 @@ public enum ChangeRequest: Sendable, Hashable {
         public var id: ObjectID
         /// The rendered image with orientation applied, or the rendered video.
         public var render: NewResource
-        /// The rendered film of a Live Photo; nil to show its film as it was taken (T-48).
+        /// The rendered video of a Live Photo; nil to show its video as it was taken (T-48).
         public var pairedVideo: NewResource?
         /// The description of the edit.
         public var adjustmentData: AdjustmentData
@@ -230,7 +230,7 @@ public enum ChangeRequest: Sendable, Hashable {
                     "pairedVideo",
                     \.pairedVideo,
                     .object(NewResource.self),
-                    "The rendered film of a Live Photo, upright. Default: its film as it was taken."
+                    "The rendered video of a Live Photo, upright. Default: its video as it was taken."
                 ),
                 .required("adjustmentData", \.adjustmentData, .object(AdjustmentData.self), "Description of the edit."),
                 .ifContentRevision(\.ifContentRevision),

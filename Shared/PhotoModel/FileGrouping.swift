@@ -86,12 +86,12 @@ public enum FileGrouping {
                 return found.count == 1 ? found[0] : nil
             }
             if let still = only(stills) {
-                let (raw, film) = (only(raws), only(videoExtensions))
+                let (raw, video) = (only(raws), only(videoExtensions))
                 // A raw file or a video that belongs to a still is part of the still's group.
-                if name != still, name == raw || name == film { continue }
+                if name != still, name == raw || name == video { continue }
                 if name == still {
                     group.alternate = raw
-                    group.pairedVideo = film
+                    group.pairedVideo = video
                 }
             }
             group.sidecar = sidecars[bytes] ?? sidecars[stemBytes]
@@ -109,8 +109,8 @@ public enum FileGrouping {
     }
 
     /// Returns true if a still and a video are a Live Photo (rule 3); the duration in microseconds.
-    public static func isLivePhoto(_ still: String?, film: String?, duration: Int64) -> Bool {
-        if let still, let film { return still == film }
+    public static func isLivePhoto(_ still: String?, video: String?, duration: Int64) -> Bool {
+        if let still, let video { return still == video }
         return duration <= longestUnnamedLive
     }
 }

@@ -2,12 +2,12 @@ import JSONValue
 
 /// The part of an adjustment list that only Live Photos have: `PHLivePhotoEditingContext` (T-48).
 ///
-/// A list with it applies to the still and to each frame of the film. As JSON:
+/// A list with it applies to the still and to each frame of the video. As JSON:
 /// `{"audioVolume":0.5,"keyFrame":1200000}`, both optional.
 public struct LivePhotoAdjustment: Sendable, Hashable {
-    /// The volume of the film's sound, 0 (none) to 1; nil for 1.
+    /// The volume of the video's sound, 0 (none) to 1; nil for 1.
     public var audioVolume: Double?
-    /// The microseconds of the film at which its frame becomes the still; nil for the still as it was taken.
+    /// The microseconds of the video at which its frame becomes the still; nil for the still as it was taken.
     public var keyFrame: Int64?
 
     /// The last key frame, in microseconds: an hour.
@@ -72,18 +72,19 @@ public struct LivePhotoAdjustment: Sendable, Hashable {
         [
             "type": "object", "additionalProperties": false,
             "description": .string(
-                "Present if the list applies to the still of a Live Photo and to each frame of its film; without it, only "
-                    + "the still is edited. Photos without a film, and films, have no use for it."
+                "Present if the list applies to the still of a Live Photo and to each frame of its video; without it, "
+                    + "only the still is edited. Photos without a video, and videos, have no use for it."
             ),
             "properties": [
                 "audioVolume": [
                     "type": "number", "minimum": 0, "maximum": 1, "default": 1,
-                    "description": "The volume of the film's sound; 0 removes it.",
+                    "description": "The volume of the video's sound; 0 removes it.",
                 ],
                 "keyFrame": [
                     "type": "integer", "minimum": 0, "maximum": .int(lastKeyFrame),
                     "description": .string(
-                        "Microseconds of the film at which its frame becomes the still. Default: the still as it was taken."
+                        "Microseconds of the video at which its frame becomes the still. Default: the still as it was "
+                            + "taken."
                     ),
                 ],
             ],

@@ -38,19 +38,19 @@ public struct VideoEdit {
         }
     }
 
-    /// Times as fast at which films are shown. A product of more than these is the nearest.
+    /// Times as fast at which videos are shown. A product of more than these is the nearest.
     public static let speeds = 0.01...100.0
     /// Times as loud.
     public static let volumes = 0...1000.0
 
     /// Nil if the frames stay as they are.
     public var picture: Picture?
-    /// The part that is kept, in microseconds; a nil end is that of the film.
+    /// The part that is kept, in microseconds; a nil end is that of the video.
     public var start: Int64 = 0
     public var end: Int64?
     /// Times as fast.
     public var speed = 1.0
-    /// The speed of the film's parts, instead of `start`, `end` and `speed`; nil for the same everywhere.
+    /// The speed of the video's parts, instead of `start`, `end` and `speed`; nil for the same everywhere.
     public var timeMap: VideoTimeMap?
     /// Times as loud; 0 leaves the sound out.
     public var volume = 1.0
@@ -78,7 +78,7 @@ public struct VideoEdit {
         return "\(timeMap.soundFilters);[joined]\(last)[out]"
     }
 
-    /// The filters of the frames, which are stored as the film says, to the size.
+    /// The filters of the frames, which are stored as the video says, to the size.
     func filters(_ info: VideoInfo, _ size: (width: Int, height: Int), _ tone: VideoTone) -> String {
         var text = "[in]"
         let isTurned = info.orientation >= 5
@@ -87,7 +87,7 @@ public struct VideoEdit {
         let flags = "flags=bicubic+accurate_rnd"
         let matrix = tone.isMapped ? "" : ":\(tone.sameMatrix)"
         // Square pixels come first; sizes of geometry are of those. Also if the size stays: only this filter looks at the
-        // size and format of each frame, which may change in a film. The others would read behind a smaller frame.
+        // size and format of each frame, which may change in a video. The others would read behind a smaller frame.
         text += "scale=\(width):\(height):\(flags)\(matrix),setsar=1" + VideoFile.turn(info.orientation)
         var shown = (width: info.pixelWidth, height: info.pixelHeight)
         switch picture?.geometry {

@@ -1,8 +1,8 @@
-/// The speed at which the parts of a film are shown.
+/// The speed at which the parts of a video are shown.
 public struct VideoTimeMap: Sendable, Hashable {
-    /// A part of the film, shown as fast as its rate.
+    /// A part of the video, shown as fast as its rate.
     public struct Part: Sendable, Hashable {
-        /// Microseconds of the film.
+        /// Microseconds of the video.
         public var start: Int64
         public var duration: Int64
         /// Times as fast.
@@ -23,15 +23,15 @@ public struct VideoTimeMap: Sendable, Hashable {
 
     public init(parts: [Part]) { self.parts = parts }
 
-    /// The frame rate from which a film is slow motion, and the one at which it is shown.
+    /// The frame rate from which a video is slow motion, and the one at which it is shown.
     public static let slowMotion = 100.0
     public static let shownRate = 30.0
-    /// The longest film in slow motion, in microseconds: a day.
+    /// The longest video in slow motion, in microseconds: a day.
     private static let longest: Int64 = 86_400_000_000
 
-    /// Creates the map by which a film in slow motion is shown that no edit says more about: the first and the last fifth
-    /// as fast as they were recorded, and what lies between with each of its frames at 30 frames per second. Nil for other
-    /// films, and for those that say that they shall be shown at their full rate.
+    /// Creates the map by which a video in slow motion is shown that no edit says more about: the first and the last
+    /// fifth as fast as they were recorded, and what lies between with each of its frames at 30 frames per second. Nil
+    /// for other videos, and for those that say that they shall be shown at their full rate.
     public init?(slowMotion info: VideoInfo) {
         let intent = info.tags["com.apple.quicktime.full-frame-rate-playback-intent"]
         guard (Self.slowMotion...10_000).contains(info.frameRate), (5...Self.longest).contains(info.duration),
@@ -45,7 +45,7 @@ public struct VideoTimeMap: Sendable, Hashable {
         ]
     }
 
-    /// The expression of libavfilter that maps seconds of the film (T) to seconds that are shown.
+    /// The expression of libavfilter that maps seconds of the video (T) to seconds that are shown.
     var expression: String {
         var text = ""
         var shown = 0.0

@@ -14,8 +14,8 @@ enum VideoBenchmarks {
         }
         let folder = try bench.place.folder("video")
         let seconds = bench.amount(12, quick: 3)
-        let full = try await film("\(folder)/full.mp4", "1920x1080", seconds, ["-c:v", "libx264"], ffmpeg)
-        let large = try await film(
+        let full = try await video("\(folder)/full.mp4", "1920x1080", seconds, ["-c:v", "libx264"], ffmpeg)
+        let large = try await video(
             "\(folder)/large.mp4",
             "3840x2160",
             bench.amount(4, quick: 1),
@@ -41,7 +41,7 @@ enum VideoBenchmarks {
         try await edit(bench, full, folder, ffmpeg)
     }
 
-    private static func film(
+    private static func video(
         _ path: String,
         _ size: String,
         _ seconds: Int,
@@ -58,7 +58,7 @@ enum VideoBenchmarks {
         return path
     }
 
-    /// Compares one image of a film, from file to file, with that of a program.
+    /// Compares one image of a video, from file to file, with that of a program.
     private static func poster(
         _ bench: BenchmarkContext,
         _ name: String,
@@ -85,7 +85,7 @@ enum VideoBenchmarks {
         )
     }
 
-    /// Compares ten images of a film with FFmpeg's own libraries in one process.
+    /// Compares ten images of a video with FFmpeg's own libraries in one process.
     private static func inProcess(
         _ bench: BenchmarkContext,
         _ name: String,
@@ -131,7 +131,7 @@ enum VideoBenchmarks {
             [
                 Comparison(
                     name: "video.strip",
-                    ours: "Video.VideoFile and Imaging in process, 50 images of a film",
+                    ours: "Video.VideoFile and Imaging in process, 50 images of a video",
                     peer: "ffmpeg with one thread, one decode",
                     unit: "s",
                     smallerIsBetter: true,
@@ -215,7 +215,7 @@ enum VideoBenchmarks {
         )
     }
 
-    /// Ten operations on colours and a crop of a film of 1920 by 1080 pixels.
+    /// Ten operations on colours and a crop of a video of 1920 by 1080 pixels.
     private static func tenColours() throws -> VideoEdit {
         let values: [(AdjustmentKind, Double)] = [
             (.exposure, 0.3), (.brightness, 0.05), (.contrast, 0.1), (.highlights, -0.2), (.shadows, 0.2),
@@ -228,16 +228,16 @@ enum VideoBenchmarks {
                 ["x": .double(0.05), "y": .double(0.05), "width": .double(0.9), "height": .double(0.9)]
             )
         )
-        let film = try FilmAdjustments(list, width: 1920, height: 1080)
+        let adjustments = try VideoAdjustments(list, width: 1920, height: 1080)
         var edit = VideoEdit()
-        if case .part(let x, let y, let width, let height, let orientation) = film.geometry {
+        if case .part(let x, let y, let width, let height, let orientation) = adjustments.geometry {
             edit.picture = VideoEdit.Picture(
                 geometry: .part(x: x, y: y, width: width, height: height, orientation: orientation),
-                width: film.width,
-                height: film.height
+                width: adjustments.width,
+                height: adjustments.height
             )
         }
-        edit.picture?.recolour = { colours in try? film.recolour(&colours) }
+        edit.picture?.recolour = { colours in try? adjustments.recolour(&colours) }
         return edit
     }
 

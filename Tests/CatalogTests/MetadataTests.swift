@@ -127,9 +127,9 @@ struct MetadataTests {
     }
 
     @Test(.onlySQLite, .spec("T-47"))
-    func `motion photos of an earlier version get their film, and clients hear of it`() async throws {
-        let film = TestVideos.video(brand: "mp42", duration: 2000)
-        let photo = TestMotionPhotos.jpeg(.container, film: film)
+    func `motion photos of an earlier version get their video, and clients hear of it`() async throws {
+        let video = TestVideos.video(brand: "mp42", duration: 2000)
+        let photo = TestMotionPhotos.jpeg(.container, video: video)
         var id = ObjectID.none
         try await CatalogFixture.with(folder) { catalog in id = try await catalog.importImages([photo.bytes])[0] }
         let queue = try DatabaseQueue(path: folder.file("library/library.sqlite"))
@@ -150,7 +150,7 @@ struct MetadataTests {
             let asset = try await catalog.asset(id)
             #expect(asset.playbackStyle == .livePhoto && asset.mediaSubtypes.contains(.photoLive))
             let part = try #require(asset.resource(.pairedVideo))
-            #expect((part.offset, part.size) == (Int64(photo.range.lowerBound), Int64(film.count)))
+            #expect((part.offset, part.size) == (Int64(photo.range.lowerBound), Int64(video.count)))
             #expect(part.digest == asset.resource(.photo)?.digest && part.duration == 2_000_000)
         }
     }

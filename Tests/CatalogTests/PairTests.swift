@@ -105,14 +105,14 @@ struct PairTests {
             let first = image(1, date: "2024:06:01 12:30:00")
             let second = image(2, date: "2024:06:01 12:30:02")
             let live = TestImages.appleImage(note: TestImages.appleNote(content: "ONE"))
-            let film = TestVideos.video(duration: 2000, values: [("content.identifier", "TWO")])
+            let video = TestVideos.video(duration: 2000, values: [("content.identifier", "TWO")])
             let wrong: [[(ResourceType, Bytes)]] = [
                 [(.photo, first), (.alternatePhoto, second)],
-                [(.photo, live), (.pairedVideo, film)],
+                [(.photo, live), (.pairedVideo, video)],
                 [(.photo, first), (.pairedVideo, TestVideos.video(duration: 6001))],
                 [(.photo, first), (.pairedVideo, second)],
-                [(.photo, first), (.alternatePhoto, film)],
-                [(.video, film), (.alternatePhoto, second)],
+                [(.photo, first), (.alternatePhoto, video)],
+                [(.video, video), (.alternatePhoto, second)],
             ]
             for resources in wrong {
                 let error = await rpcError { try await Self.importFiles(catalog, resources) }
@@ -163,8 +163,8 @@ struct PairTests {
     {
         try await CatalogFixture.with(folder) { catalog in
             let still = TestImages.appleImage(note: TestImages.appleNote(content: "ONE"))
-            let film = TestVideos.video(duration: 9000, values: [("content.identifier", "ONE")])
-            let (named, _) = try await Self.importFiles(catalog, [(.photo, still), (.pairedVideo, film)])
+            let video = TestVideos.video(duration: 9000, values: [("content.identifier", "ONE")])
+            let (named, _) = try await Self.importFiles(catalog, [(.photo, still), (.pairedVideo, video)])
             let short = TestVideos.video(duration: 2900, padding: 65)
             let (paired, _) = try await Self.importFiles(catalog, [(.photo, image(2)), (.pairedVideo, short)])
             for id in [named, paired] {
@@ -179,14 +179,14 @@ struct PairTests {
     @Test(.spec("S-78"))
     func `a video has size and duration, even if it was sent as a photo`() async throws {
         try await CatalogFixture.with(folder) { catalog in
-            let film = TestVideos.video(width: 1920, height: 1080, duration: 61_500, created: 1_700_000_000)
-            let (id, _) = try await Self.importFiles(catalog, [(.photo, film)])
+            let video = TestVideos.video(width: 1920, height: 1080, duration: 61_500, created: 1_700_000_000)
+            let (id, _) = try await Self.importFiles(catalog, [(.photo, video)])
             let asset = try await catalog.asset(id)
             #expect((asset.mediaType, asset.playbackStyle) == (.video, .video))
             #expect((asset.pixelWidth, asset.pixelHeight, asset.duration) == (1920, 1080, 61_500_000))
             #expect(asset.creationDate == 1_700_000_000_000_000)
             #expect(asset.resources.map(\.type) == [.video])
-            #expect(try await Self.importFiles(catalog, [(.video, film)]) == (id, true))
+            #expect(try await Self.importFiles(catalog, [(.video, video)]) == (id, true))
         }
     }
 

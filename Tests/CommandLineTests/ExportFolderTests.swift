@@ -32,7 +32,7 @@ struct ExportFolderTests {
             // Of the same content, but another asset, exported in the same run.
             #expect(try export([("img_1.JPG", "one")], to: &folder) == ["img_1 (3).JPG" + there])
             #expect(
-                try export([("IMG_1.jpg", "three"), ("IMG_1.mov", "film")], to: &folder)
+                try export([("IMG_1.jpg", "three"), ("IMG_1.mov", "video")], to: &folder)
                     == ["IMG_1 (4).jpg", "IMG_1 (4).mov"].map { $0 + there }
             )
             #expect(try export([("IMG_2", "no ending")], to: &folder) == ["IMG_2" + there])

@@ -105,7 +105,7 @@ struct PublishedMessageTests {
         }
     }
 
-    @Test func `the progress of an edit may have the part of a film that is rendered`() {
+    @Test func `the progress of an edit may have the part of a video that is rendered`() {
         let document = openRPCDocument(service: "editor", version: "1", methods: EditorRequest.methods)
         for name: JSON in ["edits.apply", "edits.livePhoto"] {
             let method = document["methods"]?.arrayValue?.first { $0["name"] == name }

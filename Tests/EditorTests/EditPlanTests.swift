@@ -104,34 +104,34 @@ struct EditPlanTests {
         let ours = asset(.photo, .adjustmentData, format: AdjustmentList.formatIdentifier)
         #expect(errorCode(append, ours, [1, 2]) == .invalidResource)
         #expect(errorCode(append, ours, nil) == .invalidResource)
-        var film = asset(.photo)
-        film.mediaType = .video
-        #expect(errorCode(append, film) == .missingResource)
-        film = asset(.video)
-        film.mediaType = .video
-        #expect(errorCode(append, film) == nil)
+        var video = asset(.photo)
+        video.mediaType = .video
+        #expect(errorCode(append, video) == .missingResource)
+        video = asset(.video)
+        video.mediaType = .video
+        #expect(errorCode(append, video) == nil)
         let sharp = AdjustmentList(operations: [try Adjustment(.clarity, ["value": 0.5])])
-        #expect(errorCode(ApplyEdit(asset: .none, adjustments: sharp), film) == .requestNotSupported)
+        #expect(errorCode(ApplyEdit(asset: .none, adjustments: sharp), video) == .requestNotSupported)
         let guarded = ApplyEdit(asset: .none, adjustments: grey, ifContentRevision: Revision(6))
         #expect(errorCode(guarded, asset(.photo)) == .conflict)
     }
 
-    @Test func `pixels of options refer to the original of a film, and to its render if they are appended`() throws {
-        var film = asset(.video, .fullSizeVideo, .adjustmentData, format: AdjustmentList.formatIdentifier)
-        film.mediaType = .video
-        (film.resources[0].pixelWidth, film.resources[0].pixelHeight) = (1920, 1080)
-        (film.resources[1].pixelWidth, film.resources[1].pixelHeight) = (960, 540)
+    @Test func `pixels of options refer to the original of a video, and to its render if they are appended`() throws {
+        var video = asset(.video, .fullSizeVideo, .adjustmentData, format: AdjustmentList.formatIdentifier)
+        video.mediaType = .video
+        (video.resources[0].pixelWidth, video.resources[0].pixelHeight) = (1920, 1080)
+        (video.resources[1].pixelWidth, video.resources[1].pixelHeight) = (960, 540)
         let half = AdjustmentList(operations: [.crop(UnitRect(x: 0, y: 0, width: 0.5, height: 0.5))])
         let options = try MagickOptions("-crop 96x54+0+0")
         for (mode, width) in [(AdjustmentMode.replace, 1920), (AdjustmentMode.append, 960)] {
             let edit = ApplyEdit(asset: .none, adjustments: AdjustmentList(operations: []), magick: options, mode: mode)
-            let plan = try EditPlan(edit, of: film, adjustmentData: half.json.bytes)
+            let plan = try EditPlan(edit, of: video, adjustmentData: half.json.bytes)
             let expected = try options.operations(for: (width, width * 9 / 16))
             #expect(plan.adjustments.operations == (mode == .append ? half.operations : []) + expected)
         }
     }
 
-    @Test func `operations on films are refused for photos, with a film or without`() throws {
+    @Test func `operations on videos are refused for photos, with a video or without`() throws {
         let quiet = try JSON(parsing: #"{"version": 1, "operations": [{"operation": "volume", "value": 0}]}"#)
         let edit = ApplyEdit(asset: .none, adjustments: try AdjustmentList(json: quiet))
         #expect(errorCode(edit, asset(.photo)) == .requestNotSupported)
@@ -160,14 +160,14 @@ struct EditPlanTests {
         #expect(versions(edited, original, isFirst: true) == [edited, original])
     }
 
-    @Test func `the volume of a Live Photo's film does not count as one of the operations`() throws {
+    @Test func `the volume of a Live Photo's video does not count as one of the operations`() throws {
         let full = AdjustmentList(
             operations: Array(repeating: .exposure(0.1), count: AdjustmentList.maximumCount),
             livePhoto: LivePhotoAdjustment(audioVolume: 0.5)
         )
         let edit = ApplyEdit(asset: .none, adjustments: full)
         let plan = try EditPlan(edit, of: asset(.photo, .pairedVideo), adjustmentData: nil)
-        let sent = VideoRenderPlan(try #require(plan.film), plan.adjustments.ofPairedVideo)
+        let sent = VideoRenderPlan(try #require(plan.pairedVideo), plan.adjustments.ofPairedVideo)
         #expect(try AdjustmentList(json: sent.adjustments) == full)
     }
 

@@ -138,23 +138,23 @@ struct EditQueueTests {
         #expect(queue.answer(key("e"), predecessor: .failed, now: 0)?.errorCode == .predecessorFailed)
     }
 
-    @Test func `films and downloads delay no edits of other photos, only the later ones of their assets`() throws {
+    @Test func `videos and downloads delay no edits of other photos, only the later ones of their assets`() throws {
         var queue = EditQueue()
-        for index in 0..<3 { _ = queue.add(edit("film \(index)", of: index), now: 0) }
+        for index in 0..<3 { _ = queue.add(edit("video \(index)", of: index), now: 0) }
         for (id, asset) in [("later", 0), ("photo", 3)] { _ = queue.add(edit(id, of: asset), now: 0) }
         for _ in 0..<3 {
             let next = queue.next(in: [.photo])
-            let film = try #require(next)
-            #expect(film.lane == .photo && film.moved(after: ErrorCode.busy.error("…")) == nil)
-            let moved = try #require(film.moved(after: .filmInOtherLane))
-            #expect(moved.lane == .film && moved.moved(after: .filmInOtherLane) == nil)
+            let video = try #require(next)
+            #expect(video.lane == .photo && video.moved(after: ErrorCode.busy.error("…")) == nil)
+            let moved = try #require(video.moved(after: .videoInOtherLane))
+            #expect(moved.lane == .video && moved.moved(after: .videoInOtherLane) == nil)
             queue.postpone(moved)
         }
-        #expect(queue.next(in: [.photo])?.key == key("photo"), "not the later edit of the first film")
+        #expect(queue.next(in: [.photo])?.key == key("photo"), "not the later edit of the first video")
         #expect(queue.next(in: [.photo, .download]) == nil)
         #expect(queue.next(in: []) == nil)
-        #expect(queue.next(in: [.film])?.key == key("film 0"))
-        #expect(queue.finish(key("film 0"), .applied).isEmpty)
+        #expect(queue.next(in: [.video])?.key == key("video 0"))
+        #expect(queue.finish(key("video 0"), .applied).isEmpty)
         #expect(queue.next(in: [.photo])?.key == key("later"))
         #expect(queue.metrics.ready == 2 && queue.metrics.running == 2)
     }
@@ -171,18 +171,18 @@ struct EditQueueTests {
         #expect(queue.next() == nil)
         #expect(queue.finish(key("a2"), .applied).isEmpty)
         #expect(queue.next()?.key == key("b0", by: "bob"))
-        // Films of one do not delay those of another, however many photos that one edits meanwhile.
+        // Videos of one do not delay those of another, however many photos that one edits meanwhile.
         queue = EditQueue()
-        for (id, publisher) in [("f0", "ann"), ("f1", "ann"), ("f2", "bob"), ("p0", "bob"), ("p1", "bob")] {
-            let asset = ["f0": 0, "f1": 1, "f2": 2, "p0": 3, "p1": 4][id] ?? 0
+        for (id, publisher) in [("v0", "ann"), ("v1", "ann"), ("v2", "bob"), ("p0", "bob"), ("p1", "bob")] {
+            let asset = ["v0": 0, "v1": 1, "v2": 2, "p0": 3, "p1": 4][id] ?? 0
             var edit = edit(id, of: asset, by: publisher)
-            if id.hasPrefix("f") { edit.lane = .film }
+            if id.hasPrefix("v") { edit.lane = .video }
             _ = queue.add(edit, now: 0)
         }
-        #expect(queue.next(in: [.film])?.key == key("f0"))
+        #expect(queue.next(in: [.video])?.key == key("v0"))
         for id in ["p0", "p1"] { #expect(queue.next(in: [.photo])?.key == key(id, by: "bob")) }
-        #expect(queue.next(in: [.film])?.key == key("f2", by: "bob"))
-        #expect(queue.next(in: [.film])?.key == key("f1"))
+        #expect(queue.next(in: [.video])?.key == key("v2", by: "bob"))
+        #expect(queue.next(in: [.video])?.key == key("v1"))
     }
 
     @Test func `a publisher with a limited grant has a part of the queue`() {
@@ -198,7 +198,7 @@ struct EditQueueTests {
         #expect(!queue.isFull(for: "ann"))
     }
 
-    @Test func `an edit that allows a download waits for it in another lane, a film then in that of films`() throws {
+    @Test func `an edit that allows a download waits for it in another lane, a video then in that of videos`() throws {
         let required = ErrorCode.networkAccessRequired.error("…")
         var allowing = edit("a")
         #expect(allowing.moved(after: required) == nil)
@@ -207,8 +207,8 @@ struct EditQueueTests {
         #expect(waiting.lane == .download && waiting.mayDownload && !allowing.mayDownload)
         #expect(waiting.moved(after: required) == nil)
         #expect(waiting.moved(after: ErrorCode.networkError.error("…")) == nil)
-        let film = try #require(waiting.moved(after: .filmInOtherLane))
-        #expect(film.lane == .film && film.mayDownload && film.moved(after: required) == nil)
+        let video = try #require(waiting.moved(after: .videoInOtherLane))
+        #expect(video.lane == .video && video.mayDownload && video.moved(after: required) == nil)
     }
 
     @Test func `the failure of an accepted edit is recorded although an earlier one with its content has failed`() {

@@ -91,7 +91,7 @@ extension EditorWorkerTests {
                         )
                     )
                 }
-                // Neither the sound nor the frames change, so the film is not rendered.
+                // Neither the sound nor the frames change, so the video is not rendered.
                 let edit = EditLivePhoto(asset: asset.id, client: "script", transaction: "t1")
                 let outcome = try await fixture.ask(edit)
                 fixture.catalog.remove(asset.id)

@@ -132,7 +132,7 @@ let pythonWorker = """
             passed = array.array('i', [os.open(params['path'], os.O_RDONLY)])
             s.sendmsg([struct.pack('>I', len(phase)) + phase], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, passed)])
             os._exit(5)
-        elif method == 'film':
+        elif method == 'video':
             # The first time it is killed in the middle of a record, and then it writes all of it.
             first = not os.path.exists(params['begun'])
             if first: open(params['begun'], 'w').close()

@@ -9,12 +9,12 @@ import Testing
 struct WorkerFileJobTests {
     @Test func `a folder that is missing is made`() throws {
         let folder = TemporaryFolder()
-        defer { for name in ["/cache/films", "/cache"] { rmdir(folder.path + name) } }
+        defer { for name in ["/cache/videos", "/cache"] { rmdir(folder.path + name) } }
         for _ in 0..<2 {
-            let file = try WorkerFileJob.makeFile(in: folder.path + "/cache/films")
+            let file = try WorkerFileJob.makeFile(in: folder.path + "/cache/videos")
             #expect(write(file, [1, 2, 3], 3) == 3)
             close(file)
-            #expect(rmdir(folder.path + "/cache/films") == 0 && rmdir(folder.path + "/cache") == 0)
+            #expect(rmdir(folder.path + "/cache/videos") == 0 && rmdir(folder.path + "/cache") == 0)
         }
     }
 
@@ -22,7 +22,7 @@ struct WorkerFileJobTests {
         let folder = TemporaryFolder()
         try await PythonPool().run { pool in
             let files = WorkerFileJob(ResourceJobRunner(pool) { _ in }, folder: folder.path, maxBytes: 1000)
-            let job = WorkerJob(method: "film", params: ["begun": .string(folder.path + "/begun")])
+            let job = WorkerJob(method: "video", params: ["begun": .string(folder.path + "/begun")])
             let made = try await files.run(job, over: "d") { _ in }
             defer { close(made.descriptor) }
             var bytes = [UInt8](repeating: 0, count: 16)
@@ -37,7 +37,7 @@ struct WorkerFileJobTests {
         let begun = folder.write("begun", "")
         try await PythonPool().run { pool in
             let files = WorkerFileJob(ResourceJobRunner(pool) { _ in }, folder: folder.path, maxBytes: 1000)
-            let job = WorkerJob(method: "film", params: ["begun": .string(begun), "keeps": true])
+            let job = WorkerJob(method: "video", params: ["begun": .string(begun), "keeps": true])
             for _ in 0..<2 {
                 let made = try await files.run(job, over: "d") { _ in }
                 defer { close(made.descriptor) }

@@ -5,7 +5,7 @@ import Metadata
 import TestSupport
 import Testing
 
-/// Films in fragments, whose header has no duration.
+/// Videos in fragments, whose header has no duration.
 @Suite(.timeLimit(.minutes(2)))
 struct FragmentedVideoTests {
     private static func number(_ value: Int, _ count: Int = 4) -> [UInt8] {
@@ -17,7 +17,7 @@ struct FragmentedVideoTests {
     }
 
     /// Returns a file of one track with a time scale of 1000.
-    private static func film(_ fragments: [[UInt8]]) -> [UInt8] {
+    private static func video(_ fragments: [[UInt8]]) -> [UInt8] {
         let zeros = [UInt8](repeating: 0, count: 80)
         let size = number(64 << 16) + number(48 << 16)
         let header = box("tkhd", number(0) + zeros.prefix(8) + number(7) + zeros.prefix(60) + size)
@@ -41,8 +41,8 @@ struct FragmentedVideoTests {
         return box("moof", box("mfhd", number(0) + number(1)) + box("traf", header + time + box("trun", run)))
     }
 
-    private static func duration(_ film: [UInt8]) throws -> Int64? {
-        try MetadataReader.video(size: film.count) { offset, count in Array(film.dropFirst(offset).prefix(count)) }?
+    private static func duration(_ video: [UInt8]) throws -> Int64? {
+        try MetadataReader.video(size: video.count) { offset, count in Array(video.dropFirst(offset).prefix(count)) }?
             .duration
     }
 
@@ -53,30 +53,30 @@ struct FragmentedVideoTests {
             Self.fragment(start: 0, each: nil, many), Self.fragment(start: 1000, each: 20, many),
             Self.fragment(start: 1500, each: nil, single), Self.fragment(start: nil, each: 10, many),
         ]
-        #expect(try Self.duration(Self.film(parts)) == 1_830_000)
-        #expect(try Self.duration(Self.film([])) == 0)
+        #expect(try Self.duration(Self.video(parts)) == 1_830_000)
+        #expect(try Self.duration(Self.video([])) == 0)
         // A recording that begins late.
-        #expect(try Self.duration(Self.film([Self.fragment(start: 90_000, each: nil, many)])) == 1_000_000)
+        #expect(try Self.duration(Self.video([Self.fragment(start: 90_000, each: nil, many)])) == 1_000_000)
     }
 
     @Test func `absurd numbers are no duration, and are no error`() throws {
         let most = Self.number(0) + Self.number(0xFFFF_FFFF)
         for start in [0, Int.max, 0xFFFF_FFFF] {
-            let film = Self.film([[UInt8]](repeating: Self.fragment(start: start, each: 0xFFFF_FFFF, most), count: 9))
-            #expect(try #require(try Self.duration(film)) >= 0)
+            let video = Self.video([[UInt8]](repeating: Self.fragment(start: start, each: 0xFFFF_FFFF, most), count: 9))
+            #expect(try #require(try Self.duration(video)) >= 0)
         }
         let cut = Self.number(0xF00) + Self.number(1000) + Self.number(5)
-        #expect(try Self.duration(Self.film([Self.fragment(start: 0, each: nil, cut)])) != nil)
+        #expect(try Self.duration(Self.video([Self.fragment(start: 0, each: nil, cut)])) != nil)
     }
 
     @Test(arguments: ["+frag_keyframe+empty_moov", "+frag_keyframe"])
-    func `a film of FFmpeg in fragments has its whole duration`(_ flags: String) throws {
+    func `a video of FFmpeg in fragments has its whole duration`(_ flags: String) throws {
         let folder = try TemporaryFolder("fragments")
         let path = folder.file("a.mp4")
-        try TestFilms.make(path, size: "160x120", rate: 10, seconds: 20, ["-movflags", flags, "-g", "20"])
-        let film = [UInt8](try Data(contentsOf: URL(filePath: path)))
-        let found = try #require(try Self.duration(film))
-        let probe = try JSON(parsing: try TestFilms.probe(path))
+        try FFmpegVideos.make(path, size: "160x120", rate: 10, seconds: 20, ["-movflags", flags, "-g", "20"])
+        let video = [UInt8](try Data(contentsOf: URL(filePath: path)))
+        let found = try #require(try Self.duration(video))
+        let probe = try JSON(parsing: try FFmpegVideos.probe(path))
         let seconds = try #require(probe["format"]?["duration"]?.stringValue.flatMap { Double($0) })
         #expect(abs(Double(found) / 1_000_000 - seconds) < 0.05, "\(found) \(seconds)")
     }

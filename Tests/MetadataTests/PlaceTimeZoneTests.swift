@@ -99,12 +99,12 @@ struct PlaceTimeZoneTests {
         #expect((gps.captureDate, gps.captureOffset) == (1_717_245_000_000_000, -14_400))
         #expect(gps.isOffsetDerived)
         let video = TestVideos.video(created: 1_717_245_000, values: [("location.ISO6709", "+52.5200+013.4000/")])
-        let film = try #require(
+        let facts = try #require(
             try MetadataReader.video(size: video.count) { offset, count in Array(video.dropFirst(offset).prefix(count))
             }
         )
-        #expect((film.captureDate, film.captureOffset) == (1_717_245_000_000_000, 7200))
-        #expect(film.isOffsetDerived)
+        #expect((facts.captureDate, facts.captureOffset) == (1_717_245_000_000_000, 7200))
+        #expect(facts.isOffsetDerived)
     }
 
     @Test func `the place of a video may be in XMP`() throws {
@@ -115,12 +115,12 @@ struct PlaceTimeZoneTests {
         let content = Array("uuid".utf8) + identifier + Array(packet.utf8)
         let size = (0..<4).map { UInt8(truncatingIfNeeded: (content.count + 4) >> (24 - 8 * $0)) }
         let video = TestVideos.video(created: 1_717_245_000) + size + content
-        let film = try #require(
+        let facts = try #require(
             try MetadataReader.video(size: video.count) { offset, count in Array(video.dropFirst(offset).prefix(count))
             }
         )
-        #expect((film.captureDate, film.captureOffset) == (1_717_245_000_000_000, 7200))
-        #expect(film.isOffsetDerived)
+        #expect((facts.captureDate, facts.captureOffset) == (1_717_245_000_000_000, 7200))
+        #expect(facts.isOffsetDerived)
     }
 
     @Test func `a damaged table is refused`() throws {

@@ -346,11 +346,11 @@ struct SearchedFactsTests {
     // MARK: Other files
 
     @Test func `a video's keys and a sidecar have the facts too`() throws {
-        let film = TestVideos.video(values: [
+        let video = TestVideos.video(values: [
             ("title", "Waves"), ("author", "Ada"), ("copyright", "© Ada"), ("software", "17.4"),
             ("direction.facing", "123.5"),
         ])
-        let facts = try MetadataReader.video(size: film.count) { Array(film.dropFirst($0).prefix($1)) }
+        let facts = try MetadataReader.video(size: video.count) { Array(video.dropFirst($0).prefix($1)) }
         let metadata = try #require(facts?.metadata)
         #expect((metadata.title, metadata.creator, metadata.copyright) == ("Waves", "Ada", "© Ada"))
         #expect((metadata.software, metadata.imageDirection) == ("17.4", 123.5))

@@ -13,7 +13,7 @@ struct VideoAndSidecarTests {
     }
 
     @Test func `size, duration, time, location and identifier are read from a video's container`() throws {
-        let film = TestVideos.video(
+        let video = TestVideos.video(
             duration: 2500,
             isTurned: true,
             created: 1_700_000_000,
@@ -23,7 +23,7 @@ struct VideoAndSidecarTests {
             ],
             padding: 100_000
         )
-        let facts = try #require(try facts(film))
+        let facts = try #require(try facts(video))
         #expect(facts.isVideo)
         #expect((facts.pixelWidth, facts.pixelHeight) == (480, 640))
         #expect(facts.duration == 2_500_000)
@@ -47,7 +47,7 @@ struct VideoAndSidecarTests {
         #expect(try facts(TestVideos.video(created: 3600 - epoch))?.captureDate == nil, "the clock was never set")
     }
 
-    @Test func `the lens is read beside the film and beside its track`() throws {
+    @Test func `the lens is read beside the video and beside its track`() throws {
         let lens = ("camera.lens_model", "iPhone 15 front TrueDepth camera 2.69mm f/1.9")
         #expect(try facts(TestVideos.video(values: [("make", "Apple"), lens]))?.lensModel == lens.1)
         let beside = try facts(TestVideos.video(values: [("make", "Apple")], trackValues: [lens]))
@@ -58,29 +58,29 @@ struct VideoAndSidecarTests {
     @Test func `images are not videos, and truncated or broken videos are refused by name`() throws {
         #expect(try facts(TestImages.jpeg()) == nil)
         #expect(try facts([]) == nil)
-        let film = TestVideos.video(values: [("make", "Apple")])
-        for count in stride(from: 16, to: film.count, by: 7) {
-            let error = #expect(throws: MetadataError.self) { try facts(Array(film.prefix(count))) }
+        let video = TestVideos.video(values: [("make", "Apple")])
+        for count in stride(from: 16, to: video.count, by: 7) {
+            let error = #expect(throws: MetadataError.self) { try facts(Array(video.prefix(count))) }
             #expect(error?.name == "invalid_resource")
         }
     }
 
-    @Test func `bytes behind the last box of a complete film are ignored`() throws {
-        let film = TestVideos.video(values: [("make", "Apple")])
+    @Test func `bytes behind the last box of a complete video are ignored`() throws {
+        let video = TestVideos.video(values: [("make", "Apple")])
         let notText = [UInt8](repeating: 0xFF, count: 40)
         let tooShort: [UInt8] = [0, 0, 0, 3] + Array("trailer of a camera".utf8)
         for trailer in [notText, tooShort, [1, 2, 3], Array("8db42d694ccc418790edff439fe026bf".utf8)] {
-            #expect(try facts(film + trailer)?.cameraMake == "Apple")
+            #expect(try facts(video + trailer)?.cameraMake == "Apple")
         }
         // Content that is not whole was cut off.
-        #expect(throws: MetadataError.self) { try facts(film + [0, 0, 1, 0] + Array("mdat".utf8)) }
+        #expect(throws: MetadataError.self) { try facts(video + [0, 0, 1, 0] + Array("mdat".utf8)) }
     }
 
     @Test func `random bytes in a video are handled`() throws {
-        var random = SeededRandom(named: "films")
-        let film = TestVideos.video(values: [("make", "Apple"), ("content.identifier", "X")])
+        var random = SeededRandom(named: "videos")
+        let video = TestVideos.video(values: [("make", "Apple"), ("content.identifier", "X")])
         for _ in 0..<TestEnvironment.rounds(2000) {
-            var damaged = film
+            var damaged = video
             for _ in 0..<Int.random(in: 1...6, using: &random) {
                 damaged[Int.random(in: 0..<damaged.count, using: &random)] = UInt8.random(in: 0...255, using: &random)
             }

@@ -4,13 +4,13 @@ import PhotoModel
 import TestSupport
 import Testing
 
-/// The metadata of films that exiftool and ffmpeg wrote.
+/// The metadata of videos that exiftool and ffmpeg wrote.
 @Suite(.timeLimit(.minutes(2)))
 struct VideoTagTests {
     private func facts(_ name: String, ffmpeg: [String] = [], exiftool: [String] = []) throws -> PhotoMetadata {
         let folder = try TemporaryFolder("tags")
         let path = folder.file(name)
-        try TestFilms.make(path, size: "176x144", seconds: 0.2, ffmpeg + ["-c:v", "mpeg4", "-c:a", "aac"])
+        try FFmpegVideos.make(path, size: "176x144", seconds: 0.2, ffmpeg + ["-c:v", "mpeg4", "-c:a", "aac"])
         if !exiftool.isEmpty {
             let run = try RunningProgram.run(
                 Needed.program("exiftool"),
@@ -73,9 +73,9 @@ struct VideoTagTests {
         func subtypes(_ rate: Float) throws -> Int {
             var value = rate.bitPattern.bigEndian
             let bytes = withUnsafeBytes(of: &value) { Array($0) }
-            let film = TestVideos.video(duration: 2000, captureRate: bytes, frameRate: 30)
+            let video = TestVideos.video(duration: 2000, captureRate: bytes, frameRate: 30)
             return try #require(
-                try MetadataReader.video(size: film.count) { Array(film.dropFirst($0).prefix($1)) }?.mediaSubtypes
+                try MetadataReader.video(size: video.count) { Array(video.dropFirst($0).prefix($1)) }?.mediaSubtypes
             )
         }
         #expect(try subtypes(240) == PhotoMetadata.Subtype.highFrameRate)

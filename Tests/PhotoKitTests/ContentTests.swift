@@ -143,9 +143,9 @@ extension PhotoKitTests {
         func `videos and Live Photos`() async throws {
             try await LibraryFixture.with("video") { fixture in
                 let path = fixture.folder.file("film.mp4")
-                try TestFilms.make(path, ["-c:v", "libx264", "-pix_fmt", "yuv420p", "-c:a", "aac"])
-                let film = try Data(contentsOf: URL(fileURLWithPath: path))
-                let motion = TestMotionPhotos.jpeg(.container, film: Array(film))
+                try FFmpegVideos.make(path, ["-c:v", "libx264", "-pix_fmt", "yuv420p", "-c:a", "aac"])
+                let original = try Data(contentsOf: URL(fileURLWithPath: path))
+                let motion = TestMotionPhotos.jpeg(.container, video: Array(original))
                 var ids: [String] = []
                 try await PHPhotoLibrary.shared().performChanges {
                     let video = PHAssetChangeRequest.creationRequestForAssetFromVideo(
@@ -169,10 +169,10 @@ extension PhotoKitTests {
                 }
                 let (loaded, hasMix) = try #require(await found.next())
                 let asset = try #require(loaded)
-                #expect(!hasMix && asset.tracks.first?.mediaType == "video" && asset.byteCount == Int64(film.count))
+                #expect(!hasMix && asset.tracks.first?.mediaType == "video" && asset.byteCount == Int64(original.count))
                 let copy = URL(fileURLWithPath: fixture.folder.file("copy.mp4"))
                 try await asset.write(to: copy)
-                #expect(try Data(contentsOf: copy).count == film.count)
+                #expect(try Data(contentsOf: copy).count == original.count)
 
                 let sessions = Recorded<AVAssetExportSession?>()
                 manager.requestExportSession(
@@ -207,7 +207,7 @@ extension PhotoKitTests {
                     last = call.photo
                     if call.isFinal { break }
                 }
-                #expect(last?.film?.byteCount == Int64(film.count))
+                #expect(last?.film?.byteCount == Int64(original.count))
                 #expect((last?.size.width ?? 0) >= 200)
             }
         }

@@ -156,10 +156,10 @@ extension PhotoKitTests {
         @Test(.spec("S-47", "S-48"))
         func `videos are downloaded with progress, and read with network access`() async throws {
             let store = try S3Server()
-            try await LibraryFixture.with("remote-film", environment: store.environment) { fixture in
-                let film = fixture.folder.file("film.mov")
-                try TestFilms.make(film, ["-c:v", "libx264", "-pix_fmt", "yuv420p"])
-                #expect(try fixture.safelight(["import", film]).status == 0)
+            try await LibraryFixture.with("remote-video", environment: store.environment) { fixture in
+                let path = fixture.folder.file("film.mov")
+                try FFmpegVideos.make(path, ["-c:v", "libx264", "-pix_fmt", "yuv420p"])
+                #expect(try fixture.safelight(["import", path]).status == 0)
                 for _ in 0..<600 {
                     let status = try fixture.safelight(["storage"])
                     if status.output.contains("waiting   0 files") { break }

@@ -69,9 +69,9 @@ struct FileGroupingTests {
         #expect(!FileGrouping.isSameShot(5_000_000, 6_000_001))
         #expect(FileGrouping.isSameShot(nil, 1))
         #expect(!FileGrouping.isSameShot(.min, .max))
-        #expect(FileGrouping.isLivePhoto("A", film: "A", duration: 60_000_000))
-        #expect(!FileGrouping.isLivePhoto("A", film: "B", duration: 1))
-        #expect(FileGrouping.isLivePhoto("A", film: nil, duration: 3_000_000))
-        #expect(!FileGrouping.isLivePhoto(nil, film: nil, duration: 6_000_001))
+        #expect(FileGrouping.isLivePhoto("A", video: "A", duration: 60_000_000))
+        #expect(!FileGrouping.isLivePhoto("A", video: "B", duration: 1))
+        #expect(FileGrouping.isLivePhoto("A", video: nil, duration: 3_000_000))
+        #expect(!FileGrouping.isLivePhoto(nil, video: nil, duration: 6_000_001))
     }
 }

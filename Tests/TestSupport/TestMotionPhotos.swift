@@ -1,21 +1,21 @@
 import SamplePhotos
 
-/// Photos with a film inside, as cameras of several makers write them.
+/// Photos with a video inside, as cameras of several makers write them.
 public enum TestMotionPhotos {
     /// The formats.
     public enum Kind: String, CaseIterable, Sendable {
-        /// Google's first format: the distance of the film from the end of the file.
+        /// Google's first format: the distance of the video from the end of the file.
         case microVideo
         /// Google's list of items, as attributes.
         case container
-        /// The same as elements, with a gain map before the film and padding behind it.
+        /// The same as elements, with a gain map before the video and padding behind it.
         case elements
         /// Samsung's table of blocks at the end of the file.
         case samsung
     }
 
-    /// Returns a JPEG with a film, and where the film is.
-    public static func jpeg(_ kind: Kind, film: [UInt8], width: Int = 640, height: Int = 480, seed: UInt64 = 1) -> (
+    /// Returns a JPEG with a video, and where the video is.
+    public static func jpeg(_ kind: Kind, video: [UInt8], width: Int = 640, height: Int = 480, seed: UInt64 = 1) -> (
         bytes: [UInt8], range: Range<Int>
     ) {
         let camera = """
@@ -39,8 +39,8 @@ public enum TestMotionPhotos {
         }
         switch kind {
         case .microVideo:
-            let still = photo("\(camera) GCamera:MicroVideo=\"1\" GCamera:MicroVideoOffset=\"\(film.count)\"")
-            return (still + film, still.count..<still.count + film.count)
+            let still = photo("\(camera) GCamera:MicroVideo=\"1\" GCamera:MicroVideoOffset=\"\(video.count)\"")
+            return (still + video, still.count..<still.count + video.count)
         case .container:
             let still = photo(
                 """
@@ -48,24 +48,25 @@ public enum TestMotionPhotos {
                 <rdf:li rdf:parseType="Resource"><Container:Item Item:Mime="image/jpeg" Item:Semantic="Primary" \
                 Item:Length="0" Item:Padding="0"/></rdf:li>\
                 <rdf:li rdf:parseType="Resource"><Container:Item Item:Mime="video/mp4" Item:Semantic="MotionPhoto" \
-                Item:Length="\(film.count)"/></rdf:li></rdf:Seq></Container:Directory>\(end)
+                Item:Length="\(video.count)"/></rdf:li></rdf:Seq></Container:Directory>\(end)
                 """
             )
-            return (still + film, still.count..<still.count + film.count)
+            return (still + video, still.count..<still.count + video.count)
         case .elements:
-            // Gain map and film follow the image.
+            // Gain map and video follow the image.
             let map = [UInt8](repeating: 9, count: 77)
             let still = photo(
                 """
                 \(camera)><GCamera:MotionPhoto>1</GCamera:MotionPhoto><Container:Directory><rdf:Seq>\
                 <rdf:li rdf:parseType="Resource"><Item:Semantic>Primary</Item:Semantic></rdf:li>\
                 <rdf:li rdf:parseType="Resource"><Item:Semantic>GainMap</Item:Semantic><Item:Length>\(map.count)</Item:Length></rdf:li>\
-                <rdf:li rdf:parseType="Resource"><Item:Semantic>MotionPhoto</Item:Semantic><Item:Length>\(film.count)</Item:Length>\
+                <rdf:li rdf:parseType="Resource"><Item:Semantic>MotionPhoto</Item:Semantic>\
+                <Item:Length>\(video.count)</Item:Length>\
                 <Item:Padding>5</Item:Padding></rdf:li></rdf:Seq></Container:Directory>\(end)
                 """
             )
             let start = still.count + map.count
-            return (still + map + film + [0, 0, 0, 0, 0], start..<start + film.count)
+            return (still + map + video + [0, 0, 0, 0, 0], start..<start + video.count)
         case .samsung:
             func little(_ value: Int) -> [UInt8] { (0..<4).map { UInt8(truncatingIfNeeded: value >> (8 * $0)) } }
             func block(_ kind: [UInt8], _ name: String, _ content: [UInt8]) -> [UInt8] {
@@ -73,13 +74,13 @@ public enum TestMotionPhotos {
             }
             let still = photo("")
             let time = block([0x01, 0x0A], "Image_UTC_Data", Array("1717237800000".utf8))
-            let motion = block([0x30, 0x0A], "MotionPhoto_Data", film)
+            let motion = block([0x30, 0x0A], "MotionPhoto_Data", video)
             var table = Array("SEFH".utf8) + little(107) + little(2)
             table += [0, 0, 0x01, 0x0A] + little(time.count + motion.count) + little(time.count)
             table += [0, 0, 0x30, 0x0A] + little(motion.count) + little(motion.count)
-            let start = still.count + time.count + motion.count - film.count
+            let start = still.count + time.count + motion.count - video.count
             return (
-                still + time + motion + table + little(table.count) + Array("SEFT".utf8), start..<start + film.count
+                still + time + motion + table + little(table.count) + Array("SEFT".utf8), start..<start + video.count
             )
         }
     }
@@ -91,10 +92,10 @@ public enum TestMotionPhotos {
         case open
     }
 
-    /// Returns a HEIC or AVIF with a film in a box behind it, and where the film is.
+    /// Returns a HEIC or AVIF with a video in a box behind it, and where the video is.
     public static func boxed(
         _ still: [UInt8],
-        film: [UInt8],
+        video: [UInt8],
         _ length: BoxLength = .short
     ) -> (bytes: [UInt8], range: Range<Int>) {
         func big(_ value: Int, _ width: Int) -> [UInt8] {
@@ -103,11 +104,11 @@ public enum TestMotionPhotos {
         let name = Array("mpvd".utf8)
         let head =
             switch length {
-            case .short: big(film.count + 8, 4) + name
-            case .long: big(1, 4) + name + big(film.count + 16, 8)
+            case .short: big(video.count + 8, 4) + name
+            case .long: big(1, 4) + name + big(video.count + 16, 8)
             case .open: big(0, 4) + name
             }
         let start = still.count + head.count
-        return (still + head + film, start..<start + film.count)
+        return (still + head + video, start..<start + video.count)
     }
 }

@@ -210,7 +210,7 @@ extension ThumbnailerWorkerTests {
             }
         }
 
-        @Test func `a degraded still comes before the error of a film that cannot be downloaded`() async throws {
+        @Test func `a degraded still comes before the error of a video that cannot be downloaded`() async throws {
             try await ThumbnailerFixture.open { fixture in
                 let still = try LargeImageFixtures.large(width: 1200, seed: 6, preview: false)
                 let asset = try fixture.catalog.add(still) { asset in
@@ -236,7 +236,7 @@ extension ThumbnailerWorkerTests {
                     for try await event in fixture.client.stream(request, credit: 1 << 20) {
                         if case .notification(ImageDelivery.degraded, _, _) = event { degraded += 1 }
                     }
-                    Issue.record("there is no film")
+                    Issue.record("there is no video")
                 } catch {
                     #expect(error.errorCode == .networkAccessRequired)
                 }

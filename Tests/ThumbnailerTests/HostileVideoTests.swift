@@ -14,7 +14,7 @@ extension ThumbnailerWorkerTests {
     /// Damaged videos: each is shown or refused by name, and the service goes on.
     @Suite(.timeLimit(.minutes(20)))
     struct HostileVideoTests {
-        private static let films: [(name: String, options: [String])] = [
+        private static let videos: [(name: String, options: [String])] = [
             ("a.mp4", ["-c:v", "libx264", "-preset", "veryfast", "-pix_fmt", "yuv420p", "-g", "5", "-c:a", "aac"]),
             (
                 "b.mov",
@@ -29,17 +29,17 @@ extension ThumbnailerWorkerTests {
             ("j.mp4", ["-c:v", "libaom-av1", "-cpu-used", "8", "-usage", "realtime", "-c:a", "aac"]),
         ]
 
-        private func films() throws -> [[UInt8]] {
+        private func videos() throws -> [[UInt8]] {
             let folder = try TemporaryFolder("bad")
-            return try Self.films.map { name, options in
-                try TestFilms.make(folder.file(name), size: "176x144", rate: 10, seconds: 1, options)
+            return try Self.videos.map { name, options in
+                try FFmpegVideos.make(folder.file(name), size: "176x144", rate: 10, seconds: 1, options)
                 return [UInt8](try Data(contentsOf: URL(fileURLWithPath: folder.file(name))))
             }
         }
 
         /// Changes bytes, sizes or names of boxes, or the length of the file.
-        private func damaged(_ film: [UInt8], using random: inout SeededRandom) -> [UInt8] {
-            var bytes = film
+        private func damaged(_ video: [UInt8], using random: inout SeededRandom) -> [UInt8] {
+            var bytes = video
             // Headers are at both ends.
             func place() -> Int {
                 let edge = min(bytes.count, 3000)
@@ -65,14 +65,14 @@ extension ThumbnailerWorkerTests {
         }
 
         @Test func `each damaged video is shown or refused by name, and the service goes on`() async throws {
-            let films = try films()
+            let videos = try videos()
             var random = SeededRandom(named: "damaged videos")
             var files: [[UInt8]] = []
             for round in 0..<TestEnvironment.rounds(200) {
-                files.append(damaged(films[round % films.count], using: &random))
+                files.append(damaged(videos[round % videos.count], using: &random))
             }
             try await ThumbnailerFixture.open { [files] fixture in
-                let good = try Self.add(films[0], to: fixture)
+                let good = try Self.add(videos[0], to: fixture)
                 _ = try await fixture.image(ImageRequest(asset: good.id, targetSize: .size(width: 64, height: 64)))
                 var (shown, refused): (Int, [String: Int]) = (0, [:])
                 for (index, file) in files.enumerated() {
@@ -107,11 +107,11 @@ extension ThumbnailerWorkerTests {
         }
 
         @Test func `absurd sizes, loops of edits and endless tables end within the limits`() async throws {
-            let film = try films()[0]
+            let video = try videos()[0]
             var files: [[UInt8]] = []
             /// Replaces the bytes at a distance after each occurrence of a box's name.
             func changed(_ box: String, _ distance: Int, _ value: [UInt8]) -> [UInt8] {
-                var bytes = film
+                var bytes = video
                 let name = Array(box.utf8)
                 for at in 0..<(bytes.count - name.count) where Array(bytes[at..<at + name.count]) == name {
                     for (index, byte) in value.enumerated() where at + distance + index < bytes.count {
@@ -150,23 +150,23 @@ extension ThumbnailerWorkerTests {
             }
         }
 
-        @Test func `a film of an unknown codec is refused an export by name`() async throws {
-            var film = try films()[0]
-            let table = try #require(film.indices.first { film[$0...].starts(with: "stsd".utf8) })
-            let name = try #require(film.indices[table...].first { film[$0...].starts(with: "avc1".utf8) })
-            film.replaceSubrange(name..<name + 4, with: Array("avc5".utf8))
-            try await ThumbnailerFixture.open { [film] fixture in
-                let asset = try Self.add(film, to: fixture)
+        @Test func `a video of an unknown codec is refused an export by name`() async throws {
+            var video = try videos()[0]
+            let table = try #require(video.indices.first { video[$0...].starts(with: "stsd".utf8) })
+            let name = try #require(video.indices[table...].first { video[$0...].starts(with: "avc1".utf8) })
+            video.replaceSubrange(name..<name + 4, with: Array("avc5".utf8))
+            try await ThumbnailerFixture.open { [video] fixture in
+                let asset = try Self.add(video, to: fixture)
                 let refused = try await Self.export(asset, fixture)
                 #expect(refused == "unsupported_format")
             }
         }
 
         @Test func `the product of many speeds and volumes stays within the limits`() async throws {
-            let film = try films()[0]
+            let video = try videos()[0]
             try await ThumbnailerFixture.open { fixture in
                 for (kind, value) in [(AdjustmentKind.speed, 16.0), (.speed, 0.1), (.volume, 4)] {
-                    let asset = try Self.edited(film, Self.repeated(kind, value), fixture)
+                    let asset = try Self.edited(video, Self.repeated(kind, value), fixture)
                     let result = try await fixture.client.ask(VideoAsset(asset: asset.id)).result
                     #expect(result.timeMap.allSatisfy { (0.01...100).contains($0.rate) }, "\(result.timeMap)")
                     #expect(result.audioCurve.allSatisfy { (0...1000).contains($0.volume) }, "\(result.audioCurve)")
@@ -174,11 +174,11 @@ extension ThumbnailerWorkerTests {
             }
         }
 
-        @Test func `a film of three hundred thousand years is shown within the limits`() async throws {
-            let film = Self.endless(try films()[0])
+        @Test func `a video of three hundred thousand years is shown within the limits`() async throws {
+            let video = Self.endless(try videos()[0])
             try await ThumbnailerFixture.open { fixture in
                 for value in [16, 0.1] {
-                    let asset = try Self.edited(film, Self.repeated(.speed, value), fixture)
+                    let asset = try Self.edited(video, Self.repeated(.speed, value), fixture)
                     let result = try await fixture.client.ask(VideoAsset(asset: asset.id)).result
                     #expect(result.duration <= 1 << 50, "\(result.duration)")
                     for track in result.tracks {
@@ -194,10 +194,10 @@ extension ThumbnailerWorkerTests {
             let folder = try TemporaryFolder("loop")
             let path = folder.file("loop.mp4")
             let options = ["-c:v", "libx264", "-preset", "ultrafast", "-pix_fmt", "yuv420p", "-an"]
-            try TestFilms.make(path, size: "64x64", rate: 100, seconds: 10, options)
-            let film = [UInt8](try Data(contentsOf: URL(fileURLWithPath: path)))
-            let looped = Self.looped(film, count: 60_000)
-            try #require(looped.count > film.count)
+            try FFmpegVideos.make(path, size: "64x64", rate: 100, seconds: 10, options)
+            let video = [UInt8](try Data(contentsOf: URL(fileURLWithPath: path)))
+            let looped = Self.looped(video, count: 60_000)
+            try #require(looped.count > video.count)
             try await ThumbnailerFixture.open { fixture in
                 let asset = try Self.add(looped, to: fixture)
                 let start = ContinuousClock.now
@@ -206,7 +206,7 @@ extension ThumbnailerWorkerTests {
                 if let error { #expect(names.contains(error.name), "\(error)") }
                 if let error = await Self.strip(asset, fixture) { #expect(names.contains(error.name), "\(error)") }
                 #expect(ContinuousClock.now - start < .seconds(60))
-                let good = try Self.add(film, to: fixture)
+                let good = try Self.add(video, to: fixture)
                 #expect(await fixture.rpcError(VideoAsset(asset: good.id)) == nil)
             }
         }
@@ -215,10 +215,10 @@ extension ThumbnailerWorkerTests {
             let folder = try TemporaryFolder("strip")
             let path = folder.file("noise.mp4")
             let options = ["-vf", "noise=alls=100:allf=t", "-c:v", "libx264", "-preset", "ultrafast"]
-            try TestFilms.make(path, rate: 30, seconds: 2, audio: false, options + ["-pix_fmt", "yuv420p"])
-            let film = [UInt8](try Data(contentsOf: URL(fileURLWithPath: path)))
+            try FFmpegVideos.make(path, rate: 30, seconds: 2, audio: false, options + ["-pix_fmt", "yuv420p"])
+            let video = [UInt8](try Data(contentsOf: URL(fileURLWithPath: path)))
             try await ThumbnailerFixture.open { fixture in
-                let asset = try Self.add(film, to: fixture)
+                let asset = try Self.add(video, to: fixture)
                 let request = ImageFrames(
                     asset: asset.id,
                     count: 60,
@@ -234,15 +234,15 @@ extension ThumbnailerWorkerTests {
             }
         }
 
-        @Test func `frames that were made before come without the film`() async throws {
-            let film = try films()[0]
+        @Test func `frames that were made before come without the video`() async throws {
+            let video = try videos()[0]
             try await ThumbnailerFixture.open { fixture in
-                let asset = try Self.add(film, to: fixture)
+                let asset = try Self.add(video, to: fixture)
                 let first = await Self.strip(asset, fixture)
                 #expect(first == nil, "\(String(describing: first))")
                 let digest = try #require(ResourceDigest(asset.resources[0].digest))
                 try FileManager.default.removeItem(atPath: fixture.resources.path(of: digest))
-                let away = ErrorCode.networkAccessRequired.error("the film is at the store")
+                let away = ErrorCode.networkAccessRequired.error("the video is at the store")
                 fixture.catalog.fail(DownloadResource.method, away)
                 let again = await Self.strip(asset, fixture)
                 #expect(again == nil, "\(String(describing: again))")
@@ -253,13 +253,13 @@ extension ThumbnailerWorkerTests {
         }
 
         @Test func `an export whose file was given up for a newer one fails by name`() async throws {
-            let film = try films()[0]
+            let video = try videos()[0]
             try await ThumbnailerFixture.open {
-                $0.exportBytes = Int64(film.count) * 3 / 2
+                $0.exportBytes = Int64(video.count) * 3 / 2
             } _: { fixture in
                 var exports: [VideoExportStatus] = []
-                // An empty `free` box at the end makes another file of the same film.
-                for bytes in [film, film + [0, 0, 0, 8] + Array("free".utf8)] {
+                // An empty `free` box at the end makes another file of the same video.
+                for bytes in [video, video + [0, 0, 0, 8] + Array("free".utf8)] {
                     let asset = try Self.add(bytes, to: fixture)
                     let export = ExportVideo(asset: asset.id, preset: .passthrough)
                     var status = try await fixture.client.ask(export).result
@@ -279,9 +279,9 @@ extension ThumbnailerWorkerTests {
             }
         }
 
-        /// Writes headers of version 1 with the longest duration into a film whose index is at its end.
-        private static func endless(_ film: [UInt8]) -> [UInt8] {
-            var bytes = film
+        /// Writes headers of version 1 with the longest duration into a video whose index is at its end.
+        private static func endless(_ video: [UInt8]) -> [UInt8] {
+            var bytes = video
             for (name, before) in [("mvhd", ["moov"]), ("mdhd", ["moov", "trak", "mdia"])] {
                 guard let at = bytes.firstRange(of: Array(name.utf8))?.lowerBound, bytes.count > at + 24 else {
                     continue
@@ -296,11 +296,11 @@ extension ThumbnailerWorkerTests {
             return bytes
         }
 
-        /// Replaces the edit list of a film whose index is at its end by one of many equal entries.
-        private static func looped(_ film: [UInt8], count: Int) -> [UInt8] {
-            var bytes = film
+        /// Replaces the edit list of a video whose index is at its end by one of many equal entries.
+        private static func looped(_ video: [UInt8], count: Int) -> [UInt8] {
+            var bytes = video
             guard let at = bytes.firstRange(of: Array("elst".utf8))?.lowerBound, bytes.count > at + 24 else {
-                return film
+                return video
             }
             let entry = bytes[at + 12..<at + 24]
             let more = Array(repeatElement(entry, count: count).joined())
@@ -332,14 +332,14 @@ extension ThumbnailerWorkerTests {
             return Array(#"{"version":1,"operations":[\#(all)]}"#.utf8)
         }
 
-        /// Adds a film as the render of an edit, with the edit's data.
-        private static func edited(_ film: [UInt8], _ data: [UInt8], _ fixture: ThumbnailerFixture) throws -> Asset {
+        /// Adds a video as the render of an edit, with the edit's data.
+        private static func edited(_ video: [UInt8], _ data: [UInt8], _ fixture: ThumbnailerFixture) throws -> Asset {
             var list = try fixture.catalog.add(data).resources[0]
             list.type = .adjustmentData
-            return try fixture.catalog.add(film) { [list] asset in
+            return try fixture.catalog.add(video) { [list] asset in
                 asset.mediaType = .video
                 asset.resources[0].type = .fullSizeVideo
-                asset.resources[0].contentType = VideoFileType.sniff(film)?.contentType ?? "public.mpeg-4"
+                asset.resources[0].contentType = VideoFileType.sniff(video)?.contentType ?? "public.mpeg-4"
                 asset.resources.append(list)
             }
         }

@@ -126,17 +126,17 @@ extension ThumbnailerWorkerTests {
         @Test func `quarantined bytes are not opened for their description`() async throws {
             try await ThumbnailerFixture.open { fixture in
                 let photo = try fixture.catalog.add(TestImages.jpeg(width: 90, height: 60))
-                let film = try fixture.catalog.add(Array("a film".utf8)) { asset in
+                let video = try fixture.catalog.add(Array("a video".utf8)) { asset in
                     asset.mediaType = .video
                     asset.resources[0].type = .video
                     asset.resources[0].contentType = "public.mpeg-4"
                 }
-                let stream = film.resources[0].digest
+                let stream = video.resources[0].digest
                 for digest in [photo.resources[0].digest, stream] { fixture.catalog.quarantine(digest) }
                 for error in [
                     await fixture.rpcError(ImageData(asset: photo.id)),
-                    await fixture.rpcError(VideoPlayback(asset: film.id)),
-                    await fixture.rpcError(ReadVideo(asset: film.id, stream: stream)),
+                    await fixture.rpcError(VideoPlayback(asset: video.id)),
+                    await fixture.rpcError(ReadVideo(asset: video.id, stream: stream)),
                 ] {
                     #expect(error?.errorCode == .quarantined)
                 }

@@ -55,9 +55,9 @@ struct RenditionPlanTests {
     }
 
     @Test func `a video's plan names the frame, and a time after its end or of a photo is refused`() throws {
-        var film = resource(.video, "a")
-        film.duration = 2_000_000
-        let video = asset(film, kind: .video)
+        var original = resource(.video, "a")
+        original.duration = 2_000_000
+        let video = asset(original, kind: .video)
         var timed = request()
         #expect(try RenditionPlan(timed, of: video).frame == VideoFrameChoice())
         #expect(try RenditionPlan(timed, of: asset(resource(.photo, "a"))).frame == nil)
@@ -68,7 +68,7 @@ struct RenditionPlanTests {
         let error = #expect(throws: RPCError.self) { try RenditionPlan(timed, of: video) }
         #expect(error?.errorCode == .invalidOptions && error?.data["parameter"] == "frameTime")
         let late = #expect(throws: RPCError.self) {
-            try VideoFrameChoice(2_000_001, of: film, parameter: "times.1")
+            try VideoFrameChoice(2_000_001, of: original, parameter: "times.1")
         }
         #expect(late?.data["parameter"] == "times.1")
     }

@@ -6,7 +6,7 @@ import Video
 /// High dynamic range beside its formulas.
 @Suite(.timeLimit(.minutes(5)))
 struct VideoColourTests {
-    /// Returns the sRGB value, 0...1, of a grey of a luminance in cd/m2 in a film with a peak.
+    /// Returns the sRGB value, 0...1, of a grey of a luminance in cd/m2 in a video with a peak.
     private func expected(_ nits: Double, peak: Double) -> Double {
         let (m1, m2, c1, c2, c3) = (2610.0 / 16384, 2523.0 / 32, 3424.0 / 4096, 2413.0 / 128, 2392.0 / 128)
         func pq(_ nits: Double) -> Double {
@@ -30,16 +30,16 @@ struct VideoColourTests {
         return light <= 0.0031308 ? 12.92 * light : 1.055 * pow(light, 1 / 2.4) - 0.055
     }
 
-    /// Makes a film of ten grey fields, given as 10-bit codes of limited range.
-    private func greys(_ codes: [Int], transfer: String, _ name: String = "g.mp4") throws -> FilmFixture {
+    /// Makes a video of ten grey fields, given as 10-bit codes of limited range.
+    private func greys(_ codes: [Int], transfer: String, _ name: String = "g.mp4") throws -> VideoFixture {
         let (width, height) = (32 * codes.count, 64)
         var samples: [UInt8] = []
         func append(_ code: Int) { samples += [UInt8(code & 255), UInt8(code >> 8)] }
         for _ in 0..<height { for x in 0..<width { append(codes[x / 32]) } }
         for _ in 0..<(width / 2 * height / 2 * 2) { append(512) }
-        return try FilmFixture(name) { path in
+        return try VideoFixture(name) { path in
             try Data(samples).write(to: URL(fileURLWithPath: path + ".yuv"))
-            try TestFilms.ffmpeg([
+            try FFmpegVideos.ffmpeg([
                 "-f", "rawvideo", "-pix_fmt", "yuv420p10le", "-s", "\(width)x\(height)", "-r", "25", "-i",
                 path + ".yuv",
                 "-c:v", "libx265", "-x265-params",
@@ -49,8 +49,8 @@ struct VideoColourTests {
         }
     }
 
-    private func luminances(_ film: FilmFixture, _ count: Int) throws -> [Double] {
-        let (pixels, _) = try film.frame(.at(0, tolerance: 0))
+    private func luminances(_ video: VideoFixture, _ count: Int) throws -> [Double] {
+        let (pixels, _) = try video.frame(.at(0, tolerance: 0))
         let width = 32 * count
         return (0..<count).map { field in
             let at = 3 * (32 * width + 32 * field + 16)
@@ -61,10 +61,10 @@ struct VideoColourTests {
 
     @Test func `PQ becomes sRGB by the formula of BT.2390`() throws {
         let codes = [64, 150, 250, 350, 450, 500, 550, 600, 650, 720, 800, 940]
-        let film = try greys(codes, transfer: "smpte2084")
-        #expect(try film.info().isHDR)
+        let video = try greys(codes, transfer: "smpte2084")
+        #expect(try video.info().isHDR)
         let (m1, m2, c1, c2, c3) = (2610.0 / 16384, 2523.0 / 32, 3424.0 / 4096, 2413.0 / 128, 2392.0 / 128)
-        for (code, value) in zip(codes, try luminances(film, codes.count)) {
+        for (code, value) in zip(codes, try luminances(video, codes.count)) {
             let power = pow(Double(code - 64) / 876, 1 / m2)
             let nits = 10000 * pow(max(0, power - c1) / (c2 - c3 * power), 1 / m1)
             #expect(abs(value - expected(nits, peak: 1000)) < 0.01, "code \(code): \(value)")
@@ -73,10 +73,10 @@ struct VideoColourTests {
 
     @Test func `HLG becomes sRGB as on a display of 1000 candelas`() throws {
         let codes = [64, 150, 250, 350, 450, 550, 650, 721, 800, 870, 940]
-        let film = try greys(codes, transfer: "arib-std-b67")
-        let info = try film.info()
+        let video = try greys(codes, transfer: "arib-std-b67")
+        let info = try video.info()
         #expect((info.isHDR, info.transfer, info.primaries) == (true, "arib-std-b67", "bt2020"))
-        for (code, value) in zip(codes, try luminances(film, codes.count)) {
+        for (code, value) in zip(codes, try luminances(video, codes.count)) {
             let signal = Double(code - 64) / 876
             let scene =
                 signal <= 0.5 ? signal * signal / 3 : (exp((signal - 0.55991073) / 0.17883277) + 0.28466892) / 12
@@ -85,9 +85,9 @@ struct VideoColourTests {
         }
     }
 
-    @Test func `saturated colours keep their hue, and ordinary films are not changed`() throws {
-        let red = try FilmFixture("red.mp4") { path in
-            try TestFilms.ffmpeg([
+    @Test func `saturated colours keep their hue, and ordinary videos are not changed`() throws {
+        let red = try VideoFixture("red.mp4") { path in
+            try FFmpegVideos.ffmpeg([
                 "-f", "lavfi", "-i", "color=0x800000:size=64x64:rate=25:duration=0.1", "-c:v", "libx265",
                 "-x265-params",
                 "log-level=none:lossless=1:colorprim=bt2020:transfer=smpte2084:colormatrix=bt2020nc", "-vf",

@@ -3,15 +3,15 @@ import TestSupport
 import Testing
 import Video
 
-/// Films that are encoded anew.
+/// Videos that are encoded anew.
 @Suite(.timeLimit(.minutes(5)))
 struct VideoExportTests {
-    /// Exports into a file beside the film and opens that.
+    /// Exports into a file beside the video and opens that.
     private static func export(
-        _ film: FilmFixture,
+        _ video: VideoFixture,
         _ settings: VideoExportSettings,
         progress: @escaping (Int64) -> Bool = { _ in true }
-    ) throws -> (FilmFixture, VideoExportResult) {
+    ) throws -> (VideoFixture, VideoExportResult) {
         var bytes: [UInt8] = []
         let sink = VideoExportSink(
             write: { part, position in
@@ -26,48 +26,48 @@ struct VideoExportTests {
         )
         var limits = VideoLimits()
         limits.bytes = .max
-        let result = try film.open(limits: limits, isThorough: true) { file in try file.export(settings, to: sink) }
+        let result = try video.open(limits: limits, isThorough: true) { file in try file.export(settings, to: sink) }
         #expect(Int64(bytes.count) == result.size)
-        return (try FilmFixture("out.mp4") { try Data(bytes).write(to: URL(fileURLWithPath: $0)) }, result)
+        return (try VideoFixture("out.mp4") { try Data(bytes).write(to: URL(fileURLWithPath: $0)) }, result)
     }
 
-    private static func film(_ name: String = "f.mp4", rotation: Int = 0, _ options: [String] = []) throws
-        -> FilmFixture
+    private static func video(_ name: String = "f.mp4", rotation: Int = 0, _ options: [String] = []) throws
+        -> VideoFixture
     {
-        try FilmFixture(name) { path in
+        try VideoFixture(name) { path in
             let h264 = ["-c:v", "libx264", "-crf", "10", "-preset", "ultrafast", "-pix_fmt", "yuv420p", "-c:a", "aac"]
-            guard rotation > 0 else { return try TestFilms.make(path, size: "640x480", seconds: 1, h264 + options) }
-            try TestFilms.make(path + ".mp4", size: "640x480", seconds: 1, h264)
-            try TestFilms.ffmpeg(["-i", path + ".mp4", "-c", "copy", "-metadata:s:v:0", "rotate=\(rotation)", path])
+            guard rotation > 0 else { return try FFmpegVideos.make(path, size: "640x480", seconds: 1, h264 + options) }
+            try FFmpegVideos.make(path + ".mp4", size: "640x480", seconds: 1, h264)
+            try FFmpegVideos.ffmpeg(["-i", path + ".mp4", "-c", "copy", "-metadata:s:v:0", "rotate=\(rotation)", path])
         }
     }
 
     @Test(.spec("S-60"), arguments: [0, 90, 180, 270])
-    func `the output is upright and its frames are those of the film`(_ rotation: Int) throws {
-        let film = try Self.film(rotation: rotation)
+    func `the output is upright and its frames are those of the video`(_ rotation: Int) throws {
+        let video = try Self.video(rotation: rotation)
         var settings = VideoExportSettings()
         settings.box = .init(320, 240)
         settings.quality = 10
-        let (made, result) = try Self.export(film, settings)
+        let (made, result) = try Self.export(video, settings)
         let isUpright = rotation % 180 == 90
         #expect((result.pixelWidth, result.pixelHeight) == (isUpright ? (240, 320) : (320, 240)))
         let info = try made.info()
         #expect((info.pixelWidth, info.pixelHeight, info.orientation) == (result.pixelWidth, result.pixelHeight, 1))
         #expect(info.tracks.map(\.codec) == ["h264", "aac"] && abs(info.duration - 1_000_000) < 60_000)
         // As ffmpeg turns and scales it. Luminance, because colours have half of the pixels, in other places than the
-        // film's own.
+        // video's own.
         let scale = "scale=\(result.pixelWidth):\(result.pixelHeight):flags=bicubic+accurate_rnd,format=gray"
         for time in [0.0, 0.48] {
-            let expected = try TestFilms.frame(of: film.path, at: time, filter: scale)
-            let found = try TestFilms.frame(of: made.path, at: time, filter: "format=gray")
-            let psnr = FilmFixture.psnr(found, expected)
+            let expected = try FFmpegVideos.frame(of: video.path, at: time, filter: scale)
+            let found = try FFmpegVideos.frame(of: made.path, at: time, filter: "format=gray")
+            let psnr = VideoFixture.psnr(found, expected)
             #expect(psnr > 40, "\(rotation) degrees at \(time): \(psnr) dB")
         }
     }
 
     /// Returns the luminance of the frame at 0.4 seconds.
-    private static func luminance(of film: FilmFixture) throws -> [UInt8] {
-        let pixels = try film.frame(.at(400_000, tolerance: 0)).pixels
+    private static func luminance(of video: VideoFixture) throws -> [UInt8] {
+        let pixels = try video.frame(.at(400_000, tolerance: 0)).pixels
         return stride(from: 0, to: pixels.count, by: 3).map { at in
             let (red, green, blue) = (Int(pixels[at]), Int(pixels[at + 1]), Int(pixels[at + 2]))
             return UInt8((2126 * red + 7152 * green + 722 * blue) / 10_000)
@@ -75,8 +75,8 @@ struct VideoExportTests {
     }
 
     @Test(.spec("S-60")) func `high dynamic range becomes what frames show, or stays as HEVC`() throws {
-        let film = try FilmFixture("hdr.mp4") { path in
-            try TestFilms.make(
+        let video = try VideoFixture("hdr.mp4") { path in
+            try FFmpegVideos.make(
                 path,
                 audio: false,
                 [
@@ -87,78 +87,78 @@ struct VideoExportTests {
         }
         var settings = VideoExportSettings()
         settings.quality = 8
-        let (mapped, _) = try Self.export(film, settings)
+        let (mapped, _) = try Self.export(video, settings)
         let info = try mapped.info()
         #expect((info.isHDR, info.primaries, info.transfer, info.matrix) == (false, "bt709", "bt709", "bt709"))
-        let psnr = FilmFixture.psnr(try Self.luminance(of: mapped), try Self.luminance(of: film))
+        let psnr = VideoFixture.psnr(try Self.luminance(of: mapped), try Self.luminance(of: video))
         #expect(psnr > 40, "\(psnr) dB")
         settings.isHEVC = true
-        let kept = try Self.export(film, settings).0.info()
+        let kept = try Self.export(video, settings).0.info()
         #expect((kept.isHDR, kept.transfer, kept.primaries) == (true, "smpte2084", "bt2020"))
         #expect(kept.tracks.first?.bitDepth == 10 && kept.tracks.first?.tag == "hvc1")
     }
 
     @Test(arguments: [("480x848", "bt709"), ("848x480", "smpte170m")])
     func `without a word of it the matrix is that of the stored lines`(_ size: String, _ matrix: String) throws {
-        let film = try FilmFixture("f.mp4") { path in
+        let video = try VideoFixture("f.mp4") { path in
             let h264 = ["-c:v", "libx264", "-preset", "ultrafast", "-pix_fmt", "yuv420p"]
-            try TestFilms.make(path, size: size, seconds: 0.2, audio: false, h264)
+            try FFmpegVideos.make(path, size: size, seconds: 0.2, audio: false, h264)
         }
-        #expect(try Self.export(film, VideoExportSettings()).0.info().matrix == matrix)
+        #expect(try Self.export(video, VideoExportSettings()).0.info().matrix == matrix)
     }
 
-    @Test func `a film that is stored as red, green and blue keeps its colours`() throws {
-        let film = try FilmFixture("rgb.mkv") { path in
-            try TestFilms.ffmpeg([
+    @Test func `a video that is stored as red, green and blue keeps its colours`() throws {
+        let video = try VideoFixture("rgb.mkv") { path in
+            try FFmpegVideos.ffmpeg([
                 "-f", "lavfi", "-i", "color=0x20c040:size=1280x720:rate=25:duration=0.2", "-c:v", "ffv1", "-pix_fmt",
                 "bgr0", path,
             ])
         }
-        let before = try film.frame(.at(0, tolerance: 0)).pixels
-        let after = try Self.export(film, VideoExportSettings()).0.frame(.at(0, tolerance: 0)).pixels
-        #expect(FilmFixture.psnr(after, before) > 36)
+        let before = try video.frame(.at(0, tolerance: 0)).pixels
+        let after = try Self.export(video, VideoExportSettings()).0.frame(.at(0, tolerance: 0)).pixels
+        #expect(VideoFixture.psnr(after, before) > 36)
     }
 
     @Test func `the part that is made is reported, and the work stops when progress returns false`() throws {
-        let film = try Self.film()
+        let video = try Self.video()
         var times: [Int64] = []
-        _ = try Self.export(film, VideoExportSettings()) { time in
+        _ = try Self.export(video, VideoExportSettings()) { time in
             times.append(time)
             return true
         }
         #expect(times.count > 3 && times == times.sorted() && times.allSatisfy { $0 <= 1_000_000 }, "\(times)")
-        #expect(throws: VideoError.stopped) { try Self.export(film, VideoExportSettings()) { _ in false } }
+        #expect(throws: VideoError.stopped) { try Self.export(video, VideoExportSettings()) { _ in false } }
         var settings = VideoExportSettings()
         settings.maxBytes = 2000
-        #expect(throws: VideoError.outputTooLarge(limit: 2000)) { try Self.export(film, settings) }
+        #expect(throws: VideoError.outputTooLarge(limit: 2000)) { try Self.export(video, settings) }
     }
 
     @Test func `tracks are copied with their matrix, if the container can hold them`() throws {
         var settings = VideoExportSettings()
         settings.isCopied = true
-        let film = try Self.film(rotation: 90)
-        let (made, result) = try Self.export(film, settings)
+        let video = try Self.video(rotation: 90)
+        let (made, result) = try Self.export(video, settings)
         #expect((result.pixelWidth, result.pixelHeight) == (480, 640))
         let info = try made.info()
         #expect(info.tracks.map(\.codec) == ["h264", "aac"])
-        let orientation = try film.info().orientation
+        let orientation = try video.info().orientation
         #expect(info.orientation == orientation && orientation >= 5)
-        let webm = try FilmFixture("f.webm") { path in
-            try TestFilms.make(path, ["-c:v", "libvpx", "-b:v", "1M", "-deadline", "realtime", "-c:a", "libopus"])
+        let webm = try VideoFixture("f.webm") { path in
+            try FFmpegVideos.make(path, ["-c:v", "libvpx", "-b:v", "1M", "-deadline", "realtime", "-c:a", "libopus"])
         }
         #expect(throws: VideoError.notCopied("vp8")) { try Self.export(webm, settings) }
         // The container can hold this picture, and not this sound.
-        let sound = try Self.film("f.mkv", ["-c:a", "truehd", "-strict", "-2"])
+        let sound = try Self.video("f.mkv", ["-c:a", "truehd", "-strict", "-2"])
         #expect(throws: VideoError.notEncoded) { try Self.export(sound, settings) }
     }
 
-    /// Makes a film in HEVC, in whose header boxes are replaced.
-    private static func hevc(_ boxes: [(String, String, [UInt8])]) throws -> FilmFixture {
-        try FilmFixture("boxes.mp4") { path in
+    /// Makes a video in HEVC, in whose header boxes are replaced.
+    private static func hevc(_ boxes: [(String, String, [UInt8])]) throws -> VideoFixture {
+        try VideoFixture("boxes.mp4") { path in
             let options = [
                 "-c:v", "libx265", "-x265-params", "log-level=none", "-tag:v", "hvc1", "-pix_fmt", "yuv420p",
             ]
-            try TestFilms.make(path, seconds: 0.2, audio: false, options)
+            try FFmpegVideos.make(path, seconds: 0.2, audio: false, options)
             var bytes = [UInt8](try Data(contentsOf: URL(fileURLWithPath: path)))
             for (old, new, content) in boxes {
                 let at = try #require(bytes.firstRange(of: Array(old.utf8))?.lowerBound)
@@ -174,19 +174,19 @@ struct VideoExportTests {
         var settings = VideoExportSettings()
         settings.isHEVC = true
         let (encoded, _) = try Self.export(try Self.hevc([light]), settings)
-        #expect(try TestFilms.probe(encoded.path).contains(peak))
+        #expect(try FFmpegVideos.probe(encoded.path).contains(peak))
         // Profile 5.
         let vision = try Self.hevc([light, ("btrt", "dvcC", [1, 0, 0x0A, 0x0D, 0])])
         #expect(throws: VideoError.unsupportedCodec("hevc")) { try Self.export(vision, settings) }
         settings.isCopied = true
         let (copied, _) = try Self.export(vision, settings)
         #expect(try copied.info().dolbyVision == 5)
-        #expect(try TestFilms.probe(copied.path).contains(peak))
+        #expect(try FFmpegVideos.probe(copied.path).contains(peak))
     }
 
     @Test func `of an odd side a pixel is lost`() throws {
-        let film = try FilmFixture("odd.mkv") { path in
-            try TestFilms.make(
+        let video = try VideoFixture("odd.mkv") { path in
+            try FFmpegVideos.make(
                 path,
                 size: "321x241",
                 seconds: 0.2,
@@ -194,19 +194,19 @@ struct VideoExportTests {
                 ["-c:v", "ffv1", "-pix_fmt", "yuv444p"]
             )
         }
-        let (made, result) = try Self.export(film, VideoExportSettings())
+        let (made, result) = try Self.export(video, VideoExportSettings())
         #expect((result.pixelWidth, result.pixelHeight) == (320, 240))
         let info = try made.info()
         #expect((info.pixelWidth, info.pixelHeight) == (320, 240))
     }
 
     @Test func `recordings that were joined follow each other`() throws {
-        let film = try FilmFixture("joined.ts") { path in
-            try TestFilms.make(path, seconds: 2, ["-c:v", "mpeg2video", "-q:v", "3", "-c:a", "mp2"])
+        let video = try VideoFixture("joined.ts") { path in
+            try FFmpegVideos.make(path, seconds: 2, ["-c:v", "mpeg2video", "-q:v", "3", "-c:a", "mp2"])
             let part = try Data(contentsOf: URL(fileURLWithPath: path))
             try (part + part).write(to: URL(fileURLWithPath: path))
         }
-        let (made, _) = try Self.export(film, VideoExportSettings())
+        let (made, _) = try Self.export(video, VideoExportSettings())
         let tracks = try made.info().tracks
         #expect(tracks.map(\.codec) == ["h264", "aac"])
         for track in tracks {
@@ -216,16 +216,16 @@ struct VideoExportTests {
     }
 
     @Test func `recordings of one clock with hours between them follow each other`() throws {
-        let film = try FilmFixture("hours.ts") { path in
+        let video = try VideoFixture("hours.ts") { path in
             var joined = Data()
             for hours in [0, 2] {
                 let options = ["-c:v", "mpeg2video", "-q:v", "3", "-c:a", "mp2"]
-                try TestFilms.make(path, seconds: 2, options + ["-output_ts_offset", "\(hours * 3600)"])
+                try FFmpegVideos.make(path, seconds: 2, options + ["-output_ts_offset", "\(hours * 3600)"])
                 joined += try Data(contentsOf: URL(fileURLWithPath: path))
             }
             try joined.write(to: URL(fileURLWithPath: path))
         }
-        let (made, _) = try Self.export(film, VideoExportSettings())
+        let (made, _) = try Self.export(video, VideoExportSettings())
         for track in try made.info().tracks {
             #expect(abs(track.duration - 4_000_000) < 300_000, "\(track.codec): \(track.duration)")
         }
@@ -234,8 +234,8 @@ struct VideoExportTests {
     /// The stream identifiers of picture and sound in an MPEG transport stream.
     @Test(arguments: [0xE0, 0xC0] as [UInt8])
     func `a damaged time stamp moves nothing`(_ stream: UInt8) throws {
-        let film = try FilmFixture("damaged.ts") { path in
-            try TestFilms.make(path, seconds: 2, ["-c:v", "mpeg2video", "-q:v", "3", "-c:a", "mp2"])
+        let video = try VideoFixture("damaged.ts") { path in
+            try FFmpegVideos.make(path, seconds: 2, ["-c:v", "mpeg2video", "-q:v", "3", "-c:a", "mp2"])
             var bytes = [UInt8](try Data(contentsOf: URL(fileURLWithPath: path)))
             let header: [UInt8] = [0, 0, 1, stream]
             let at = try #require(bytes[(bytes.count / 2)...].firstRange(of: header)?.lowerBound)
@@ -243,7 +243,7 @@ struct VideoExportTests {
             bytes[at + 9] ^= 8
             try Data(bytes).write(to: URL(fileURLWithPath: path))
         }
-        let (made, _) = try Self.export(film, VideoExportSettings())
+        let (made, _) = try Self.export(video, VideoExportSettings())
         let tracks = try made.info().tracks
         #expect(tracks.map(\.codec) == ["h264", "aac"])
         for track in tracks {
@@ -254,11 +254,11 @@ struct VideoExportTests {
 
     @Test func `of frames with one time the first is encoded`() throws {
         // The times of this container are milliseconds.
-        let film = try FilmFixture("dense.mkv") { path in
+        let video = try VideoFixture("dense.mkv") { path in
             let h264 = ["-c:v", "libx264", "-preset", "ultrafast", "-bf", "0", "-pix_fmt", "yuv420p"]
-            try TestFilms.make(path, rate: 2000, seconds: 0.1, audio: false, h264)
+            try FFmpegVideos.make(path, rate: 2000, seconds: 0.1, audio: false, h264)
         }
-        let (made, _) = try Self.export(film, VideoExportSettings())
+        let (made, _) = try Self.export(video, VideoExportSettings())
         let frames = try made.info().tracks.first?.frameCount ?? 0
         #expect((95...105).contains(frames), "\(frames) frames")
     }

@@ -7,7 +7,7 @@ import Video
 @Suite(.timeLimit(.minutes(5)))
 struct VideoFrameTests {
     /// Containers with codecs: the ending, and the encoders' options.
-    static let films: [(name: String, options: [String])] = [
+    static let videos: [(name: String, options: [String])] = [
         ("h264.mp4", ["-c:v", "libx264", "-pix_fmt", "yuv420p", "-g", "12", "-c:a", "aac"]),
         ("h264.mov", ["-c:v", "libx264", "-pix_fmt", "yuv422p", "-g", "12", "-c:a", "pcm_s16le"]),
         ("hevc.mp4", ["-c:v", "libx265", "-x265-params", "log-level=none", "-pix_fmt", "yuv420p", "-c:a", "aac"]),
@@ -26,21 +26,21 @@ struct VideoFrameTests {
         ("dv.avi", ["-c:v", "dvvideo", "-s", "720x576", "-pix_fmt", "yuv420p", "-c:a", "pcm_s16le", "-ar", "48000"]),
     ]
 
-    @Test(arguments: films.map(\.name))
+    @Test(arguments: videos.map(\.name))
     func `frames of each container and codec are those of ffmpeg, at any time`(_ name: String) throws {
-        let options = try #require(Self.films.first { $0.name == name }).options
-        let film = try FilmFixture(name) { path in try TestFilms.make(path, seconds: 1.6, options) }
-        try film.open { file in
+        let options = try #require(Self.videos.first { $0.name == name }).options
+        let video = try VideoFixture(name) { path in try FFmpegVideos.make(path, seconds: 1.6, options) }
+        try video.open { file in
             // Forwards in one pass, and back.
             for seconds in [0, 0.4, 0.48, 1.2, 0.2] {
-                let (pixels, time) = try FilmFixture.frame(.at(Int64(seconds * 1_000_000), tolerance: 0), file)
+                let (pixels, time) = try VideoFixture.frame(.at(Int64(seconds * 1_000_000), tolerance: 0), file)
                 let size = "\(file.storedWidth):\(file.storedHeight)"
-                let expected = try TestFilms.frame(
-                    of: film.path,
+                let expected = try FFmpegVideos.frame(
+                    of: video.path,
                     at: max(0, seconds - 0.001),
                     filter: "scale=\(size):flags=bicubic+accurate_rnd+full_chroma_int+full_chroma_inp"
                 )
-                let psnr = FilmFixture.psnr(pixels, expected)
+                let psnr = VideoFixture.psnr(pixels, expected)
                 #expect(psnr > 35, "\(name) at \(seconds) s: \(psnr) dB")
                 #expect(abs(Double(time) / 1_000_000 - seconds) < 0.041, "\(name) at \(seconds) s: \(time)")
             }
@@ -48,41 +48,41 @@ struct VideoFrameTests {
     }
 
     @Test func `the first frame at or after the time is exact, and beyond the last frame it is the last`() throws {
-        let film = try FilmFixture("f.mp4") { path in
-            try TestFilms.make(path, seconds: 2, ["-c:v", "libx264", "-pix_fmt", "yuv420p", "-g", "25", "-bf", "3"])
+        let video = try VideoFixture("f.mp4") { path in
+            try FFmpegVideos.make(path, seconds: 2, ["-c:v", "libx264", "-pix_fmt", "yuv420p", "-g", "25", "-bf", "3"])
         }
-        try film.open { file in
+        try video.open { file in
             for (wanted, expected) in [
                 (0, 0), (1, 40_000), (40_000, 40_000), (40_001, 80_000), (960_000, 960_000), (999_999, 1_000_000),
                 (1_000_000, 1_000_000), (1_920_000, 1_920_000),
             ] {
-                let (_, time) = try FilmFixture.frame(.at(Int64(wanted), tolerance: 0), file)
+                let (_, time) = try VideoFixture.frame(.at(Int64(wanted), tolerance: 0), file)
                 #expect(time == expected, "\(wanted)")
             }
-            #expect(try FilmFixture.frame(.at(5_000_000, tolerance: 0), file).time >= 1_840_000)
+            #expect(try VideoFixture.frame(.at(5_000_000, tolerance: 0), file).time >= 1_840_000)
             // The key frames are at 0 and 1 second.
-            #expect(try FilmFixture.frame(.at(1_700_000, tolerance: .max), file).time == 1_000_000)
-            #expect(try FilmFixture.frame(.at(1_700_000, tolerance: 600_000), file).time == 1_720_000)
-            #expect(try FilmFixture.frame(.at(900_000, tolerance: 950_000), file).time == 0)
+            #expect(try VideoFixture.frame(.at(1_700_000, tolerance: .max), file).time == 1_000_000)
+            #expect(try VideoFixture.frame(.at(1_700_000, tolerance: 600_000), file).time == 1_720_000)
+            #expect(try VideoFixture.frame(.at(900_000, tolerance: 950_000), file).time == 0)
         }
     }
 
-    @Test func `times begin with the first moment of the film, whatever the container calls it`() throws {
+    @Test func `times begin with the first moment of the video, whatever the container calls it`() throws {
         let h264 = ["-c:v", "libx264", "-pix_fmt", "yuv420p", "-g", "12"]
-        let late = try FilmFixture("late.mkv") { path in
-            try TestFilms.make(path, seconds: 2, audio: false, h264 + ["-output_ts_offset", "3600"])
+        let late = try VideoFixture("late.mkv") { path in
+            try FFmpegVideos.make(path, seconds: 2, audio: false, h264 + ["-output_ts_offset", "3600"])
         }
         #expect(try late.frame(.automatic).time == 0)
         try late.open { file in
             for time: Int64 in [0, 1_200_000, 40_000] {
-                let shown = try FilmFixture.frame(.at(time, tolerance: 0), file).time
+                let shown = try VideoFixture.frame(.at(time, tolerance: 0), file).time
                 #expect(shown == time)
             }
         }
         #expect(try late.frame(.at(1_200_000, tolerance: 0)).time == 1_200_000)
         // The first moment is that of the sound if the picture begins later.
-        let film = try FilmFixture("sound.mkv") { path in
-            try TestFilms.ffmpeg(
+        let video = try VideoFixture("sound.mkv") { path in
+            try FFmpegVideos.ffmpeg(
                 [
                     "-itsoffset", "3", "-f", "lavfi", "-i", "testsrc2=size=160x120:rate=25:duration=2", "-f", "lavfi",
                     "-i", "sine=duration=5", "-map", "0:v", "-map", "1:a", "-c:a", "pcm_s16le",
@@ -90,17 +90,17 @@ struct VideoFrameTests {
             )
         }
         for isThorough in [false, true] {
-            let time = try film.open(isThorough: isThorough) { file in
-                try FilmFixture.frame(.at(4_000_000, tolerance: 0), file).time
+            let time = try video.open(isThorough: isThorough) { file in
+                try VideoFixture.frame(.at(4_000_000, tolerance: 0), file).time
             }
             #expect(time == 4_000_000)
         }
     }
 
     @Test func `without a time it is the first frame of three seconds that is not nearly one colour`() throws {
-        func film(black seconds: Double) throws -> FilmFixture {
-            try FilmFixture("fade.mp4") { path in
-                try TestFilms.ffmpeg([
+        func video(black seconds: Double) throws -> VideoFixture {
+            try VideoFixture("fade.mp4") { path in
+                try FFmpegVideos.ffmpeg([
                     "-f", "lavfi", "-i", "color=black:size=160x120:rate=25:duration=\(seconds)", "-f", "lavfi", "-i",
                     "testsrc2=size=160x120:rate=25:duration=1", "-filter_complex", "[0][1]concat=n=2", "-c:v",
                     "libx264",
@@ -108,20 +108,20 @@ struct VideoFrameTests {
                 ])
             }
         }
-        #expect(try film(black: 0.04).frame(.automatic).time == 40_000)
-        #expect(try film(black: 2).frame(.automatic).time == 2_000_000)
-        #expect(try film(black: 4).frame(.automatic).time == 0)
+        #expect(try video(black: 0.04).frame(.automatic).time == 40_000)
+        #expect(try video(black: 2).frame(.automatic).time == 2_000_000)
+        #expect(try video(black: 4).frame(.automatic).time == 0)
         // The frames in which a fade begins are dark: it is one of those at its end.
-        let fading = try FilmFixture("fading.mp4") { path in
-            try TestFilms.ffmpeg([
+        let fading = try VideoFixture("fading.mp4") { path in
+            try FFmpegVideos.ffmpeg([
                 "-f", "lavfi", "-i", "testsrc2=size=160x120:rate=25:duration=2", "-vf", "fade=in:0:12", "-c:v",
                 "libx264", "-pix_fmt", "yuv420p", path,
             ])
         }
         let chosen = try fading.frame(.automatic)
         #expect((400_000...640_000).contains(chosen.time), "\(chosen.time)")
-        let plain = try FilmFixture("plain.mp4") { path in
-            try TestFilms.make(path, ["-c:v", "libx264", "-pix_fmt", "yuv420p"])
+        let plain = try VideoFixture("plain.mp4") { path in
+            try FFmpegVideos.make(path, ["-c:v", "libx264", "-pix_fmt", "yuv420p"])
         }
         #expect(try plain.frame(.automatic).time == 0)
     }
@@ -131,8 +131,8 @@ struct VideoFrameTests {
     ])
     func `matrix and range are those of the file`(_ matrix: String, _ range: String) throws {
         let filtered = matrix == "bt2020nc" ? "bt2020" : matrix
-        let film = try FilmFixture("c.mp4") { path in
-            try TestFilms.make(
+        let video = try VideoFixture("c.mp4") { path in
+            try FFmpegVideos.make(
                 path,
                 size: "320x240",
                 seconds: 0.2,
@@ -142,10 +142,10 @@ struct VideoFrameTests {
                 ]
             )
         }
-        let info = try film.info()
+        let info = try video.info()
         #expect((info.matrix, info.range) == (matrix, range))
-        let source = try FilmFixture("s.avi") { path in
-            try TestFilms.make(
+        let source = try VideoFixture("s.avi") { path in
+            try FFmpegVideos.make(
                 path,
                 size: "320x240",
                 seconds: 0.2,
@@ -153,15 +153,15 @@ struct VideoFrameTests {
                 ["-c:v", "rawvideo", "-pix_fmt", "bgr24"]
             )
         }
-        let expected = try TestFilms.frame(of: source.path, at: 0)
+        let expected = try FFmpegVideos.frame(of: source.path, at: 0)
         // A wrong matrix gives about 25 dB, a wrong range less.
-        #expect(FilmFixture.psnr(try film.frame(.at(0, tolerance: 0)).pixels, expected) > 38)
+        #expect(VideoFixture.psnr(try video.frame(.at(0, tolerance: 0)).pixels, expected) > 38)
     }
 
-    @Test func `untagged films have the matrix of their size, as players assume it`() throws {
+    @Test func `untagged videos have the matrix of their size, as players assume it`() throws {
         for (size, matrix) in [("320x240", "smpte170m"), ("1280x720", "bt709")] {
-            let film = try FilmFixture("u.mp4") { path in
-                try TestFilms.make(
+            let video = try VideoFixture("u.mp4") { path in
+                try FFmpegVideos.make(
                     path,
                     size: size,
                     seconds: 0.1,
@@ -172,8 +172,8 @@ struct VideoFrameTests {
                     ]
                 )
             }
-            let source = try FilmFixture("s.avi") { path in
-                try TestFilms.make(
+            let source = try VideoFixture("s.avi") { path in
+                try FFmpegVideos.make(
                     path,
                     size: size,
                     seconds: 0.1,
@@ -181,24 +181,24 @@ struct VideoFrameTests {
                     ["-c:v", "rawvideo", "-pix_fmt", "bgr24"]
                 )
             }
-            let expected = try TestFilms.frame(of: source.path, at: 0)
-            #expect(FilmFixture.psnr(try film.frame(.at(0, tolerance: 0)).pixels, expected) > 38, "\(size)")
+            let expected = try FFmpegVideos.frame(of: source.path, at: 0)
+            #expect(VideoFixture.psnr(try video.frame(.at(0, tolerance: 0)).pixels, expected) > 38, "\(size)")
         }
     }
 
     @Test func `the sample aspect ratio and the rotation are applied to the size`() throws {
-        let film = try FilmFixture("wide.mp4") { path in
-            try TestFilms.make(
+        let video = try VideoFixture("wide.mp4") { path in
+            try FFmpegVideos.make(
                 path,
                 size: "360x288",
                 ["-vf", "setsar=16/15", "-c:v", "libx264", "-pix_fmt", "yuv420p"]
             )
         }
-        #expect(try film.open { ($0.storedWidth, $0.storedHeight) } == (384, 288))
+        #expect(try video.open { ($0.storedWidth, $0.storedHeight) } == (384, 288))
         for (degrees, orientation, rotation) in [(90, 6, 90.0), (180, 3, 180), (270, 8, 270)] {
-            let turned = try FilmFixture("turned.mp4") { path in
-                try TestFilms.ffmpeg([
-                    "-i", film.path, "-c", "copy", "-metadata:s:v:0", "rotate=\(360 - degrees)", path,
+            let turned = try VideoFixture("turned.mp4") { path in
+                try FFmpegVideos.ffmpeg([
+                    "-i", video.path, "-c", "copy", "-metadata:s:v:0", "rotate=\(360 - degrees)", path,
                 ])
             }
             let info = try turned.info()
@@ -209,57 +209,57 @@ struct VideoFrameTests {
     }
 
     @Test func `frames may be scaled, also to odd sizes`() throws {
-        let film = try FilmFixture("f.mp4") { path in
-            try TestFilms.make(path, size: "640x480", seconds: 0.2, ["-c:v", "libx264", "-pix_fmt", "yuv420p"])
+        let video = try VideoFixture("f.mp4") { path in
+            try FFmpegVideos.make(path, size: "640x480", seconds: 0.2, ["-c:v", "libx264", "-pix_fmt", "yuv420p"])
         }
         for (width, height) in [(1, 1), (37, 21), (320, 240), (333, 250)] {
-            let pixels = try film.open { try FilmFixture.frame(.automatic, $0, width: width, height: height).pixels }
+            let pixels = try video.open { try VideoFixture.frame(.automatic, $0, width: width, height: height).pixels }
             #expect(pixels.count == 3 * width * height)
             guard width > 36 else { continue }
-            let expected = try TestFilms.frame(
-                of: film.path,
+            let expected = try FFmpegVideos.frame(
+                of: video.path,
                 at: 0,
                 filter: "scale=\(width):\(height):flags=bicubic+accurate_rnd+full_chroma_int+full_chroma_inp"
             )
-            #expect(FilmFixture.psnr(pixels, expected) > 35, "\(width)x\(height)")
+            #expect(VideoFixture.psnr(pixels, expected) > 35, "\(width)x\(height)")
         }
     }
 
     @Test func `limits of pixels, packets and bytes, and codecs that are not decoded, are named`() throws {
-        let film = try FilmFixture("f.mp4") { path in
-            try TestFilms.make(path, seconds: 2, ["-c:v", "libx264", "-pix_fmt", "yuv420p", "-g", "1000"])
+        let video = try VideoFixture("f.mp4") { path in
+            try FFmpegVideos.make(path, seconds: 2, ["-c:v", "libx264", "-pix_fmt", "yuv420p", "-g", "1000"])
         }
         var limits = VideoLimits()
         limits.pixels = 1000
-        #expect(throws: VideoError.tooLarge(limit: 1000)) { try film.open(limits: limits) { _ in } }
+        #expect(throws: VideoError.tooLarge(limit: 1000)) { try video.open(limits: limits) { _ in } }
         limits = VideoLimits()
         limits.packets = 10
         #expect(throws: VideoError.tooMuchWork) {
-            try film.open(limits: limits) { _ = try FilmFixture.frame(.at(1_500_000, tolerance: 0), $0) }
+            try video.open(limits: limits) { _ = try VideoFixture.frame(.at(1_500_000, tolerance: 0), $0) }
         }
         limits = VideoLimits()
         limits.bytes = 1000
-        #expect(throws: VideoError.tooMuchWork) { try film.open(limits: limits) { _ in } }
-        let picture = try FilmFixture("a.mkv") { path in
-            try TestFilms.make(path, audio: false, ["-c:v", "snow", "-strict", "-2"])
+        #expect(throws: VideoError.tooMuchWork) { try video.open(limits: limits) { _ in } }
+        let picture = try VideoFixture("a.mkv") { path in
+            try FFmpegVideos.make(path, audio: false, ["-c:v", "snow", "-strict", "-2"])
         }
         #expect(throws: VideoError.unsupportedCodec("snow")) { try picture.frame(.automatic) }
     }
 
     @Test func `sound without pictures, images and cut files are refused by name`() throws {
-        let sound = try FilmFixture("s.mp4") { path in
-            try TestFilms.ffmpeg(["-f", "lavfi", "-i", "sine=duration=1", "-c:a", "aac", path])
+        let sound = try VideoFixture("s.mp4") { path in
+            try FFmpegVideos.ffmpeg(["-f", "lavfi", "-i", "sine=duration=1", "-c:a", "aac", path])
         }
         #expect(throws: VideoError.noVideo) { try sound.open { _ in } }
-        let image = try FilmFixture("i.jpg") { path in
+        let image = try VideoFixture("i.jpg") { path in
             try Data(TestImages.jpeg()).write(to: URL(fileURLWithPath: path))
         }
         #expect(throws: VideoError.self) { try image.open { _ in } }
-        let film = try FilmFixture("f.mp4") { path in
-            try TestFilms.make(path, ["-c:v", "libx264", "-pix_fmt", "yuv420p"])
+        let video = try VideoFixture("f.mp4") { path in
+            try FFmpegVideos.make(path, ["-c:v", "libx264", "-pix_fmt", "yuv420p"])
         }
-        let whole = try Data(contentsOf: URL(fileURLWithPath: film.path))
-        let cut = try FilmFixture("c.mp4") { path in
+        let whole = try Data(contentsOf: URL(fileURLWithPath: video.path))
+        let cut = try VideoFixture("c.mp4") { path in
             try whole.prefix(whole.count / 2).write(to: URL(fileURLWithPath: path))
         }
         #expect(throws: VideoError.unreadable) { try cut.open { _ in } }

@@ -27,7 +27,7 @@ from safelight.importing import PHOTO_ENDINGS, VIDEO_ENDINGS, files_below, group
 
 @dataclass
 class Item:
-    """A photo or a film, the files that belong to it, and what the other program knows about it."""
+    """A photo or a video, the files that belong to it, and what the other program knows about it."""
 
     files: list
     albums: list = field(default_factory=list)
@@ -313,7 +313,7 @@ class Migration:
             self.add(item)
             print(name, flush=True)
         except ResourcesDisagreeError:
-            # A film that has the name of a photo, but is not the film of a Live Photo.
+            # A video that has the name of a photo, but is not that of a Live Photo.
             for path in originals:
                 self.take(replace(item, files=[path], edited=item.edited if path == originals[0] else None))
         except SafelightError as error:

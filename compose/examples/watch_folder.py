@@ -1,4 +1,4 @@
-"""Imports each photo and film that is saved in a folder, or in the folders below.
+"""Imports each photo and video that is saved in a folder, or in the folders below.
 
     watch_folder.py FOLDER [ALBUM]
 
@@ -89,5 +89,5 @@ folders = Folders(root)
 take([root])
 print(f"watching {root}", flush=True)
 while True:
-    # A photo and its film or sidecar often arrive together, and belong together.
+    # A photo and its video or sidecar often arrive together, and belong together.
     take([path for path in dict.fromkeys(folders.changed()) if os.path.exists(path)])

@@ -57,9 +57,9 @@ enum ChangeError: RefusedRequest, Equatable {
     case incompleteEdit
     /// The render is an image and the asset a video, or the reverse.
     case mediaTypeDiffers(ObjectID, asset: MediaType, render: MediaType)
-    /// A film was sent with the edit of an asset that is not a Live Photo.
+    /// A video was sent with the edit of an asset that is not a Live Photo.
     case noLivePhoto(ObjectID)
-    /// The film that was sent with the edit of a Live Photo is an image.
+    /// The video that was sent with the edit of a Live Photo is an image.
     case pairedVideoIsNoVideo(ObjectID)
     /// The input token belongs to another asset.
     case foreignInputToken(of: ObjectID, edit: ObjectID)

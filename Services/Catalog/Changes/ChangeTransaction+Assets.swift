@@ -30,7 +30,7 @@ extension ChangeTransaction {
         asset.setMetadata(facts)
         asset.resources = resources.map(\.resource)
         asset.markLivePhoto()
-        asset.addFilm(facts.film)
+        asset.addEmbeddedVideo(facts.embeddedVideo)
         asset.isRecentlyAdded = recentSpan > 0
         if let burst = request.burst {
             asset.burstIdentifier = try storable(burst.identifier, "burst", maxBytes: TextLimit.burstIdentifier)
@@ -213,7 +213,7 @@ extension ChangeTransaction {
     mutating func edit(
         _ request: ChangeRequest.EditAsset,
         _ render: PreparedResource?,
-        film: PreparedResource? = nil,
+        pairedVideo: PreparedResource? = nil,
         _ adjustment: PreparedResource?
     ) throws {
         var asset = try existingAsset(request.id)
@@ -226,18 +226,18 @@ extension ChangeTransaction {
         guard asset.mediaType == facts.mediaType else {
             throw ChangeError.mediaTypeDiffers(asset.id, asset: asset.mediaType, render: facts.mediaType)
         }
-        if let film {
+        if let pairedVideo {
             guard asset.mediaType == .image, asset.resource(.pairedVideo) != nil else {
                 throw ChangeError.noLivePhoto(asset.id)
             }
-            guard film.type == .fullSizePairedVideo else {
+            guard pairedVideo.type == .fullSizePairedVideo else {
                 throw ChangeError.pairedVideoIsNoVideo(asset.id)
             }
         }
         try asset.rebase(request)
         let replaced: Set<ResourceType> = [.fullSizePhoto, .fullSizeVideo, .fullSizePairedVideo, .adjustmentData]
         asset.resources.removeAll { replaced.contains($0.type) }
-        asset.resources += [render, film, adjustment].compactMap { $0?.resource }
+        asset.resources += [render, pairedVideo, adjustment].compactMap { $0?.resource }
         asset.contentType = facts.contentType
         asset.pixelWidth = facts.pixelWidth
         asset.pixelHeight = facts.pixelHeight
@@ -314,21 +314,21 @@ extension Asset {
         playbackStyle = .livePhoto
     }
 
-    /// Adds the film that a photo's file contains, if the asset has none.
-    mutating func addFilm(_ film: ExtractedMetadata.Film?) {
-        guard let film, let photo = resource(.photo), resource(.pairedVideo) == nil,
-            film.offset >= 0, film.size > 0, film.offset <= photo.size - film.size
+    /// Adds the video that a photo's file contains, if the asset has none.
+    mutating func addEmbeddedVideo(_ video: ExtractedMetadata.EmbeddedVideo?) {
+        guard let video, let photo = resource(.photo), resource(.pairedVideo) == nil,
+            video.offset >= 0, video.size > 0, video.offset <= photo.size - video.size
         else { return }
         resources.append(
             AssetResource(
                 type: .pairedVideo,
                 digest: photo.digest,
-                size: film.size,
-                offset: film.offset,
-                contentType: film.contentType,
-                pixelWidth: film.pixelWidth,
-                pixelHeight: film.pixelHeight,
-                duration: film.duration
+                size: video.size,
+                offset: video.offset,
+                contentType: video.contentType,
+                pixelWidth: video.pixelWidth,
+                pixelHeight: video.pixelHeight,
+                duration: video.duration
             )
         )
         markLivePhoto()

@@ -104,8 +104,8 @@ struct ChangeTransaction<State: LibraryState> {
         case .updateAsset(let request): try update(request)
         case .deleteAssets(let request): try deleteAssets(request)
         case .editAsset(let request):
-            let film = request.pairedVideo == nil ? nil : change.resources.last
-            try edit(request, change.resources.first, film: film, change.adjustment)
+            let pairedVideo = request.pairedVideo == nil ? nil : change.resources.last
+            try edit(request, change.resources.first, pairedVideo: pairedVideo, change.adjustment)
         case .revertAsset(let request): try revert(request)
         case .createCollection(let request): try create(request)
         case .updateCollection(let request): try update(request, change.snapshot)

@@ -35,9 +35,9 @@ extension Asset {
         base.type = .adjustmentBasePhoto
         resources.removeAll { $0.type == .adjustmentBasePhoto || $0.type == .adjustmentBasePairedVideo }
         resources.append(base)
-        guard var film = resource(.fullSizePairedVideo) else { return }
-        film.type = .adjustmentBasePairedVideo
-        resources.append(film)
+        guard var video = resource(.fullSizePairedVideo) else { return }
+        video.type = .adjustmentBasePairedVideo
+        resources.append(video)
     }
 
     /// Makes one of two originals the current one (T-26).

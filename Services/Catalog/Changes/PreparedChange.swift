@@ -46,7 +46,7 @@ struct PreparedResource: Sendable {
 /// A change request whose bytes are in the resource store.
 struct PreparedChange: Sendable {
     var request: ChangeRequest
-    /// The resources in the order of the request; for an edit, the render and the film of a Live Photo.
+    /// The resources in the order of the request; for an edit, the render and the video of a Live Photo.
     var resources: [PreparedResource] = []
     /// The render, if a new asset comes with an edit.
     var render: PreparedResource?

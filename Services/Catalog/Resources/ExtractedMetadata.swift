@@ -38,11 +38,11 @@ struct ExtractedMetadata: Sendable, Hashable {
     var contentIdentifier: String?
     /// SHA-256 of the image data; nil if it cannot be told from the metadata.
     var imageDigest: [UInt8]?
-    /// The film in the file of a motion photo.
-    var film: Film?
+    /// The video in the file of a motion photo.
+    var embeddedVideo: EmbeddedVideo?
 
-    /// A part of a photo's file that is a film.
-    struct Film: Sendable, Hashable {
+    /// A part of a photo's file that is a video.
+    struct EmbeddedVideo: Sendable, Hashable {
         /// Its bytes in the file.
         let offset: Int64
         let size: Int64

@@ -161,7 +161,7 @@ struct MetadataExtractor: Sendable {
         }
         if job.params["isBackground"]?.boolValue == true { nice(19) }
         // A video may be larger than memory: only its container is read.
-        if let film = try readVideo(job) { return WorkerResult(result: film.json) }
+        if let video = try readVideo(job) { return WorkerResult(result: video.json) }
         let bytes = try job.contents(ofFile: 0, limit: maxBytes)
         if let ending = job.params["ending"]?.stringValue, let raw = MetadataReader.raw(bytes, ending: ending) {
             return WorkerResult(result: raw.json)
@@ -288,14 +288,14 @@ extension ExtractedMetadata {
         duration = facts.duration
         contentIdentifier = facts.contentIdentifier
         imageDigest = facts.isVideo ? nil : facts.imageDigest
-        film = facts.film.map { film in
-            Film(
-                offset: film.offset,
-                size: film.size,
-                contentType: Self.text(film.contentType, 128) ?? "",
-                pixelWidth: film.pixelWidth,
-                pixelHeight: film.pixelHeight,
-                duration: film.duration
+        embeddedVideo = facts.embeddedVideo.map { video in
+            EmbeddedVideo(
+                offset: video.offset,
+                size: video.size,
+                contentType: Self.text(video.contentType, 128) ?? "",
+                pixelWidth: video.pixelWidth,
+                pixelHeight: video.pixelHeight,
+                duration: video.duration
             )
         }
         burstIdentifier = facts.isVideo ? nil : Self.text(facts.burstIdentifier, 128)

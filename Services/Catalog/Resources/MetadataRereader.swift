@@ -187,7 +187,7 @@ extension ChangeTransaction {
             asset.isCreationOffsetDerived = found.facts.isOffsetDerived
         }
         if found.facts.mediaSubtypes.contains(.photoHDR) { asset.mediaSubtypes.insert(.photoHDR) }
-        if asset.originalResource?.type == .photo { asset.addFilm(found.facts.film) }
+        if asset.originalResource?.type == .photo { asset.addEmbeddedVideo(found.facts.embeddedVideo) }
         if let digest = found.facts.imageDigest { imageDigests.append(ImageDigest(asset: found.asset, bytes: digest)) }
         if asset != before { try set(asset) }
     }

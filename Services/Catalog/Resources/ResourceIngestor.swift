@@ -139,8 +139,8 @@ struct ResourceIngestor: Sendable {
             return change
         case .editAsset(let edit):
             var resources = [try await ingest(render: edit.render, context, taken)]
-            if let film = edit.pairedVideo {
-                resources.append(try await ingest(render: film, context, taken, isPaired: true))
+            if let pairedVideo = edit.pairedVideo {
+                resources.append(try await ingest(render: pairedVideo, context, taken, isPaired: true))
             }
             return PreparedChange(
                 request,
@@ -159,8 +159,8 @@ struct ResourceIngestor: Sendable {
     ) async throws -> PreparedResource {
         var render = try await ingest(resource, context, taken)
         try await read(&render)
-        let film: ResourceType = isPaired ? .fullSizePairedVideo : .fullSizeVideo
-        render.type = render.facts?.mediaType == .video ? film : .fullSizePhoto
+        let video: ResourceType = isPaired ? .fullSizePairedVideo : .fullSizeVideo
+        render.type = render.facts?.mediaType == .video ? video : .fullSizePhoto
         try Self.check(render)
         guard render.facts?.orientation == 1 else {
             throw ResourceError.renderNotUpright(file: render.name)
@@ -338,13 +338,13 @@ struct ResourceIngestor: Sendable {
             .unreadable(file: name, reason: reason)
         }
         let ending = resource.type == .alternatePhoto ? FileGrouping.parts(resource.path ?? name).ending : nil
-        let isFilm: Bool
+        let isVideo: Bool
         do throws(MetadataError) {
-            isFilm = try MetadataReader.isFilm(Array(beginning), rawEnding: ending)
+            isVideo = try MetadataReader.isVideo(Array(beginning), rawEnding: ending)
         } catch {
             throw unreadable(error.message)
         }
-        let limit = isFilm ? maxBytes : min(maxBytes, Int64(MetadataExtractor.maxBytes))
+        let limit = isVideo ? maxBytes : min(maxBytes, Int64(MetadataExtractor.maxBytes))
         guard size <= limit else { throw unreadable("it has \(size) bytes, the limit is \(limit)") }
     }
 

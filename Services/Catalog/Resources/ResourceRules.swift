@@ -50,7 +50,7 @@ enum ResourceRules {
                 guard otherFacts.mediaType == .video else { throw disagreement(original, other, "it is not a video") }
                 let isPair = FileGrouping.isLivePhoto(
                     facts.contentIdentifier,
-                    film: otherFacts.contentIdentifier,
+                    video: otherFacts.contentIdentifier,
                     duration: otherFacts.duration
                 )
                 guard isPair else { throw disagreement(original, other, "they are not a Live Photo") }

@@ -15,8 +15,8 @@ struct ExportCommand: LibraryCommand {
         abstract: "Save the files of assets to a folder, or images of them at a given size.",
         discussion: """
             Exports the named assets, or all assets of a fetch if none is named, with the raw files of photos and the \
-            films of Live Photos. Files are verified by their SHA-256, and have their original names; no file is \
-            replaced: a second IMG_1.jpg becomes "IMG_1 (2).jpg", with its raw file, its film and its sidecar, and a \
+            videos of Live Photos. Files are verified by their SHA-256, and have their original names; no file is \
+            replaced: a second IMG_1.jpg becomes "IMG_1 (2).jpg", with its raw file, its video and its sidecar, and a \
             file that is there with the same content is not written again. \
             With --size, images are rendered instead: with edits, or without them with --original.
             """
@@ -172,9 +172,9 @@ struct ExportCommand: LibraryCommand {
         }
         var resources = [resource]
         if !current, let alternate = asset.resource(.alternatePhoto) { resources.append(alternate) }
-        // A film that is a part of the photo's file is in it already.
-        if let film = current ? asset.currentFilm : asset.resource(.pairedVideo), film.offset == nil {
-            resources.append(film)
+        // A video that is a part of the photo's file is in it already.
+        if let video = current ? asset.currentVideo : asset.resource(.pairedVideo), video.offset == nil {
+            resources.append(video)
         }
         var names: Set<String> = []
         var files = resources.map { resource in
@@ -271,6 +271,6 @@ extension AssetResource {
 }
 
 extension Asset {
-    /// The film of a Live Photo as it is shown.
-    fileprivate var currentFilm: AssetResource? { resource(.fullSizePairedVideo) ?? resource(.pairedVideo) }
+    /// The video of a Live Photo as it is shown.
+    fileprivate var currentVideo: AssetResource? { resource(.fullSizePairedVideo) ?? resource(.pairedVideo) }
 }

@@ -13,8 +13,8 @@ struct VideoCommand: LibraryCommand {
         abstract: "Show what a video contains, or save it, also in another size.",
         discussion: """
             With --output the video is saved in an order in which players can begin at once. With --preset it is encoded \
-            anew: made smaller to fit into the size, upright, with date, place, camera and sound. The film of a Live \
-            Photo is a video too.
+            anew: made smaller to fit into the size, upright, with date, place, camera and sound. Of a Live Photo, its \
+            video is shown or saved.
             """
     )
 

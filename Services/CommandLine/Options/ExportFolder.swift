@@ -47,7 +47,7 @@ struct ExportFolder {
         }
     }
 
-    /// Returns the places of files that belong together: a photo, its film and its sidecar get the same number.
+    /// Returns the places of files that belong together: a photo, its video and its sidecar get the same number.
     mutating func places(of files: [File]) throws -> [Place] {
         let bases = files.map { (base: Self.safe($0.name), suffix: $0.suffix) }
         let first = bases.first.map { $0.base.lowercased() + $0.suffix } ?? ""

@@ -1,19 +1,19 @@
 import ArgumentParser
 import PhotoModel
 
-/// The flags that edit the film of a Live Photo with its still.
+/// The flags that edit the video of a Live Photo with its still.
 struct LivePhotoOptions: ParsableArguments {
     @Flag(
-        help: "Of Live Photos, also edit the film: each frame like the still. Photos without a film are edited alone."
+        help: "Of Live Photos, also edit the video: each frame like the still. Photos without a video are edited alone."
     )
     var livePhoto = false
 
-    @Option(help: "With --live-photo: volume of the film's sound, 0 (none) to 1.")
+    @Option(help: "With --live-photo: volume of the video's sound, 0 (none) to 1.")
     var audioVolume: Double?
 
     @Option(
         help: ArgumentHelp(
-            "With --live-photo: the time of the film whose frame becomes the still.",
+            "With --live-photo: the time of the video whose frame becomes the still.",
             valueName: "seconds"
         )
     )
@@ -25,7 +25,7 @@ struct LivePhotoOptions: ParsableArguments {
         }
         if let audioVolume, !(0...1).contains(audioVolume) { throw ValidationError("--audio-volume is 0 to 1") }
         if let keyFrame, !(0...Double(LivePhotoAdjustment.lastKeyFrame) / 1e6).contains(keyFrame) {
-            throw ValidationError("--key-frame is a time of the film in seconds, at most an hour")
+            throw ValidationError("--key-frame is a time of the video in seconds, at most an hour")
         }
     }
 

@@ -13,8 +13,8 @@ struct EditKey: Sendable, Hashable {
 enum EditLane: Sendable, CaseIterable {
     /// Edits of photos whose originals are on this machine. Each edit begins here.
     case photo
-    /// Edits that render a film: one worker renders all of them, each for up to an hour.
-    case film
+    /// Edits that render a video: one worker renders all of them, each for up to an hour.
+    case video
     /// Edits of originals that are in remote storage only, which may not be reachable.
     case download
 }
@@ -35,8 +35,8 @@ struct QueuedEdit: Sendable, Equatable {
     /// Returns the edit in the lane that it needs, by the error of an attempt; nil if the error is another one.
     func moved(after error: RPCError) -> QueuedEdit? {
         var moved = self
-        if error == .filmInOtherLane, lane != .film {
-            moved.lane = .film
+        if error == .videoInOtherLane, lane != .video {
+            moved.lane = .video
             return moved
         }
         guard error.errorCode == .networkAccessRequired, edit.isNetworkAccessAllowed, !mayDownload else { return nil }

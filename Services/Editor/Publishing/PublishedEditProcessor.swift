@@ -39,8 +39,8 @@ actor PublishedEditProcessor {
 
     private static let maxConcurrentAccepts = 32
     private static let maxCatalogTasks = 32
-    /// One film is rendered while another one is committed.
-    private static let filmWidth = 2
+    /// One video is rendered while another one is committed.
+    private static let videoLaneWidth = 2
 
     private enum CatalogTask: Sendable {
         case ask(EditKey, predecessor: EditKey)
@@ -102,7 +102,7 @@ actor PublishedEditProcessor {
 
     /// The lanes in which another edit may run.
     private var openLanes: Set<EditLane> {
-        Set(EditLane.allCases.filter { running[$0, default: 0] < ($0 == .film ? Self.filmWidth : width) })
+        Set(EditLane.allCases.filter { running[$0, default: 0] < ($0 == .video ? Self.videoLaneWidth : width) })
     }
 
     /// The queue's metrics as JSON; times in milliseconds.

@@ -4,8 +4,8 @@ import JSONValue
 import PhotoModel
 
 extension EditPlan {
-    /// Returns the film that belongs to a version of a Live Photo; nil if the asset is none.
-    static func film(of asset: Asset, _ base: EditBase) -> AssetResource? {
+    /// Returns the video that belongs to a version of a Live Photo; nil if the asset is none.
+    static func pairedVideo(of asset: Asset, _ base: EditBase) -> AssetResource? {
         guard asset.mediaType == .image, let original = asset.resource(.pairedVideo) else { return nil }
         return switch base {
         case .original: original
@@ -14,37 +14,37 @@ extension EditPlan {
         }
     }
 
-    /// Adds the film of a Live Photo if the list applies to it. Without a film, the list is one of a photo.
+    /// Adds the video of a Live Photo if the list applies to it. Without a video, the list is one of a photo.
     ///
-    /// - Throws: `request_not_supported` for an operation that films do not have, `invalid_params` for a key frame behind
-    ///   the film's end
-    mutating func addFilm(of asset: Asset) throws(RPCError) {
+    /// - Throws: `request_not_supported` for an operation that videos do not have, `invalid_params` for a key frame
+    ///   behind the video's end
+    mutating func addPairedVideo(of asset: Asset) throws(RPCError) {
         guard let options = adjustments.livePhoto else { return }
-        guard let film = Self.film(of: asset, base) else {
+        guard let pairedVideo = Self.pairedVideo(of: asset, base) else {
             adjustments.livePhoto = nil
             return
         }
-        try Self.requireSupported(adjustments.operations, options, on: film, of: asset)
-        self.film = film
+        try Self.requireSupported(adjustments.operations, options, on: pairedVideo, of: asset)
+        self.pairedVideo = pairedVideo
     }
 
     static func requireSupported(
         _ operations: [Adjustment],
         _ options: LivePhotoAdjustment,
-        on film: AssetResource,
+        on pairedVideo: AssetResource,
         of asset: Asset
     ) throws(RPCError) {
-        if let kind = FilmAdjustments.unsupported(AdjustmentList(operations: operations)) {
+        if let kind = VideoAdjustments.unsupported(AdjustmentList(operations: operations)) {
             throw .operationOfStills(kind, asset)
         }
-        if let time = options.keyFrame, let duration = film.duration, duration > 0, time > duration {
+        if let time = options.keyFrame, let duration = pairedVideo.duration, duration > 0, time > duration {
             throw .keyFrameAfterEnd(time, duration: duration)
         }
     }
 }
 
 extension AdjustmentList {
-    /// The list for a Live Photo's film: the same operations, and its volume, which does not count as one of them.
+    /// The list for a Live Photo's video: the same operations, and its volume, which does not count as one of them.
     var ofPairedVideo: AdjustmentList {
         AdjustmentList(
             operations: operations,

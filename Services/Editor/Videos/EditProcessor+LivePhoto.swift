@@ -5,12 +5,12 @@ import Messaging
 import PhotoModel
 import Storage
 
-/// Edits of Live Photos: of the still and of each frame of the film (T-48).
+/// Edits of Live Photos: of the still and of each frame of the video (T-48).
 extension EditProcessor {
     /// Handles `edits.livePhoto`.
     func saveLivePhoto(_ request: EditLivePhoto, _ context: RequestContext) async throws(RPCError) -> JSON {
         let notifier = context.notifier
-        let progress = FilmProgress { part in
+        let progress = VideoProgress { part in
             // The client may not accept notifications.
             _ = try? await notifier.notify(
                 Self.progress,
@@ -37,16 +37,16 @@ extension EditProcessor {
         }
     }
 
-    /// Renders the still and the film of an edit.
+    /// Renders the still and the video of an edit.
     func renderLivePhoto(
         _ plan: EditPlan,
-        _ film: AssetResource,
+        _ pairedVideo: AssetResource,
         _ priority: WorkerPriority,
         progress: @escaping @Sendable (Double) -> Void
-    ) async throws(RPCError) -> (still: Render, film: Render?) {
+    ) async throws(RPCError) -> (still: Render, pairedVideo: Render?) {
         let still: Render
         if plan.adjustments.livePhoto?.keyFrame != nil {
-            still = try await keyFrame(plan.adjustments, of: film, plan.source, priority)
+            still = try await keyFrame(plan.adjustments, of: pairedVideo, plan.source, priority)
         } else {
             still = try await render(
                 RenderPlan(digest: plan.source.digest, adjustments: plan.adjustments, engine: plan.engine ?? engine),
@@ -54,29 +54,29 @@ extension EditProcessor {
             )
         }
         let list = plan.adjustments.ofPairedVideo
-        // A film that stays as it was taken is not stored again.
+        // A video that stays as it was taken is not stored again.
         guard plan.base != .original || !list.isNeutral else { return (still, nil) }
-        return (still, try await videos.render(film, list, priority, progress: progress))
+        return (still, try await videos.render(pairedVideo, list, priority, progress: progress))
     }
 
-    /// Handles `edits.preview` of a Live Photo whose film is edited too: the response has both.
+    /// Handles `edits.preview` of a Live Photo whose video is edited too: the response has both.
     func previewLivePhoto(
         _ preview: PreviewEdit,
         _ operations: [Adjustment],
         _ options: LivePhotoAdjustment,
         _ version: (base: EditBase, source: AssetResource),
-        _ film: AssetResource,
+        _ pairedVideo: AssetResource,
         _ found: CatalogConnection.FetchedAsset,
         _ access: NetworkAccess
     ) async throws(RPCError) -> Reply {
         let asset = found.asset
-        try EditPlan.requireSupported(operations, options, on: film, of: asset)
+        try EditPlan.requireSupported(operations, options, on: pairedVideo, of: asset)
         try await require(version.source.digest, of: found, access)
-        try await require(film.digest, of: found, access)
+        try await require(pairedVideo.digest, of: found, access)
         let list = AdjustmentList(operations: operations, livePhoto: options)
         let still: Render
         if options.keyFrame != nil {
-            still = try await keyFrame(list, of: film, version.source, .high, maximumSide: preview.maximumSide)
+            still = try await keyFrame(list, of: pairedVideo, version.source, .high, maximumSide: preview.maximumSide)
         } else {
             let plan = RenderPlan(
                 digest: version.source.digest,
@@ -87,7 +87,7 @@ extension EditProcessor {
             still = try await render(plan, .high)
         }
         let moving = try await videos.preview(
-            film,
+            pairedVideo,
             list.ofPairedVideo,
             maximumSide: preview.maximumSide,
             maxBytes: largestAttachment
@@ -103,7 +103,7 @@ extension EditProcessor {
             pixelHeight: still.pixelHeight,
             sequence: found.page.sequence
         )
-        result.film = PreviewEdit.Film(
+        result.pairedVideo = PreviewEdit.PairedVideo(
             mimeType: moving.mimeType,
             pixelWidth: moving.pixelWidth,
             pixelHeight: moving.pixelHeight
@@ -111,25 +111,25 @@ extension EditProcessor {
         return Reply(result.json, attachments: [still.bytes, moving.bytes])
     }
 
-    /// Renders a frame of the film as the still, with the metadata of the photo.
+    /// Renders a frame of the video as the still, with the metadata of the photo.
     ///
     /// - Parameter maximumSide: the longer side of a preview, in pixels; nil for the full size, with metadata
     private func keyFrame(
         _ list: AdjustmentList,
-        of film: AssetResource,
+        of pairedVideo: AssetResource,
         _ photo: AssetResource,
         _ priority: WorkerPriority,
         maximumSide: Int? = nil
     ) async throws(RPCError) -> Render {
-        let (frames, still) = (try resources.open(film.digest), try resources.open(photo.digest))
-        let plan = VideoRenderPlan(film, list, frameTime: list.livePhoto?.keyFrame, maximumSide: maximumSide)
+        let (frames, still) = (try resources.open(pairedVideo.digest), try resources.open(photo.digest))
+        let plan = VideoRenderPlan(pairedVideo, list, frameTime: list.livePhoto?.keyFrame, maximumSide: maximumSide)
         let job = WorkerJob(
             method: VideoEditWorker.keyFrameMethod,
             params: plan.json,
             files: [frames.descriptor, still.descriptor]
         )
         let render = try await metrics.timing { () async throws(RPCError) in
-            try await answer(job, film.digest, priority)
+            try await answer(job, pairedVideo.digest, priority)
         }
         return withExtendedLifetime((frames, still)) { render }
     }

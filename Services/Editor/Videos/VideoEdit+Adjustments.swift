@@ -17,30 +17,30 @@ extension AdjustmentList {
 }
 
 extension VideoEdit {
-    /// Creates the changes that a list means for a film.
+    /// Creates the changes that a list means for a video.
     ///
-    /// - Throws: ``WorkerJobError`` for operations that films do not have, and for a part that the film does not have;
-    ///   `ImagingError`
+    /// - Throws: ``WorkerJobError`` for operations that videos do not have, and for a part that the video does not
+    ///   have; `ImagingError`
     init(_ list: AdjustmentList, _ info: VideoInfo) throws {
-        if let kind = FilmAdjustments.unsupported(list) { throw WorkerJobError.operationOfPhotos(kind) }
+        if let kind = VideoAdjustments.unsupported(list) { throw WorkerJobError.operationOfPhotos(kind) }
         self.init()
         let operations = list.operations.filter { !$0.isNeutral }
-        if operations.contains(where: { $0.kind.stage != .film }) {
-            let film = try FilmAdjustments(list, width: info.pixelWidth, height: info.pixelHeight)
+        if operations.contains(where: { $0.kind.stage != .video }) {
+            let adjustments = try VideoAdjustments(list, width: info.pixelWidth, height: info.pixelHeight)
             let geometry: Geometry =
-                switch film.geometry {
+                switch adjustments.geometry {
                 case .part(let x, let y, let width, let height, let orientation):
                     .part(x: x, y: y, width: width, height: height, orientation: orientation)
                 case .corners(let points): .corners(points)
                 }
-            var picture = Picture(geometry: geometry, width: film.width, height: film.height)
-            if film.recolours {
+            var picture = Picture(geometry: geometry, width: adjustments.width, height: adjustments.height)
+            if adjustments.recolours {
                 // Once beforehand, so that an error is thrown.
                 var grey: [UInt16] = [32_768, 32_768, 32_768]
-                try film.recolour(&grey)
-                picture.recolour = { colours in try? film.recolour(&colours) }
+                try adjustments.recolour(&grey)
+                picture.recolour = { colours in try? adjustments.recolour(&colours) }
             }
-            if let mark = film.overlay {
+            if let mark = adjustments.overlay {
                 picture.overlay = Overlay(
                     x: mark.x,
                     y: mark.y,

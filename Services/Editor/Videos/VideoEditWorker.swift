@@ -16,7 +16,7 @@ enum VideoEditWorker {
     /// The constant rate factor of renders, low because they are viewed at full size and edited again.
     static let renderQuality = 16
 
-    /// Renders a film into the pipe that is the job's second file.
+    /// Renders a video into the pipe that is the job's second file.
     static func render(_ job: WorkerJob) throws(WorkerJobError) -> WorkerResult {
         guard job.files.count == 2 else {
             throw WorkerJobError(name: "invalid_request", message: "a render of a video needs a file and a pipe")
@@ -67,7 +67,7 @@ enum VideoEditWorker {
     static func frame(_ job: WorkerJob) throws(WorkerJobError) -> WorkerResult {
         let (plan, list) = try read(job)
         do {
-            if let kind = FilmAdjustments.unsupported(list) { throw WorkerJobError.operationOfPhotos(kind) }
+            if let kind = VideoAdjustments.unsupported(list) { throw WorkerJobError.operationOfPhotos(kind) }
             let start = list.operations.last { $0.kind == .timeRange }?.number("start") ?? 0
             let time = plan.frameTime ?? (start > 0 ? Int64(start * 1e6) : nil)
             let bytes = try still(try open(job, plan), at: time)
@@ -88,7 +88,7 @@ enum VideoEditWorker {
         }
     }
 
-    /// Renders a frame of a Live Photo's film as its still, with the metadata of the photo, which is the second file.
+    /// Renders a frame of a Live Photo's video as its still, with the metadata of the photo, which is the second file.
     static func keyFrame(_ job: WorkerJob) throws(WorkerJobError) -> WorkerResult {
         let (plan, list) = try read(job)
         do {
@@ -126,7 +126,7 @@ enum VideoEditWorker {
         }
     }
 
-    /// Returns the contents of an image file, or a frame of a film as such a file.
+    /// Returns the contents of an image file, or a frame of a video as such a file.
     ///
     /// - Parameter time: microseconds; nil for the first frame that is not nearly one colour
     static func picture(_ job: WorkerJob, file index: Int, at time: Int64? = nil) throws(WorkerJobError) -> [UInt8] {

@@ -10,7 +10,7 @@ import Storage
 import Synchronization
 import SystemPackage
 
-/// Renders films: a worker of its own encodes one at a time, and the result is uploaded to the catalog.
+/// Renders videos: a worker of its own encodes one at a time, and the result is uploaded to the catalog.
 final class VideoRenderer: Sendable {
     private let resources: ResourceFolder
     private let workers: WorkerPool
@@ -22,8 +22,8 @@ final class VideoRenderer: Sendable {
     private let starting = Mutex<Task<Bool, Never>?>(nil)
 
     /// - Parameters:
-    ///   - folder: the folder of films that are being rendered; made on first use
-    ///   - maxBytes: the most bytes of a film
+    ///   - folder: the folder of videos that are being rendered; made on first use
+    ///   - maxBytes: the most bytes of a video
     init(
         resources: ResourceFolder,
         workers: WorkerPool,
@@ -41,31 +41,31 @@ final class VideoRenderer: Sendable {
         files = WorkerFileJob(runner, folder: folder, maxBytes: maxBytes)
     }
 
-    /// Renders a film and uploads it.
+    /// Renders a video and uploads it.
     ///
     /// - Parameter progress: called with the part that is made, 0...1
     func render(
-        _ film: AssetResource,
+        _ video: AssetResource,
         _ list: AdjustmentList,
         _ priority: WorkerPriority,
         progress: @escaping @Sendable (Double) -> Void
     ) async throws(RPCError) -> Render {
-        var (render, file) = try await file(film, list, nil, maxBytes, priority, progress: progress)
+        var (render, file) = try await file(video, list, nil, maxBytes, priority, progress: progress)
         defer { try? file.close() }
         render.upload = try await library.upload(file)
         return render
     }
 
-    /// Renders a film in a size, and returns its bytes.
+    /// Renders a video in a size, and returns its bytes.
     ///
     /// - Parameter maximumSide: the longer side, in pixels
     func preview(
-        _ film: AssetResource,
+        _ video: AssetResource,
         _ list: AdjustmentList,
         maximumSide: Int,
         maxBytes: Int
     ) async throws(RPCError) -> Render {
-        var (render, file) = try await file(film, list, maximumSide, Int64(maxBytes), .high) { _ in }
+        var (render, file) = try await file(video, list, maximumSide, Int64(maxBytes), .high) { _ in }
         defer { try? file.close() }
         do {
             let size = Int(try file.seek(offset: 0, from: .end))
@@ -78,14 +78,14 @@ final class VideoRenderer: Sendable {
                 }
             }
         } catch {
-            throw .filmNotWritten(errno: (error as? Errno)?.rawValue ?? EIO, folder: folder)
+            throw .videoNotWritten(errno: (error as? Errno)?.rawValue ?? EIO, folder: folder)
         }
         return render
     }
 
-    /// Renders a film into a file without a name.
+    /// Renders a video into a file without a name.
     private func file(
-        _ film: AssetResource,
+        _ video: AssetResource,
         _ list: AdjustmentList,
         _ maximumSide: Int?,
         _ maxBytes: Int64,
@@ -93,32 +93,32 @@ final class VideoRenderer: Sendable {
         progress: @escaping @Sendable (Double) -> Void
     ) async throws(RPCError) -> (Render, FileDescriptor) {
         await start()
-        let source = try resources.open(film.digest)
-        let plan = VideoRenderPlan(film, list, maximumSide: maximumSide, maxBytes: min(maxBytes, self.maxBytes))
+        let source = try resources.open(video.digest)
+        let plan = VideoRenderPlan(video, list, maximumSide: maximumSide, maxBytes: min(maxBytes, self.maxBytes))
         let job = WorkerJob(method: VideoEditWorker.renderMethod, params: plan.json, files: [source.descriptor])
-        let length = Double(max(1, list.lengthOfPart(of: film.duration ?? 0)))
+        let length = Double(max(1, list.lengthOfPart(of: video.duration ?? 0)))
         let made: (descriptor: Int32, result: WorkerResult)
         do throws(WorkerFileJob.Failure) {
-            made = try await files.run(job, over: film.digest, priority: priority) { time in
+            made = try await files.run(job, over: video.digest, priority: priority) { time in
                 progress(min(1, Double(time) / length))
             }
         } catch {
             switch error {
             case .worker(let failure): throw failure.rpcError
-            case .notWritten(let number): throw .filmNotWritten(errno: number, folder: folder)
-            case .malformed: throw .invalidResult(expected: "a film")
+            case .notWritten(let number): throw .videoNotWritten(errno: number, folder: folder)
+            case .malformed: throw .invalidResult(expected: "a video")
             }
         }
         let file = FileDescriptor(rawValue: made.descriptor)
         withExtendedLifetime(source) {}
         guard let render = try? Render(json: made.result.result) else {
             try? file.close()
-            throw .invalidResult(expected: "a film")
+            throw .invalidResult(expected: "a video")
         }
         return (render, file)
     }
 
-    /// Starts the worker on first use, because many libraries have no films to edit.
+    /// Starts the worker on first use, because many libraries have no videos to edit.
     private func start() async {
         let task = starting.withLock { starting in
             if let starting { return starting }
@@ -127,7 +127,7 @@ final class VideoRenderer: Sendable {
             return task
         }
         if await task.value { return }
-        // The next film tries again.
+        // The next video tries again.
         starting.withLock { starting in
             if starting == task { starting = nil }
         }
@@ -135,7 +135,7 @@ final class VideoRenderer: Sendable {
 }
 
 extension AdjustmentList {
-    /// Returns the microseconds of a film's part that is kept, before its speed is changed.
+    /// Returns the microseconds of a video's part that is kept, before its speed is changed.
     func lengthOfPart(of duration: Int64) -> Int64 {
         guard let range = operations.last(where: { $0.kind == .timeRange && !$0.isNeutral }) else { return duration }
         return min(duration, Int64(range.number("end") * 1e6)) - Int64(range.number("start") * 1e6)

@@ -8,7 +8,7 @@ import Video
 
 /// One file to export. Requests that must give the same file have equal plans.
 struct VideoExportPlan: Sendable, Hashable {
-    /// The film, also as the name of its stream.
+    /// The video, also as the name of its stream.
     let video: AssetResource
     let preset: VideoExportPreset
     /// True if slow motion is shown as such.

@@ -90,24 +90,24 @@ final class VideoExports: Sendable {
         let identity = context.identity
         let answer = try await source.assets([request.asset], atLeast: request.atLeast)
         let asset = try ImageRequestService.asset(request.asset, of: answer)
-        let film = try VideoService.resource(of: asset, version: request.version)
-        if let refusal = answer.rpcError(of: film.digest, asset) { throw refusal }
-        var plan = VideoExportPlan(video: film, preset: request.preset)
+        let video = try VideoService.resource(of: asset, version: request.version)
+        if let refusal = answer.rpcError(of: video.digest, asset) { throw refusal }
+        var plan = VideoExportPlan(video: video, preset: request.preset)
         // Copied tracks have the speed that they have.
         if request.version == .current, request.preset != .passthrough {
-            let edit = film.isRender ? try? await streams.edit(of: asset, blockingIO) : nil
-            plan.isTimed = !film.isRender || edit?.keepsTimes == true
+            let edit = video.isRender ? try? await streams.edit(of: asset, blockingIO) : nil
+            plan.isTimed = !video.isRender || edit?.keepsTimes == true
         }
         plan.limitedClient = context.limitedClient
         let held = files.file(plan)
         if held == nil {
             try await originals.require(
-                film.digest,
+                video.digest,
                 of: asset.id,
                 isNetworkAccessAllowed: request.isNetworkAccessAllowed,
                 context
             )
-            plan.file = try? originals.resources.open(film.digest)
+            plan.file = try? originals.resources.open(video.digest)
         }
         var random = SystemRandomNumberGenerator()
         let name = "e" + random.nextHexadecimal(byteCount: 8)

@@ -100,12 +100,12 @@ struct RenditionPlan: Sendable, Hashable {
         let photo = asset.resource(.photo)
         let alternate = asset.resource(.alternatePhoto)
         let pair = [photo, alternate].compactMap { $0 }
-        let film = asset.resource(.video)
+        let video = asset.resource(.video)
         let chosen: AssetResource? =
             switch version {
-            case .current: asset.resource(.fullSizePhoto) ?? photo ?? asset.resource(.fullSizeVideo) ?? film
-            case .unadjusted: pair.first { !$0.isRaw } ?? photo ?? film
-            case .original: pair.first(where: \.isRaw) ?? photo ?? film
+            case .current: asset.resource(.fullSizePhoto) ?? photo ?? asset.resource(.fullSizeVideo) ?? video
+            case .unadjusted: pair.first { !$0.isRaw } ?? photo ?? video
+            case .original: pair.first(where: \.isRaw) ?? photo ?? video
             }
         guard let chosen else {
             throw .noImage(asset)
@@ -178,7 +178,7 @@ struct RenditionBatch: Sendable, JSONTabled {
 }
 
 extension AssetResource {
-    /// True for a film.
+    /// True for a video.
     var isVideo: Bool { type == .video || type == .fullSizeVideo }
     /// True for camera raw data: all its type identifiers end this way.
     var isRaw: Bool { contentType.hasSuffix("raw-image") }

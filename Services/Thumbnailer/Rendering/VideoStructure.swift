@@ -9,7 +9,7 @@ struct VideoStructure: Sendable, JSONTabled {
     /// Microseconds.
     var duration: Int64 = 0
     var photoTime: Int64?
-    /// The speeds of the parts of a film in slow motion; empty for others.
+    /// The speeds of the parts of a video in slow motion; empty for others.
     var slowMotion: [VideoAsset.Segment] = []
 
     init() {}

@@ -3,7 +3,7 @@ import JSONValue
 import Messaging
 import PhotoModel
 
-/// Handles `livePhoto.request`: still and film are prepared at the same time, and the response has both (T-47).
+/// Handles `livePhoto.request`: still and video are prepared at the same time, and the response has both (T-47).
 struct LivePhotoService: Sendable {
     let images: ImageRequestService
     let videos: VideoService
@@ -14,10 +14,10 @@ struct LivePhotoService: Sendable {
         guard asset.resource(.photo) != nil, asset.resource(.pairedVideo) != nil else {
             throw .noLivePhoto(asset)
         }
-        let film = try VideoService.resource(of: asset, version: request.version == .current ? .current : .original)
-        if let refusal = answer.rpcError(of: film.digest, asset) { throw refusal }
-        // A client can show one progress: that of the film, which has more bytes.
-        let isFilmHere = videos.originals.isHere(film.digest)
+        let video = try VideoService.resource(of: asset, version: request.version == .current ? .current : .original)
+        if let refusal = answer.rpcError(of: video.digest, asset) { throw refusal }
+        // A client can show one progress: that of the video, which has more bytes.
+        let isVideoHere = videos.originals.isHere(video.digest)
         let mode = request.still.effectiveDeliveryMode(acceptsNotifications: context.acceptsNotifications)
         let (still, ticket) = await withTaskGroup(of: Part.self) { group in
             group.addTask {
@@ -26,7 +26,7 @@ struct LivePhotoService: Sendable {
                         request.still,
                         answer,
                         context,
-                        reportsProgress: isFilmHere
+                        reportsProgress: isVideoHere
                     )
                     return .still(.success(delivered))
                 } catch { return .still(.failure(error)) }
@@ -34,14 +34,14 @@ struct LivePhotoService: Sendable {
             group.addTask {
                 do throws(RPCError) {
                     try await videos.originals.require(
-                        film.digest,
+                        video.digest,
                         of: asset.id,
                         isNetworkAccessAllowed: request.isNetworkAccessAllowed,
                         context
                     )
-                    return .film(.success(try await videos.ticket(film, of: asset, answer)))
+                    return .video(.success(try await videos.ticket(video, of: asset, answer)))
                 } catch {
-                    return .film(.failure(error))
+                    return .video(.failure(error))
                 }
             }
             var (still, ticket): (Outcome<ImageRequestService.Delivered>?, Outcome<VideoPlayback.Result>?)
@@ -51,7 +51,7 @@ struct LivePhotoService: Sendable {
                 case .still(let outcome):
                     still = outcome
                     if case .failure = outcome { group.cancelAll() }
-                case .film(let outcome):
+                case .video(let outcome):
                     ticket = outcome
                     // A degraded still comes before the error of a download.
                     if case .failure(let error) = outcome, mode != .opportunistic || !error.isOfDownload {
@@ -66,7 +66,7 @@ struct LivePhotoService: Sendable {
         guard let still = try still?.get(), let ticket = try ticket?.get() else {
             throw .noRendition
         }
-        let result = LivePhotoRequest.Result(still: still.description, film: ticket)
+        let result = LivePhotoRequest.Result(still: still.description, video: ticket)
         return try await ImageReplyBuilder.send(result.json, still.bytes, context)
     }
 
@@ -74,7 +74,7 @@ struct LivePhotoService: Sendable {
 
     private enum Part: Sendable {
         case still(Outcome<ImageRequestService.Delivered>)
-        case film(Outcome<VideoPlayback.Result>)
+        case video(Outcome<VideoPlayback.Result>)
     }
 }
 

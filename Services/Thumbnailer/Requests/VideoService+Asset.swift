@@ -11,25 +11,25 @@ extension VideoService {
     func asset(_ request: VideoAsset, _ context: RequestContext) async throws(RPCError) -> VideoAsset.Result {
         let answer = try await source.assets([request.asset], atLeast: request.atLeast)
         let asset = try ImageRequestService.asset(request.asset, of: answer)
-        let film = try Self.resource(of: asset, version: request.version)
-        if let refusal = answer.rpcError(of: film.digest, asset) { throw refusal }
+        let video = try Self.resource(of: asset, version: request.version)
+        if let refusal = answer.rpcError(of: video.digest, asset) { throw refusal }
         try await originals.require(
-            film.digest,
+            video.digest,
             of: asset.id,
             isNetworkAccessAllowed: request.isNetworkAccessAllowed,
             context
         )
-        let structure = try await streams.structure(film)
-        var result = VideoAsset.Result(asset: asset.id, resource: film)
+        let structure = try await streams.structure(video)
+        var result = VideoAsset.Result(asset: asset.id, resource: video)
         result.contentRevision = asset.contentRevision
         result.sequence = answer.sequence
         result.photoTime = structure.photoTime
         result.tracks = structure.tracks
         result.duration = structure.duration
-        result.sources = [film]
+        result.sources = [video]
         result.timeMap = [Self.whole(structure.duration)]
-        let edit = film.isRender ? try await streams.edit(of: asset, blockingIO) : nil
-        if !film.isRender || edit?.keepsTimes == true, !structure.slowMotion.isEmpty {
+        let edit = video.isRender ? try await streams.edit(of: asset, blockingIO) : nil
+        if !video.isRender || edit?.keepsTimes == true, !structure.slowMotion.isEmpty {
             result.timeMap = structure.slowMotion
             result.duration = structure.slowMotion.reduce(0) { $0 + $1.duration }
         } else if let edit {
@@ -45,7 +45,7 @@ extension VideoService {
             ]
         }
         result.audioCurve = [VideoAsset.Volume(time: 0, volume: edit?.volume ?? 1)]
-        if film.isRender, edit?.isOnRender == false, let original = asset.originalFilm {
+        if video.isRender, edit?.isOnRender == false, let original = asset.originalVideo {
             result.sources.append(original)
         }
         return result
@@ -58,7 +58,7 @@ extension VideoService {
 
 extension VideoStreams {
     /// Returns the times and the sound of the last edit of an asset; nil if another program made it.
-    func edit(of asset: AssetSummary, _ blockingIO: BlockingIOExecutor) async throws(RPCError) -> FilmEdit? {
+    func edit(of asset: AssetSummary, _ blockingIO: BlockingIOExecutor) async throws(RPCError) -> VideoEditTimes? {
         guard let resource = asset.resource(.adjustmentData) else { return nil }
         let file = try open(resource.digest)
         do {
@@ -66,7 +66,7 @@ extension VideoStreams {
                 try file.readAll(limit: Int64(AdjustmentData.maxBytes))
             }
             // Another program's data is no such list.
-            return (try? JSON(parsing: bytes)).flatMap { try? AdjustmentList(json: $0) }.map { FilmEdit($0) }
+            return (try? JSON(parsing: bytes)).flatMap { try? AdjustmentList(json: $0) }.map { VideoEditTimes($0) }
         } catch let error as StorageError {
             throw .unreadableBytes(error)
         } catch {
@@ -81,6 +81,6 @@ extension AssetResource {
 }
 
 extension AssetSummary {
-    /// The film as it was imported, also that of a Live Photo.
-    var originalFilm: AssetResource? { resource(.video) ?? resource(.pairedVideo) }
+    /// The video as it was imported, also that of a Live Photo.
+    var originalVideo: AssetResource? { resource(.video) ?? resource(.pairedVideo) }
 }

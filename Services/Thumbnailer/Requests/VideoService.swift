@@ -171,17 +171,17 @@ struct VideoService: Sendable {
     ) async throws(RPCError) -> VideoPlayback.Result {
         let answer = try await source.assets([request.asset], atLeast: request.atLeast)
         let asset = try ImageRequestService.asset(request.asset, of: answer)
-        let film = try Self.resource(of: asset, version: request.version)
+        let video = try Self.resource(of: asset, version: request.version)
         try await originals.require(
-            film.digest,
+            video.digest,
             of: asset.id,
             isNetworkAccessAllowed: request.isNetworkAccessAllowed,
             context
         )
-        return try await ticket(film, of: asset, answer)
+        return try await ticket(video, of: asset, answer)
     }
 
-    /// Returns what is needed to play a film of an asset.
+    /// Returns what is needed to play a video of an asset.
     func ticket(
         _ resource: AssetResource,
         of asset: AssetSummary,
@@ -220,7 +220,7 @@ struct VideoService: Sendable {
                 try file.read(offset: offset, count: count)
             }
         }
-        guard let resource = asset.resources.first(where: { $0.isFilm && $0.stream == request.stream }) else {
+        guard let resource = asset.resources.first(where: { $0.isPlayable && $0.stream == request.stream }) else {
             throw .streamNotFound(asset)
         }
         if let refusal = answer.rpcError(of: resource.digest, asset) { throw refusal }
@@ -294,7 +294,7 @@ struct VideoService: Sendable {
         }
     }
 
-    /// Returns the film of a version: a video, or that of a Live Photo.
+    /// Returns the video of a version of an asset, which is a video or a Live Photo.
     static func resource(of asset: AssetSummary, version: VideoVersion) throws(RPCError) -> AssetResource {
         let original = asset.resource(.video) ?? asset.resource(.pairedVideo)
         let current = asset.resource(.fullSizeVideo) ?? asset.resource(.fullSizePairedVideo) ?? original
@@ -305,7 +305,7 @@ struct VideoService: Sendable {
 
 extension AssetResource {
     /// True for a resource that can be played.
-    fileprivate var isFilm: Bool {
+    fileprivate var isPlayable: Bool {
         isVideo
             || [.pairedVideo, .fullSizePairedVideo, .adjustmentBaseVideo, .adjustmentBasePairedVideo].contains(type)
     }

@@ -20,9 +20,9 @@ typedef enum {
     /* No frame could be decoded. */
     SAFELIGHT_VIDEO_NO_FRAME,
     SAFELIGHT_VIDEO_NO_MEMORY,
-    /* The encoder is missing or refuses the film. */
+    /* The encoder is missing or refuses the video. */
     SAFELIGHT_VIDEO_NO_ENCODER,
-    /* The receiver of an exported film asked to stop. */
+    /* The receiver of an exported video asked to stop. */
     SAFELIGHT_VIDEO_STOPPED,
     /* FFmpeg's libraries cannot be loaded. */
     SAFELIGHT_VIDEO_NO_LIBRARY,
@@ -45,7 +45,7 @@ typedef struct {
     const char *profile; /* null if unknown */
     char tag[8];         /* the four characters of the container; empty if there are none */
     int level;
-    int is_picture; /* true for a cover, not a film */
+    int is_picture; /* true for a cover, not a video */
     int64_t bit_rate;
     int64_t start, duration;
     int width, height; /* coded pixels */
@@ -128,7 +128,7 @@ typedef struct {
     const char *speed; /* the encoder's preset */
     int quality;      /* the encoder's constant rate factor */
     const char *matrix, *primaries, *transfer; /* FFmpeg's names of the colours of the output */
-    int64_t start, end; /* the part of the film; a negative end is that of the film */
+    int64_t start, end; /* the part of the video; a negative end is that of the video */
     const uint16_t *table; /* a Hald image of table_side squared pixels: red, green, blue */
     int table_side;
     const int16_t *colours;           /* a table for the frames behind the filters, which are 8 bits and 4:2:0 then; or null */
@@ -147,8 +147,8 @@ typedef struct {
 /* Returns true if the video track can be copied into an MPEG-4 or QuickTime file. */
 int safelight_video_can_copy(const safelight_video *video, int is_quicktime);
 
-/* Writes an MPEG-4 or QuickTime file with the video track, the first or default sound track, and the tags of a film that
-   was opened with is_thorough. */
+/* Writes an MPEG-4 or QuickTime file with the video track, the first or default sound track, and the tags of a video
+   that was opened with is_thorough. */
 safelight_video_status safelight_video_export(safelight_video *video, const safelight_video_export_options *options,
                                               int64_t *bytes);
 

@@ -3,7 +3,7 @@ import ImageFormats
 
 /// Shows images of high dynamic range in standard range.
 enum ToneMapping {
-    /// Maps the pixels of an image to sRGB as those of films (ITU-R BT.2390), from 1,000 cd/m² to reference white.
+    /// Maps the pixels of an image to sRGB as those of videos (ITU-R BT.2390), from 1,000 cd/m² to reference white.
     ///
     /// - Parameter colours: PQ or HLG; other primaries than those of BT.709 and P3 count as those of BT.2020
     static func convertToSRGB(_ wand: borrowing Wand, from colours: CodedColours) throws(ImagingError) {

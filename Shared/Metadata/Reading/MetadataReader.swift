@@ -35,7 +35,7 @@ public enum MetadataReader {
         facts.damage = header.problem
         facts.isAnimated = header.frameCount > 1
         if facts.isAnimated { facts.mediaSubtypes |= PhotoMetadata.Subtype.animation }
-        facts.film = EmbeddedFilm.find(in: bytes, header).map(PhotoFilm.init)
+        facts.embeddedVideo = EmbeddedVideo.find(in: bytes, header).map(MotionPhotoVideo.init)
         guard let block = MetadataBlock(bytes, header) else { return facts }
 
         facts.location = LocationReader.location(block)
@@ -74,16 +74,16 @@ public enum MetadataReader {
         return header
     }
 
-    /// How many bytes ``isFilm(_:rawEnding:)`` looks at.
+    /// How many bytes ``isVideo(_:rawEnding:)`` looks at.
     public static let beginningBytes = 512
 
-    /// Returns true if a file that begins with these bytes is a film; else it is a picture.
+    /// Returns true if a file that begins with these bytes is a video; else it is a picture.
     ///
     /// - Parameters:
     ///   - beginning: the first ``beginningBytes`` of it, or all that there are.
     ///   - rawEnding: the ending of its name where a raw file is taken too; else nil.
     /// - Throws: ``MetadataError/unsupported(found:supported:)`` where it is neither.
-    public static func isFilm(_ beginning: [UInt8], rawEnding: String?) throws(MetadataError) -> Bool {
+    public static func isVideo(_ beginning: [UInt8], rawEnding: String?) throws(MetadataError) -> Bool {
         if VideoFileType.sniff(beginning) != nil { return true }
         if let rawEnding, RawFileType.sniff(beginning, ending: rawEnding) != nil { return false }
         guard ImageFormat.sniff(beginning) != nil else {

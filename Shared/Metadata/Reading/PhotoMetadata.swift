@@ -50,7 +50,8 @@ public struct PhotoMetadata: Sendable, Hashable {
     public var lensModel: String?
     /// PhotoKit's mask: panorama 1, HDR 2, screenshot 4, depth effect 16, animation 64.
     ///
-    /// Live Photos (8) are pairs of files, which the catalog detects by `contentIdentifier`, or have a `film`.
+    /// Live Photos (8) are pairs of files, which the catalog detects by `contentIdentifier`, or have an
+    /// `embeddedVideo`.
     public var mediaSubtypes = 0
     /// True if the file has more than one frame.
     public var isAnimated = false
@@ -64,8 +65,8 @@ public struct PhotoMetadata: Sendable, Hashable {
     public var contentIdentifier: String?
     /// SHA-256 of the image data, 32 bytes; nil if it was not computed.
     public var imageDigest: [UInt8]?
-    /// The film in the file of a motion photo; nil if there is none.
-    public var film: PhotoFilm?
+    /// The video in the file of a motion photo; nil if there is none.
+    public var embeddedVideo: MotionPhotoVideo?
     /// Apple's identifier shared by the frames of a burst.
     public var burstIdentifier: String?
     /// The sharpness of a frame of a burst (``MetadataReader/sharpness(of:)``); nil if it was not measured.
@@ -131,7 +132,7 @@ extension PhotoMetadata {
         object["metadata"] = metadata?.json
         object["contentIdentifier"] = contentIdentifier.map(JSON.string)
         object["imageDigest"] = imageDigest.map { .string($0.hexadecimal) }
-        object["film"] = film?.json
+        object["film"] = embeddedVideo?.json
         object["burstIdentifier"] = burstIdentifier.map(JSON.string)
         object["sharpness"] = sharpness.map(JSON.double)
         if isVideo {
@@ -179,7 +180,7 @@ extension PhotoMetadata {
         imageDigest = json["imageDigest"]?.stringValue.flatMap { [UInt8](hexadecimal: $0) }.flatMap {
             $0.count == 32 ? $0 : nil
         }
-        film = json["film"].flatMap(PhotoFilm.init)
+        embeddedVideo = json["film"].flatMap(MotionPhotoVideo.init)
         burstIdentifier = json["burstIdentifier"]?.stringValue
         sharpness = json["sharpness"]?.doubleValue.flatMap { Self.sharpnesses.contains($0) ? $0 : nil }
         isVideo = json["isFilm"]?.boolValue ?? false

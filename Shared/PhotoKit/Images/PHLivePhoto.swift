@@ -8,16 +8,16 @@ public let PHLivePhotoInfoErrorKey = PHImageErrorKey
 public let PHLivePhotoInfoIsDegradedKey = PHImageResultIsDegradedKey
 public let PHLivePhotoInfoCancelledKey = PHImageCancelledKey
 
-/// A Live Photo: a still and a film (T-47).
+/// A Live Photo: a still and a video (T-47).
 public final class PHLivePhoto: Sendable {
     /// The still.
     public let image: UIImage
-    /// The film; nil while the Live Photo is degraded.
+    /// The video; nil while the Live Photo is degraded.
     public let film: AVAsset?
 
-    init(_ image: UIImage, _ film: AVAsset?) {
+    init(_ image: UIImage, _ video: AVAsset?) {
         self.image = image
-        self.film = film
+        film = video
     }
 
     /// Pixels of the still.
@@ -55,8 +55,8 @@ extension PHImageManager {
                     (early.isDegraded, early.isFinal) = (true, false)
                     connection.callbacks.async { [early] in resultHandler(early.value, early.info) }
                 }
-                let film = AVAsset(answer.result.film, connection, access)
-                final = ImageResult(PHLivePhoto(PHImage(answer.result.still, answer.bytes), film), id)
+                let video = AVAsset(answer.result.video, connection, access)
+                final = ImageResult(PHLivePhoto(PHImage(answer.result.still, answer.bytes), video), id)
                 final.isDegraded = answer.result.isDegraded
             } catch {
                 final = ImageResult(error, isCancelled: Task.isCancelled, id)

@@ -178,7 +178,7 @@ class VideoPlayback(Record):
 
 
 class LivePhoto(NamedTuple):
-    """A Live Photo: its still, and its film."""
+    """A Live Photo: its still, and its video."""
 
     still: ImageData
     film: VideoPlayback

@@ -575,7 +575,7 @@ class Library:
         self, asset: Object, size: Size = None, *, network_access_allowed: bool = False,
         progress: Optional[ProgressHandler] = None, **options: Any,
     ) -> LivePhoto:
-        """Returns the still and the film of a Live Photo."""
+        """Returns the still and the video of a Live Photo."""
         params = {"asset": identifier(asset), "targetSize": images.target_size(size),
                   "deliveryMode": "highQualityFormat", "networkAccessAllowed": network_access_allowed, **options}
         reply = self.download_request(self.thumbnailer, "livePhoto.request", params, progress)

@@ -278,7 +278,7 @@ class Asset(LibraryObject):
         self.library.export_video(self, path, preset, version, progress)
 
     def live_photo(self, size: "Size" = None, **options: Any) -> "LivePhoto":
-        """Returns the still and the film of a Live Photo."""
+        """Returns the still and the video of a Live Photo."""
         return self.library.live_photo(self, size, **options)
 
     # Edits

@@ -66,16 +66,16 @@ struct ProtocolExampleTests {
             TestImages.jpeg(width: 640, height: 480, date: "2024:06:01 12:00:00", seed: 1),
             to: "summit.jpg"
         )
-        let film = photos.file("film.mp4")
-        try TestFilms.make(film, ["-c:v", "libx264", "-pix_fmt", "yuv420p", "-c:a", "aac"])
+        let video = photos.file("film.mp4")
+        try FFmpegVideos.make(video, ["-c:v", "libx264", "-pix_fmt", "yuv420p", "-c:a", "aac"])
         let motion = try photos.write(
-            TestMotionPhotos.jpeg(.container, film: Array(try Data(contentsOf: URL(fileURLWithPath: film)))).bytes,
+            TestMotionPhotos.jpeg(.container, video: Array(try Data(contentsOf: URL(fileURLWithPath: video)))).bytes,
             to: "motion.jpg"
         )
         try services.start()
         let session = Session(services)
         try run(session, photo: photo)
-        try runMore(session, film: film, motion: motion)
+        try runMore(session, video: video, motion: motion)
         try expectAll(session)
         let examples = JSON.array(
             session.exchanges.map { json($0, folder: photos.path, backup: services.folder.file("backup")) }
@@ -191,15 +191,18 @@ struct ProtocolExampleTests {
         try session.call("catalog", "grants.history", ["identity": visitor, "count": 1])
     }
 
-    /// The requests of the other methods, on an album of its own with a film and a motion photo.
-    private func runMore(_ session: Session, film: String, motion: String) throws {
+    /// The requests of the other methods, on an album of its own with a video and a motion photo.
+    private func runMore(_ session: Session, video: String, motion: String) throws {
         let made = try session.call(
             "catalog",
             "changes.perform",
             [
                 "client": "example",
                 "requests": [
-                    ["type": "asset.create", "ref": "film", "resources": [["type": "video", "path": .string(film)]]],
+                    [
+                        "type": "asset.create", "ref": "video",
+                        "resources": [["type": "video", "path": .string(video)]],
+                    ],
                     [
                         "type": "asset.create", "ref": "motion",
                         "resources": [["type": "photo", "path": .string(motion)]],
@@ -208,7 +211,7 @@ struct ProtocolExampleTests {
             ],
             isExample: false
         )
-        let film = try #require(made["placeholders"]?["film"])
+        let video = try #require(made["placeholders"]?["video"])
         let motion = try #require(made["placeholders"]?["motion"])
         let assets: JSON = ["kind": "assets", "sort": [["key": "creationDate", "ascending": true]]]
 
@@ -221,7 +224,7 @@ struct ProtocolExampleTests {
         let cloudID = try #require(cloud["mappings"]?.objectValue?.members.first?.1["id"])
         try session.call("catalog", "ids.toLocal", ["cloudIds": [cloudID]])
         try runResources(session)
-        try runImages(session, film: film, motion: motion)
+        try runImages(session, video: video, motion: motion)
         try runEdits(session, motion)
         try runMaintenance(session, motion)
     }
@@ -237,22 +240,22 @@ struct ProtocolExampleTests {
         try session.call("catalog", "upload.cancel", ["upload": name])
     }
 
-    private func runImages(_ session: Session, film: JSON, motion: JSON) throws {
-        try session.call("thumbnailer", "image.sheet", ["assets": [film, motion], "columns": 2, "cell": 128])
-        try session.call("thumbnailer", "image.frames", ["asset": film, "count": 2])
+    private func runImages(_ session: Session, video: JSON, motion: JSON) throws {
+        try session.call("thumbnailer", "image.sheet", ["assets": [video, motion], "columns": 2, "cell": 128])
+        try session.call("thumbnailer", "image.frames", ["asset": video, "count": 2])
         try session.call(
             "thumbnailer",
             "livePhoto.request",
             ["asset": motion, "targetSize": ["width": 256, "height": 256], "deliveryMode": "highQualityFormat"]
         )
-        try session.call("thumbnailer", "video.asset", ["asset": film])
-        let ticket = try session.call("thumbnailer", "video.playback", ["asset": film])
+        try session.call("thumbnailer", "video.asset", ["asset": video])
+        let ticket = try session.call("thumbnailer", "video.playback", ["asset": video])
         try session.call(
             "thumbnailer",
             "video.read",
-            ["asset": film, "stream": ticket["stream"] ?? .null, "offset": 0, "length": 1024]
+            ["asset": video, "stream": ticket["stream"] ?? .null, "offset": 0, "length": 1024]
         )
-        let export = try session.call("thumbnailer", "video.export", ["asset": film, "preset": "640x480"])
+        let export = try session.call("thumbnailer", "video.export", ["asset": video, "preset": "640x480"])
         let name = export["export"] ?? .null
         let question: JSON = ["export": name, "wait": 20_000]
         var state: String?

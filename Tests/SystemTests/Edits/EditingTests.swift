@@ -137,15 +137,15 @@ struct EditingTests {
 
     @Test(.spec("S-87", "S-89"))
     func `earlier versions of a video are not kept: each program receives the current version`() async throws {
-        let (services, library, _) = try await services("films", images: 0)
+        let (services, library, _) = try await services("videos", images: 0)
         let original = TestVideos.video(width: 640, height: 480, duration: 2500)
         let made = try await library.catalog.ask(
             PerformChanges(
-                requests: [.createAsset(.init(ref: "film", resources: [NewResource(source: .attachment(0))]))]
+                requests: [.createAsset(.init(ref: "video", resources: [NewResource(source: .attachment(0))]))]
             ),
             attachments: [original]
         ).result
-        let id = try #require(made.id("film"))
+        let id = try #require(made.id("video"))
         let untouched = try await library.asset(id)
 
         /// Edits the video as a program that reads adjustment data of its own format.
@@ -207,7 +207,7 @@ struct EditingTests {
         let own = await #expect(throws: RPCError.self) {
             try await library.editor.ask(ApplyEdit(asset: id, adjustments: list(.exposure(1))))
         }
-        #expect(own?.errorCode == .invalidResource, "the film of this test has a header and no frames")
+        #expect(own?.errorCode == .invalidResource, "the video of this test has a header and no frames")
 
         _ = try await library.editor.ask(RevertEdit(asset: id))
         let reverted = try await library.asset(id)

@@ -381,10 +381,10 @@ enum HDRScript {
 
 
         def key_frames_of_live_photos_drop_it():
-            film = f"{os.environ['FILES']}/film.mov"
+            video = f"{os.environ['FILES']}/film.mov"
             subprocess.run([os.environ["FFMPEG"], "-v", "error", "-y", "-f", "lavfi", "-i", "testsrc=size=320x240:duration=1",
-                            "-pix_fmt", "yuv420p", film], check=True)
-            with open(film, "rb") as opened:
+                            "-pix_fmt", "yuv420p", video], check=True)
+            with open(video, "rb") as opened:
                 files = [FILES["ultra.jpg"] + b"live", opened.read()]
             resources = [{"attachment": 0, "type": "photo", "originalFilename": "live.jpg"},
                          {"attachment": 1, "type": "pairedVideo", "originalFilename": "live.mov"}]

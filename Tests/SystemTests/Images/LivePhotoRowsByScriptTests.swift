@@ -7,19 +7,19 @@ import Testing
 @Suite(.serialized, .timeLimit(.minutes(5)))
 struct LivePhotoRowsByScriptTests {
     @Test(.spec("T-47"))
-    func `Live Photos and motion photos are recognized, delivered with their film, and exported`() throws {
+    func `Live Photos and motion photos are recognized, delivered with their video, and exported`() throws {
         let services = try SafelightFixture("live-photos")
         let folder = services.folder
         let h264 = ["-c:v", "libx264", "-preset", "veryfast", "-pix_fmt", "yuv420p", "-c:a", "aac"]
-        try TestFilms.make(folder.file("film.mp4"), seconds: 2, h264)
+        try FFmpegVideos.make(folder.file("film.mp4"), seconds: 2, h264)
         for name in ["ONE", "TWO"] {
             let tag = "com.apple.quicktime.content.identifier=\(name)"
             let options = h264 + ["-movflags", "use_metadata_tags", "-metadata", tag]
-            try TestFilms.make(folder.file("\(name).mov"), size: "480x360", seconds: 1, options)
+            try FFmpegVideos.make(folder.file("\(name).mov"), size: "480x360", seconds: 1, options)
         }
-        let film = [UInt8](try Data(contentsOf: URL(fileURLWithPath: folder.file("film.mp4"))))
+        let video = [UInt8](try Data(contentsOf: URL(fileURLWithPath: folder.file("film.mp4"))))
         for (index, kind) in TestMotionPhotos.Kind.allCases.enumerated() {
-            let photo = TestMotionPhotos.jpeg(kind, film: film, width: 1600, height: 1200, seed: UInt64(index + 1))
+            let photo = TestMotionPhotos.jpeg(kind, video: video, width: 1600, height: 1200, seed: UInt64(index + 1))
             try folder.write(photo.bytes, to: "\(kind.rawValue).jpg")
         }
         for (seed, name) in [(1, "apple"), (2, "other")] {
@@ -32,7 +32,7 @@ struct LivePhotoRowsByScriptTests {
             "live.py",
             services,
             parts: [
-                "films_inside_photos", "film_inside_a_boxed_photo", "pairs_by_identifier", "degraded_still_first",
+                "videos_inside_photos", "video_inside_a_boxed_photo", "pairs_by_identifier", "degraded_still_first",
                 "one_terminal_message", "options_of_live_photos", "parts_are_read_exported_and_kept",
             ]
         )
@@ -41,21 +41,21 @@ struct LivePhotoRowsByScriptTests {
     }
 
     @Test(.spec("T-47"))
-    func `the film in the box of a HEIC is a range of the file`() throws {
-        let services = try SafelightFixture("heic-films")
+    func `the video in the box of a HEIC is a range of the file`() throws {
+        let services = try SafelightFixture("heic-videos")
         let folder = services.folder
-        let film = ["-c:v", "libx264", "-preset", "veryfast", "-pix_fmt", "yuv420p", "-c:a", "aac"]
-        try TestFilms.make(folder.file("film.mp4"), seconds: 2, film)
+        let options = ["-c:v", "libx264", "-preset", "veryfast", "-pix_fmt", "yuv420p", "-c:a", "aac"]
+        try FFmpegVideos.make(folder.file("film.mp4"), seconds: 2, options)
         let photos = try Needed.photographs(["heic", "heif"], below: "exif-samples/heic/mobile")
         for (index, photo) in photos.enumerated() {
             try folder.write(SharedPhotos.bytes(photo), to: "\(index).heic")
         }
         try services.start([.catalog, .changeBroker, .thumbnailer])
-        try RowsByScriptTests.run("live.py", services, parts: ["films_inside_heics"])
+        try RowsByScriptTests.run("live.py", services, parts: ["videos_inside_heics"])
         #expect(services.stop() == [])
     }
 
-    /// A still is exported with its film, and a motion photo as the one file that it is.
+    /// A still is exported with its video, and a motion photo as the one file that it is.
     private func exported(_ services: SafelightFixture) throws {
         let live = try services.safelight(["fetch", "--where", "(mediaSubtypes & {'photoLive'}) == 8", "--ids"])
         let ids = live.output.split(separator: "\n").map(String.init)
@@ -65,15 +65,17 @@ struct LivePhotoRowsByScriptTests {
         #expect(export.status == 0, "\(export)")
         let names = try FileManager.default.contentsOfDirectory(atPath: target)
         #expect(names.count == 7, "\(names)")
-        let films = names.filter { $0.hasSuffix(".mov") }
-        #expect(films.count == 1)
-        let saved = try Data(contentsOf: URL(fileURLWithPath: target + "/" + (films.first ?? "")))
+        let videos = names.filter { $0.hasSuffix(".mov") }
+        #expect(videos.count == 1)
+        let saved = try Data(contentsOf: URL(fileURLWithPath: target + "/" + (videos.first ?? "")))
         #expect(try saved == Data(contentsOf: URL(fileURLWithPath: services.folder.file("ONE.mov"))))
-        // The film of a motion photo is a film of its own.
+        // The video of a motion photo can be saved alone.
         #expect(names.contains("samsung.jpg"), "\(names)")
         let motion = try services.safelight(["fetch", "--where", "originalFilename == 'samsung.jpg'", "--ids"]).output
-        let film = services.folder.file("saved.mp4")
-        #expect(try services.safelight(["video", String(motion.prefix(27)), "--output", film]).status == 0)
-        #expect(try TestFilms.frame(of: film, at: 1) == TestFilms.frame(of: services.folder.file("film.mp4"), at: 1))
+        let video = services.folder.file("saved.mp4")
+        #expect(try services.safelight(["video", String(motion.prefix(27)), "--output", video]).status == 0)
+        #expect(
+            try FFmpegVideos.frame(of: video, at: 1) == FFmpegVideos.frame(of: services.folder.file("film.mp4"), at: 1)
+        )
     }
 }

@@ -59,9 +59,9 @@ struct RemoteRenderingTests {
         let (library, remote) = (
             try network.services.library(), try NetworkFixture.library(variables: environment)
         )
-        try TestFilms.make(network.services.folder.file("film.mov"), ["-c:v", "libx264", "-pix_fmt", "yuv420p"])
-        let film = Array(try Data(contentsOf: URL(filePath: network.services.folder.file("film.mov"))))
-        var ids = [try await add(film, "again.mov", library)]
+        try FFmpegVideos.make(network.services.folder.file("film.mov"), ["-c:v", "libx264", "-pix_fmt", "yuv420p"])
+        let video = Array(try Data(contentsOf: URL(filePath: network.services.folder.file("film.mov"))))
+        var ids = [try await add(video, "again.mov", library)]
         for seed in 0..<4 {
             let photo = TestImages.jpeg(width: 900, height: 600, seed: UInt64(seed))
             ids.append(try await add(photo, "\(seed).jpg", library))

@@ -25,22 +25,22 @@ struct VideoAssetRowsByScriptTests {
 
     private static func makeFiles(_ folder: TemporaryFolder) throws {
         let h264 = ["-c:v", "libx264", "-preset", "ultrafast", "-crf", "20", "-pix_fmt", "yuv420p", "-c:a", "aac"]
-        func film(_ name: String, rate: Int = 25, seconds: Double = 2, _ options: [String] = []) throws {
-            try TestFilms.make(folder.file(name), rate: rate, seconds: seconds, h264 + ["-g", "25"] + options)
+        func video(_ name: String, rate: Int = 25, seconds: Double = 2, _ options: [String] = []) throws {
+            try FFmpegVideos.make(folder.file(name), rate: rate, seconds: seconds, h264 + ["-g", "25"] + options)
         }
-        try film("plain.mp4", seconds: 3, ["-bf", "2"])
+        try video("plain.mp4", seconds: 3, ["-bf", "2"])
         // The content is copied from the key frame before, and the edit list hides what is too much.
-        try TestFilms.ffmpeg(["-ss", "1.4", "-i", folder.file("plain.mp4"), "-c", "copy", folder.file("cut.mp4")])
-        try TestFilms.ffmpeg([
+        try FFmpegVideos.ffmpeg(["-ss", "1.4", "-i", folder.file("plain.mp4"), "-c", "copy", folder.file("cut.mp4")])
+        try FFmpegVideos.ffmpeg([
             "-i", folder.file("plain.mp4"), "-itsoffset", "0.5", "-i", folder.file("plain.mp4"), "-map", "0:v", "-map",
             "1:a", "-c", "copy", folder.file("gap.mp4"),
         ])
-        try film("slow.mov", rate: 120, ["-vf", "gblur=sigma=2"])
+        try video("slow.mov", rate: 120, ["-vf", "gblur=sigma=2"])
         let intent = "com.apple.quicktime.full-frame-rate-playback-intent=1"
-        try film("intent.mov", rate: 120, ["-movflags", "use_metadata_tags", "-metadata", intent])
-        try film("film.mkv")
-        try TestFilms.make(folder.file("film.avi"), ["-c:v", "mpeg4", "-q:v", "3", "-c:a", "mp3"])
-        try film("start.mov", seconds: 1)
+        try video("intent.mov", rate: 120, ["-movflags", "use_metadata_tags", "-metadata", intent])
+        try video("film.mkv")
+        try FFmpegVideos.make(folder.file("film.avi"), ["-c:v", "mpeg4", "-q:v", "3", "-c:a", "mp3"])
+        try video("start.mov", seconds: 1)
         for (seed, name) in [(UInt64(1), "photo.jpg"), (2, "plain.jpg")] {
             try folder.write(TestImages.jpeg(width: 320, height: 240, seed: seed), to: name)
         }

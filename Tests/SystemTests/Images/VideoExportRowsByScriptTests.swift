@@ -8,7 +8,7 @@ struct VideoExportRowsByScriptTests {
     @Test(.spec("S-60"))
     func `videos are exported in each preset, with progress, and can be cancelled`() throws {
         let services = try SafelightFixture("exports")
-        try Self.makeFilms(services.folder)
+        try Self.makeVideos(services.folder)
         try services.start([.catalog, .changeBroker, .thumbnailer])
         try RowsByScriptTests.run(
             "export.py",
@@ -24,25 +24,25 @@ struct VideoExportRowsByScriptTests {
         let saved = services.folder.file("saved.mp4")
         let run = try services.safelight(["video", id, "--preset", "640x480", "--output", saved])
         #expect(run.status == 0 && run.output.contains("640 x 360"), "\(run)")
-        #expect(try TestFilms.probe(saved).contains("\"width\": 640"))
+        #expect(try FFmpegVideos.probe(saved).contains("\"width\": 640"))
         #expect(try services.safelight(["video", id, "--preset", "vast", "--output", saved]).status != 0)
         #expect(try services.safelight(["video", id, "--preset", "low"]).status != 0)
         #expect(services.stop() == [])
     }
 
-    private static func makeFilms(_ folder: TemporaryFolder) throws {
+    private static func makeVideos(_ folder: TemporaryFolder) throws {
         let h264 = ["-c:v", "libx264", "-preset", "ultrafast", "-pix_fmt", "yuv420p", "-c:a", "aac"]
-        func film(_ name: String, seconds: Double = 1, size: String = "320x240", _ options: [String]) throws {
+        func video(_ name: String, seconds: Double = 1, size: String = "320x240", _ options: [String]) throws {
             let named = options + ["-metadata", "comment=\(name)"]
-            try TestFilms.make(folder.file(name), size: size, seconds: seconds, named)
+            try FFmpegVideos.make(folder.file(name), size: size, seconds: seconds, named)
         }
-        try film("wide.mp4", size: "1280x720", h264)
-        try film("turned.mp4", h264)
-        try TestFilms.ffmpeg([
+        try video("wide.mp4", size: "1280x720", h264)
+        try video("turned.mp4", h264)
+        try FFmpegVideos.ffmpeg([
             "-i", folder.file("turned.mp4"), "-c", "copy", "-metadata:s:v:0", "rotate=90", folder.file("upright.mp4"),
         ])
-        try film("long.mp4", seconds: 40, size: "1280x720", h264)
-        try film(
+        try video("long.mp4", seconds: 40, size: "1280x720", h264)
+        try video(
             "apple.mov",
             h264 + [
                 "-movflags", "use_metadata_tags", "-metadata",
@@ -51,18 +51,18 @@ struct VideoExportRowsByScriptTests {
                 "com.apple.quicktime.make=Apple", "-metadata", "com.apple.quicktime.model=iPhone 15",
             ]
         )
-        try film(
+        try video(
             "android.mp4",
             h264 + ["-metadata", "location=+52.5200+013.4050/", "-metadata", "creation_time=2023-05-06T07:08:09Z"]
         )
-        try film("film.mkv", h264)
-        try film("film.webm", ["-c:v", "libvpx", "-b:v", "1M", "-deadline", "realtime", "-c:a", "libopus"])
-        try film("film.avi", ["-c:v", "mpeg4", "-q:v", "3", "-c:a", "mp3"])
-        try film(
+        try video("film.mkv", h264)
+        try video("film.webm", ["-c:v", "libvpx", "-b:v", "1M", "-deadline", "realtime", "-c:a", "libopus"])
+        try video("film.avi", ["-c:v", "mpeg4", "-q:v", "3", "-c:a", "mp3"])
+        try video(
             "film.mts",
             ["-c:v", "libx264", "-pix_fmt", "yuv420p", "-c:a", "ac3", "-f", "mpegts", "-mpegts_m2ts_mode", "1"]
         )
-        try film(
+        try video(
             "hdr.mp4",
             [
                 "-vf", "scale=out_color_matrix=bt2020,format=yuv420p10le", "-c:v", "libx265", "-x265-params",

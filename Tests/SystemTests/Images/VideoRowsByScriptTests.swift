@@ -3,14 +3,14 @@ import JSONValue
 import TestSupport
 import Testing
 
-/// The rows about videos as a script sees them: plain pyzmq against the real executables, with films that ffmpeg made.
+/// The rows about videos as a script sees them: plain pyzmq against the real executables, with videos that ffmpeg made.
 @Suite(.serialized, .timeLimit(.minutes(5)))
 struct VideoRowsByScriptTests {
     @Test(.spec("S-34", "S-40", "S-52", "S-59", "S-61", "S-62"))
     func `videos have facts, frames and streams as the rows say`() throws {
         let python = try Needed.python()
-        let services = try SafelightFixture("films")
-        try Self.makeFilms(services.folder)
+        let services = try SafelightFixture("videos")
+        try Self.makeVideos(services.folder)
         try services.start([.catalog, .changeBroker, .thumbnailer])
         let environment = services.environment.merging([
             "FILES": services.folder.path, "FFMPEG": try Needed.program("ffmpeg"),
@@ -27,8 +27,8 @@ struct VideoRowsByScriptTests {
         #expect(try services.safelight(["video", id]).output.contains("video: h264"))
         let saved = services.folder.file("saved.mp4")
         try #require(try services.safelight(["video", id, "--output", saved]).status == 0)
-        let frames = try TestFilms.frame(of: saved, at: 0.5)
-        #expect(try frames == TestFilms.frame(of: services.folder.file("end.mp4"), at: 0.5))
+        let frames = try FFmpegVideos.frame(of: saved, at: 0.5)
+        #expect(try frames == FFmpegVideos.frame(of: services.folder.file("end.mp4"), at: 0.5))
         let played = services.folder.file("played.mp4")
         #expect(try services.safelight(["play", id, "--player", "cat > \(played)"]).status == 0)
         #expect(try Data(contentsOf: URL(fileURLWithPath: played)) == Data(contentsOf: URL(fileURLWithPath: saved)))
@@ -38,16 +38,16 @@ struct VideoRowsByScriptTests {
         #expect(services.stop() == [])
     }
 
-    private static func makeFilms(_ folder: TemporaryFolder) throws {
+    private static func makeVideos(_ folder: TemporaryFolder) throws {
         let h264 = ["-c:v", "libx264", "-preset", "veryfast", "-pix_fmt", "yuv420p", "-c:a", "aac"]
-        func film(_ name: String, seconds: Double = 1, size: String = "320x240", rate: Int = 25, _ options: [String])
+        func video(_ name: String, seconds: Double = 1, size: String = "320x240", rate: Int = 25, _ options: [String])
             throws
         {
-            try TestFilms.make(folder.file(name), size: size, rate: rate, seconds: seconds, options)
+            try FFmpegVideos.make(folder.file(name), size: size, rate: rate, seconds: seconds, options)
         }
-        try film("end.mp4", seconds: 3, h264 + ["-g", "25"])
-        try film("start.mp4", seconds: 2, h264 + ["-movflags", "+faststart"])
-        try film(
+        try video("end.mp4", seconds: 3, h264 + ["-g", "25"])
+        try video("start.mp4", seconds: 2, h264 + ["-movflags", "+faststart"])
+        try video(
             "apple.mov",
             h264 + [
                 "-movflags", "use_metadata_tags", "-metadata",
@@ -57,34 +57,37 @@ struct VideoRowsByScriptTests {
                 "creation_time=2020-01-01T00:00:00Z",
             ]
         )
-        try film(
+        try video(
             "android.mp4",
             h264 + [
                 "-metadata", "location=+52.5200+013.4050/", "-metadata", "creation_time=2023-05-06T07:08:09Z",
                 "-metadata", "title=Sea", "-metadata", "comment=Waves",
             ]
         )
-        try film(
+        try video(
             "loci.3gp",
             size: "352x288",
             [
                 "-c:v", "h263", "-c:a", "aac", "-metadata", "location=-33.8688+151.2093/", "-metadata", "title=Harbour",
             ]
         )
-        try film("film.mkv", h264 + ["-metadata", "creation_time=2022-02-03T04:05:06Z", "-metadata", "title=Mountain"])
-        try film("film.webm", ["-c:v", "libvpx", "-b:v", "1M", "-deadline", "realtime", "-c:a", "libopus"])
-        try film("film.avi", ["-c:v", "mpeg4", "-q:v", "3", "-c:a", "mp3", "-metadata", "title=Old"])
-        try film(
+        try video(
+            "film.mkv",
+            h264 + ["-metadata", "creation_time=2022-02-03T04:05:06Z", "-metadata", "title=Mountain"]
+        )
+        try video("film.webm", ["-c:v", "libvpx", "-b:v", "1M", "-deadline", "realtime", "-c:a", "libopus"])
+        try video("film.avi", ["-c:v", "mpeg4", "-q:v", "3", "-c:a", "mp3", "-metadata", "title=Old"])
+        try video(
             "film.mts",
             ["-c:v", "libx264", "-pix_fmt", "yuv420p", "-c:a", "ac3", "-f", "mpegts", "-mpegts_m2ts_mode", "1"]
         )
-        try film("film.mpg", ["-c:v", "mpeg2video", "-q:v", "3", "-c:a", "mp2"])
-        try film("slow.mov", rate: 120, h264)
-        try film("anamorphic.mp4", size: "360x288", h264 + ["-vf", "setsar=16/15"])
-        try TestFilms.ffmpeg([
+        try video("film.mpg", ["-c:v", "mpeg2video", "-q:v", "3", "-c:a", "mp2"])
+        try video("slow.mov", rate: 120, h264)
+        try video("anamorphic.mp4", size: "360x288", h264 + ["-vf", "setsar=16/15"])
+        try FFmpegVideos.ffmpeg([
             "-i", folder.file("end.mp4"), "-c", "copy", "-metadata:s:v:0", "rotate=90", folder.file("turned.mp4"),
         ])
-        try film(
+        try video(
             "hdr.mp4",
             [
                 "-vf", "scale=out_color_matrix=bt2020,format=yuv420p10le", "-c:v", "libx265", "-x265-params",
@@ -94,7 +97,7 @@ struct VideoRowsByScriptTests {
         )
         let whole = try Data(contentsOf: URL(fileURLWithPath: folder.file("start.mp4")))
         try folder.write(whole.prefix(whole.count / 3), to: "cut.mp4")
-        try TestFilms.ffmpeg(["-f", "lavfi", "-i", "sine=duration=1", "-c:a", "aac", folder.file("sound.mp4")])
+        try FFmpegVideos.ffmpeg(["-f", "lavfi", "-i", "sine=duration=1", "-c:a", "aac", folder.file("sound.mp4")])
         try folder.write(TestImages.jpeg(width: 64, height: 48), to: "photo.jpg")
     }
 
@@ -179,14 +182,15 @@ struct VideoRowsByScriptTests {
             return 99 if error == 0 else 10 * math.log10(255 ** 2 / error)
 
 
-        films = ["end.mp4", "apple.mov", "loci.3gp", "film.mkv", "film.webm", "film.avi", "film.mts", "film.mpg", "hdr.mp4"]
+        videos = ["end.mp4", "apple.mov", "loci.3gp", "film.mkv", "film.webm", "film.avi", "film.mts", "film.mpg",
+                  "hdr.mp4"]
 
 
         def containers_are_imported():
             kinds = ["public.mpeg-4", "com.apple.quicktime-movie", "public.3gpp", "org.matroska.mkv",
                      "org.webmproject.webm", "public.avi", "public.avchd-mpeg-2-transport-stream", "public.mpeg",
                      "public.mpeg-4"]
-            for name, kind in zip(films, kinds):
+            for name, kind in zip(videos, kinds):
                 now, said = asset(name), probe(name)
                 video = next(stream for stream in said["streams"] if stream["codec_type"] == "video")
                 equal((name, now["mediaType"], now["contentType"]), (name, "video", kind))
@@ -225,8 +229,8 @@ struct VideoRowsByScriptTests {
             equal([found["id"] for found in page], [new("slow.mov")])
 
 
-        def frames_of_all_films():
-            for name in films:
+        def frames_of_all_videos():
+            for name in videos:
                 reply, parts = image(name)
                 assert parts[0].startswith(b"\xff\xd8"), name
                 equal((name, reply["pixelWidth"] == 160, reply["isDegraded"]), (name, True, False))
@@ -323,7 +327,7 @@ struct VideoRowsByScriptTests {
 
 
         def playback():
-            for name in films:
+            for name in videos:
                 ticket, _ = call("thumbnailer", "video.playback", asset=new(name))
                 said = probe(name)
                 equal((name, ticket["size"]), (name, len(file(name))))
@@ -367,7 +371,7 @@ struct VideoRowsByScriptTests {
                     {"type": "asset.create", "ref": "a", "resources": [{"attachment": 0}]}])), (name, "invalid_resource"))
 
 
-        for point in (containers_are_imported, dates_places_and_texts, slow_motion, frames_of_all_films, playback,
+        for point in (containers_are_imported, dates_places_and_texts, slow_motion, frames_of_all_videos, playback,
                       the_frame_at_a_time, degraded_first, sheets_show_videos, strips, broken_files_are_refused):
             line = {"point": point.__name__, "id": made.get("end.mp4")}
             try:

@@ -89,10 +89,10 @@ struct ImportTests {
         }
         let raw = Array("FUJIFILMCCD-RAW 0201FF383501".utf8) + [UInt8](repeating: 1, count: 100)
         let still = TestImages.appleImage(note: TestImages.appleNote(content: "ONE"))
-        let film = TestVideos.video(values: [("content.identifier", "ONE")])
+        let video = TestVideos.video(values: [("content.identifier", "ONE")])
         let files: [(String, [UInt8])] = [
             ("DSC1.JPG", image(1)), ("DSC1.RAF", raw), ("IMG_2.HEIC.jpg", image(2)), ("live.jpg", still),
-            ("live.MOV", film), ("other.jpg", TestImages.appleImage(note: TestImages.appleNote(content: "A"))),
+            ("live.MOV", video), ("other.jpg", TestImages.appleImage(note: TestImages.appleNote(content: "A"))),
             ("other.mov", TestVideos.video(values: [("content.identifier", "B")])),
             ("rated.jpg", image(3)), ("rated.jpg.xmp", Array(TestImages.xmpPacket("xmp:Rating=\"5\"").utf8)),
             ("bad.jpg", image(4)), ("bad.xmp", Array("no XMP".utf8)), ("broken.jpg", Array(image(5).dropLast(200))),

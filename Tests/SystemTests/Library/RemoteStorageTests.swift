@@ -73,7 +73,7 @@ struct RemoteStorageTests {
     }
 
     @Test(.spec("S-47", "S-48", "S-93", "P-10", "P-24"))
-    func `images, films and edits of originals that are away are as the rows say`() throws {
+    func `images, videos and edits of originals that are away are as the rows say`() throws {
         let store = try S3Server()
         let services = try SafelightFixture("remote-images", environment: store.environment)
         let names = ["six", "seven", "eight", "nine", "ten", "eleven", "twelve"]
@@ -81,15 +81,15 @@ struct RemoteStorageTests {
             let seed = UInt64(10 + index)
             try services.folder.write(TestImages.jpeg(width: 600, height: 400, seed: seed), to: "\(name).jpg")
         }
-        try TestFilms.make(services.folder.file("film.mov"), ["-c:v", "libx264", "-pix_fmt", "yuv420p"])
+        try FFmpegVideos.make(services.folder.file("film.mov"), ["-c:v", "libx264", "-pix_fmt", "yuv420p"])
         try services.start()
         try RowsByScriptTests.run(
             "storage.py",
             services,
             module: "moto",
             parts: [
-                "images_of_originals_that_are_away", "films_of_originals_that_are_away",
-                "edits_of_originals_that_are_away", "streams_and_exports_of_films_that_are_away",
+                "images_of_originals_that_are_away", "videos_of_originals_that_are_away",
+                "edits_of_originals_that_are_away", "streams_and_exports_of_videos_that_are_away",
                 "edits_with_network_access", "published_edits_with_network_access",
                 "sheets_and_prefetches_of_originals_that_are_away", "fetches_by_place",
                 "lost_and_swapped_objects_are_found",
@@ -135,7 +135,7 @@ struct RemoteStorageTests {
         let services = try SafelightFixture("remote-commands", environment: store.environment)
         let photo = TestImages.jpeg(width: 600, height: 400, seed: 20)
         try services.folder.write(photo, to: "photo.jpg")
-        try TestFilms.make(services.folder.file("film.mov"), ["-c:v", "libx264", "-pix_fmt", "yuv420p"])
+        try FFmpegVideos.make(services.folder.file("film.mov"), ["-c:v", "libx264", "-pix_fmt", "yuv420p"])
         try services.start()
         for file in ["photo.jpg", "film.mov"] {
             #expect(try services.safelight(["import", services.folder.file(file)]).status == 0)
@@ -219,11 +219,11 @@ struct RemoteStorageTests {
                     parts.clear()
                     allowed(lambda progress: parts.append(progress.fraction))
                     assert not parts, parts
-                film = library.fetch(where="originalFilename == 'film.mov'")[0]
+                video = library.fetch(where="originalFilename == 'film.mov'")[0]
                 release()
-                assert len(library.playback(film, network_access_allowed=True).read()) > 1000
+                assert len(library.playback(video, network_access_allowed=True).read()) > 1000
                 release()
-                assert len(library.frames(film, count=2, network_access_allowed=True)) == 2
+                assert len(library.frames(video, count=2, network_access_allowed=True)) == 2
                 release()
                 (job,) = library.upload_jobs.download([photo])
                 assert (job.type, job.asset) == ("downloadOnly", photo.id), job

@@ -28,14 +28,14 @@ struct SwiftStorageTests {
             try services.folder.write(TestImages.jpeg(width: 600, height: 400, seed: seed), to: "\(name).jpg")
         }
         try services.folder.write(TestImages.jpeg(mebibytesBehind: 96, seed: 69), to: "large.jpg")
-        try TestFilms.make(services.folder.file("film.mov"), ["-c:v", "libx264", "-pix_fmt", "yuv420p"])
+        try FFmpegVideos.make(services.folder.file("film.mov"), ["-c:v", "libx264", "-pix_fmt", "yuv420p"])
         try services.start()
         try RowsByScriptTests.run(
             "storage.py",
             services,
             module: "boto3",
             parts: [
-                "originals_of_one_and_of_several_parts", "films_of_originals_that_are_away",
+                "originals_of_one_and_of_several_parts", "videos_of_originals_that_are_away",
                 "edits_of_originals_that_are_away", "fetches_by_place", "no_upload_in_parts_is_left",
             ]
         )

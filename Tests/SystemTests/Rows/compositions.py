@@ -214,9 +214,9 @@ def live_photos_have_the_time_of_their_still():
     def box(name, *content):
         return struct.pack(">I4s", 8 + sum(map(len, content)), name.encode()) + b"".join(content)
 
-    film = file("start.mov")
-    (header, _), = inside(film, ["moov", "mvhd"])
-    scale, = struct.unpack(">I", film[header + 12:header + 16])
+    video = file("start.mov")
+    (header, _), = inside(video, ["moov", "mvhd"])
+    scale, = struct.unpack(">I", video[header + 12:header + 16])
     key = box("keyd", b"mdtacom.apple.quicktime.still-image-time")
     sample = box("mebx", bytes(6), struct.pack(">H", 1), box("keys", box("\0\0\0\1", key)))
     tables = [box("stsd", struct.pack(">II", 0, 1), sample), box("stts", bytes(8)), box("stsc", bytes(8)),
@@ -228,10 +228,10 @@ def live_photos_have_the_time_of_their_still():
                                 struct.pack(">IiI", 1, 0, 0x10000))),
                 box("mdia", box("mdhd", struct.pack(">IIIIIHH", 0, 0, 0, 600, 600, 0, 0)),
                     box("hdlr", bytes(8), b"meta", bytes(13)), box("minf", box("stbl", *tables))))
-    at, end = next(inside(film, ["moov"]))
-    moov = box("moov", film[at:end], track)
+    at, end = next(inside(video, ["moov"]))
+    moov = box("moov", video[at:end], track)
     with open(f"{os.environ['FILES']}/still.mov", "wb") as opened:
-        opened.write(film[:at - 8] + moov + film[end:])
+        opened.write(video[:at - 8] + moov + video[end:])
     got = composition("photo.jpg", "still.mov")
     near(got["photoTime"] / 1e6, 0.48)
     equal(got["resource"]["type"], "pairedVideo")

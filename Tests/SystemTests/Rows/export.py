@@ -10,7 +10,7 @@ from rows import Client, asset, call, equal, new, perform, refusal, run
 made = {}
 
 
-def film(name):
+def imported(name):
     if name not in made:
         # By its path, because it may be larger than an attachment.
         resources = [{"path": f"{os.environ['FILES']}/{name}", "originalFilename": name}]
@@ -19,7 +19,7 @@ def film(name):
 
 
 def begin(name, preset, client=None):
-    return (client.call if client else call)("thumbnailer", "video.export", asset=film(name), preset=preset)
+    return (client.call if client else call)("thumbnailer", "video.export", asset=imported(name), preset=preset)
 
 
 def end(status, client=None):
@@ -34,7 +34,7 @@ def export(name, preset):
     equal((status["state"], status.get("error")), ("done", None))
     data = b""
     while len(data) < status["size"]:
-        _, (part,) = call("thumbnailer", "video.read", asset=film(name), stream=status["stream"], offset=len(data),
+        _, (part,) = call("thumbnailer", "video.read", asset=imported(name), stream=status["stream"], offset=len(data),
                           length=min(1_000_000, status["size"] - len(data)))
         data += part
     return status, data
@@ -66,7 +66,7 @@ def presets_have_their_size():
         said = probe(data)
         video = track(said, "video")
         equal((preset, video["width"], video["height"], video["codec_name"]), (preset, width, height, codec))
-        assert abs(float(said["format"]["duration"]) - asset(film(name))["duration"] / 1e6) < 0.1, said["format"]
+        assert abs(float(said["format"]["duration"]) - asset(imported(name))["duration"] / 1e6) < 0.1, said["format"]
         assert track(said, "audio"), preset
     status, data = export("upright.mp4", "640x480")
     video = track(probe(data), "video")
@@ -92,7 +92,7 @@ def facts_are_kept():
         _, data = export(name, "640x480")
         with open(f"{os.environ['FILES']}/again-{name}.mp4", "wb") as opened:
             opened.write(data)
-        before, after = asset(film(name)), asset(film(f"again-{name}.mp4"))
+        before, after = asset(imported(name)), asset(imported(f"again-{name}.mp4"))
         keys = ["creationDate", "creationOffset", "location", "cameraMake", "cameraModel"]
         equal([after.get(key) for key in keys], [before.get(key) for key in keys])
         assert before.get("location"), before
@@ -135,11 +135,11 @@ def progress_and_cancellation():
 
 def what_is_refused():
     equal(refusal("thumbnailer", "video.export", asset=new("photo.jpg"), preset="low"), "missing_resource")
-    equal(refusal("thumbnailer", "video.export", asset=film("wide.mp4"), preset="1x1"), "invalid_params")
+    equal(refusal("thumbnailer", "video.export", asset=imported("wide.mp4"), preset="1x1"), "invalid_params")
     equal(refusal("thumbnailer", "video.exportStatus", export="e0123456789abcdef"), "handle_expired")
     status, data = export("upright.mp4", "640x480")
-    equal(refusal("thumbnailer", "video.read", asset=film("wide.mp4"), stream=status["stream"]), "missing_resource")
-    equal(refusal("thumbnailer", "video.read", asset=film("upright.mp4"), stream=status["stream"],
+    equal(refusal("thumbnailer", "video.read", asset=imported("wide.mp4"), stream=status["stream"]), "missing_resource")
+    equal(refusal("thumbnailer", "video.read", asset=imported("upright.mp4"), stream=status["stream"],
                   offset=len(data) + 1), "range_error")
     # Its codec does not fit into an MPEG-4 file.
     status = end(begin("film.webm", "passthrough"))

@@ -43,17 +43,17 @@ def stream(ticket):
     return data
 
 
-def in_order(film):
-    """The top boxes of a film, in the order of the file."""
+def in_order(video):
+    """The top boxes of a video, in the order of the file."""
     names, at = [], 0
-    while at < len(film):
-        length, name = struct.unpack(">I4s", film[at:at + 8])
+    while at < len(video):
+        length, name = struct.unpack(">I4s", video[at:at + 8])
         names.append(name.decode())
         at += length
     return names
 
 
-def check(id, film):
+def check(id, video):
     now = asset(id)
     assert "photoLive" in now["mediaSubtypes"], now
     equal((now["mediaType"], now["playbackStyle"]), ("image", "livePhoto"))
@@ -62,56 +62,57 @@ def check(id, film):
     equal(max(result["still"]["pixelWidth"], result["still"]["pixelHeight"]), 320)
     equal(len(still), result["still"]["size"])
     ticket = result["film"]
-    equal((ticket["asset"], ticket["isFastStart"], ticket["size"]), (id, True, len(film)))
+    equal((ticket["asset"], ticket["isFastStart"], ticket["size"]), (id, True, len(video)))
     # The index comes first; all else is as it was.
     got = stream(ticket)
-    equal(sorted(in_order(got)), sorted(in_order(film)))
+    equal(sorted(in_order(got)), sorted(in_order(video)))
     assert in_order(got).index("moov") < in_order(got).index("mdat")
     equal((ticket["duration"] // 100_000, {track["kind"] for track in ticket["tracks"]}),
           (call("thumbnailer", "video.playback", asset=id)["duration"] // 100_000, {"video", "audio"}))
 
 
-def films_inside_photos():
-    film = file("film.mp4")
+def videos_inside_photos():
+    video = file("film.mp4")
     for kind in kinds:
         id = new(f"{kind}.jpg")
         part, photo = resource(id, "pairedVideo"), resource(id, "photo")
         bytes = file(f"{kind}.jpg")
-        equal((kind, part["offset"], part["size"]), (kind, bytes.index(film), len(film)))
+        equal((kind, part["offset"], part["size"]), (kind, bytes.index(video), len(video)))
         equal((part["digest"], photo["digest"], "offset" in photo), (photo["digest"], hashlib.sha256(bytes).hexdigest(), False))
         equal((part["contentType"], part["pixelWidth"], part["pixelHeight"]), ("public.mpeg-4", 320, 240))
-        check(id, film)
+        check(id, video)
     equal(asset(new("plain.jpg"))["playbackStyle"], "image")
 
 
-def film_inside_a_boxed_photo():
+def video_inside_a_boxed_photo():
     size = {"width": 400, "height": 300}
     _, (still,) = call("thumbnailer", "image.request", asset=new("plain.jpg"), targetSize=size, format="avif",
                        deliveryMode="highQualityFormat")
-    film = file("film.mp4")
+    video = file("film.mp4")
     with open(f"{os.environ['FILES']}/boxed.avif", "wb") as opened:
-        opened.write(still + struct.pack(">I4s", len(film) + 8, b"mpvd") + film)
+        opened.write(still + struct.pack(">I4s", len(video) + 8, b"mpvd") + video)
     id = new("boxed.avif")
     equal(resource(id, "pairedVideo")["offset"], len(still) + 8)
-    check(id, film)
+    check(id, video)
 
 
-def films_inside_heics():
-    """Motion Photo version 2: the photographs of the test, with a film in the box `mpvd` behind them."""
-    film = file("film.mp4")
+def videos_inside_heics():
+    """Motion Photo version 2: the photographs of the test, with a video in the box `mpvd` behind them."""
+    video = file("film.mp4")
     for index, path in enumerate(sorted(glob.glob(f"{os.environ['FILES']}/*.heic"))):
         name = f"motion{index}.heic"
         still = file(os.path.basename(path))
-        head = (struct.pack(">I4s", len(film) + 8, b"mpvd"), struct.pack(">I4sQ", 1, b"mpvd", len(film) + 16))[index % 2]
+        short = struct.pack(">I4s", len(video) + 8, b"mpvd")
+        head = (short, struct.pack(">I4sQ", 1, b"mpvd", len(video) + 16))[index % 2]
         with open(f"{os.environ['FILES']}/{name}", "wb") as opened:
-            opened.write(still + head + film)
+            opened.write(still + head + video)
         id = new(name)
         part, photo = resource(id, "pairedVideo"), resource(id, "photo")
-        equal((part["offset"], part["size"], part["digest"]), (len(still) + len(head), len(film), photo["digest"]))
+        equal((part["offset"], part["size"], part["digest"]), (len(still) + len(head), len(video), photo["digest"]))
         equal((photo["contentType"].startswith("public.hei"), asset(id)["pixelWidth"] > 0), (True, True))
-        check(id, film)
-        _, (data,) = call("catalog", "resource.read", asset=id, type="pairedVideo", offset=0, length=len(film))
-        equal(data, film)
+        check(id, video)
+        _, (data,) = call("catalog", "resource.read", asset=id, type="pairedVideo", offset=0, length=len(video))
+        equal(data, video)
     assert index > 1, index
 
 
@@ -123,7 +124,7 @@ def pairs_by_identifier():
     equal((result["film"]["pixelWidth"], result["film"]["pixelHeight"]), (480, 360))
     try:
         create("other.jpg", "TWO.mov")
-        assert False, "a film of another Live Photo was taken"
+        assert False, "a video of another Live Photo was taken"
     except Refused as error:
         equal(error.name, "resources_disagree")
     equal(call("catalog", "fetch.assets", count=1, fetch={"kind": "assets", "in": smart("smartAlbumLivePhotos")})["count"], 6)
@@ -178,25 +179,26 @@ def options_of_live_photos():
 
 
 def parts_are_read_exported_and_kept():
-    film, id = file("film.mp4"), new("samsung.jpg")
+    video, id = file("film.mp4"), new("samsung.jpg")
     result, (data,) = call("catalog", "resource.read", asset=id, type="pairedVideo")
-    equal((data == film, result["resource"]["offset"]), (True, file("samsung.jpg").index(film)))
+    equal((data == video, result["resource"]["offset"]), (True, file("samsung.jpg").index(video)))
     _, (middle,) = call("catalog", "resource.read", asset=id, type="pairedVideo", offset=1000, length=500)
-    equal(middle, film[1000:1500])
-    equal(refusal("catalog", "resource.read", asset=id, type="pairedVideo", offset=len(film) + 1), "range_error")
+    equal(middle, video[1000:1500])
+    equal(refusal("catalog", "resource.read", asset=id, type="pairedVideo", offset=len(video) + 1), "range_error")
     path = f"{os.environ['FILES']}/part.mp4"
     equal(call("catalog", "resource.export", asset=id, type="pairedVideo", path=path)["path"], path)
-    equal(file("part.mp4"), film)
+    equal(file("part.mp4"), video)
     _, (data,) = call("catalog", "resource.export", asset=id, type="pairedVideo")
-    equal(data, film)
+    equal(data, video)
     # Importing it again finds it; nothing was copied.
     equal(create("samsung.jpg"), id)
     digest = resource(id, "photo")["digest"]
     equal(resource(id, "pairedVideo")["digest"], digest)
-    stored = glob.glob(f"{os.environ['SAFELIGHT_LIBRARY']}/resources/**/{hashlib.sha256(film).hexdigest()}", recursive=True)
+    name = hashlib.sha256(video).hexdigest()
+    stored = glob.glob(f"{os.environ['SAFELIGHT_LIBRARY']}/resources/**/{name}", recursive=True)
     equal(stored, [])
 
 
 if __name__ == "__main__":
-    run(films_inside_photos, film_inside_a_boxed_photo, films_inside_heics, pairs_by_identifier, degraded_still_first,
-        one_terminal_message, options_of_live_photos, parts_are_read_exported_and_kept)
+    run(videos_inside_photos, video_inside_a_boxed_photo, videos_inside_heics, pairs_by_identifier,
+        degraded_still_first, one_terminal_message, options_of_live_photos, parts_are_read_exported_and_kept)

@@ -1,4 +1,4 @@
-"""Edits of Live Photos: the still and each frame of the film (T-48)."""
+"""Edits of Live Photos: the still and each frame of the video (T-48)."""
 
 import json
 import math
@@ -7,7 +7,7 @@ import subprocess
 
 from rows import Client, asset, call, client, equal, file, perform, refusal, run
 
-# The frame of the film that the still shows, in microseconds.
+# The frame of the video that the still shows, in microseconds.
 SHOWN = 480_000
 made = {}
 
@@ -47,7 +47,7 @@ def decoded(data, *options):
 
 
 def picture(data, size, time=None):
-    """A picture, or the frame of a film at a time, as rows of red, green and blue in a size."""
+    """A picture, or the frame of a video at a time, as rows of red, green and blue in a size."""
     scale = f"scale={size[0]}:{size[1]}:flags=area+accurate_rnd+full_chroma_int+full_chroma_inp"
     when = [] if time is None else ["-ss", f"{max(0, time / 1e6 - 0.001):.4f}"]
     return decoded(data, *when, "-frames:v", "1", "-vf", scale, "-f", "rawvideo", "-pix_fmt", "rgb24")
@@ -71,9 +71,9 @@ def kinds(id):
 
 
 def compare(id, least, time=SHOWN):
-    """The edited still beside the frame of the edited film, both in half the size of the film."""
-    film = next(one for one in asset(id)["resources"] if one["type"] == "fullSizePairedVideo")
-    size = (film["pixelWidth"] // 2, film["pixelHeight"] // 2)
+    """The edited still beside the frame of the edited video, both in half the size of the video."""
+    video = next(one for one in asset(id)["resources"] if one["type"] == "fullSizePairedVideo")
+    size = (video["pixelWidth"] // 2, video["pixelHeight"] // 2)
     found = psnr(picture(resource(id, "fullSizePhoto"), size), picture(resource(id, "fullSizePairedVideo"), size, time))
     assert found > least, f"{found:.1f} dB at {size}"
     return found
@@ -98,27 +98,27 @@ def still_and_frames_get_the_same_edit():
     for list, size, least in EDITS:
         save(id, list)
         equal(kinds(id), ["photo", "pairedVideo", "fullSizePhoto", "fullSizePairedVideo", "adjustmentData"])
-        film = asset(id)["resources"][3]
-        got = (film["pixelWidth"], film["pixelHeight"])
+        video = asset(id)["resources"][3]
+        got = (video["pixelWidth"], video["pixelHeight"])
         assert abs(got[0] - size[0]) <= 2 and abs(got[1] - size[1]) <= 2, f"{got} {size}"
         compare(id, least)
-        # All of the film is edited, not one frame of it.
-        film = resource(id, "fullSizePairedVideo")
-        count = len(decoded(film, "-vf", "scale=8:8", "-f", "rawvideo", "-pix_fmt", "gray")) // 64
+        # All of the video is edited, not one frame of it.
+        video = resource(id, "fullSizePairedVideo")
+        count = len(decoded(video, "-vf", "scale=8:8", "-f", "rawvideo", "-pix_fmt", "gray")) // 64
         equal(count, 25)
     now = asset(id)
     equal((now["playbackStyle"], now["mediaSubtypes"], now["creationDate"]),
           (before["playbackStyle"], before["mediaSubtypes"], before["creationDate"]))
     equal((resource(id, "photo"), resource(id, "pairedVideo")), (file("live.jpg"), file("live.mov")))
-    # The film stays what it was: a QuickTime file with the identifier that pairs it with the photo.
+    # The video stays what it was: a QuickTime file with the identifier that pairs it with the photo.
     assert b"LIVE-ID" in resource(id, "fullSizePairedVideo")
     equal(now["resources"][3]["contentType"], "com.apple.quicktime-movie")
     call("editor", "edits.revert", asset=id)
     equal(kinds(id), ["photo", "pairedVideo"])
 
 
-def loudness(film):
-    sound = decoded(film, "-map", "0:a?", "-f", "s16le", "-ac", "1") if film else b""
+def loudness(video):
+    sound = decoded(video, "-map", "0:a?", "-f", "s16le", "-ac", "1") if video else b""
     values = [int.from_bytes(sound[at:at + 2], "little", signed=True) for at in range(0, len(sound), 64)]
     return math.sqrt(sum(value * value for value in values) / len(values)) if values else 0
 
@@ -131,10 +131,10 @@ def audio_volume():
         found = loudness(resource(id, "fullSizePairedVideo")) / usual
         assert abs(found - expected) < 0.05, f"{volume}: {found}"
     save(id, operations(), audioVolume=0)
-    film = resource(id, "fullSizePairedVideo")
+    video = resource(id, "fullSizePairedVideo")
     path = f"{os.environ['FILES']}/mute.mov"
     with open(path, "wb") as opened:
-        opened.write(film)
+        opened.write(video)
     words = [os.environ["FFPROBE"], "-v", "error", "-of", "json", "-show_streams", path]
     streams = json.loads(subprocess.run(words, capture_output=True, check=True).stdout)["streams"]
     equal([stream["codec_type"] for stream in streams], ["video"])
@@ -155,7 +155,7 @@ def key_frame():
     assert other < 30, other
     # The date of the photo is in it.
     assert b"2024:06:01 12:30:00" in resource(id, "fullSizePhoto")
-    # A key frame alone needs no film of its own.
+    # A key frame alone needs no video of its own.
     save(id, operations(), keyFrame=160_000)
     equal(kinds(id), ["photo", "pairedVideo", "fullSizePhoto", "adjustmentData"])
     equal(refusal("editor", "edits.livePhoto", asset=id, keyFrame=5_000_000), "invalid_params")
@@ -183,8 +183,8 @@ def second_save_cancels_the_first():
     assert answers[second]["result"]["isChanged"]
     history = call("editor", "edits.history", asset=id)
     equal([step["adjustments"]["operations"][0]["operation"] for step in history["steps"]], ["rotate"])
-    film = next(one for one in asset(id)["resources"] if one["type"] == "fullSizePairedVideo")
-    equal((film["pixelWidth"], film["pixelHeight"]), (720, 1280))
+    video = next(one for one in asset(id)["resources"] if one["type"] == "fullSizePairedVideo")
+    equal((video["pixelWidth"], video["pixelHeight"]), (720, 1280))
     # A cancelled one changes nothing either, and says so once.
     other = Client()
     number = other.send("editor", "edits.livePhoto", asset=id, adjustments=operations(("sepia", {"value": 1})), credit=1 << 16)
@@ -218,13 +218,13 @@ def requests_deliver_the_edited_pair():
         result, (still,) = call("thumbnailer", "livePhoto.request", asset=id, targetSize=size, version=version,
                                 deliveryMode="highQualityFormat")
         equal((version, result["film"]["resource"]["type"]), (version, kind))
-        film = stream(result["film"])
-        for pixels in (picture(still, (64, 48)), picture(film, (64, 48), SHOWN)):
+        video = stream(result["film"])
+        for pixels in (picture(still, (64, 48)), picture(video, (64, 48), SHOWN)):
             spread = max(max(pixels[at:at + 3]) - min(pixels[at:at + 3]) for at in range(0, len(pixels), 3))
             assert (spread < 12) == grey, f"{version}: {spread}"
         if version == "current":
             equal(call("thumbnailer", "video.playback", asset=id)["stream"], result["film"]["stream"])
-    # An edit of the still alone shows the film as it was taken.
+    # An edit of the still alone shows the video as it was taken.
     call("editor", "edits.apply", asset=id, adjustments=operations(("sharpen", {"amount": 0.5})))
     equal(kinds(id), ["photo", "pairedVideo", "fullSizePhoto", "adjustmentData"])
     call("editor", "edits.undo", asset=id)
@@ -241,11 +241,11 @@ def lists_are_appended_undone_and_copied():
     # A list that has the member is the same edit in edits.apply.
     call("editor", "edits.apply", asset=id, mode="append", adjustments=operations(("flip", {"value": "vertical"})))
     compare(id, 30)
-    film = resource(id, "fullSizePairedVideo")
-    assert abs(loudness(film) / loudness(file("live.mov")) - 0.5) < 0.05
+    video = resource(id, "fullSizePairedVideo")
+    assert abs(loudness(video) / loudness(file("live.mov")) - 0.5) < 0.05
     call("editor", "edits.undo", asset=id)
     equal(call("editor", "edits.history", asset=id)["steps"][-1]["adjustments"]["operations"], step["operations"])
-    # Copied to a photo without a film, it is an edit of a photo.
+    # Copied to a photo without a video, it is an edit of a photo.
     plain = new("plain.jpg")
     call("editor", "edits.copy", **{"from": id, "to": [plain]})
     equal(kinds(plain), ["photo", "fullSizePhoto", "adjustmentData"])
@@ -255,15 +255,16 @@ def lists_are_appended_undone_and_copied():
     assert "fullSizePairedVideo" in kinds(copy), kinds(copy)
 
 
-def previews_have_still_and_film():
+def previews_have_still_and_video():
     id = pair()
     call("editor", "edits.revert", asset=id)
     before = asset(id)["revision"]
     list = operations(("exposure", {"value": 0.5}), ("crop", {"x": 0, "y": 0, "width": 0.5, "height": 1}))
-    result, (still, film) = call("editor", "edits.preview", asset=id, adjustments={**list, "livePhoto": {}}, maximumSide=240)
+    both = {**list, "livePhoto": {}}
+    result, (still, video) = call("editor", "edits.preview", asset=id, adjustments=both, maximumSide=240)
     equal((result["pixelWidth"], result["pixelHeight"], result["film"]["pixelWidth"], result["film"]["pixelHeight"]),
           (160, 240, 160, 240))
-    found = psnr(picture(still, (160, 240)), picture(film, (160, 240), SHOWN))
+    found = psnr(picture(still, (160, 240)), picture(video, (160, 240), SHOWN))
     assert found > 28, found
     result, attachments = call("editor", "edits.preview", asset=id, adjustments=list, maximumSide=240)
     equal((len(attachments), "film" in result), (1, False))
@@ -275,10 +276,10 @@ def input_of_another_program():
     begun, _ = call("editor", "editing.begin", asset=id, skipsDisplaySizeImage=True)
     equal((begun["pairedVideo"]["type"], begun["pairedVideo"]["duration"] // 100_000), ("pairedVideo", 10))
 
-    def commit(name, film, **more):
+    def commit(name, video, **more):
         request = {"type": "asset.edit", "id": id, "render": {"attachment": 0}, "pairedVideo": {"attachment": 1},
                    "adjustmentData": {"formatIdentifier": "org.example.a", "formatVersion": "1", "attachment": 2}, **more}
-        return perform(request, attachments=[file(name), file(film), b"J"])
+        return perform(request, attachments=[file(name), file(video), b"J"])
 
     commit("plain.jpg", "render.mp4", inputToken=begun["inputToken"])
     equal(kinds(id), ["photo", "pairedVideo", "fullSizePhoto", "fullSizePairedVideo", "adjustmentData"])
@@ -287,12 +288,12 @@ def input_of_another_program():
     save(id, operations(("rotate", {"value": 90})))
     assert {"adjustmentBasePhoto", "adjustmentBasePairedVideo"} <= set(kinds(id)), kinds(id)
     equal(resource(id, "adjustmentBasePairedVideo"), file("render.mp4"))
-    film = next(one for one in asset(id)["resources"] if one["type"] == "fullSizePairedVideo")
-    equal((film["pixelWidth"], film["pixelHeight"]), (240, 320))
+    video = next(one for one in asset(id)["resources"] if one["type"] == "fullSizePairedVideo")
+    equal((video["pixelWidth"], video["pixelHeight"]), (240, 320))
     # Again from the same base.
     save(id, operations(("rotate", {"value": 180})))
-    film = next(one for one in asset(id)["resources"] if one["type"] == "fullSizePairedVideo")
-    equal((film["pixelWidth"], film["pixelHeight"]), (320, 240))
+    video = next(one for one in asset(id)["resources"] if one["type"] == "fullSizePairedVideo")
+    equal((video["pixelWidth"], video["pixelHeight"]), (320, 240))
     for request in ({"render": {"attachment": 0}, "pairedVideo": {"attachment": 0}},):
         body = {"type": "asset.edit", "id": id, **request,
                 "adjustmentData": {"formatIdentifier": "org.example.a", "formatVersion": "1", "attachment": 1}}
@@ -314,5 +315,5 @@ def what_is_refused():
 
 if __name__ == "__main__":
     run(still_and_frames_get_the_same_edit, audio_volume, key_frame, second_save_cancels_the_first,
-        requests_deliver_the_edited_pair, lists_are_appended_undone_and_copied, previews_have_still_and_film,
+        requests_deliver_the_edited_pair, lists_are_appended_undone_and_copied, previews_have_still_and_video,
         input_of_another_program, what_is_refused)

@@ -370,7 +370,7 @@ def images_of_originals_that_are_away():
     equal(resources(id)[0].get("locallyAvailable"), None)
 
 
-def films_of_originals_that_are_away():
+def videos_of_originals_that_are_away():
     resources = [{"type": "video", "path": f"{os.environ['FILES']}/film.mov"}]
     id = perform({"type": "asset.create", "ref": "a", "resources": resources})["placeholders"]["a"]
     uploaded()
@@ -411,7 +411,7 @@ def is_progress():
     assert told and told == sorted(told) and told[0] >= 0 and told[-1] == 1, told
 
 
-def streams_and_exports_of_films_that_are_away():
+def streams_and_exports_of_videos_that_are_away():
     """Each request is refused without network access, and downloads with it."""
     resources = [{"type": "video", "path": f"{os.environ['FILES']}/film.mov"}]
     id = perform({"type": "asset.create", "ref": "a", "resources": resources})["placeholders"]["a"]
@@ -760,8 +760,8 @@ run(
     upload_release_and_read, originals_of_one_and_of_several_parts,
     concurrent_requests_share_a_transfer, a_cancelled_download_leaves_no_file,
     faulty_stores_are_named_and_recover, uploads_wait_for_a_faulty_store_and_recover, deleted_assets_are_deleted_at_the_store, images_of_originals_that_are_away,
-    films_of_originals_that_are_away, edits_of_originals_that_are_away,
-    streams_and_exports_of_films_that_are_away, edits_with_network_access, published_edits_with_network_access,
+    videos_of_originals_that_are_away, edits_of_originals_that_are_away,
+    streams_and_exports_of_videos_that_are_away, edits_with_network_access, published_edits_with_network_access,
     sheets_and_prefetches_of_originals_that_are_away, fetches_by_place, a_library_larger_than_its_budget, all_originals_can_be_read,
     new_assets_have_thumbnails,
     lost_and_swapped_objects_are_found, jobs_are_kept_until_they_are_acknowledged, jobs_before_a_restart,

@@ -82,8 +82,8 @@ class Services:
         os.makedirs(os.path.dirname(path), exist_ok=True)
         picture.save(path, exif=exif)
 
-    def film(self, name="film.mp4", seconds=3):
-        """Writes a film of moving bars. Returns its path."""
+    def video(self, name="film.mp4", seconds=3):
+        """Writes a video of moving bars. Returns its path."""
         path = f"{self.folder}/{name}"
         subprocess.run(
             ["ffmpeg", "-loglevel", "error", "-nostdin", "-f", "lavfi", "-i", f"testsrc=duration={seconds}:size=320x240",

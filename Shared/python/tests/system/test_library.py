@@ -282,8 +282,8 @@ class LibraryTests(unittest.TestCase):
             self.assertEqual(file.read(12)[8:], b"WEBP")
 
     def test_videos(self):
-        film = self.services.film()
-        (imported,) = self.library.import_files(film)
+        video = self.services.video()
+        (imported,) = self.library.import_files(video)
         self.assertIsNone(imported.error)
         asset = self.library.assets[imported.asset]
         self.assertEqual((asset.media_type, asset.duration), ("video", 3.0))
@@ -299,16 +299,16 @@ class LibraryTests(unittest.TestCase):
         with self.library.changing() as changes:
             changes.delete(asset)
 
-    def test_a_live_photo_has_a_still_and_a_film(self):
-        film = self.services.film("live.mov", 2)
+    def test_a_live_photo_has_a_still_and_a_video(self):
+        video = self.services.video("live.mov", 2)
         photo = f"{self.services.folder}/live.jpg"
         self.asset(9).thumbnail(None, format="jpeg", quality=70).save(photo)
         with self.library.changing() as changes:
-            made = changes.create_asset(photo, paired_video=film)
+            made = changes.create_asset(photo, paired_video=video)
         asset = self.library.assets[made.id]
         self.assertEqual(asset.playback_style, "livePhoto")
-        still, film = asset.live_photo(100)
-        self.assertEqual((still.pillow().size, film.duration), ((100, 75), 2.0))
+        still, video = asset.live_photo(100)
+        self.assertEqual((still.pillow().size, video.duration), ((100, 75), 2.0))
         with self.library.changing() as changes:
             changes.delete(asset)
 

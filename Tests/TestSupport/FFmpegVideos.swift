@@ -1,8 +1,8 @@
 public import Foundation
 
-/// Films that the `ffmpeg` program makes.
-public enum TestFilms {
-    /// The film could not be made.
+/// Videos that the `ffmpeg` program makes.
+public enum FFmpegVideos {
+    /// The video could not be made.
     public struct Failure: Error, CustomStringConvertible {
         public let description: String
     }
@@ -17,7 +17,7 @@ public enum TestFilms {
         guard run.status == 0 else { throw Failure(description: "ffmpeg \(arguments): \(run.errors)") }
     }
 
-    /// Makes a film of a moving test image with sound.
+    /// Makes a video of a moving test image with sound.
     ///
     /// - Parameters:
     ///   - path: its ending is the container

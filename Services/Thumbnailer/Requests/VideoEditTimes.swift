@@ -1,9 +1,9 @@
 import PhotoModel
 import Video
 
-/// The times and the sound of this program's edit of a film, relative to its original.
-struct FilmEdit: Sendable, Hashable {
-    /// Microseconds of the original; a nil end is that of the film.
+/// The times and the sound of this program's edit of a video, relative to its original.
+struct VideoEditTimes: Sendable, Hashable {
+    /// Microseconds of the original; a nil end is that of the video.
     var start: Int64 = 0
     var end: Int64?
     /// Times as fast.

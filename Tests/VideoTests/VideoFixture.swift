@@ -3,19 +3,19 @@ import TestSupport
 import Testing
 import Video
 
-/// A film in a temporary folder, and what this module makes of it.
-final class FilmFixture {
+/// A video in a temporary folder, and what this module makes of it.
+final class VideoFixture {
     let folder: TemporaryFolder
     let path: String
 
-    /// - Parameter make: writes the film to a path
+    /// - Parameter make: writes the video to a path
     init(_ name: String, _ make: (String) throws -> Void) throws {
-        folder = try TemporaryFolder("film")
+        folder = try TemporaryFolder("video")
         path = folder.file(name)
         try make(path)
     }
 
-    /// Opens the film and calls `body`.
+    /// Opens the video and calls `body`.
     func open<Value>(
         limits: VideoLimits = VideoLimits(),
         isThorough: Bool = false,

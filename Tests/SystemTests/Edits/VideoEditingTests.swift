@@ -7,9 +7,9 @@ import PhotoModel
 import TestSupport
 import Testing
 
-/// Edits of films through the real services.
+/// Edits of videos through the real services.
 @Suite(.serialized, .timeLimit(.minutes(5)))
-struct FilmEditingTests {
+struct VideoEditingTests {
     private func list(_ operations: [(AdjustmentKind, JSONObject)]) throws -> AdjustmentList {
         AdjustmentList(operations: try operations.map { try Adjustment($0.0, $0.1) })
     }
@@ -20,11 +20,11 @@ struct FilmEditingTests {
         return all
     }
 
-    private func film(_ services: SafelightFixture, seconds: Double = 2, size: String = "640x480") throws -> ObjectID {
+    private func video(_ services: SafelightFixture, seconds: Double = 2, size: String = "640x480") throws -> ObjectID {
         let path = services.folder.file("film.mp4")
         let h264 = ["-c:v", "libx264", "-preset", "ultrafast", "-pix_fmt", "yuv420p", "-c:a", "aac"]
         let place = ["-metadata", "location=+52.5200+013.4050/", "-metadata", "creation_time=2023-05-06T07:08:09Z"]
-        try TestFilms.make(path, size: size, seconds: seconds, h264 + place)
+        try FFmpegVideos.make(path, size: size, seconds: seconds, h264 + place)
         let run = try services.safelight(["import", path])
         #expect(run.status == 0, "\(run)")
         let ids = try services.safelight(["fetch", "--where", "mediaType == 'video'", "--ids"]).output
@@ -32,10 +32,10 @@ struct FilmEditingTests {
     }
 
     @Test(.spec("S-85", "S-92"))
-    func `a film is edited, edited again, undone and reverted, and its original stays`() async throws {
-        let services = try SafelightFixture("film-edits")
+    func `a video is edited, edited again, undone and reverted, and its original stays`() async throws {
+        let services = try SafelightFixture("video-edits")
         try services.start([.catalog, .changeBroker, .thumbnailer, .editor])
-        let id = try film(services)
+        let id = try video(services)
         let library = try services.library()
         let original = try await bytes(library, id, .video)
         let imported = try await library.asset(id)
@@ -51,7 +51,7 @@ struct FilmEditingTests {
         #expect(asset.creationDate == imported.creationDate && asset.location == imported.location)
         let saved = services.folder.file("edited.mp4")
         #expect(try services.safelight(["video", id.text, "--output", saved]).status == 0)
-        let probe = try TestFilms.probe(saved)
+        let probe = try FFmpegVideos.probe(saved)
         #expect(probe.contains("\"width\": 320") && probe.contains("\"codec_name\": \"aac\""))
         #expect(probe.contains("2023-05-06T07:08:09"), "the date is in the render")
 
@@ -78,10 +78,10 @@ struct FilmEditingTests {
     }
 
     @Test(.spec("S-87"))
-    func `previews, comparisons and refusals of films, and edits over another program's`() async throws {
-        let services = try SafelightFixture("film-previews")
+    func `previews, comparisons and refusals of videos, and edits over another program's`() async throws {
+        let services = try SafelightFixture("video-previews")
         try services.start([.catalog, .changeBroker, .thumbnailer, .editor])
-        let id = try film(services)
+        let id = try video(services)
         let library = try services.library()
         let grey = try list([(.blackAndWhite, [:]), (.rotate, ["value": 90])])
         let preview = try await library.editor.ask(
@@ -112,7 +112,7 @@ struct FilmEditingTests {
         // Another program's edit is kept as it is; this editor starts from what it shows.
         let render = services.folder.file("render.mp4")
         let h264 = ["-c:v", "libx264", "-preset", "ultrafast", "-pix_fmt", "yuv420p", "-c:a", "aac"]
-        try TestFilms.make(render, size: "320x240", seconds: 1, h264)
+        try FFmpegVideos.make(render, size: "320x240", seconds: 1, h264)
         let foreign = ChangeRequest.EditAsset(
             id: id,
             render: NewResource(type: .fullSizeVideo, source: .attachment(0)),
@@ -136,9 +136,9 @@ struct FilmEditingTests {
     }
 
     @Test func `progress, cancellation, the command line and published edits`() async throws {
-        let services = try SafelightFixture("film-progress")
+        let services = try SafelightFixture("video-progress")
         try services.start([.catalog, .changeBroker, .thumbnailer, .editor])
-        let id = try film(services, seconds: 20, size: "1280x720")
+        let id = try video(services, seconds: 20, size: "1280x720")
         let library = try services.library()
         let warm = try list([(.temperature, ["value": 0.3])])
         var parts: [Double] = []

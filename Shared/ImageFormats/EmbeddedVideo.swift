@@ -1,14 +1,15 @@
-/// The film in the file of a motion photo: a range of its bytes that is a QuickTime or MPEG-4 file of its own.
+/// The video in the file of a motion photo: a range of its bytes that is a QuickTime or MPEG-4 file of its own.
 ///
-/// Google's cameras and those that follow them write it behind the image and its position into XMP (MicroVideo, and Motion
-/// Photo, in HEIC in a box `mpvd`). Samsung's write a table of blocks at the end of the file, one of which is the film.
-public struct EmbeddedFilm: Sendable {
-    /// The bytes of the film in the file.
+/// Google's cameras and those that follow them write it behind the image and its position into XMP (MicroVideo, and
+/// Motion Photo, in HEIC in a box `mpvd`). Samsung's write a table of blocks at the end of the file, one of which is
+/// the video.
+public struct EmbeddedVideo: Sendable {
+    /// The bytes of the video in the file.
     public let range: Range<Int>
     public let movie: MovieHeader
 
-    /// Finds the film of a photo; nil if the file contains none that can be played.
-    public static func find(in bytes: [UInt8], _ header: ImageHeader) -> EmbeddedFilm? {
+    /// Finds the video of a photo; nil if the file contains none that can be played.
+    public static func find(in bytes: [UInt8], _ header: ImageHeader) -> EmbeddedVideo? {
         guard [.jpeg, .heic, .avif].contains(header.kind) else { return nil }
         let file = ByteReader(bytes)
         let packet = header.xmp.map { XMPText(bytes[$0]) }
@@ -17,13 +18,13 @@ public struct EmbeddedFilm: Sendable {
             packet.flatMap { $0.containerItem("MotionPhoto", size: bytes.count) },
         ]
         for place in places + [packet.flatMap { atEnd($0, size: bytes.count) }] {
-            guard let place, let film = EmbeddedFilm(file, place) else { continue }
-            return film
+            guard let place, let video = EmbeddedVideo(file, place) else { continue }
+            return video
         }
         return nil
     }
 
-    /// Returns nil if the range is not a film.
+    /// Returns nil if the range is not a video.
     private init?(_ file: ByteReader, _ range: Range<Int>) {
         guard let contentType = file.slice(range.lowerBound, range.count).flatMap({ MovieHeader.sniff($0.prefix(16)) }),
             let movie = try? MovieHeader.find(

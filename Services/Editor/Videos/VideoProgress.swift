@@ -1,8 +1,8 @@
 import Basics
 import Synchronization
 
-/// Sends the progress of a film's render: one message at a time, and only after a percent more.
-final class FilmProgress: Sendable {
+/// Sends the progress of a video's render: one message at a time, and only after a percent more.
+final class VideoProgress: Sendable {
     private struct State {
         var sent = 0.0
         var isSending = false

@@ -1,11 +1,11 @@
 import Foundation
 public import PhotoModel
 
-/// The operations of a list on films, prepared for frames of one size.
+/// The operations of a list on videos, prepared for frames of one size.
 ///
 /// Geometry is composed into one map, colour into one function of a colour, and watermarks into one picture, so that
 /// another module can apply them to each frame.
-public struct FilmAdjustments: Sendable {
+public struct VideoAdjustments: Sendable {
     /// The part of the upright frame that is shown, and its turn.
     public enum Geometry: Sendable, Equatable {
         /// Whole pixels, turned by an EXIF orientation 1...8 and scaled to the size.
@@ -46,7 +46,7 @@ public struct FilmAdjustments: Sendable {
     /// - Throws: `ImagingError` for operations that frames do not have, and for pictures that cannot be read
     public init(_ list: AdjustmentList, width: Int, height: Int) throws(ImagingError) {
         if let kind = Self.unsupported(list) {
-            throw .invalidOptions("\"\(kind.rawValue)\" is an operation for photos; films have \(Self.supportedText)")
+            throw .invalidOptions("\"\(kind.rawValue)\" is an operation for photos; videos have \(Self.supportedText)")
         }
         let operations = list.operations.filter { !$0.isNeutral }
         let map = AdjustmentGeometry(operations, width: width, height: height)
@@ -81,13 +81,13 @@ public struct FilmAdjustments: Sendable {
         )
     }
 
-    /// Returns the first operation that films do not have.
+    /// Returns the first operation that videos do not have.
     public static func unsupported(_ list: AdjustmentList) -> AdjustmentKind? {
         list.operations.first { !$0.isNeutral && !stages.contains($0.kind.stage) }?.kind
     }
 
-    private static let stages: Set<AdjustmentKind.Stage> = [.geometry, .colour, .overlay, .film]
-    /// The operations that films have, for messages.
+    private static let stages: Set<AdjustmentKind.Stage> = [.geometry, .colour, .overlay, .video]
+    /// The operations that videos have, for messages.
     public static let supportedText = "those on geometry, colour, time and sound, and watermarks"
 
     // MARK: Colour
@@ -158,10 +158,10 @@ public struct FilmAdjustments: Sendable {
 }
 
 extension AdjustmentList {
-    /// The list without the operations that only films have.
+    /// The list without the operations that only videos have.
     public var ofPictures: AdjustmentList {
         var list = self
-        list.operations.removeAll { $0.kind.stage == .film }
+        list.operations.removeAll { $0.kind.stage == .video }
         return list
     }
 }

@@ -5,11 +5,11 @@ import JSONValue
 import PhotoModel
 
 extension EditPlan {
-    /// Returns what an edit of a film renders, and its list.
+    /// Returns what an edit of a video renders, and its list.
     ///
-    /// No base of a film is kept (S-87). An edit of this editor starts from the original again, unless it was made over
-    /// another program's render: then, and if the last edit is another program's, it starts from what is shown.
-    static func film(
+    /// No base of a video is kept (S-87). An edit of this editor starts from the original again, unless it was made
+    /// over another program's render: then, and if the last edit is another program's, it starts from what is shown.
+    static func video(
         _ edit: ApplyEdit,
         of asset: Asset,
         _ data: Bytes?
@@ -20,7 +20,7 @@ extension EditPlan {
             return (.original, original, list)
         }
         // A list of another program cannot be extended.
-        let present = asset.isFilmOfThisEditor || edit.mode == .append ? try presentList(of: asset, data: data) : nil
+        let present = asset.isVideoOfThisEditor || edit.mode == .append ? try presentList(of: asset, data: data) : nil
         guard let present, !present.isOnRender else {
             let onRender = try Self.operations(edit, onto: asset.currentResource)
             let list = AdjustmentList(operations: onRender, isOnRender: true)
@@ -38,18 +38,18 @@ extension EditPlan {
     /// - Throws: `request_not_supported` with the name of an operation that the asset's media type does not have
     static func requireSupported(_ list: AdjustmentList, for asset: Asset) throws(RPCError) {
         if asset.mediaType == .video {
-            if let kind = FilmAdjustments.unsupported(list) { throw .operationOfPhotos(kind, asset) }
+            if let kind = VideoAdjustments.unsupported(list) { throw .operationOfPhotos(kind, asset) }
             return
         }
-        // The film of a Live Photo is as long as its still's list says nothing else: its sound is `audioVolume`.
-        let ofFilms = list.operations.first { $0.kind.stage == .film && !$0.isNeutral }
-        if let ofFilms { throw .operationOfFilms(ofFilms.kind, asset) }
+        // The video of a Live Photo is as long as its still's list says nothing else: its sound is `audioVolume`.
+        let ofVideos = list.operations.first { $0.kind.stage == .video && !$0.isNeutral }
+        if let ofVideos { throw .operationOfVideos(ofVideos.kind, asset) }
     }
 }
 
 extension Asset {
-    /// True for a film whose last edit this editor made.
-    var isFilmOfThisEditor: Bool {
+    /// True for a video whose last edit this editor made.
+    var isVideoOfThisEditor: Bool {
         mediaType == .video && adjustmentFormatIdentifier == AdjustmentList.formatIdentifier
             && adjustmentFormatVersion == AdjustmentList.formatVersion
     }

@@ -6,9 +6,9 @@ import PhotoModel
 import Storage
 import Video
 
-/// Frames of films before and after an edit.
+/// Frames of videos before and after an edit.
 extension EditProcessor {
-    /// Renders a frame of a film as `edits.preview` does with a photo.
+    /// Renders a frame of a video as `edits.preview` does with a photo.
     func previewFrame(
         _ preview: PreviewEdit,
         _ found: CatalogConnection.FetchedAsset,
@@ -43,13 +43,13 @@ extension EditProcessor {
         return withExtendedLifetime(file) { Reply(result.json, attachments: [render.bytes]) }
     }
 
-    /// Returns the times of two frames that show the same, of the original and of the film that is shown; nil for a photo,
-    /// and for another program's edit, whose times are not known.
+    /// Returns the times of two frames that show the same, of the original and of the video that is shown; nil for a
+    /// photo, and for another program's edit, whose times are not known.
     func comparedTimes(of asset: Asset) async -> JSON? {
         guard asset.mediaType == .video, let shown = asset.currentResource?.duration else { return nil }
         // Not the first frame, which is often black.
         let after = min(1_000_000, shown / 3)
-        guard asset.isFilmOfThisEditor,
+        guard asset.isVideoOfThisEditor,
             let list = try? EditPlan.presentList(of: asset, data: await adjustmentData(of: asset))
         else { return [.int(after), .int(after)] }
         let start = list.operations.last { $0.kind == .timeRange }?.number("start") ?? 0

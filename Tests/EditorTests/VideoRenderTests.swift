@@ -9,23 +9,26 @@ import Video
 
 @testable import Editor
 
-/// Lists of operations on films, beside the same lists on photos of their frames.
+/// Lists of operations on videos, beside the same lists on photos of their frames.
 @Suite(.timeLimit(.minutes(5)))
-struct FilmRenderTests {
+struct VideoRenderTests {
     private let folder: TemporaryFolder
 
-    init() throws { folder = try TemporaryFolder("films") }
+    init() throws { folder = try TemporaryFolder("videos") }
 
     private static let encoding = [
         "-c:v", "libx264", "-crf", "4", "-preset", "ultrafast", "-pix_fmt", "yuv420p", "-c:a", "aac",
     ]
 
-    /// Soft shapes of all colours: films have a colour for four pixels, photos one for each.
-    private func film(_ name: String = "f.mp4", size: String = "640x480", seconds: Double = 1, _ options: [String] = [])
-        throws -> String
-    {
+    /// Soft shapes of all colours: videos have a colour for four pixels, photos one for each.
+    private func makeVideo(
+        _ name: String = "f.mp4",
+        size: String = "640x480",
+        seconds: Double = 1,
+        _ options: [String] = []
+    ) throws -> String {
         let path = folder.file(name)
-        try TestFilms.make(path, size: size, seconds: seconds, ["-vf", "gblur=sigma=5"] + Self.encoding + options)
+        try FFmpegVideos.make(path, size: size, seconds: seconds, ["-vf", "gblur=sigma=5"] + Self.encoding + options)
         return path
     }
 
@@ -33,7 +36,7 @@ struct FilmRenderTests {
         AdjustmentList(operations: try operations.map { try Adjustment($0.0, $0.1) })
     }
 
-    /// Renders a film as the worker does, and returns the path of the result.
+    /// Renders a video as the worker does, and returns the path of the result.
     private func render(_ path: String, _ list: AdjustmentList, quality: Int = VideoEditWorker.renderQuality) throws
         -> String
     {
@@ -89,14 +92,14 @@ struct FilmRenderTests {
         return squares == 0 ? 99 : 10 * log10(255 * 255 * Double(one.count) / squares)
     }
 
-    /// Compares the frame of an edited film with the edited frame.
+    /// Compares the frame of an edited video with the edited frame.
     private func distance(_ list: AdjustmentList, of path: String) throws -> Double {
         let before = try frame(path)
         let head = Array("P6\n\(before.width) \(before.height)\n255\n".utf8)
         let still = try AdjustmentRendering.render(head + before.pixels, list, format: .png)
         let picture = folder.file("still.png")
         try Data(still.bytes).write(to: URL(fileURLWithPath: picture))
-        let expected = [UInt8](try TestFilms.frame(of: picture, at: 0))
+        let expected = [UInt8](try FFmpegVideos.frame(of: picture, at: 0))
         let found = try frame(try render(path, list))
         #expect((found.width, found.height) == (still.pixelWidth & ~1, still.pixelHeight & ~1))
         // An odd side loses a pixel.
@@ -122,9 +125,9 @@ struct FilmRenderTests {
     ]
 
     @Test(arguments: colours.indices)
-    func `colours of a film are those of a photo of its frame`(_ index: Int) throws {
-        let distance = try distance(list(Self.colours[index]), of: film())
-        print("film: \(Self.colours[index].map(\.0.rawValue).joined(separator: "+")) \(distance) dB")
+    func `colours of a video are those of a photo of its frame`(_ index: Int) throws {
+        let distance = try distance(list(Self.colours[index]), of: makeVideo())
+        print("video: \(Self.colours[index].map(\.0.rawValue).joined(separator: "+")) \(distance) dB")
         #expect(distance > 38, "\(Self.colours[index].map(\.0.rawValue)): \(distance) dB")
     }
 
@@ -137,20 +140,20 @@ struct FilmRenderTests {
     ]
 
     @Test(arguments: geometries.indices)
-    func `geometry and watermarks of a film are those of a photo of its frame`(_ index: Int) throws {
-        let distance = try distance(list(Self.geometries[index]), of: film())
-        print("film: \(Self.geometries[index].map(\.0.rawValue).joined(separator: "+")) \(distance) dB")
+    func `geometry and watermarks of a video are those of a photo of its frame`(_ index: Int) throws {
+        let distance = try distance(list(Self.geometries[index]), of: makeVideo())
+        print("video: \(Self.geometries[index].map(\.0.rawValue).joined(separator: "+")) \(distance) dB")
         #expect(distance > 34, "\(Self.geometries[index].map(\.0)): \(distance) dB")
     }
 
-    @Test func `a rotated film is edited as it is seen`() throws {
-        let stored = try film()
+    @Test func `a rotated video is edited as it is seen`() throws {
+        let stored = try makeVideo()
         let path = folder.file("turned.mp4")
-        try TestFilms.ffmpeg(["-i", stored, "-c", "copy", "-metadata:s:v:0", "rotate=90", path])
+        try FFmpegVideos.ffmpeg(["-i", stored, "-c", "copy", "-metadata:s:v:0", "rotate=90", path])
         let made = try frame(try render(path, try list([(.crop, ["x": 0, "y": 0, "width": 1, "height": 0.5])])))
         #expect((made.width, made.height) == (480, 320))
         let upright = folder.file("upright.mp4")
-        try TestFilms.ffmpeg(["-i", path] + Self.encoding + [upright])
+        try FFmpegVideos.ffmpeg(["-i", path] + Self.encoding + [upright])
         let whole = try frame(upright)
         #expect((whole.width, whole.height) == (480, 640))
         let distance = psnr(made.pixels, Array(whole.pixels.prefix(made.pixels.count)))
@@ -160,12 +163,12 @@ struct FilmRenderTests {
     /// Returns the digest of each track's packets.
     private func packets(_ path: String) throws -> String {
         let output = folder.file("hash")
-        try TestFilms.ffmpeg(["-i", path, "-map", "0", "-c", "copy", "-f", "streamhash", "-hash", "md5", output])
+        try FFmpegVideos.ffmpeg(["-i", path, "-map", "0", "-c", "copy", "-f", "streamhash", "-hash", "md5", output])
         return try String(contentsOfFile: output, encoding: .utf8)
     }
 
     @Test func `a neutral list leaves the tracks as they are`() throws {
-        let path = try film()
+        let path = try makeVideo()
         let neutral = try render(path, try list([(.exposure, ["value": 0]), (.speed, [:]), (.volume, [:])]))
         #expect(try packets(neutral) == packets(path))
         // Only the sound is encoded anew, or left out.
@@ -180,7 +183,7 @@ struct FilmRenderTests {
     }
 
     @Test func `a part is kept, faster or slower, with its sound`() throws {
-        let path = try film(seconds: 3)
+        let path = try makeVideo(seconds: 3)
         for (start, end, speed) in [(0.5, 2.0, 1.0), (1.0, 3.0, 2.0), (0.0, 1.0, 0.4), (2.0, 10.0, 1.0)] {
             let made = try render(
                 path,
@@ -188,7 +191,7 @@ struct FilmRenderTests {
                     (.timeRange, ["start": .double(start), "end": .double(end)]), (.speed, ["value": .double(speed)]),
                 ])
             )
-            let info = try TestFilms.probe(made)
+            let info = try FFmpegVideos.probe(made)
             let json = try JSON(parsing: Array(info.utf8))
             let streams = json["streams"]?.arrayValue ?? []
             #expect(streams.count == 2)
@@ -209,7 +212,7 @@ struct FilmRenderTests {
 
     @Test func `sound that begins after the picture does so at every speed`() throws {
         let path = folder.file("late.mp4")
-        try TestFilms.ffmpeg(
+        try FFmpegVideos.ffmpeg(
             [
                 "-f", "lavfi", "-i", "testsrc2=size=320x240:rate=25:duration=3", "-itsoffset", "1", "-f", "lavfi",
                 "-i", "sine=frequency=440:duration=2", "-map", "0:v", "-map", "1:a",
@@ -218,21 +221,21 @@ struct FilmRenderTests {
         for speed in [0.5, 1, 2] {
             let edits = try list([(.timeRange, ["start": 0, "end": 2.9]), (.speed, ["value": .double(speed)])])
             let made = try render(path, edits)
-            let json = try JSON(parsing: Array(try TestFilms.probe(made).utf8))
+            let json = try JSON(parsing: Array(try FFmpegVideos.probe(made).utf8))
             let sound = json["streams"]?.arrayValue?.first { $0["codec_type"]?.stringValue == "audio" }
             let start = Double(sound?["start_time"]?.stringValue ?? "") ?? -1
             #expect(abs(start - 1 / speed) < 0.1, "x \(speed): \(start)")
         }
     }
 
-    @Test func `frames whose size changes in the film are scaled to that of the first`() throws {
+    @Test func `frames whose size changes in the video are scaled to that of the first`() throws {
         let encoding = ["-c:v", "libvpx", "-b:v", "1M", "-deadline", "realtime"]
-        try TestFilms.make(folder.file("a.webm"), size: "640x480", seconds: 0.4, audio: false, encoding)
+        try FFmpegVideos.make(folder.file("a.webm"), size: "640x480", seconds: 0.4, audio: false, encoding)
         let small = "color=0x20c040:size=64x64:rate=25:duration=0.8"
-        try TestFilms.ffmpeg(["-f", "lavfi", "-i", small] + encoding + [folder.file("b.webm")])
+        try FFmpegVideos.ffmpeg(["-f", "lavfi", "-i", small] + encoding + [folder.file("b.webm")])
         let (parts, path) = (folder.file("parts.txt"), folder.file("both.webm"))
         try Data("file 'a.webm'\nfile 'b.webm'\n".utf8).write(to: URL(fileURLWithPath: parts))
-        try TestFilms.ffmpeg(["-f", "concat", "-safe", "0", "-i", parts, "-c", "copy", path])
+        try FFmpegVideos.ffmpeg(["-f", "concat", "-safe", "0", "-i", parts, "-c", "copy", path])
         let edits: [[(AdjustmentKind, JSONObject)]] = [
             [(.crop, ["x": 0.5, "y": 0.5, "width": 0.5, "height": 0.5])], [(.rotate, ["value": 90])],
         ]
@@ -244,9 +247,9 @@ struct FilmRenderTests {
         }
     }
 
-    @Test func `a film whose codec the file cannot hold is encoded, also if only its sound changes`() throws {
+    @Test func `a video whose codec the file cannot hold is encoded, also if only its sound changes`() throws {
         let path = folder.file("v.webm")
-        try TestFilms.make(path, ["-c:v", "libvpx", "-b:v", "2M", "-deadline", "realtime", "-c:a", "libopus"])
+        try FFmpegVideos.make(path, ["-c:v", "libvpx", "-b:v", "2M", "-deadline", "realtime", "-c:a", "libopus"])
         let edits: [[(AdjustmentKind, JSONObject)]] = [[], [(.volume, ["value": 0.5])]]
         for edit in edits {
             let made = try render(path, try list(edit))
@@ -260,38 +263,38 @@ struct FilmRenderTests {
         let path = folder.file("open.mp4")
         let groups = "log-level=none:open-gop=1:keyint=12:min-keyint=12:bframes=3:b-adapt=0:scenecut=0"
         let hevc = ["-c:v", "libx265", "-x265-params", groups, "-tag:v", "hvc1", "-pix_fmt", "yuv420p"]
-        try TestFilms.make(path, audio: false, hevc)
+        try FFmpegVideos.make(path, audio: false, hevc)
         let made = try render(path, try list([(.timeRange, ["start": 0.36, "end": 0.8])]))
-        let json = try JSON(parsing: Array(try TestFilms.probe(made).utf8))
+        let json = try JSON(parsing: Array(try FFmpegVideos.probe(made).utf8))
         #expect(json["streams"]?.arrayValue?.first?["nb_frames"]?.stringValue == "11")
     }
 
     @Test func `sound whose format changes is heard to its end`() throws {
         let encoding = ["-c:v", "mpeg2video", "-q:v", "3", "-c:a", "mp2"]
-        try TestFilms.make(folder.file("a.ts"), seconds: 2, encoding + ["-ac", "2"])
+        try FFmpegVideos.make(folder.file("a.ts"), seconds: 2, encoding + ["-ac", "2"])
         let later = ["-ac", "1", "-output_ts_offset", "2"]
-        try TestFilms.make(folder.file("b.ts"), seconds: 2, encoding + later)
+        try FFmpegVideos.make(folder.file("b.ts"), seconds: 2, encoding + later)
         let parts = try ["a.ts", "b.ts"].map { try Data(contentsOf: URL(fileURLWithPath: folder.file($0))) }
         let path = folder.file("both.ts")
         try (parts[0] + parts[1]).write(to: URL(fileURLWithPath: path))
         let crop: JSONObject = ["x": 0, "y": 0, "width": 0.5, "height": 0.5]
         let made = try render(path, try list([(.volume, ["value": 0.5]), (.crop, crop)]))
-        let json = try JSON(parsing: Array(try TestFilms.probe(made).utf8))
+        let json = try JSON(parsing: Array(try FFmpegVideos.probe(made).utf8))
         let sound = json["streams"]?.arrayValue?.first { $0["codec_type"]?.stringValue == "audio" }
         let duration = Double(sound?["duration"]?.stringValue ?? "") ?? 0
         #expect(abs(duration - 4) < 0.3, "\(duration)")
     }
 
-    @Test func `operations that films do not have are refused by name`() throws {
-        let path = try film()
-        for kind in AdjustmentKind.all where ![.geometry, .colour, .overlay, .film].contains(kind.stage) {
+    @Test func `operations that videos do not have are refused by name`() throws {
+        let path = try makeVideo()
+        for kind in AdjustmentKind.all where ![.geometry, .colour, .overlay, .video].contains(kind.stage) {
             var members: JSONObject = [:]
             if let first = kind.parameters.first(where: { !$0.isShape }), try Adjustment(kind).isNeutral {
                 members[first.name] = 0.5
             }
             guard let operation = try? Adjustment(kind, members), !operation.isNeutral else { continue }
             let list = AdjustmentList(operations: [operation])
-            #expect(FilmAdjustments.unsupported(list) == kind)
+            #expect(VideoAdjustments.unsupported(list) == kind)
             #expect(throws: (any Error).self) { try render(path, list) }
         }
     }

@@ -1,8 +1,8 @@
 import ImageFormats
 import JSONValue
 
-/// The film in the file of a motion photo.
-public struct PhotoFilm: Sendable, Hashable {
+/// The video in the file of a motion photo.
+public struct MotionPhotoVideo: Sendable, Hashable {
     /// Its bytes in the file.
     public var offset: Int64
     public var size: Int64
@@ -15,14 +15,14 @@ public struct PhotoFilm: Sendable, Hashable {
     public var duration: Int64
 }
 
-extension PhotoFilm {
-    init(_ film: EmbeddedFilm) {
-        offset = Int64(film.range.lowerBound)
-        size = Int64(film.range.count)
-        contentType = film.movie.contentType
-        pixelWidth = film.movie.pixelWidth
-        pixelHeight = film.movie.pixelHeight
-        duration = film.movie.duration
+extension MotionPhotoVideo {
+    init(_ video: EmbeddedVideo) {
+        offset = Int64(video.range.lowerBound)
+        size = Int64(video.range.count)
+        contentType = video.movie.contentType
+        pixelWidth = video.movie.pixelWidth
+        pixelHeight = video.movie.pixelHeight
+        duration = video.movie.duration
     }
 
     /// The JSON form in which a worker returns it.

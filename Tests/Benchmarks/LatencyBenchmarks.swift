@@ -59,7 +59,9 @@ enum LatencyBenchmarks {
                     ]
                 }
             )
-            try await besideNATS(bench, ours, favourites, subscribers, count, frame(bytes: bytes))
+            for server in [WireServer.nats, .jetStream] {
+                try await compare(bench, ours, favourites, subscribers, count, frame(bytes: bytes), beside: server)
+            }
         }
         await services.stop()
         try await chained(bench)
@@ -129,19 +131,21 @@ enum LatencyBenchmarks {
         await one.stop()
     }
 
-    /// Measures the same beside NATS without a durable stream, which publishes as many bytes to as many subscribers.
-    private static func besideNATS(
+    /// Measures the same beside a foreign server that publishes as many bytes to as many subscribers.
+    private static func compare(
         _ bench: BenchmarkContext,
         _ ours: Subscribers,
         _ favourites: FavoriteToggler,
         _ subscribers: Int,
         _ count: Int,
-        _ frame: [UInt8]
+        _ frame: [UInt8],
+        beside server: WireServer
     ) async throws {
-        let name = "latency.\(subscribers).nats"
+        let name = "latency.\(subscribers).\(server.rawValue.lowercased())"
         guard bench.wants(name) else { return }
-        guard let program = WireBroker.program(.nats) else { return bench.gap(name, WireBroker.missing(.nats)) }
-        let broker = try await WireBroker(.nats, program: program, in: bench.place.folder("nats-rate-\(subscribers)"))
+        guard let program = WireBroker.program(server) else { return bench.gap(name, WireBroker.missing(server)) }
+        let folder = try bench.place.folder("\(server.rawValue)-rate-\(subscribers)")
+        let broker = try await WireBroker(server, program: program, in: folder)
         let endpoint = broker.endpoint
         let theirs = try await Subscribers(broker, subscribers)
         try await bench.compare(
@@ -149,7 +153,7 @@ enum LatencyBenchmarks {
                 Comparison(
                     name: "\(name).\(part)",
                     ours: "catalog and change-broker, \(subscribers) subscribers, \(perSecond) commits/s",
-                    peer: "NATS, nothing stored, at \(perSecond)/s, \(frame.count) bytes, as many subscribers, tcp",
+                    peer: "\(server.title), at \(perSecond)/s, \(frame.count) bytes, as many subscribers, tcp",
                     unit: "µs",
                     smallerIsBetter: true
                 )
@@ -161,7 +165,7 @@ enum LatencyBenchmarks {
             },
             peer: {
                 let batch = try await theirs.batch(count) {
-                    try await blocking { try WireBroker.pace(count, perSecond: perSecond, frame, to: .nats, endpoint) }
+                    try await blocking { try WireBroker.pace(count, perSecond: perSecond, frame, to: server, endpoint) }
                 }
                 return [batch.median, batch.nearlySlowest]
             }

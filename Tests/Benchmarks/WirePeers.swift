@@ -3,7 +3,7 @@ import Foundation
 import Glibc
 import TestSupport
 
-/// A foreign server in a process of its own that stores nothing on disk.
+/// A foreign server in a process of its own. Only JetStream stores messages on disk.
 final class WireBroker {
     let server: WireServer
     private(set) var endpoint = ""
@@ -32,13 +32,18 @@ final class WireBroker {
                 // Subscribers lose nothing here either: without a limit the server keeps what they have not read.
                 "--client-output-buffer-limit", "pubsub 0 0 0", "--logfile", "\(folder)/redis.log",
             ]
-        case .nats:
-            options = ["-a", "127.0.0.1", "-p", "-1", "--ports_file_dir", folder, "-l", "\(folder)/nats.log"]
+        case .nats, .jetStream:
+            options =
+                ["-a", "127.0.0.1", "-p", "-1", "--ports_file_dir", folder, "-l", "\(folder)/nats.log"]
+                + (server == .jetStream ? ["-js", "-sd", "\(folder)/streams"] : [])
         }
         child = try Child(options, program: program, ending: SIGKILL)
         for _ in 0..<500 {
-            if server == .nats { endpoint = Self.port(in: folder) ?? "" }
-            if (try? WireSocket(server, endpoint)) != nil { return }
+            if server != .redis { endpoint = Self.port(in: folder) ?? "" }
+            if let socket = try? WireSocket(server, endpoint) {
+                if server == .jetStream { try Self.createStream(socket) }
+                return
+            }
             try await Task.sleep(for: .milliseconds(20))
         }
         throw BenchmarkError("\(program) does not start")
@@ -74,7 +79,7 @@ final class WireBroker {
             left -= window
             switch server {
             case .redis: for _ in 0..<window { try socket.wait { _ in } }
-            case .nats: try greet(socket)
+            case .nats, .jetStream: try greet(socket)
             }
         }
     }
@@ -98,14 +103,49 @@ final class WireBroker {
             LiveFrame.write(Clocks.wallMicroseconds(), to: LiveFrame.date, in: &frame)
             try socket.send(message(frame, to: server))
         }
-        if server == .nats { try greet(socket) }
+        if server != .redis { try greet(socket) }
     }
 
     /// Returns the bytes that publish a message.
     private static func message(_ frame: [UInt8], to server: WireServer) -> [UInt8] {
         switch server {
         case .redis: WireSocket.command([Array("PUBLISH".utf8), Array("changes".utf8), frame])
-        case .nats: Array("PUB changes \(frame.count)\r\n".utf8) + frame + [0x0D, 0x0A]
+        case .nats, .jetStream: Array("PUB changes \(frame.count)\r\n".utf8) + frame + [0x0D, 0x0A]
+        }
+    }
+
+    /// Creates the stream of JetStream that stores all messages in files.
+    private static func createStream(_ socket: WireSocket) throws {
+        try request(
+            "$JS.API.STREAM.CREATE.CHANGES",
+            #"{"name":"CHANGES","subjects":["changes"],"storage":"file","retention":"limits","num_replicas":1}"#,
+            over: socket
+        )
+    }
+
+    /// Creates a consumer of JetStream that pushes each new message of the stream to a subject.
+    static func createConsumer(deliveringTo subject: String, _ socket: WireSocket) throws {
+        let config = #"{"deliver_subject":"\#(subject)","deliver_policy":"new","ack_policy":"none"}"#
+        try request(
+            "$JS.API.CONSUMER.CREATE.CHANGES",
+            #"{"stream_name":"CHANGES","config":\#(config)}"#,
+            over: socket
+        )
+    }
+
+    /// Sends a request of JetStream's interface and waits for its response.
+    private static func request(_ subject: String, _ body: String, over socket: WireSocket) throws {
+        let inbox = "inbox.\(UUID().uuidString)"
+        let lines = "SUB \(inbox) 9\r\nPUB \(subject) \(inbox) \(body.utf8.count)\r\n\(body)\r\nUNSUB 9 1\r\n"
+        try socket.send(Array(lines.utf8))
+        while true {
+            let answer = try socket.wait { piece -> String? in
+                guard case .bytes(let bytes) = piece else { return nil }
+                return String(decoding: bytes, as: UTF8.self)
+            }
+            guard let answer else { continue }
+            guard !answer.contains(#""error""#) else { throw BenchmarkError("JetStream says \(answer)") }
+            return
         }
     }
 
@@ -138,6 +178,10 @@ struct WireCommand: ParsableCommand {
             case .nats:
                 try socket.send(Array("SUB changes 1\r\n".utf8))
                 try WireBroker.greet(socket)
+            case .jetStream:
+                let subject = "deliver.\(UUID().uuidString)"
+                try socket.send(Array("SUB \(subject) 1\r\n".utf8))
+                try WireBroker.createConsumer(deliveringTo: subject, socket)
             }
         }
         var items = sockets.map { pollfd(fd: $0.descriptor, events: Int16(POLLIN), revents: 0) }
@@ -153,7 +197,7 @@ struct WireCommand: ParsableCommand {
                     case .list: texts[index] = 0
                     case .bytes(let frame):
                         texts[index] += 1
-                        if server == .nats || texts[index] == 3 { batch.record(index, frame) }
+                        if server != .redis || texts[index] == 3 { batch.record(index, frame) }
                     case .line: break
                     }
                 }) != nil {}

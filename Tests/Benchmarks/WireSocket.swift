@@ -5,9 +5,18 @@ import Glibc
 /// Foreign brokers that are measured for comparison, if their Debian packages are installed.
 enum WireServer: String, CaseIterable, ExpressibleByArgument {
     case redis, nats
+    /// NATS with a stream on disk, to which each subscriber has a consumer of its own.
+    case jetStream
 
-    var program: String { "\(rawValue)-server" }
-    var title: String { self == .redis ? "Redis pub/sub" : "NATS" }
+    var program: String { self == .redis ? "redis-server" : "nats-server" }
+
+    var title: String {
+        switch self {
+        case .redis: "Redis pub/sub"
+        case .nats: "NATS, nothing stored"
+        case .jetStream: "NATS JetStream, stored on disk"
+        }
+    }
 }
 
 /// A connection to one of them that reads lines and counted bytes. Used by one thread at a time.
@@ -33,7 +42,7 @@ final class WireSocket {
         self.server = server
         switch server {
         case .redis: descriptor = try Self.connect(path: endpoint)
-        case .nats:
+        case .nats, .jetStream:
             descriptor = try Self.connect(port: UInt16(endpoint) ?? 0)
             try send(Array("CONNECT {\"verbose\":false,\"pedantic\":false}\r\n".utf8))
         }
@@ -154,7 +163,7 @@ final class WireSocket {
         switch (server, line.first) {
         case (_, UInt8(ascii: "-")): throw BenchmarkError("a server says \(String(decoding: line, as: UTF8.self))")
         case (.redis, UInt8(ascii: "$")): return Self.lastNumber(line)
-        case (.nats, UInt8(ascii: "M")): return Self.lastNumber(line)
+        case (.nats, UInt8(ascii: "M")), (.jetStream, UInt8(ascii: "M")): return Self.lastNumber(line)
         default: return nil
         }
     }

@@ -153,7 +153,7 @@ test: setup lint ## Check the format, build without warnings and run all tests (
 	echo "make test: passed in $$((done - $(STARTED))) s, of which $$((done - started)) s in the tests"
 
 # The system tests that `soak` runs with the library in PostgreSQL too.
-POSTGRESQL_SUITES := (MetadataPath|ImagePath|ReadYourWrites|Fault|Kill|Editing|Publishing|LiveFetch)
+POSTGRESQL_SUITES := (MetadataPath|ImagePath|ReadYourWrites|Fault|Kill|Editing|Publishing|ObservedFetch)
 
 soak: setup ## Run the long tests: repeated kills, two minutes of fuzzing, hostile clients, an hour of mixed load
 	$(call install-packages,$(SOAK_PACKAGES) $(CLUSTER_PACKAGES))

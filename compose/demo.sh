@@ -71,7 +71,7 @@ else
         ffmpeg -loglevel error -nostdin -loop 1 -framerate 25 -t 3 -i "$photos/01-sunrise.jpg" \
             -vf "crop=iw*0.8:ih*0.8:x='(iw-ow)*t/3':y=(ih-oh)/2,scale=640:360,fade=in:0:12" \
             -c:v libx264 -preset veryfast -pix_fmt yuv420p -metadata creation_time=2024-07-01T18:00:00Z \
-            -metadata location=+53.5511+009.9937/ "$photos/14-film.mp4"
+            -metadata location=+53.5511+009.9937/ "$photos/14-video.mp4"
         # A Live Photo: a photo and a short video beside it.
         ffmpeg -loglevel error -nostdin -i "$photos/02-mountains.jpg" -vf hflip -q:v 2 "$photos/15-live.jpg"
         ffmpeg -loglevel error -nostdin -loop 1 -framerate 25 -t 2 -i "$photos/15-live.jpg" \
@@ -105,7 +105,7 @@ video=$(safelight fetch --where 'mediaType == "video"' --sort originalFilename -
 if [ -n "$video" ]; then
     say "Editing a video: its second and third second, warmer, and cropped"
     safelight edit "$video" --temperature 0.5 --contrast 0.2 --crop 0.1,0.1,0.8,0.8 --operation timeRange:start=1,end=3
-    safelight compare "$video" -o "$demo/film.jpg"
+    safelight compare "$video" -o "$demo/video.jpg"
     safelight video "$video"
 fi
 
@@ -119,6 +119,6 @@ services=
 
 say "Results"
 printf '  %s\n' "$demo/sheet.jpg" "$demo/before.jpg" "$demo/after.jpg"
-[ -z "$video" ] || printf '  %s\n' "$demo/film.jpg"
+[ -z "$video" ] || printf '  %s\n' "$demo/video.jpg"
 echo
 echo "make demo: done in $((SECONDS - started)) s, not counting the build"

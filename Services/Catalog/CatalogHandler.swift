@@ -8,11 +8,11 @@ import Storage
 
 /// Dispatches the catalog's requests, one line per method.
 struct CatalogHandler: RequestHandler {
-    let catchUp: CatchUp
-    let fetches: FetchEngine
+    let barrier: SequenceBarrier
+    let fetches: FetchService
     let keys: KeyDelivery
     let changes: ChangeService
-    let history: HistoryReader
+    let history: HistoryService
     let edits: EditReader
     let delivery: ResourceDelivery
     let exports: ResourceExport
@@ -79,21 +79,25 @@ struct CatalogHandler: RequestHandler {
         try availability.check(request.need)
         // Read once: what the request may see does not change while it runs.
         let view = grants.view(of: context)
-        try await catchUp.wait(for: request, context)
+        try await barrier.wait(for: request, context)
         switch request {
         case .fetchAssets(let fetch): return try await fetches.assetPage(fetch, identity: identity, view: view)
         case .fetchCollections(let fetch):
             return Reply(
-                fetch.form.applied(to: try await fetches.collections(fetch, identity: identity, view: view).json)
+                fetch.projection.applied(to: try await fetches.collections(fetch, identity: identity, view: view).json)
             )
         case .fetchLists(let fetch):
-            return Reply(fetch.form.applied(to: try await fetches.lists(fetch, identity: identity, view: view).json))
+            return Reply(
+                fetch.projection.applied(to: try await fetches.lists(fetch, identity: identity, view: view).json)
+            )
         case .counts(let counts): return Reply(try await fetches.counts(counts, identity: identity, view: view).json)
         case .find(let find): return Reply(try await fetches.find(find, identity: identity, view: view).json)
         case .objects(let objects): return try await fetches.objects(objects, identity: identity, view: view)
         case .keyAssets(let covers):
-            let form = ObjectForm(dates: covers.dates)
-            return Reply(form.applied(to: try await fetches.keyAssets(covers, identity: identity, view: view).json))
+            let projection = Projection(dates: covers.dates)
+            return Reply(
+                projection.applied(to: try await fetches.keyAssets(covers, identity: identity, view: view).json)
+            )
         case .duplicates(let page): return Reply(try await fetches.duplicates(page).json)
         case .can(let can): return Reply(try await fetches.can(can, view: view).json)
         case .toCloud(let ids): return Reply(try await fetches.toCloud(ids, view: view).json)
@@ -110,7 +114,7 @@ struct CatalogHandler: RequestHandler {
             return try await keys.keys(fetch, context, view: self.view(onBehalfOf: fetch.onBehalfOf, context))
         case .perform(let transaction):
             // The closure captures one member: a copy of the handler refers to all its parts.
-            let reply = try await edits.claims.during(transaction, context.connection) { [changes] in
+            let reply = try await edits.claims.claimingEdits(of: transaction, context.connection) { [changes] in
                 try await changes.perform(transaction, context)
             }
             return Reply(encoded: reply)
@@ -141,7 +145,7 @@ struct CatalogHandler: RequestHandler {
         case .createJobs(let create):
             return Reply(try await jobs.create(create, for: jobClient(context, view)).json)
         case .listJobs(let list):
-            let time = context.microsecondsToAnswer(at: catchUp.clock.nowMicroseconds())
+            let time = context.microsecondsToAnswer(at: barrier.clock.nowMicroseconds())
             return Reply(try await jobs.list(list, for: jobClient(context, view), within: time).json)
         case .updateJobs(let update):
             return Reply(try await jobs.update(update, for: jobClient(context, view)).json)
@@ -161,7 +165,7 @@ struct CatalogHandler: RequestHandler {
         case .listQuarantine(let list): return Reply(try await quarantine.list(list).json)
         case .liftQuarantine(let lift): return Reply(try await quarantine.lift(lift).json)
         case .libraryStatus(let question):
-            return Reply(try await availability.answer(question, context, clock: catchUp.clock).json)
+            return Reply(try await availability.answer(question, context, clock: barrier.clock).json)
         case .backup(let backup): return Reply(try await backups.backup(backup, context).json)
         case .rescan(let rescan): return Reply(try await rescans.rescan(rescan, context).json)
         case .collect(let collect): return Reply(try await collector.collect(collect, identity: identity).json)

@@ -66,7 +66,7 @@ struct CatalogService: RunnableService {
         )
         try await workersStarted
         let tail = ChangeLogTail(head: store.startSequence)
-        let time = RetentionTime(
+        let retentionClock = RetentionClock(
             last: try await store.retentionTime(),
             wall: environment.now,
             monotonic: environment.elapsed,
@@ -85,7 +85,7 @@ struct CatalogService: RunnableService {
             store: store,
             tail: tail,
             retention: Self.retention(configuration),
-            context: Self.writeContext(configuration, environment, retention: time, lastChanges),
+            context: Self.writeContext(configuration, environment, retentionClock, lastChanges),
             limits: TransactionWriter.Limits(waiting: configuration.writeQueue),
             whenCommitted: { registry.apply($0) },
             logger: logger,
@@ -131,7 +131,7 @@ struct CatalogService: RunnableService {
             _ = try? await quarantine.report(ReportWorkerFault(fault, by: .catalog))
         }
         if configuration.remoteStorage != nil { store.useLocalFiles(of: resources) }
-        let fetches = FetchEngine(
+        let fetches = FetchService(
             store: store,
             quarantine: quarantine,
             remoteResources: configuration.remoteStorage.map { _ in resources },
@@ -170,7 +170,7 @@ struct CatalogService: RunnableService {
             logger: logger
         )
         let handler = CatalogHandler(
-            catchUp: CatchUp(store: store, tail: tail, clock: environment.clock),
+            barrier: SequenceBarrier(store: store, tail: tail, clock: environment.clock),
             fetches: fetches,
             keys: KeyDelivery(store: store),
             changes: ChangeService(
@@ -184,7 +184,7 @@ struct CatalogService: RunnableService {
                 services: services,
                 grants: grants
             ),
-            history: HistoryReader(store: store, tail: tail),
+            history: HistoryService(store: store, tail: tail),
             edits: EditReader(store, services, tail, clock: environment.clock),
             delivery: ResourceDelivery(store: store, blockingIO: blockingIO, opener: originals.opener),
             exports: ResourceExport(store: store, blockingIO: blockingIO, opener: originals.opener),
@@ -345,7 +345,7 @@ struct CatalogService: RunnableService {
     }
 
     /// Registers the sections of the method `figures`.
-    private func report(to metrics: Hosting.Metrics, _ fetches: FetchEngine, _ quarantine: Quarantine) {
+    private func report(to metrics: Hosting.Metrics, _ fetches: FetchService, _ quarantine: Quarantine) {
         let (servers, workers, examiner, rereader, writer) = (servers, workers, examiner, rereader, writer)
         let (store, tail, uploads, collector, grants) = (store, tail, uploads, collector, grants)
         metrics.section("requests") { await servers.metrics() }
@@ -433,7 +433,7 @@ struct CatalogService: RunnableService {
     private static func writeContext(
         _ configuration: CatalogConfiguration,
         _ environment: CatalogEnvironment,
-        retention time: RetentionTime,
+        _ retentionClock: RetentionClock,
         _ lastChanges: LastChangeFile
     ) -> GroupCommit.WriteContext {
         GroupCommit.WriteContext(
@@ -442,7 +442,7 @@ struct CatalogService: RunnableService {
             recentSpan: Int64(configuration.recentDays) * 86_400_000_000,
             trashSpan: Int64(configuration.trashDays) * 86_400_000_000,
             now: environment.now,
-            retentionNow: time.now,
+            retentionNow: retentionClock.now,
             makeID: IdentifierGenerator(now: environment.now).make,
             lastChanges: lastChanges
         )

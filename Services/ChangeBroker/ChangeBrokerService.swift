@@ -133,7 +133,7 @@ struct ChangeBrokerService: RunnableService {
             servers.review(identities)
             MessagingContext.shared.authenticator.reviewSoon()
             for identity in identities {
-                let permission = Permission(byte: access.mark(of: identity).value)
+                let permission = Permission(byte: access.cachedPermission(of: identity).value)
                 guard permission.role != .unknown else { continue }
                 let isVisible = (whole: permission.seesEverything, limited: permission.role == .limited)
                 Task { await feed.removeHolders(of: identity, except: isVisible) }

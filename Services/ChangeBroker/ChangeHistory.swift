@@ -21,7 +21,7 @@ struct ChangeHistory: Sendable {
     ///
     /// - Throws: `access_denied` if it sees nothing, `unavailable` if the catalog cannot be asked
     func view(of context: RequestContext) async throws(RPCError) -> LimitedClient? {
-        guard let mark = context.accessMark, !Permission(byte: mark.value).seesEverything else { return nil }
+        guard let cached = context.cachedPermission, !Permission(byte: cached.value).seesEverything else { return nil }
         return try await listed(of: context.identity)?.client
     }
 

@@ -31,7 +31,7 @@ actor RecordFeed {
     /// The newest status of the library; nil before the first contact with the catalog.
     var availability: LibraryStatus.Result?
     /// Results that are kept current, and those that are being loaded.
-    var fetches: LiveFetches
+    var fetches: ObservedFetches
     /// The sequence of the last record that the observed results have been updated with.
     var updatedThrough: Int64 = 0
     /// Changes where what was under way for observed results is void.
@@ -69,7 +69,7 @@ actor RecordFeed {
         self.publishers = publishers
         self.instance = instance
         self.logger = logger
-        self.fetches = LiveFetches(
+        self.fetches = ObservedFetches(
             maxBytes: configuration.maxFetchBytes,
             maxLogBytes: configuration.maxFetchLogBytes
         )

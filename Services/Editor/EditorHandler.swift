@@ -14,7 +14,7 @@ struct EditorHandler: RequestHandler {
     @concurrent
     func handle(_ request: IncomingRequest, _ context: RequestContext) async throws(RPCError) -> Reply {
         let question = try EditorRequest(method: request.method, params: request.params)
-        if let mark = context.accessMark, !Permission(byte: mark.value).seesEverything {
+        if let cached = context.cachedPermission, !Permission(byte: cached.value).seesEverything {
             // A limited view is checked first of all, so that an asset that is not on the list is like one that does not
             // exist.
             if question.hasFetch { throw RPCError.fetchInLimitedView(context.identity) }

@@ -92,7 +92,7 @@ struct EditorService: RunnableService {
             engine: configuration.engine,
             largestAttachment: limits.maxAttachmentBytes,
             unseen: { identity, assets throws(RPCError) in
-                guard !Permission(byte: access.mark(of: identity).value).seesEverything else { return nil }
+                guard !Permission(byte: access.cachedPermission(of: identity).value).seesEverything else { return nil }
                 for start in stride(from: 0, to: assets.count, by: 1000) {
                     let part = Array(assets[start..<min(start + 1000, assets.count)])
                     let question = GrantStatus(identity: identity, assets: part, atLeast: access.newestChange)

@@ -72,7 +72,7 @@ struct ThumbnailerHandler: RequestHandler {
 extension RequestContext {
     /// The caller's identity if it does not see the whole library; nil for all others.
     var limitedClient: String? {
-        guard let accessMark, !Permission(byte: accessMark.value).seesEverything else { return nil }
+        guard let cachedPermission, !Permission(byte: cachedPermission.value).seesEverything else { return nil }
         return identity
     }
 }

@@ -51,7 +51,7 @@ struct ThumbnailerService: RunnableService {
         )
         // Of several catalogs, the one beside this service writes the table late while another one commits.
         let hasTable = resources.spool == nil && configuration.endpoints.all(.catalog).count == 1
-        let source = AssetResolver(
+        let assets = AssetResolver(
             metrics: metrics,
             tablePath: hasTable ? LastChangeFile.path(in: configuration.library) : nil
         ) { ids, atLeast throws(RPCError) in
@@ -59,7 +59,7 @@ struct ThumbnailerService: RunnableService {
         }
         let renderer = Self.renderer(configuration, resources, logger) { fault in
             await catalog.report(ReportWorkerFault(fault, by: .thumbnailer), logger: logger)
-            source.doubt(fault.digest)
+            assets.invalidate(fault.digest)
         }
         // They start while the rest is made.
         async let workersStarted: Void = renderer.workers.start()
@@ -102,7 +102,7 @@ struct ThumbnailerService: RunnableService {
         metrics.all.section("files") { blockingIO.metrics }
         if let spool = resources.spool { metrics.all.section("originals") { spool.metrics } }
         let originals = OriginalFiles(resources: resources, catalog: catalog)
-        let preparer = ImagePreparer(source: source, renditions: renditions, originals: originals)
+        let preparer = ImagePreparer(assets: assets, renditions: renditions, originals: originals)
         let caches = CachingManagers(preparer, workers: configuration.workers, metrics: metrics)
         let newAssets = NewAssetPreparer(
             preparer,
@@ -114,14 +114,14 @@ struct ThumbnailerService: RunnableService {
             logger: logger
         ) { feed(since: $0) }
         let images = ImageRequestService(
-            source: source,
+            assets: assets,
             renditions: renditions,
             caches: caches,
             originals: originals
         )
         let streams = VideoStreams(renderer: renderer)
         let exports = VideoExports(
-            source: source,
+            assets: assets,
             streams: streams,
             blockingIO: blockingIO,
             exporter: Self.exporter(configuration, renderer, logger),
@@ -129,7 +129,7 @@ struct ThumbnailerService: RunnableService {
             metrics: metrics
         )
         let videos = VideoService(
-            source: source,
+            assets: assets,
             renditions: renditions,
             streams: streams,
             exports: exports,
@@ -139,13 +139,13 @@ struct ThumbnailerService: RunnableService {
         let handler = ThumbnailerHandler(
             images: images,
             data: ImageDataService(
-                source: source,
+                assets: assets,
                 renditions: renditions,
                 blockingIO: blockingIO,
                 originals: originals
             ),
             sheets: ContactSheetService(
-                source: source,
+                assets: assets,
                 renditions: renditions,
                 originals: originals,
                 largestAttachment: limits.maxAttachmentBytes
@@ -184,7 +184,7 @@ struct ThumbnailerService: RunnableService {
         address = servers.address
         addresses = servers.addresses
         metrics.all.section("requests") { await servers.metrics() }
-        metrics.all.section("assets") { source.metrics }
+        metrics.all.section("assets") { assets.metrics }
         _ = try await (workersStarted, quickWorkersStarted)
         let renditions = renditions
         parts =
@@ -192,7 +192,7 @@ struct ThumbnailerService: RunnableService {
                 ClosingComponent("sockets") { await thread.shutdown() }, WorkerPoolComponent(renderer.workers),
                 WorkerPoolComponent(renderer.quickWorkers), LoopComponent("pictures") { await renditions.run() },
                 LoopComponent("caching") { await caches.run() }, LoopComponent("exports") { await exports.run() },
-                LoopComponent("feed") { await source.follow(feed(), logger: logger) },
+                LoopComponent("feed") { await assets.follow(feed(), logger: logger) },
                 LoopComponent("grants") {
                     await grants.run(
                         changed: { await access.note($0, at: $1) },

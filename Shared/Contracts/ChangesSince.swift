@@ -48,6 +48,27 @@ public struct ChangesSince: Request {
     )
 }
 
+/// `feed.since` of the broker: the same page as ``ChangesSince``.
+public struct FeedSince: Request {
+    public typealias Result = ChangePage
+    public static let method = "feed.since"
+    public var token: ChangeToken?
+    public var limit: Int
+    public var topics: [String]
+
+    public init(token: ChangeToken?, limit: Int = 100, topics: [String] = []) {
+        self.token = token
+        self.limit = limit
+        self.topics = topics
+    }
+
+    public static let table = parameters(
+        "A page of the change log after a token.",
+        blank: FeedSince(token: nil),
+        ChangesSince.fields(token: \.token, limit: \.limit, topics: \.topics)
+    )
+}
+
 extension JSONField {
     /// The client with a limited grant whose view a service asks for.
     static func limitedClient(_ path: Path<String?>) -> JSONField {

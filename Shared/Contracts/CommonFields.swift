@@ -35,7 +35,7 @@ extension JSONField {
         .required("sequence", path, .integer(0...Int64.max), "Sequence of the transaction at which it was read.")
     }
 
-    // MARK: Details and live results
+    // MARK: Details and observed fetches
 
     /// `objectWasDeleted` of the details of a result.
     static func objectWasDeleted(_ path: Path<Bool>) -> JSONField {

@@ -34,3 +34,36 @@ public struct FeedFollow: Request {
         ]
     )
 }
+
+/// `changes.follow` of the catalog: the records after a token, then each new record, until cancelled.
+///
+/// Notifications: `changes.records {records, token}`, with several records if they are available.
+public struct ChangesFollow: Request {
+    public typealias Result = FollowEnd
+    public static let method = "changes.follow"
+    public static let notification = "changes.records"
+    /// The last token seen; nil: new records only.
+    public var token: ChangeToken?
+
+    public init(token: ChangeToken?) { self.token = token }
+
+    public static let table = parameters(
+        "Streams the records after a token, then each new record, until cancelled. Send it with credit.",
+        blank: ChangesFollow(token: nil),
+        [.optional("token", \.token, .token, "The last token seen; absent: new records only.")]
+    )
+}
+
+/// The result of a stream of records, which ends only when it is cancelled or fails.
+public struct FollowEnd: JSONTabled {
+    /// The last token sent.
+    public var token: ChangeToken
+    public init(token: ChangeToken) { self.token = token }
+    public static let table = JSONTable(
+        "FollowEnd",
+        "Token at which the stream ended.",
+        unknown: .ignored,
+        blank: FollowEnd(token: .none),
+        [.required("token", \.token, .token, "The last token sent.")]
+    )
+}

@@ -36,3 +36,11 @@ public struct FeedHead: JSONTabled {
         ]
     )
 }
+
+/// `feed.head`: the newest and the oldest sequence of the feed.
+public struct FeedHeadRequest: Request {
+    public typealias Result = FeedHead
+    public static let method = "feed.head"
+    public init() {}
+    public static let table = parameters("The newest and the oldest sequence of the feed.", blank: FeedHeadRequest())
+}

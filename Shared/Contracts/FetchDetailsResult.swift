@@ -54,6 +54,11 @@ public struct FetchDetailsResult: JSONTabled {
     )
 }
 
+/// A result that contains the members of ``FetchDetailsResult``.
+protocol DetailsCarrying {
+    var carried: FetchDetailsResult { get set }
+}
+
 extension FetchDetailsResult: DetailsCarrying {
     var carried: FetchDetailsResult {
         get { self }

@@ -2,7 +2,7 @@ public import JSONValue
 public import PhotoModel
 
 /// `fetch.objects`: the assets at given indexes of a result (S-26: `objectsAtIndexes:`).
-public struct FetchObjects: Request, FormedRequest {
+public struct FetchObjects: Request, ProjectedRequest {
     public static let method = "fetch.objects"
     /// The fetch.
     public var fetch: FetchDescription
@@ -12,8 +12,8 @@ public struct FetchObjects: Request, FormedRequest {
     public var at: [Int]
     /// The service responds once it has reached this token; nil to respond at once.
     public var atLeast: ChangeToken?
-    /// The form of the assets.
-    public var form = ObjectForm()
+    /// The projection of the assets.
+    public var projection = Projection()
 
     public init(fetch: FetchDescription, token: ChangeToken? = nil, at: [Int], atLeast: ChangeToken? = nil) {
         self.fetch = fetch
@@ -35,7 +35,7 @@ public struct FetchObjects: Request, FormedRequest {
                 "Indexes; range_error if one is beyond the end."
             ),
             .atLeast(\.atLeast),
-        ] + JSONField.form(Asset.table.fields.map(\.name))
+        ] + JSONField.projection(Asset.table.fields.map(\.name))
     )
 
     public typealias Result = AssetPage

@@ -1,13 +1,6 @@
 public import JSONValue
 public import PhotoModel
 
-extension FetchObserve.Result: DetailsCarrying {
-    var carried: FetchDetailsResult {
-        get { details }
-        set { details = newValue }
-    }
-}
-
 /// `fetch.observe`: maintains a fetch result and publishes its changes (S-63).
 ///
 /// A client fetches, observes, subscribes to `topic`, calls `fetch.details` with the token of its result, and then
@@ -74,4 +67,27 @@ public struct FetchObserve: Request {
             ]
         )
     }
+}
+
+extension FetchObserve.Result: DetailsCarrying {
+    var carried: FetchDetailsResult {
+        get { details }
+        set { details = newValue }
+    }
+}
+
+/// `fetch.unobserve`: ends what a connection observes (S-64).
+public struct FetchUnobserve: Request {
+    public typealias Result = EmptyResult
+    public static let method = "fetch.unobserve"
+    /// Id from fetch.observe.
+    public var observation: String
+
+    public init(observation: String) { self.observation = observation }
+
+    public static let table = parameters(
+        "Ends what this connection observes. After the last observer's call the topic carries nothing more.",
+        blank: FetchUnobserve(observation: ""),
+        [.required("observation", \.observation, .text(maxBytes: 64), "Id from fetch.observe.")]
+    )
 }

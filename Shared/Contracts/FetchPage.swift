@@ -2,7 +2,7 @@ public import JSONValue
 public import PhotoModel
 
 /// A request for a page of a fetch result; the page type determines which entities are fetched.
-public struct FetchPage<Page: ResultPage>: Request, FormedRequest {
+public struct FetchPage<Page: ResultPage>: Request, ProjectedRequest {
     public typealias Result = Page
     public static var method: String { Page.method }
     public static var table: JSONTable<Self> { Page.request }
@@ -16,8 +16,8 @@ public struct FetchPage<Page: ResultPage>: Request, FormedRequest {
     public var from: Int
     public var count: Int
     public var atLeast: ChangeToken?
-    /// The form of the objects of the page.
-    public var form = ObjectForm()
+    /// The projection of the objects of the page.
+    public var projection = Projection()
 
     public init(
         fetch: FetchDescription,
@@ -61,22 +61,22 @@ public struct FetchPage<Page: ResultPage>: Request, FormedRequest {
                 .defaulted(
                     "count",
                     \.count,
-                    .count(0...ObjectForm.maxIDs),
-                    "Maximum objects of the page: \(maxPage), or \(ObjectForm.maxIDs) identifiers.",
+                    .count(0...Projection.maxIDs),
+                    "Maximum objects of the page: \(maxPage), or \(Projection.maxIDs) identifiers.",
                     default: 100
                 ),
                 .atLeast(\.atLeast),
-            ] + JSONField.form(members)
+            ] + JSONField.projection(members)
         )
     }
 
     public init(params: JSON) throws(RPCError) {
         self = try Self.read(params)
-        guard count <= Self.maxPage || form.isIDsOnly else {
+        guard count <= Self.maxPage || projection.isIDsOnly else {
             throw ErrorCode.invalidParams.error(
                 "\(Self.method): count: a page has at most \(Self.maxPage) objects, or with members [\"id\"] "
-                    + "\(ObjectForm.maxIDs); read further pages with from and the token of the first",
-                ["parameter": "count", "limit": JSON(form.isIDsOnly ? ObjectForm.maxIDs : Self.maxPage)]
+                    + "\(Projection.maxIDs); read further pages with from and the token of the first",
+                ["parameter": "count", "limit": JSON(projection.isIDsOnly ? Projection.maxIDs : Self.maxPage)]
             )
         }
     }
@@ -113,4 +113,206 @@ extension ResultPage {
             .required("count", \.count, .count(0...Int.max), "Number of objects in the whole result."),
         ]
     }
+}
+
+// MARK: - The pages
+
+/// The result of `fetch.assets` and `fetch.objects`.
+public struct AssetPage: ResultPage {
+    public var token: ChangeToken
+    public var sequence: Int64
+    public var count: Int
+    /// The assets.
+    public var assets: [Asset]
+    /// Requested identifiers that no asset has (T-01).
+    public var missing: [ObjectID]
+    /// Requested identifiers of assets in the trash, which are not among the assets.
+    public var trashed: [ObjectID] = []
+    /// Quarantined bytes of the page's assets: workers crashed or hung while reading them.
+    public var quarantined: [QuarantinedResource]
+
+    public init(
+        token: ChangeToken,
+        count: Int,
+        assets: [Asset],
+        missing: [ObjectID] = [],
+        quarantined: [QuarantinedResource] = []
+    ) {
+        self.token = token
+        self.sequence = token.sequence
+        self.count = count
+        self.assets = assets
+        self.missing = missing
+        self.quarantined = quarantined
+    }
+
+    /// Returns the quarantine entry for bytes of one of the page's assets; nil if they are not quarantined.
+    public func quarantine(of digest: String) -> QuarantinedResource? {
+        quarantined.first { $0.digest == digest }
+    }
+
+    /// Returns the JSON text of the page in pieces.
+    ///
+    /// - Parameters:
+    ///   - projection: the projection of the objects besides the assets
+    ///   - assets: the text of the assets, separated by commas, which take the place of ``assets``
+    public func encoded(_ projection: Projection, assets: [UInt8]) -> [[UInt8]] {
+        var head = JSONWriter()
+        var tail = JSONWriter()
+        var isBefore = true
+        for (name, value) in projection.applied(to: json).objectValue?.members ?? [] {
+            if name == "assets" {
+                isBefore = false
+            } else if isBefore {
+                head.append(head.count == 0 ? "{" : ",")
+                head.writeMember(name, value)
+            } else {
+                tail.append(",")
+                tail.writeMember(name, value)
+            }
+        }
+        head.append(",\"assets\":[")
+        return [head.output, assets, Array("]".utf8) + tail.output + Array("}".utf8)]
+    }
+
+    public static let method = "fetch.assets"
+    public static let request = FetchAssets.parameters(
+        "A page of the assets of a fetch result.",
+        of: .assets,
+        "assets",
+        members: Asset.table.fields.map(\.name)
+    )
+
+    public static let table = JSONTable(
+        "AssetPage",
+        "A page of assets.",
+        unknown: .ignored,
+        blank: AssetPage(token: .none, count: 0, assets: []),
+        ofResult + [
+            .required("assets", \.assets, .list(of: .object(Asset.self), limit: Projection.maxIDs), "The assets."),
+            .defaulted(
+                "missing",
+                \.missing,
+                .list(of: .id(), limit: 10_000),
+                "Requested identifiers that no asset has.",
+                default: []
+            ),
+            .defaulted(
+                "trashed",
+                \.trashed,
+                .list(of: .id(), limit: 10_000),
+                "Requested identifiers of assets in the trash; a fetch with inTrash returns them.",
+                default: []
+            ),
+            .defaulted(
+                "quarantined",
+                \.quarantined,
+                .list(of: .object(QuarantinedResource.self), limit: 100_000),
+                "Quarantined bytes of these assets, and why.",
+                default: []
+            ),
+        ]
+    )
+}
+
+/// The result of `fetch.collections`.
+public struct CollectionPage: ResultPage {
+    public var token: ChangeToken
+    public var sequence: Int64
+    public var count: Int
+    /// The albums and other collections of the page.
+    public var collections: [AssetCollection]
+    /// For a folder's children: the folders of the page.
+    public var lists: [CollectionList]
+    /// For a folder's children: ids of the collections and folders of the page, in their common order.
+    public var order: [ObjectID]
+
+    public init(
+        token: ChangeToken,
+        count: Int,
+        collections: [AssetCollection],
+        lists: [CollectionList] = [],
+        order: [ObjectID] = []
+    ) {
+        self.token = token
+        self.sequence = token.sequence
+        self.count = count
+        self.collections = collections
+        self.lists = lists
+        self.order = order
+    }
+
+    public static let method = "fetch.collections"
+    public static let request = FetchCollections.parameters(
+        "A page of the collections of a fetch result.",
+        of: .collections,
+        "collections",
+        members: AssetCollection.table.fields.map(\.name)
+            + CollectionList.table.fields.map(\.name).filter { name in
+                !AssetCollection.table.fields.contains { $0.name == name }
+            }
+    )
+
+    public static let table = JSONTable(
+        "CollectionPage",
+        "A page of collections.",
+        unknown: .ignored,
+        blank: CollectionPage(token: .none, count: 0, collections: []),
+        ofResult + [
+            .required(
+                "collections",
+                \.collections,
+                .list(of: .object(AssetCollection.self), limit: Projection.maxIDs),
+                "The collections; for a folder's children, the albums."
+            ),
+            .defaulted(
+                "lists",
+                \.lists,
+                .list(of: .object(CollectionList.self), limit: Projection.maxIDs),
+                "For a folder's children: the folders.",
+                default: []
+            ),
+            .defaulted(
+                "order",
+                \.order,
+                .list(of: .id(), limit: Projection.maxIDs),
+                "For a folder's children: ids of albums and folders in their common order.",
+                default: []
+            ),
+        ]
+    )
+}
+
+/// The result of `fetch.lists`.
+public struct ListPage: ResultPage {
+    public var token: ChangeToken
+    public var sequence: Int64
+    public var count: Int
+    /// The folders or moment lists of the page.
+    public var lists: [CollectionList]
+
+    public init(token: ChangeToken, count: Int, lists: [CollectionList]) {
+        self.token = token
+        self.sequence = token.sequence
+        self.count = count
+        self.lists = lists
+    }
+
+    public static let method = "fetch.lists"
+    public static let request = FetchLists.parameters(
+        "A page of the folders or moment lists of a fetch result.",
+        of: .lists,
+        "lists",
+        members: CollectionList.table.fields.map(\.name)
+    )
+
+    public static let table = JSONTable(
+        "ListPage",
+        "A page of lists.",
+        unknown: .ignored,
+        blank: ListPage(token: .none, count: 0, lists: []),
+        ofResult + [
+            .required("lists", \.lists, .list(of: .object(CollectionList.self), limit: Projection.maxIDs), "Lists.")
+        ]
+    )
 }

@@ -1,5 +1,6 @@
-public import JSONValue
+import Basics
 import Contracts
+public import JSONValue
 
 /// Delays between attempts: exponential with jitter, so that clients of a restarted service do not all retry at the
 /// same time.
@@ -19,6 +20,14 @@ struct Backoff: Sendable {
     }
 
     mutating func reset() { next = Self.first }
+}
+
+/// Waits between two attempts.
+///
+/// - Throws: `user_cancelled` if the task is cancelled
+func pause(_ duration: Duration) async throws(RPCError) {
+    await TaskDelay.retryDelay(duration)
+    guard !Task.isCancelled else { throw ErrorCode.userCancelled.error("the waiting task was cancelled") }
 }
 
 extension RPCError {

@@ -1,5 +1,6 @@
+import Basics
 import Contracts
-import Messaging
+import JSONValue
 import PhotoModel
 
 /// A state machine that decides the next action of a feed subscriber, without sockets or a clock.
@@ -150,5 +151,162 @@ struct FeedStateMachine: Sendable {
         detector = GapDetector(position: token.sequence, carriesEverything: filter.isEverything)
         caughtUp = token
         needsHistory = false
+    }
+}
+
+// MARK: - Messages
+
+/// A message of the live feed.
+enum LiveMessage: Sendable {
+    case head(FeedHead)
+    case change(LiveChange)
+
+    /// Decodes the frames after the topic.
+    ///
+    /// - Throws: the problem; the subscriber then requests history instead
+    init(topic: String, frames: [Bytes]) throws(JSONProblem) {
+        guard let frame = frames.first else { throw JSONProblem("a live message has a topic and a JSON frame") }
+        let json: JSON
+        do throws(JSONError) {
+            json = try JSON(parsing: frame)
+        } catch {
+            throw JSONProblem("not JSON: \(error)")
+        }
+        self =
+            topic == FeedTopic.head
+            ? .head(try FeedHead(json: json)) : .change(try LiveChange(topic: topic, json: json))
+    }
+}
+
+/// A change in a message of the live feed.
+struct LiveChange: Sendable, Hashable {
+    let token: ChangeToken
+    /// The topic has no message after this sequence and before this message.
+    let previous: Int64
+    /// The part of the record that the topic carries; nil if the message was truncated and history must be requested.
+    let record: ChangeRecord?
+
+    var sequence: Int64 { token.sequence }
+
+    init(token: ChangeToken, previous: Int64, record: ChangeRecord?) {
+        self.token = token
+        self.previous = previous
+        self.record = record
+    }
+
+    init(topic: String, json: JSON) throws(JSONProblem) {
+        guard let sequence = json["sequence"]?.intValue, sequence > 0, let library = json["library"]?.stringValue,
+            let previous = json["previous"]?.intValue, previous >= 0, previous < sequence
+        else { throw JSONProblem("a live message has sequence, library and a smaller previous") }
+        self.token = ChangeToken(library: library, sequence: sequence)
+        self.previous = previous
+        guard json["truncated"]?.boolValue != true else {
+            self.record = nil
+            return
+        }
+        guard topic != FeedTopic.changes else {
+            self.record = try ChangeRecord(json: json)
+            return
+        }
+        // The message of an entity's topic is decoded as a record with that entity alone.
+        guard let family = topic.split(separator: ".", maxSplits: 1).first, let change = json["change"],
+            let date = json["date"], let origin = json["origin"]
+        else { throw JSONProblem("a message about one entity has date, origin and change") }
+        let member =
+            switch family {
+            case "asset": "assets"
+            case "collection": "collections"
+            case "list": "lists"
+            case "edit": "edits"
+            case "grants": change["state"] == nil ? "grants" : "questions"
+            default: throw JSONProblem("no such topic: \(topic.prefix(FeedTopic.maxBytes))")
+            }
+        self.record = try ChangeRecord(json: [
+            "sequence": .int(sequence), "library": .string(library), "date": date, "origin": origin,
+            member: .array([change]),
+        ])
+    }
+}
+
+// MARK: - Gaps
+
+/// Detects messages that a lossy subscription missed on one topic.
+///
+/// Each message has its `sequence` and `previous` = p, which guarantees that the topic carried nothing after p and
+/// before this message. A reader whose position is below p has a gap. The `head` message, which is sent after
+/// everything at or below it, reveals a missing last message. Pure: the time is a parameter.
+struct GapDetector: Sendable, Equatable {
+    /// The result for one message.
+    enum Verdict: Sendable, Equatable {
+        /// The next message: use it. The position has advanced to it.
+        case inOrder
+        /// Messages between the position and this one were lost: read the changes after `after` again.
+        case gap(after: Int64)
+        /// A message at or below the position.
+        case duplicate
+    }
+
+    /// The result for a `head` message.
+    enum HeadVerdict: Sendable, Equatable {
+        /// Nothing was missed up to `head`.
+        case upToDate
+        /// Behind, possibly only because this topic had no messages: wait.
+        case behind
+        /// Request the changes after `after` once; the response advances the position even if it is empty.
+        case confirm(after: Int64)
+    }
+
+    /// All messages on this topic with at most this sequence have been seen.
+    private(set) var position: Int64
+    /// True if the topic carries every sequence; if so, being behind `head` is a gap at once.
+    let carriesEverything: Bool
+    /// How long a filtered reader may stay behind `head` before it asks for the missing changes, in microseconds.
+    let waitMicroseconds: Int64
+    private var behindSince: Int64?
+    private var mustConfirm = false
+
+    /// - Parameters:
+    ///   - position: the sequence up to which everything is known, from a token.
+    ///   - carriesEverything: `true` for the topic `changes`, `false` for filtered ones.
+    ///   - waitMicroseconds: see ``waitMicroseconds``; five seconds by default.
+    init(position: Int64, carriesEverything: Bool = false, waitMicroseconds: Int64 = 5_000_000) {
+        self.position = position
+        self.carriesEverything = carriesEverything
+        self.waitMicroseconds = waitMicroseconds
+    }
+
+    /// Checks one message and advances the position if it is the next one.
+    ///
+    /// After a gap the position is unchanged; read the missing changes and call ``confirm(upTo:)``.
+    mutating func feed(previous: Int64, sequence: Int64) -> Verdict {
+        guard sequence > position else { return .duplicate }
+        guard previous <= position else { return .gap(after: position) }
+        position = sequence
+        behindSince = nil
+        return .inOrder
+    }
+
+    /// Checks a `head` message; `now` is in microseconds of a monotonic clock.
+    mutating func head(newest: Int64, now: Int64) -> HeadVerdict {
+        guard newest > position else {
+            behindSince = nil
+            // Messages may have been lost before a new connection was made, but `head` shows that there were none.
+            mustConfirm = false
+            return .upToDate
+        }
+        if mustConfirm || carriesEverything { return .confirm(after: position) }
+        let since = behindSince ?? now
+        behindSince = since
+        return now.addingClamped(-since) >= waitMicroseconds ? .confirm(after: position) : .behind
+    }
+
+    /// Records a new connection: the next `head` above the position returns `confirm` at once.
+    mutating func reconnected() { mustConfirm = true }
+
+    /// Records that everything up to the sequence has been read. The position never decreases.
+    mutating func confirm(upTo sequence: Int64) {
+        position = max(position, sequence)
+        behindSince = nil
+        mustConfirm = false
     }
 }

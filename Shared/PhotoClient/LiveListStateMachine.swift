@@ -2,7 +2,7 @@ import Contracts
 import JSONValue
 import PhotoModel
 
-/// A state machine that decides the next action of a live fetch, without sockets or a clock.
+/// A state machine that decides the next action of an observed fetch, without sockets or a clock.
 ///
 /// Its list is at any time exactly the result of the fetch at its token. A live message that continues it is applied.
 /// After one that does not, or a head that stays ahead, the details in between are requested from the broker.

@@ -35,9 +35,7 @@ extension PhotoLibrary {
         deadline: Duration = .seconds(30)
     ) async throws(RPCError) -> FetchAssets.Result {
         let request = FetchAssets(fetch: fetch, token: token, from: from, count: count, atLeast: atLeast)
-        return try await withRetries(deadline) { time throws(RPCError) in
-            try await self.catalog.ask(request, deadline: time).result
-        }
+        return try await ask(request, deadline)
     }
 
     /// Returns all assets of a fetch result at one token; pages are fetched as they are needed.
@@ -49,7 +47,7 @@ extension PhotoLibrary {
 
     /// Returns the identifiers of all assets of a fetch result, at one token, without reading the assets.
     ///
-    /// - Parameter deadline: for each page of ``ObjectForm/maxIDs`` identifiers
+    /// - Parameter deadline: for each page of ``Projection/maxIDs`` identifiers
     public func assetIDs(
         _ fetch: FetchDescription,
         deadline: Duration = .seconds(30)
@@ -57,8 +55,8 @@ extension PhotoLibrary {
         var ids: [ObjectID] = []
         var token: ChangeToken?
         while true {
-            var request = FetchAssets(fetch: fetch, token: token, from: ids.count, count: ObjectForm.maxIDs)
-            request.form = ObjectForm(members: ["id"])
+            var request = FetchAssets(fetch: fetch, token: token, from: ids.count, count: Projection.maxIDs)
+            request.projection = Projection(members: ["id"])
             let page = try await withRetries(deadline) { [request] time throws(RPCError) in
                 try await self.catalog.identifiers(request, deadline: time)
             }
@@ -77,7 +75,62 @@ extension PhotoLibrary {
         deadline: Duration = .seconds(30)
     ) async throws(RPCError) -> FetchCollections.Result {
         let request = FetchCollections(fetch: fetch, from: from, count: count, atLeast: atLeast)
-        return try await withRetries(deadline) { time throws(RPCError) in
+        return try await ask(request, deadline)
+    }
+
+    /// Returns a page of the folders or moment lists of a fetch result.
+    public func lists(
+        _ fetch: FetchDescription,
+        token: ChangeToken? = nil,
+        from: Int = 0,
+        count: Int = 100,
+        atLeast: ChangeToken? = nil,
+        deadline: Duration = .seconds(30)
+    ) async throws(RPCError) -> FetchLists.Result {
+        try await ask(
+            FetchLists(fetch: fetch, token: token, from: from, count: count, atLeast: atLeast),
+            deadline
+        )
+    }
+
+    /// Counts the objects of several fetches.
+    public func counts(
+        _ fetches: [FetchDescription],
+        byMediaType: Bool = false,
+        deadline: Duration = .seconds(30)
+    ) async throws(RPCError) -> FetchCounts.Result {
+        try await ask(FetchCounts(fetches: fetches, byMediaType: byMediaType), deadline)
+    }
+
+    /// Returns the cover assets of a collection, at most three.
+    public func keyAssets(
+        of collection: ObjectID,
+        deadline: Duration = .seconds(30)
+    ) async throws(RPCError) -> FetchKeyAssets.Result {
+        try await ask(FetchKeyAssets(collection: collection), deadline)
+    }
+
+    /// Returns the changes of a fetch result or of objects between two tokens.
+    public func details(
+        _ request: ChangesDetails,
+        deadline: Duration = .seconds(30)
+    ) async throws(RPCError) -> ChangesDetails.Result {
+        try await ask(request, deadline)
+    }
+
+    /// Returns the difference between two results, also of different fetches.
+    public func difference(
+        _ request: DetailsDiff,
+        deadline: Duration = .seconds(30)
+    ) async throws(RPCError) -> ChangesDetails.Result {
+        try await ask(request, deadline)
+    }
+
+    private func ask<R: Request & Sendable>(
+        _ request: R,
+        _ deadline: Duration
+    ) async throws(RPCError) -> R.Result where R.Result: Sendable {
+        try await withRetries(deadline) { time throws(RPCError) in
             try await self.catalog.ask(request, deadline: time).result
         }
     }
@@ -86,5 +139,57 @@ extension PhotoLibrary {
         var fetch = FetchDescription(.assets)
         fetch.ids = ids
         return fetch
+    }
+}
+
+// MARK: - All assets
+
+/// All assets of a fetch result at one token.
+public struct AssetSequence: AsyncSequence, Sendable {
+    public typealias Element = Asset
+    public typealias Failure = RPCError
+
+    let library: PhotoLibrary
+    let fetch: FetchDescription
+    let pageSize: Int
+
+    public func makeAsyncIterator() -> Iterator { Iterator(self) }
+
+    public struct Iterator: AsyncIteratorProtocol {
+        let assets: AssetSequence
+        private var page: [Asset] = []
+        private var index = 0
+        private var position = 0
+        private var token: ChangeToken?
+        private var count = Int.max
+
+        init(_ assets: AssetSequence) { self.assets = assets }
+
+        /// Returns the next asset; nil after the last.
+        ///
+        /// - Throws: the catalog's error; `token_expired` if the iteration takes longer than the history is retained
+        public mutating func next(
+            isolation actor: isolated (any Actor)? = #isolation
+        ) async throws(RPCError) -> Asset? {
+            if index == page.count {
+                guard position < count else { return nil }
+                let result = try await assets.library.assets(
+                    assets.fetch,
+                    token: token,
+                    from: position,
+                    count: assets.pageSize
+                )
+                (page, index, token, count) = (result.assets, 0, result.token, result.count)
+                position += page.count
+                guard !page.isEmpty else {
+                    count = 0
+                    return nil
+                }
+            }
+            defer { index += 1 }
+            return page[index]
+        }
+
+        public mutating func next() async throws(RPCError) -> Asset? { try await next(isolation: #isolation) }
     }
 }

@@ -129,7 +129,7 @@ public struct Fetch: Sendable, Hashable {
     /// change records, so that such a result is of the moment at which it was made.
     public var dependsOnLocalFiles: Bool { predicate?.root.mentions(.isLocal) ?? false }
 
-    /// Why the changes of such a result cannot be told, for users.
+    /// The reason that the changes of such a result are not known, for users.
     public static let localFilesReason =
         "isLocal is not part of the history: files are downloaded and given up without change records; fetch or count "
         + "again to see which are local now"

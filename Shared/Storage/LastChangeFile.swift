@@ -94,3 +94,85 @@ public final class LastChangeFile: Sendable {
 
     private static func bytes(of slots: ArraySlice<Int64>) -> [UInt8] { slots.withUnsafeBytes { Array($0) } }
 }
+
+// MARK: - Reading
+
+/// The mapped content of a ``LastChangeFile``. Reading it is one load from memory, without a lock or a system call.
+///
+/// A process that received a message which was sent after a change was recorded reads that change or a later one: the
+/// kernel orders both. A read at the same time as a write returns either value, and then no client has received the
+/// change yet.
+public final class LastChangeTable: Sendable {
+    /// The mapping, which lives as long as this object and is not written here.
+    nonisolated(unsafe) private let base: UnsafeRawPointer
+
+    /// Maps the file.
+    ///
+    /// - Throws: ``StorageError`` if it cannot be opened, ``StorageError/corrupt(_:)`` if it is not such a file.
+    public init(path: String) throws(StorageError) {
+        let file = try Descriptor(opening: path, O_RDONLY | O_NOFOLLOW)
+        guard Int(try file.status().st_size) == LastChangeLayout.bytes,
+            try file.read(count: LastChangeLayout.magic.count, at: 0) == LastChangeLayout.magic
+        else { throw .corrupt("\(path) is not a table of changes of this version") }
+        guard let base = mmap(nil, LastChangeLayout.bytes, PROT_READ, MAP_SHARED, file.number, 0), base != MAP_FAILED
+        else { throw .system(errno, "map \(path)") }
+        self.base = UnsafeRawPointer(base)
+    }
+
+    deinit { munmap(UnsafeMutableRawPointer(mutating: base), LastChangeLayout.bytes) }
+
+    /// Returns the highest sequence of a transaction that may have changed an entity.
+    public func sequence(of id: String) -> Int64 {
+        let offset = LastChangeLayout.headerBytes + LastChangeLayout.slot(of: id) * MemoryLayout<Int64>.size
+        return base.load(fromByteOffset: offset, as: Int64.self)
+    }
+
+    /// Returns true if the table is the one that a library writes now: it has the library's id and a sequence that was
+    /// committed.
+    ///
+    /// A table that is behind belongs to a replaced file, or its memory is not shared with the writer.
+    ///
+    /// - Parameters:
+    ///   - library: the id of the library's history.
+    ///   - sequence: a committed sequence.
+    public func covers(library: String, sequence: Int64) -> Bool {
+        let id = UnsafeRawBufferPointer(
+            start: base + LastChangeLayout.magic.count,
+            count: LastChangeLayout.libraryBytes
+        )
+        return base.load(fromByteOffset: LastChangeLayout.sequenceOffset, as: Int64.self) >= sequence
+            && id.elementsEqual(library.utf8)
+    }
+}
+
+// MARK: - Layout
+
+/// The layout of the file: magic 8 bytes, library id 32, newest sequence 8, zeros to 64, then the slots. Numbers are in
+/// the machine's byte order, because only processes of one machine share it.
+enum LastChangeLayout {
+    static let magic: [UInt8] = Array("SLLAST01".utf8)
+    static let libraryBytes = 32
+    static let sequenceOffset = 40
+    static let headerBytes = 64
+    static let slots = 1 << slotBits
+    static let bytes = headerBytes + slots * MemoryLayout<Int64>.size
+    private static let slotBits = 13
+
+    static func header(library: String, sequence: Int64) -> [UInt8] {
+        var bytes = magic + Array(library.utf8)
+        withUnsafeBytes(of: sequence) { bytes.append(contentsOf: $0) }
+        return bytes + [UInt8](repeating: 0, count: headerBytes - bytes.count)
+    }
+
+    /// Returns the slot of an identifier, by its last eight bytes, which are random.
+    static func slot(of id: String) -> Int {
+        let key = id.utf8.withContiguousStorageIfAvailable(tail) ?? Array(id.utf8).withUnsafeBufferPointer(tail)
+        return Int((key &* 0x9E37_79B9_7F4A_7C15) >> (64 - UInt64(slotBits)))
+    }
+
+    private static func tail(of id: UnsafeBufferPointer<UInt8>) -> UInt64 {
+        let length = MemoryLayout<UInt64>.size
+        guard id.count >= length else { return id.reduce(0) { $0 << 8 | UInt64($1) } }
+        return UnsafeRawBufferPointer(id).loadUnaligned(fromByteOffset: id.count - length, as: UInt64.self)
+    }
+}

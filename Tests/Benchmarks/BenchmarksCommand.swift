@@ -29,7 +29,7 @@ private let groups: [(name: String, measure: @Sendable (BenchmarkContext) async 
     ("commits.postgresql", PostgreSQLBenchmarks.run),
     ("feed", FeedBenchmarks.run),
     ("latency", LatencyBenchmarks.run),
-    ("live", LiveFetchBenchmarks.run),
+    ("live", ObservedFetchBenchmarks.run),
     ("grants", GrantBenchmarks.run),
     ("photokit", PhotoKitBenchmarks.run),
     ("fetch", FetchBenchmarks.run),

@@ -215,7 +215,7 @@ struct CollectionServiceTests {
                 return Array(repeating: .updateCollection(update), count: 1000)
             }
             let fetches = catalog.service.handler.fetches
-            let most = FetchEngine.maxSnapshotSteps / 2000
+            let most = FetchService.maxSnapshotSteps / 2000
             let lists = try await fetches.snapshots(for: requests(operations: most), identity: "test")
             #expect(lists.count == 1000 && fetches.snapshotMemory.held == 2)
             let error = await rpcError {
@@ -270,7 +270,7 @@ struct CollectionServiceTests {
             let both = try await catalog.call(CreateTransient(ids: [held.id, SmartAlbum.favorites.id]))
             #expect(try await catalog.assets(members(both.id)).map(\.id) == [ids[1], ids[2]])
             var named = FetchAssets(fetch: members(both.id))
-            named.form = ObjectForm(members: ["id"])
+            named.projection = Projection(members: ["id"])
             let page = try await catalog.client.call(FetchAssets.method, named.json).result
             #expect(page["assets"]?.arrayValue?.map { $0["id"]?.stringValue } == [ids[1].text, ids[2].text])
             #expect(try !Fetch(members(both.id)).kind.isFollowable)
@@ -305,7 +305,7 @@ struct CollectionServiceTests {
     {
         try await CatalogFixture.with(folder) { catalog in
             let ids = try await catalog.importImages((1...4).map { image($0) })
-            let engine = FetchEngine(
+            let fetches = FetchService(
                 store: catalog.service.store,
                 quarantine: try await Quarantine(store: catalog.service.store, services: .noServices, now: { 0 }),
                 cacheBytes: 1 << 20,
@@ -314,10 +314,13 @@ struct CollectionServiceTests {
             let parts = [ids[0...1], ids[1...2], ids[2...3]].map {
                 ResultReference(fetch: FetchDescription(ids: Array($0)))
             }
-            let most = try await engine.createTransient(CreateTransient(results: Array(parts.prefix(2))), identity: "a")
+            let most = try await fetches.createTransient(
+                CreateTransient(results: Array(parts.prefix(2))),
+                identity: "a"
+            )
             #expect(most.count == 3)
             await #expect(throws: FetchError.resultTooLarge(count: 4, limit: 3)) {
-                try await engine.createTransient(CreateTransient(results: parts), identity: "b")
+                try await fetches.createTransient(CreateTransient(results: parts), identity: "b")
             }
         }
     }

@@ -116,7 +116,7 @@ struct FetchDifferentialTests {
         TestPaths.report("seed \(seed)")
         var library = RandomLibrary(seed: seed)
         let fixture = try StoreFixture()
-        let engine = FetchEngine(
+        let fetches = FetchService(
             store: fixture.store,
             quarantine: try await Quarantine(store: fixture.store, services: .noServices, now: { 0 }),
             cacheBytes: 1 << 20
@@ -134,7 +134,7 @@ struct FetchDifferentialTests {
             )
             let token = ChangeToken(library: fixture.store.history, sequence: moment)
             let request = FetchAssets(fetch: fetch.wireForm, token: token, from: 0, count: 1000)
-            var page = try await engine.assets(request).assets
+            var page = try await fetches.assets(request).assets
             for index in page.indices { page[index].memberships.sort { $0.collection < $1.collection } }
             guard page == expected else {
                 Issue.record("seed \(seed), moment \(moment): \(fetch.json.text)")
@@ -153,9 +153,9 @@ struct FetchDifferentialTests {
             }
         }
         // Results requested before the later changes are cached and still correct.
-        #expect(engine.cachedResults > 10)
+        #expect(fetches.cachedResults > 10)
         for (fetch, moment) in asked { try await check(fetch, moment, moments) }
-        #expect(engine.cacheBytes <= 1 << 20)
+        #expect(fetches.cacheBytes <= 1 << 20)
     }
 
     // MARK: Helpers

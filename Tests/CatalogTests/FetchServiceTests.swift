@@ -44,8 +44,7 @@ struct FetchServiceTests {
         }
     }
 
-    @Test(.spec("S-03", "S-25")) func `a page written from its rows is that of its tables, in every form`() async throws
-    {
+    @Test(.spec("S-03", "S-25")) func `a page from rows is that of its tables, in every projection`() async throws {
         try await CatalogFixture.with(folder) { catalog in
             _ = try await catalog.importImages((1...5).map { image($0) })
             let ids = try await catalog.assets().map(\.id)
@@ -63,14 +62,14 @@ struct FetchServiceTests {
             ]
             for request in requests {
                 let tree = try await catalog.call(request).json
-                for form in [
-                    ObjectForm(), ObjectForm(dates: .rfc3339), ObjectForm(members: ["creationDate", "addedDate"]),
-                    ObjectForm(members: ["keywords", "memberships", "resources", "id"], dates: .rfc3339),
+                for projection in [
+                    Projection(), Projection(dates: .rfc3339), Projection(members: ["creationDate", "addedDate"]),
+                    Projection(members: ["keywords", "memberships", "resources", "id"], dates: .rfc3339),
                 ] {
                     var request = request
-                    request.form = form
+                    request.projection = projection
                     let sent = try await catalog.client.call(FetchAssets.method, request.json).result
-                    #expect(sent.text == form.applied(to: tree).text)
+                    #expect(sent.text == projection.applied(to: tree).text)
                 }
             }
         }

@@ -41,7 +41,7 @@ struct GrantOrderTests {
             // Its deadline has passed, so it does not wait for the decision.
             let context = RequestContext(
                 identity: "key:ann",
-                accessMark: AccessMark(Permission(.readWrite, consent: .always).byte),
+                cachedPermission: CachedPermission(Permission(.readWrite, consent: .always).byte),
                 deadlineMicroseconds: 0
             )
             let undecided = await rpcError { try await changes.perform(asked, context) }
@@ -62,7 +62,7 @@ struct GrantOrderTests {
             let (uploads, identity) = (catalog.service.uploads, "key:ann")
             let context = RequestContext(
                 identity: identity,
-                accessMark: AccessMark(Permission(.readWrite, consent: .always).byte),
+                cachedPermission: CachedPermission(Permission(.readWrite, consent: .always).byte),
                 deadlineMicroseconds: 0
             )
             func perform(_ bytes: Bytes) async throws -> RPCError? {

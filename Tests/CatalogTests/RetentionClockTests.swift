@@ -14,7 +14,7 @@ struct RetentionClockTests {
     private static let start: Int64 = 1_700_000_000 * second
 
     @Test func `time that passes on both clocks is accepted`() {
-        var clock = RetentionClock(last: Self.start, monotonic: 5)
+        var clock = ClockDiscipline(last: Self.start, monotonic: 5)
         #expect(clock.observe(wall: Self.start + 40 * Self.day, monotonic: 5 + 40 * Self.day) == nil)
         #expect(clock.now == Self.start + 40 * Self.day)
         // A small difference is normal between two clocks.
@@ -24,7 +24,7 @@ struct RetentionClockTests {
 
     @Test func `a jump ahead is accepted after an hour, and ignored if it is undone before`() {
         for isTakenBack in [true, false] {
-            var clock = RetentionClock(last: Self.start, monotonic: 0)
+            var clock = ClockDiscipline(last: Self.start, monotonic: 0)
             let jump = 3650 * Self.day
             #expect(clock.observe(wall: Self.start + jump, monotonic: 0) == .ahead(jump))
             #expect(clock.now == Self.start)
@@ -43,7 +43,7 @@ struct RetentionClockTests {
     }
 
     @Test func `a clock that jumps again must persist for another hour`() {
-        var clock = RetentionClock(last: Self.start, monotonic: 0)
+        var clock = ClockDiscipline(last: Self.start, monotonic: 0)
         #expect(clock.observe(wall: Self.start + 100 * Self.day, monotonic: 0) == .ahead(100 * Self.day))
         let half = Self.hour / 2
         #expect(clock.observe(wall: Self.start + 900 * Self.day + half, monotonic: half) == .ahead(900 * Self.day))
@@ -52,7 +52,7 @@ struct RetentionClockTests {
     }
 
     @Test func `a clock that is behind is accepted after an hour, and extreme values do no harm`() {
-        var clock = RetentionClock(last: Self.start, monotonic: 0)
+        var clock = ClockDiscipline(last: Self.start, monotonic: 0)
         #expect(clock.observe(wall: Self.start - Self.day, monotonic: 0) == .behind(Self.day))
         #expect(clock.observe(wall: Self.start - Self.day + Self.hour - 1, monotonic: Self.hour - 1) == nil)
         #expect(clock.now == Self.start + Self.hour - 1)

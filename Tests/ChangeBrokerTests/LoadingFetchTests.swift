@@ -39,9 +39,9 @@ struct LoadingFetchTests {
         return KeyTree(ascending: keys.sorted { $0.lexicographicallyPrecedes($1) }.map { $0[...] })
     }
 
-    private func update(_ fetches: inout LiveFetches, with record: ChangeRecord) -> LiveFetches.Outcome {
+    private func update(_ fetches: inout ObservedFetches, with record: ChangeRecord) -> ObservedFetches.Outcome {
         var work = fetches.work(on: record)
-        var all = LiveFetches.Outcome()
+        var all = ObservedFetches.Outcome()
         while !work.isDone {
             let outcome = fetches.step(&work)
             all.messages += outcome.messages
@@ -52,7 +52,7 @@ struct LoadingFetchTests {
 
     @Test func `records before, at and after the moment of the keys lead to the result`() throws {
         for moment in Int64(10)...14 {
-            var fetches = LiveFetches()
+            var fetches = ObservedFetches()
             let fetch = try fetch()
             let number = fetches.beginLoading(fetch, after: 10)
             #expect(!fetches.isEmpty && fetches.count == 0)
@@ -69,14 +69,14 @@ struct LoadingFetchTests {
             }
             #expect(try fetches.finishLoading(number, tree(fetch, ratings), at: moment))
             let added = fetches.add("x", fetch, at: moment)
-            let live = try #require(added)
-            #expect(live.ids == [RandomEntities.id(.asset, 1), RandomEntities.id(.asset, 2)])
+            let observed = try #require(added)
+            #expect(observed.ids == [RandomEntities.id(.asset, 1), RandomEntities.id(.asset, 2)])
             #expect(update(&fetches, with: record(15, 2, 1, nil)).messages.count == 1)
         }
     }
 
     @Test func `keys older than the collected changes have to be loaded again`() throws {
-        var fetches = LiveFetches()
+        var fetches = ObservedFetches()
         let number = fetches.beginLoading(try fetch(), after: 10)
         #expect(try fetches.finishLoading(number, tree(fetch(), [:]), at: 9) == false)
         fetches.cancelLoading(number)
@@ -85,7 +85,7 @@ struct LoadingFetchTests {
     }
 
     @Test func `a log of collected changes that grows too long is given up, and its memory is free again`() throws {
-        var fetches = LiveFetches(maxLogBytes: 2000)
+        var fetches = ObservedFetches(maxLogBytes: 2000)
         let number = fetches.beginLoading(try fetch(), after: 0)
         for sequence in Int64(1)...100 { _ = update(&fetches, with: record(sequence, 1, 1, 1)) }
         #expect(fetches.logBytes <= 2000)
@@ -100,7 +100,7 @@ struct LoadingFetchTests {
         var added = record(11, 1, 3, 3)
         let key = try #require(OrderKey("V"))
         added.assets[0].after?.memberships = [Membership(collection: album, key: key)]
-        var fetches = LiveFetches()
+        var fetches = ObservedFetches()
         let number = fetches.beginLoading(fetch, after: 10)
         var work = fetches.work(on: added)
         // The only entity is looked up, for which the scope was not known yet.
@@ -110,12 +110,12 @@ struct LoadingFetchTests {
         while !work.isDone { _ = fetches.step(&work) }
         // Now the record is in the log.
         #expect(try fetches.finishLoading(number, tree(fetch, [:]), at: 10, scope: scope))
-        let live = fetches.add("x", fetch, at: 11)
-        #expect(live?.ids == [RandomEntities.id(.asset, 1)])
+        let observed = fetches.add("x", fetch, at: 11)
+        #expect(observed?.ids == [RandomEntities.id(.asset, 1)])
     }
 
     @Test func `a step evaluates one fetch at most, however many a change may affect`() throws {
-        var fetches = LiveFetches()
+        var fetches = ObservedFetches()
         for word in ["a", "b", "c"] {
             let predicate = try Predicate(format: "caption CONTAINS '\(word)'", of: .asset)
             let fetch = try Fetch(.assets(.library), predicate: predicate)
@@ -142,7 +142,7 @@ struct LoadingFetchTests {
         return feed
     }
 
-    private let holder = LiveFetch.Holder(identity: "uid:1", connection: ConnectionID(test: 1))
+    private let holder = ObservedFetch.Holder(identity: "uid:1", connection: ConnectionID(test: 1))
 
     private func loaded(
         at token: ChangeToken,
@@ -172,7 +172,7 @@ struct LoadingFetchTests {
         let keys = loaded(at: token, scope: [visible.id], members: [visible.id: member])
         let isAdded = try await feed.install(small, tree(view, [:]), keys)
         #expect(isAdded)
-        #expect(await feed.observations.count == 0)
+        #expect(await feed.observedFetches.count == 0)
         #expect(await feed.instance != "first")
     }
 
@@ -197,7 +197,7 @@ struct LoadingFetchTests {
         let ratings = Dictionary(uniqueKeysWithValues: (0..<100).map { ($0, $0 % 5) })
         let whole = try fetch()
         let size = tree(whole, ratings)
-        var fetches = LiveFetches(maxBytes: (size.bytes + size.count * 6) * 5 / 2)
+        var fetches = ObservedFetches(maxBytes: (size.bytes + size.count * 6) * 5 / 2)
         let large = fetches.beginLoading(whole, after: 10)
         #expect(try fetches.finishLoading(large, tree(whole, ratings), at: 10))
         // Each has 60 of 100 objects, so that the three take 1.8 of 2.5 parts.
@@ -231,7 +231,7 @@ struct LoadingFetchTests {
             .limited(to: GrantedAssets(identity: "key:a", version: 10, ids: []))
         let keys = ViewMoments().changes(to: ViewMoments(members)).compactMap { view.netChange($0)?.after?.bytes }
         #expect(keys.count == 1)
-        var fetches = LiveFetches()
+        var fetches = ObservedFetches()
         let number = fetches.beginLoading(view, after: 10)
         let tree = KeyTree(ascending: keys.map { $0[...] })
         #expect(try fetches.finishLoading(number, tree, at: 10, scope: granted, members: members))
@@ -266,6 +266,6 @@ struct LoadingFetchTests {
         isCancelled.fulfill(())
         let error = await #expect(throws: RPCError.self) { try await request.value }
         #expect(error?.errorCode == .unavailable)
-        #expect(await feed.observations.count == 0)
+        #expect(await feed.observedFetches.count == 0)
     }
 }

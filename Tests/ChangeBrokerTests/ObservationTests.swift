@@ -96,7 +96,7 @@ struct ObservationTests: ObservationSteps {
                         _ = try await client.ask(FetchObserve(fetch: best()))
                     }
                     _ = try await fixture.library.changeBroker.ask(request)
-                    #expect(await broker.feed.observations.count == 1, "the other connection held it, too")
+                    #expect(await broker.feed.observedFetches.count == 1, "the other connection held it, too")
                     // The observations of a closed connection can be ended by the next connection of its identity.
                     while true {
                         do throws(RPCError) {
@@ -107,7 +107,7 @@ struct ObservationTests: ObservationSteps {
                             await Task.yield()
                         }
                     }
-                    #expect(await broker.feed.observations.count == 0)
+                    #expect(await broker.feed.observedFetches.count == 0)
                     let error = await #expect(throws: RPCError.self) {
                         try await fixture.library.changeBroker.ask(request)
                     }
@@ -134,7 +134,7 @@ struct ObservationTests: ObservationSteps {
                     #expect(Set(try await live.changes(2).map(\.topic)) == [observed.topic, FeedTopic.changes])
                     let request = FetchUnobserve(observation: observed.details.observation)
                     _ = try await fixture.library.changeBroker.ask(request)
-                    #expect(await broker.feed.observations.count == 0)
+                    #expect(await broker.feed.observedFetches.count == 0)
                     await fixture.catalog.rate(3, 4)
                     await fixture.catalog.rate(4, 4)
                     #expect(try await live.changes(2).map(\.topic) == [FeedTopic.changes, FeedTopic.changes])
@@ -155,7 +155,7 @@ struct ObservationTests: ObservationSteps {
                     for window in windows { observed.append(try await observe(window, fixture, since: start)) }
                     #expect(Set(observed.map(\.topic)).count == 3)
                     #expect(await fixture.catalog.keysAsked == 1)
-                    #expect(await broker.feed.observations.rows == 4)
+                    #expect(await broker.feed.observedFetches.rows == 4)
                     let before = [ids(1, 2), ids(3, 4), ids(1, 2, 3, 4)]
                     await fixture.catalog.rate(4, 5)
                     try await fixture.caughtUp()
@@ -168,11 +168,11 @@ struct ObservationTests: ObservationSteps {
                     #expect(try late.details.details?.apply(to: ids(1, 2, 3)) == ids(1, 4, 2))
                     // The result goes with the last of them.
                     for one in observed + [late] {
-                        #expect(await broker.feed.observations.rows == 4)
+                        #expect(await broker.feed.observedFetches.rows == 4)
                         let request = FetchUnobserve(observation: one.details.observation)
                         _ = try await fixture.library.changeBroker.ask(request)
                     }
-                    #expect(await broker.feed.observations.rows == 0)
+                    #expect(await broker.feed.observedFetches.rows == 0)
                 }
             }
         }
@@ -188,15 +188,15 @@ struct ObservationTests: ObservationSteps {
                 } _: { broker in
                     try await fixture.caughtUp()
                     let observed = try await observe(best(), fixture)
-                    while await broker.feed.observations.count > 0 { try await Task.sleep(for: .milliseconds(10)) }
+                    while await broker.feed.observedFetches.count > 0 { try await Task.sleep(for: .milliseconds(10)) }
                     // Observing again gives the same identifier; a subscription keeps it.
                     let live = try await fixture.subscriber([observed.topic])
                     let again = try await observe(best(), fixture)
                     #expect(again.topic == observed.topic)
                     try await Task.sleep(for: .milliseconds(600))
-                    #expect(await broker.feed.observations.count == 1)
+                    #expect(await broker.feed.observedFetches.count == 1)
                     await live.close()
-                    while await broker.feed.observations.count > 0 { try await Task.sleep(for: .milliseconds(10)) }
+                    while await broker.feed.observedFetches.count > 0 { try await Task.sleep(for: .milliseconds(10)) }
                 }
             }
         }
@@ -219,7 +219,7 @@ struct ObservationTests: ObservationSteps {
                         }
                         #expect(error?.errorCode == .limitExceeded)
                     }
-                    #expect(await broker.feed.observations.rows <= 7)
+                    #expect(await broker.feed.observedFetches.rows <= 7)
                     // Existing observations continue.
                     let observed = try await observe(best(limit: 1), fixture)
                     #expect(observed.details.count == 1)
@@ -282,7 +282,7 @@ struct ObservationTests: ObservationSteps {
                         return asset
                     }
                     // More changes than the fetch's log holds; broker and catalog have trimmed their history.
-                    for number in 0..<LiveResult.maxLogged + 50 {
+                    for number in 0..<ObservedResult.maxLogged + 50 {
                         let rating = 2 + number % 2
                         await fixture.catalog.commit([EntityChange(before: third(rating), after: third(5 - rating))])
                     }
@@ -313,7 +313,7 @@ struct ObservationTests: ObservationSteps {
                 await fixture.catalog.restore(as: otherLibrary, keeping: 2)
                 try await fixture.withCatalog {
                     try await fixture.caughtUp()
-                    #expect(await broker.feed.observations.count == 0)
+                    #expect(await broker.feed.observedFetches.count == 0)
                     #expect(await broker.feed.instance != observed.instance)
                     let again = try await observe(best(), fixture)
                     #expect(again.topic != observed.topic && again.details.count == 2)

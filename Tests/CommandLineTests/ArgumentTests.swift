@@ -157,21 +157,21 @@ struct ArgumentTests {
         }
     }
 
-    // MARK: Identifiers
+    // MARK: AssetArguments
 
     @Test func `a line is a row of a listing, an identifier, or a name with its spaces`() throws {
         var asset = Asset(id: try #require(ObjectID(id)))
         asset.originalFilename = "a b.jpg"
-        #expect(Identifiers.reference(inLine: FetchCommand.row(asset, number: 7)) == id)
-        #expect(Identifiers.reference(inLine: FetchCommand.row(asset, number: 123_456)) == id)
-        #expect(Identifiers.reference(inLine: FetchCommand.heading) == nil)
-        #expect(Identifiers.reference(inLine: " \(id)\r") == id)
-        #expect(Identifiers.reference(inLine: "IMG_1 (2).jpg") == "IMG_1 (2).jpg")
-        #expect(Identifiers.reference(inLine: "  my photo  1.jpg ") == "my photo  1.jpg")
-        #expect(Identifiers.reference(inLine: "copy of \(id)") == "copy of \(id)")
-        #expect(Identifiers.reference(inLine: "@2-5") == "@2-5")
-        #expect(Identifiers.reference(inLine: "id") == "id")
-        for empty in ["", "  ", "\t"] { #expect(Identifiers.reference(inLine: empty) == nil) }
+        #expect(AssetArguments.reference(inLine: FetchCommand.row(asset, number: 7)) == id)
+        #expect(AssetArguments.reference(inLine: FetchCommand.row(asset, number: 123_456)) == id)
+        #expect(AssetArguments.reference(inLine: FetchCommand.heading) == nil)
+        #expect(AssetArguments.reference(inLine: " \(id)\r") == id)
+        #expect(AssetArguments.reference(inLine: "IMG_1 (2).jpg") == "IMG_1 (2).jpg")
+        #expect(AssetArguments.reference(inLine: "  my photo  1.jpg ") == "my photo  1.jpg")
+        #expect(AssetArguments.reference(inLine: "copy of \(id)") == "copy of \(id)")
+        #expect(AssetArguments.reference(inLine: "@2-5") == "@2-5")
+        #expect(AssetArguments.reference(inLine: "id") == "id")
+        for empty in ["", "  ", "\t"] { #expect(AssetArguments.reference(inLine: empty) == nil) }
     }
 
     @Test func `beginnings of identifiers have at least four digits of one`() {
@@ -293,8 +293,8 @@ struct ArgumentTests {
 
     @Test func `many identifiers are divided into transactions`() throws {
         let ids = Array(repeating: ObjectID.none, count: 2001)
-        #expect(Transactions.split(ids, by: 1000).map(\.count) == [1000, 1000, 1])
-        #expect(Transactions.split([], by: 1000).isEmpty)
+        #expect(BatchedChanges.split(ids, by: 1000).map(\.count) == [1000, 1000, 1])
+        #expect(BatchedChanges.split([], by: 1000).isEmpty)
     }
 
     // MARK: Help

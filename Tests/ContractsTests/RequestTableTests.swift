@@ -150,7 +150,7 @@ struct RequestTableTests {
 
     @Test func `a page has more than a thousand objects only if they are identifiers`() throws {
         let page = try FetchAssets(params: ["count": 100_000, "members": ["id", "id"]])
-        #expect(page.count == 100_000 && page.form.isIDsOnly)
+        #expect(page.count == 100_000 && page.projection.isIDsOnly)
         #expect(try FetchAssets(params: page.json).json == page.json)
         for params: JSON in [["count": 1001], ["count": 1001, "members": ["id", "rating"]], ["members": []]] {
             #expect(throws: RPCError.self) { try FetchAssets(params: params) }
@@ -158,19 +158,19 @@ struct RequestTableTests {
         #expect(throws: RPCError.self) { try FetchAssets(params: ["count": 100_001, "members": ["id"]]) }
     }
 
-    @Test func `the form of a page selects members and writes dates`() throws {
-        let form = ObjectForm(members: ["id", "creationDate"], dates: .rfc3339)
+    @Test func `the projection of a page selects members and writes dates`() throws {
+        let projection = Projection(members: ["id", "creationDate"], dates: .rfc3339)
         let page: JSON = [
             "count": 1, "creationDate": 5,
             "assets": [["id": "a", "creationDate": 1_500_000, "rating": 3]],
             "quarantined": [["digest": "d", "date": 0]],
         ]
         #expect(
-            form.applied(to: page).text
+            projection.applied(to: page).text
                 == #"{"count":1,"creationDate":5,"assets":[{"id":"a","creationDate":"1970-01-01T00:00:01.500000Z"}],"#
                 + #""quarantined":[{"digest":"d","date":"1970-01-01T00:00:00Z"}]}"#
         )
-        #expect(ObjectForm().applied(to: page) == page)
+        #expect(Projection().applied(to: page) == page)
     }
 
     @Test func `a fetch without a kind has the kind of its method, or the one that its members imply`() throws {

@@ -46,7 +46,7 @@ struct AccessTableTests {
         table.confirm()
         for _ in 0..<3 { #expect(try await table.permission(of: "key:a", nil).role == .readWrite) }
         #expect(catalog.asked.withLock { $0 } == 3)
-        #expect(table.mark(of: "key:a") === table.mark(of: "key:a"))
+        #expect(table.cachedPermission(of: "key:a") === table.cachedPermission(of: "key:a"))
     }
 
     @Test func `without an answer an unknown identity is refused, and a known one after changes were lost`()
@@ -69,11 +69,13 @@ struct AccessTableTests {
         let catalog = FakeCatalog()
         let table = Self.table(catalog)
         table.confirm()
-        let old = table.mark(of: "key:a", key: "first")
+        let old = table.cachedPermission(of: "key:a", key: "first")
         #expect(try await table.permission(of: "key:a", old).role == .readWrite)
-        #expect(table.mark(of: "key:a") === old && table.mark(of: "key:a", key: "first") === old)
+        #expect(
+            table.cachedPermission(of: "key:a") === old && table.cachedPermission(of: "key:a", key: "first") === old
+        )
         catalog.permission.withLock { $0 = Permission(.undecided) }
-        let new = table.mark(of: "key:a", key: "second")
+        let new = table.cachedPermission(of: "key:a", key: "second")
         #expect(new !== old)
         #expect(Permission(byte: old.value).role == .denied)
         #expect(try await table.permission(of: "key:a", new).role == .undecided)
@@ -99,7 +101,7 @@ struct AccessTableTests {
         await table.note(Grant(identity: "key:a", status: .denied), at: Self.token(1))
         release.fulfill(())
         _ = try await early
-        #expect(Permission(byte: table.mark(of: "key:a").value).role == .denied)
+        #expect(Permission(byte: table.cachedPermission(of: "key:a").value).role == .denied)
     }
 
     @Test func `a changed grant is asked about, and goes by itself if nobody answers`() async throws {
@@ -113,10 +115,10 @@ struct AccessTableTests {
         #expect(reviewed.withLock { $0 } == [])
         catalog.permission.withLock { $0 = Permission(.addOnly) }
         await table.note(Grant(identity: "key:a", status: .authorized), at: Self.token(2))
-        #expect(Permission(byte: table.mark(of: "key:a").value).role == .addOnly)
+        #expect(Permission(byte: table.cachedPermission(of: "key:a").value).role == .addOnly)
         catalog.permission.withLock { $0 = nil }
         await table.note(Grant(identity: "key:a", status: .denied), at: Self.token(3))
-        #expect(Permission(byte: table.mark(of: "key:a").value).role == .denied)
+        #expect(Permission(byte: table.cachedPermission(of: "key:a").value).role == .denied)
         #expect(reviewed.withLock { $0 } == [["key:a"], ["key:a"]])
         #expect(table.mayKeep("key:a") == false)
     }
@@ -156,13 +158,13 @@ struct AccessTableTests {
             await release.value()
             return Permission(.readWrite)
         }
-        let mark = table.mark(of: "key:a")
+        let cached = table.cachedPermission(of: "key:a")
         table.confirm()
         await reached.value()
         await table.note(Grant(identity: "key:a", status: .denied), at: Self.token(1))
         release.fulfill(())
         await repeated.value()
-        #expect(Permission(byte: mark.value).role == .denied)
+        #expect(Permission(byte: cached.value).role == .denied)
     }
 
     @Test func `a service that has to ask again reviews requests only if the answer is another`() async throws {

@@ -33,7 +33,7 @@ struct WorkerProtocolTests {
         _ = fcntl(b, F_SETFL, O_NONBLOCK)
         let frame = WorkerFrame(header: ["method": "x"], attachments: [[9, 8, 7], [], [6]])
         let bytes = frame.head + frame.attachments.joined()
-        var reader = WorkerFrameReader(limit: 100)
+        var reader = WorkerFrame.Reader(limit: 100)
         for byte in bytes.dropLast() {
             send([byte], to: a)
             #expect(try reader.receive(from: b) == .waiting)
@@ -55,7 +55,7 @@ struct WorkerProtocolTests {
         let (a, b) = pair()
         defer { for end in [a, b] { close(end) } }
         send(bytes, to: a)
-        var reader = WorkerFrameReader(limit: 100)
+        var reader = WorkerFrame.Reader(limit: 100)
         let error = #expect(throws: WorkerChannelError.self) { try reader.receive(from: b) }
         #expect(error == reason.map(WorkerChannelError.malformed) ?? .tooLarge)
     }
@@ -68,7 +68,7 @@ struct WorkerProtocolTests {
         let (a, b) = pair()
         defer { for end in [a, b] { close(end) } }
         send(framed("{\"attachments\":\(lengths)}"), to: a)
-        var reader = WorkerFrameReader(limit: 100)
+        var reader = WorkerFrame.Reader(limit: 100)
         #expect(throws: WorkerChannelError.self) { try reader.receive(from: b) }
     }
 
@@ -91,7 +91,7 @@ struct WorkerProtocolTests {
             for _ in 0...(next() % 4) { bytes[Int(next() % UInt64(bytes.count))] = UInt8(truncatingIfNeeded: next()) }
             send(bytes, to: a)
             shutdown(a, Int32(SHUT_WR))
-            var reader = WorkerFrameReader(limit: 1000)
+            var reader = WorkerFrame.Reader(limit: 1000)
             _ = try? reader.receive(from: b)
         }
     }
@@ -123,10 +123,10 @@ struct WorkerProtocolTests {
     }
 
     private func talk(to a: Int32, _ folder: TemporaryFolder) throws {
-        var reader = WorkerFrameReader(limit: 1 << 20)
+        var reader = WorkerFrame.Reader(limit: 1 << 20)
         var phases: [JSON] = []
         func exchange(_ header: JSON, _ attachments: [[UInt8]] = [], files: [Int32] = []) throws -> WorkerFrame? {
-            var writer = WorkerFrameWriter(WorkerFrame(header: header, attachments: attachments), files: files)
+            var writer = WorkerFrame.Writer(WorkerFrame(header: header, attachments: attachments), files: files)
             while !writer.isDone { try writer.send(to: a) }
             while case .frame(let frame) = try reader.receive(from: a) {
                 guard let phase = frame.header["phase"] else { return frame }

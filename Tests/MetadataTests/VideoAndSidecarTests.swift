@@ -77,7 +77,7 @@ struct VideoAndSidecarTests {
     }
 
     @Test func `random bytes in a video are handled`() throws {
-        var random = SeededRandom(named: "videos")
+        var random = SeededRandom(named: "films")
         let video = TestVideos.video(values: [("make", "Apple"), ("content.identifier", "X")])
         for _ in 0..<TestEnvironment.rounds(2000) {
             var damaged = video

@@ -28,7 +28,7 @@ struct EditPublisherTests {
             let puller = try Puller(address: fixture.endpoints.edits[0], thread: thread)
             let reading = Task {
                 for await message in puller.messages {
-                    if case .edit(let edit, _) = PublishedMessage(frames: message.frames) { pushed.add(edit.id) }
+                    if case .edit(let edit, _) = PublishedEditMessage(frames: message.frames) { pushed.add(edit.id) }
                 }
             }
             let library = fixture.library

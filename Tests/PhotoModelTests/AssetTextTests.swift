@@ -45,15 +45,15 @@ struct AssetTextTests {
         }
     }
 
-    @Test func `an asset is written with the members that a form names`() throws {
-        let names = AssetTextForm.Member.allCases.map(\.name)
+    @Test func `an asset is written with the members that a projection names`() throws {
+        let names = AssetProjection.Member.allCases.map(\.name)
         #expect(names == Asset.table.fields.map(\.name))
         var random = SeededRandom(named: "asset forms")
         for number in 0..<TestEnvironment.rounds(500) {
             let asset = Self.asset(number, &random)
             let wanted = names.filter { _ in random.one(in: 3) }
             var writer = JSONWriter()
-            asset.write(to: &writer, AssetTextForm(members: wanted))
+            asset.write(to: &writer, AssetProjection(members: wanted))
             let all = try #require(asset.json.objectValue).members
             let some = JSONObject(distinct: all.filter { wanted.contains($0.name) })
             #expect(String(decoding: writer.output, as: UTF8.self) == JSON.object(some).text)

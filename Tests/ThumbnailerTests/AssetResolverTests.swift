@@ -38,7 +38,7 @@ struct AssetResolverTests {
         func isKnown(_ id: ObjectID) -> Bool { resolver.known([id], atLeast: nil) != nil }
 
         resolver.confirm(token(5), logger)
-        _ = try await resolver.assets(ids, atLeast: nil)
+        _ = try await resolver.resolve(ids, atLeast: nil)
         #expect(!isKnown(ids[0]), "without the table nothing is served from memory")
         #expect(resolver.metrics["isFollowing"] == false)
         let file = try LastChangeFile(path: path, library: library, sequence: 5)
@@ -49,7 +49,7 @@ struct AssetResolverTests {
         try file.record([(ids[0].text, 6)], head: 6)
         head.withLock { $0 = 6 }
         #expect(!isKnown(ids[0]) && isKnown(ids[1]))
-        let current = try await resolver.assets([ids[0]], atLeast: nil)
+        let current = try await resolver.resolve([ids[0]], atLeast: nil)
         #expect(current.assets[ids[0]]?.contentRevision == Revision(6) && current.sequence == 6)
         #expect(!isKnown(ids[0]), "the feed is still behind")
         resolver.confirm(token(6), logger)

@@ -36,7 +36,7 @@ extension ThumbnailerWorkerTests {
                     logger: ThumbnailerFixture.logger
                 )
                 let preparer = ImagePreparer(
-                    source: AssetResolver(metrics: ThumbnailerMetrics(), tablePath: nil) { ids, _ throws(RPCError) in
+                    assets: AssetResolver(metrics: ThumbnailerMetrics(), tablePath: nil) { ids, _ throws(RPCError) in
                         let assets = ids.compactMap { catalog.asset($0) }
                         let token = ChangeToken(library: catalog.library, sequence: catalog.sequence)
                         return FetchAssets.Result(token: token, count: assets.count, assets: assets)
@@ -81,7 +81,7 @@ extension ThumbnailerWorkerTests {
                 }
                 let (catalog, broker) = (try client(.catalog), try client(.broker))
                 let preparer = ImagePreparer(
-                    source: AssetResolver(metrics: ThumbnailerMetrics(), tablePath: nil) { _, _ throws(RPCError) in
+                    assets: AssetResolver(metrics: ThumbnailerMetrics(), tablePath: nil) { _, _ throws(RPCError) in
                         throw ErrorCode.unavailable.error("the library of this test has no assets")
                     },
                     renditions: fixture.service.renditions,

@@ -12,8 +12,8 @@ struct RenditionDiskCacheTests {
         return try #require(RenditionKey(String(repeating: "0", count: 64 - digits.count) + digits))
     }
 
-    private func rendition(_ count: Int, _ byte: UInt8 = 7) -> StoredRendition {
-        StoredRendition(
+    private func rendition(_ count: Int, _ byte: UInt8 = 7) -> EncodedRendition {
+        EncodedRendition(
             bytes: [UInt8](repeating: byte, count: count),
             mimeType: "image/jpeg",
             pixelWidth: 3,

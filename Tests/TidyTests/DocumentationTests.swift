@@ -79,6 +79,22 @@ struct DocumentationTests {
         #expect(count > 40)
     }
 
+    /// The lists are "`Folder`: `Name`, `Name`" in text and "| `Folder` | `Name`, `Name` |" in tables.
+    @Test func `every file exists that a page names below its folder`() throws {
+        let list = /`((?:Services|Shared)\/[\w\/]+)`(?::| \|)((?:,?\s+`[\w+.\/]+`)+)/
+        var count = 0
+        for page in pages {
+            for match in try Documentation.text(page, of: tree).matches(of: list) {
+                for name in match.2.matches(of: /[\w+.\/]+/) {
+                    count += 1
+                    let path = "\(match.1)/\(name.output)" + (name.output.contains(".") ? "" : ".swift")
+                    #expect(tree.exists(path), "\(page) names \(path)")
+                }
+            }
+        }
+        #expect(count > 100)
+    }
+
     @Test func `every page is linked from the README`() throws {
         let readme = try Documentation.text("README.md", of: tree)
         for page in pages.dropFirst() { #expect(readme.contains("(\(page))"), "README.md does not link to \(page)") }

@@ -126,3 +126,11 @@ final class ChangeLogTail: Sendable {
         for continuation in woken { continuation.resume(returning: false) }
     }
 }
+
+/// The record of a committed transaction in the form in which it is stored and sent: it is encoded once.
+struct CommittedRecord: Sendable {
+    let sequence: Int64
+    let bytes: [UInt8]
+    /// True if the record inserts assets.
+    let bringsAssets: Bool
+}

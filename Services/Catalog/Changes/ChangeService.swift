@@ -12,7 +12,7 @@ struct ChangeService: Sendable {
     let store: LibraryStore
     let writer: TransactionWriter
     let ingestor: ResourceIngestor
-    let fetches: FetchEngine
+    let fetches: FetchService
     let uploads: UploadRegistry
     let healing: ResourceHealing
     let collector: ResourceCollector
@@ -132,8 +132,8 @@ struct ChangeService: Sendable {
 
     /// Returns what the client of a transaction may do, with the error if it may not even add.
     private func permission(for changes: PerformChanges, _ context: RequestContext) throws(RPCError) -> Permission {
-        // Only requests from connections have a mark; what the catalog itself does needs no permission.
-        let own = context.accessMark.map { Permission(byte: $0.value) } ?? Permission(.host)
+        // Only requests from connections have a cached permission; what the catalog itself does needs no permission.
+        let own = context.cachedPermission.map { Permission(byte: $0.value) } ?? Permission(.host)
         let permission = changes.onBehalfOf.map { grants.registry.permission(onBehalfOf: $0) } ?? own
         let identity = changes.onBehalfOf ?? context.identity
         // A service may always record that it did not do something for a client.

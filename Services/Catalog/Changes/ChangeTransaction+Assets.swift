@@ -315,7 +315,7 @@ extension Asset {
     }
 
     /// Adds the video that a photo's file contains, if the asset has none.
-    mutating func addEmbeddedVideo(_ video: ExtractedMetadata.EmbeddedVideo?) {
+    mutating func addEmbeddedVideo(_ video: ExtractedMetadata.MotionPhotoVideo?) {
         guard let video, let photo = resource(.photo), resource(.pairedVideo) == nil,
             video.offset >= 0, video.size > 0, video.offset <= photo.size - video.size
         else { return }

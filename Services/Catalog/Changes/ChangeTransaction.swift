@@ -16,9 +16,9 @@ struct ChangeTransaction<State: LibraryState> {
     /// The client that a service acts for, which owns the published edits of this transaction; nil otherwise.
     let publisher: String?
 
-    private(set) var assets = Touched<Asset>()
-    private(set) var collections = Touched<AssetCollection>()
-    private(set) var lists = Touched<CollectionList>()
+    private(set) var assets = ChangedEntities<Asset>()
+    private(set) var collections = ChangedEntities<AssetCollection>()
+    private(set) var lists = ChangedEntities<CollectionList>()
     /// The objects that placeholders refer to.
     private(set) var placeholders: [(ref: String, id: ObjectID)] = []
     private(set) var duplicates: [String] = []
@@ -242,8 +242,8 @@ struct ChangeTransaction<State: LibraryState> {
         if isDuplicate { duplicates.append(ref) }
     }
 
-    /// Removes the touched assets and returns their states.
-    mutating func takeAssets() -> [Touched<Asset>.Change] { assets.take() }
+    /// Removes the assets that were set or removed, and returns their states.
+    mutating func takeAssets() -> [ChangedEntities<Asset>.Change] { assets.take() }
 
     mutating func set(_ edit: StoredEdit) {
         editRows[edit.id] = edit
@@ -256,5 +256,72 @@ struct ChangeTransaction<State: LibraryState> {
     private func checkLimit() throws {
         guard assets.count + collections.count + lists.count > limit else { return }
         throw ChangeError.tooManyObjects(limit: limit)
+    }
+}
+
+// MARK: - Identifiers
+
+extension ChangeTransaction {
+    /// Returns the identifier of a new object: the one that the client generated, or a new one.
+    ///
+    /// Identifiers are never used twice (S-01): one that the history knows is refused, and one that was generated long
+    /// ago, because it may have been that of a deleted object that the history has forgotten.
+    ///
+    /// - Throws: ``ChangeError/identifierRefused(_:)`` if an object has or had it, or if it was not generated within a day
+    func newID(_ kind: ObjectKind, _ chosen: ObjectID?) throws -> ObjectID {
+        guard let chosen else { return makeID(kind) }
+        guard chosen.kind == kind else { throw ChangeError.wrongKind(chosen, expected: kind) }
+        let isTaken: Bool =
+            switch kind {
+            case .asset: try asset(chosen) != nil
+            case .assetCollection: try collection(chosen) != nil
+            case .collectionList: try list(chosen) != nil
+            }
+        let day: Int64 = 86_400_000
+        let age = now / 1000 - chosen.milliseconds
+        guard try !isTaken && !state.hasHistory(of: chosen), (-day...day).contains(age) else {
+            throw ChangeError.identifierRefused(chosen)
+        }
+        return chosen
+    }
+}
+
+// MARK: - Changed entities
+
+/// The entities that a transaction has set or removed, in their states before and now, which may be equal.
+struct ChangedEntities<Entity> {
+    typealias Change = (id: ObjectID, before: Entity?, current: Entity?)
+
+    /// The states before and now, in the order in which the entities were first set or removed.
+    private(set) var changes: [Change] = []
+    private var positions: [ObjectID: Int] = [:]
+
+    var count: Int { changes.count }
+
+    /// The entities in the order in which they were first set or removed.
+    var order: [ObjectID] { changes.map(\.id) }
+
+    /// Removes all entities and returns their states.
+    mutating func take() -> [Change] {
+        defer { self = ChangedEntities() }
+        return changes
+    }
+
+    /// Returns the current state of an entity; `nil` if it was neither set nor removed, `.some(nil)` if it was removed.
+    func state(of id: ObjectID) -> Entity?? {
+        guard let position = positions[id] else { return nil }
+        return .some(changes[position].current)
+    }
+
+    /// Sets the current state of an entity.
+    ///
+    /// - Parameter original: returns the state before the transaction; called when the entity is set or removed for the first time
+    mutating func set(_ id: ObjectID, to entity: Entity?, from original: (ObjectID) throws -> Entity?) rethrows {
+        if let position = positions[id] {
+            changes[position].current = entity
+        } else {
+            changes.append((id, try original(id), entity))
+            positions[id] = changes.count - 1
+        }
     }
 }

@@ -71,8 +71,8 @@ final class EditClaims: Sendable {
     /// Performs a transaction: edits that it accepts belong to the editor that sends it, those that it finishes to none.
     ///
     /// - Parameter perform: returns the encoded result, with `isChanged`
-    func during(
-        _ changes: PerformChanges,
+    func claimingEdits(
+        of changes: PerformChanges,
         _ connection: ConnectionID,
         perform: () async throws -> Bytes
     ) async throws -> Bytes {

@@ -1,11 +1,60 @@
-/// The time used for retention.
+import Basics
+import Logging
+import Synchronization
+
+/// The retention time of the running catalog: follows ``ClockDiscipline`` and logs disagreements of the wall clock.
+final class RetentionClock: Sendable {
+    /// The database counter that stores the last retention time.
+    static let counter = "clock.retention"
+
+    private let discipline: Mutex<ClockDiscipline>
+    private let wall: @Sendable () -> Int64
+    private let monotonic: MonotonicClock
+    private let logger: Logger
+
+    init(last: Int64, wall: @escaping @Sendable () -> Int64, monotonic: MonotonicClock, logger: Logger) {
+        discipline = Mutex(ClockDiscipline(last: last, monotonic: monotonic.nowMicroseconds()))
+        self.wall = wall
+        self.monotonic = monotonic
+        self.logger = logger
+    }
+
+    /// Returns the current retention time in microseconds since 1970.
+    func now() -> Int64 {
+        let (now, notice) = discipline.withLock { discipline in
+            let notice = discipline.observe(wall: wall(), monotonic: monotonic.nowMicroseconds())
+            return (discipline.now, notice)
+        }
+        switch notice {
+        case .ahead(let difference):
+            logger.warning(
+                "the clock is ahead of the elapsed time; retention ignores it for an hour",
+                metadata: ["seconds": "\(difference / 1_000_000)"]
+            )
+        case .believed(let difference):
+            logger.warning(
+                "the clock differed for an hour and is accepted; retention now follows it",
+                metadata: ["seconds": "\(difference / 1_000_000)"]
+            )
+        case .behind(let difference):
+            logger.warning(
+                "the clock is behind the elapsed time; retention ignores it for an hour",
+                metadata: ["seconds": "\(difference / 1_000_000)"]
+            )
+        case nil: break
+        }
+        return now
+    }
+}
+
+/// The rule by which the time used for retention follows the wall clock.
 ///
 /// A wall clock that is years ahead at one start must not empty the trash and the history. Retention time therefore
 /// continues from the last accepted time by the time that actually passed. If the wall clock is further ahead than
 /// that, or further behind, it is accepted only after it has stayed so for an hour. An asset that is put into the trash
 /// while the clock is behind has the later of the two times, so that it is not deleted as soon as the clock is right.
 /// All times are in microseconds, wall times since 1970.
-struct RetentionClock: Sendable {
+struct ClockDiscipline: Sendable {
     /// The difference to the elapsed time that is accepted at once, and the time that a larger difference must persist.
     static let tolerance: Int64 = 3_600_000_000
     static let proof: Int64 = 3_600_000_000

@@ -76,10 +76,10 @@ struct HistoricalState {
     func scope(of fetch: Fetch) throws -> Set<ObjectID>? {
         guard fetch.kind.needsScope else { return nil }
         if case .assets(.below) = fetch.kind { return try scope(of: fetch, touchedSince()) }
-        return try scope(of: fetch, Touched())
+        return try scope(of: fetch, EarlierEntities())
     }
 
-    private func scope(of fetch: Fetch, _ touched: Touched) throws -> Set<ObjectID>? {
+    private func scope(of fetch: Fetch, _ touched: EarlierEntities) throws -> Set<ObjectID>? {
         switch fetch.kind {
         case .assets(.below(let list)) where fetch.kind.needsScope:
             var parents = try reader.collections.parents()
@@ -112,13 +112,13 @@ struct HistoricalState {
     }
 
     /// The objects touched after the sequence, as they were at it; nil for objects that did not exist yet.
-    struct Touched {
+    struct EarlierEntities {
         var assets: [ObjectID: Asset?] = [:]
         var collections: [ObjectID: PhotoCollection?] = [:]
     }
 
-    private func touchedSince() throws -> Touched {
-        var touched = Touched()
+    private func touchedSince() throws -> EarlierEntities {
+        var touched = EarlierEntities()
         try reader.history.each(after: sequence, through: head, bytes: Self.maxBytes) { record in
             for change in record.assets where touched.assets[change.id] == nil {
                 touched.assets[change.id] = .some(change.before)

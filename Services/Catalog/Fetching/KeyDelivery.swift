@@ -45,7 +45,7 @@ struct KeyDelivery: Sendable {
     private func read(_ asked: Fetch, _ request: FetchKeys, _ view: LimitedView?) async throws -> Keys {
         let (chunkBytes, maxBytes, maxCount) = (chunkBytes, maxBytes, request.maxCount)
         return try await store.read { reader in
-            let (head, token) = try FetchEngine.resolve(request.token, reader)
+            let (head, token) = try FetchService.resolve(request.token, reader)
             var keys = Keys(token: token)
             let fetch = try view?.fetch(asked, reader, at: token.sequence, head, isFollowed: true) ?? asked
             func keyed(at sequence: Int64) throws -> KeyedResult? {
@@ -59,7 +59,7 @@ struct KeyDelivery: Sendable {
             }
             guard let result = try keyed(at: token.sequence) else {
                 guard let since = request.since else { throw CatalogError.notFound(fetch) }
-                let (_, earlier) = try FetchEngine.resolve(since, reader)
+                let (_, earlier) = try FetchService.resolve(since, reader)
                 guard try keyed(at: earlier.sequence) != nil else { throw CatalogError.notFound(fetch) }
                 keys.objectWasDeleted = true
                 keys.scope = fetch.kind.needsScope ? [] : nil

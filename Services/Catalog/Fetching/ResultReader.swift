@@ -86,15 +86,15 @@ struct ResultReader {
 
     /// Calls a closure with the assets of some rows as they were at a sequence, in the order of the rows.
     ///
-    /// - Parameter form: the members that are wanted; others may be missing
+    /// - Parameter projection: the members that are wanted; others may be missing
     func each(
         _ rows: some Collection<Int64>,
         at sequence: Int64,
-        form: AssetTextForm = .full,
+        projection: AssetProjection = .full,
         _ visit: (Asset) throws -> Void
     ) throws {
         guard sequence < head.sequence else {
-            return try reader.assetReader(form).each(rows) { try visit($1) }
+            return try reader.assetReader(projection).each(rows) { try visit($1) }
         }
         let rows = Array(rows)
         let present = try reader.assets.assets(rows)

@@ -149,7 +149,7 @@ final class TransientCollectionRegistry: Sendable {
     }
 }
 
-extension FetchEngine {
+extension FetchService {
     /// Creates a transient collection from the given identifiers, or from concatenated results (S-32).
     ///
     /// - Parameter view: for an identity with a limited grant, what it sees
@@ -220,7 +220,7 @@ extension FetchEngine {
         identity: String,
         _ view: LimitedView?
     ) async throws -> [ObjectID] {
-        let fetch = try resolved(reference.fetch, identity: identity)
+        let fetch = try checked(reference.fetch, identity: identity)
         let members = try transientMembers(of: fetch, identity: identity)
         let most = transients.limits.membersPerIdentity
         return try await store.read { [cache] reader in
@@ -230,7 +230,7 @@ extension FetchEngine {
                 return try Self.page(fetch, FetchStore.Window(), token.sequence, results, members, view)
                     .objects.map(\.id)
             }
-            var fetch = try self.expanded(fetch, identity: identity, results, at: token.sequence)
+            var fetch = try self.replacingTransientList(in: fetch, identity: identity, results, at: token.sequence)
             if let view { fetch = try view.fetch(fetch, reader, at: token.sequence, head) }
             let array = try results.window(of: fetch, at: token.sequence)
             guard array.count <= most else {

@@ -250,8 +250,8 @@ final class GrantService: Sendable {
 
     /// Returns what the client of a request sees; nil if that is the whole library.
     func view(of context: RequestContext) -> LimitedView? {
-        // Only requests from connections have a mark.
-        guard let mark = context.accessMark, !Permission(byte: mark.value).seesEverything else { return nil }
+        // Only requests from connections have a cached permission.
+        guard let cached = context.cachedPermission, !Permission(byte: cached.value).seesEverything else { return nil }
         return view(of: context.identity)
     }
 
@@ -269,7 +269,7 @@ final class GrantService: Sendable {
 
     /// Returns the client of a request if it may add and read nothing, else nil.
     func addOnlyClient(of context: RequestContext) -> AddOnlyClient? {
-        guard let mark = context.accessMark, Permission(byte: mark.value).role == .addOnly else { return nil }
+        guard let cached = context.cachedPermission, Permission(byte: cached.value).role == .addOnly else { return nil }
         return addOnlyClient(context.identity)
     }
 

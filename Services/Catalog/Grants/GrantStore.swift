@@ -115,7 +115,7 @@ struct GrantStore {
 }
 
 extension Grant {
-    fileprivate init(_ row: StatementColumns) throws {
+    fileprivate init(_ row: SQLRow) throws {
         guard let status = AuthorizationStatus(number: row[1]), let access = AccessLevel(number: row[2]),
             let scope = GrantScope(rawValue: row[3]), let consent = ConsentPolicy(rawValue: row[4])
         else { throw DamagedRow("the grant of \(row[0] as String) has unknown values") }

@@ -55,7 +55,7 @@ extension LimitedView {
         let granted = try assets(results.reader, at: moment, results.head)
         guard !granted.ids.isEmpty else { return }
         let members = try Fetch(.assets(.library), includeAllBurstAssets: true, sourceTypes: .all).limited(to: granted)
-        try results.each(try results.rows(of: members, at: moment), at: moment, form: Self.facts) { asset in
+        try results.each(try results.rows(of: members, at: moment), at: moment, projection: Self.facts) { asset in
             if let member = MomentMember(asset) { visit(asset, member) }
         }
     }
@@ -106,7 +106,7 @@ extension LimitedView {
     }
 
     /// The members of an asset of which the facts of a moment are made.
-    private static let facts = AssetTextForm(members: [
+    private static let facts = AssetProjection(members: [
         "id", "revision", "creationDate", "creationOffset", "addedDate", "trashedDate", "location", "isHidden",
     ])
 }

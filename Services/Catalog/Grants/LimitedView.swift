@@ -146,7 +146,7 @@ struct LimitedView: Sendable {
         _ members: TransientMembers? = nil
     ) throws -> [PhotoCollection]? {
         func stored(_ fetch: Fetch) throws -> [PhotoCollection] {
-            try FetchEngine.page(fetch, .init(), sequence, results.head, results.reader, members: members).objects
+            try FetchService.page(fetch, .init(), sequence, results.head, results.reader, members: members).objects
         }
         var found: [PhotoCollection] = []
         let whole = try Fetch(fetch.kind)

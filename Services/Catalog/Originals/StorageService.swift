@@ -10,7 +10,7 @@ import Storage
 struct StorageService: Sendable {
     let store: LibraryStore
     let resources: ResourceStore
-    let fetches: FetchEngine
+    let fetches: FetchService
     let originals: Originals
 
     /// The number of objects whose state is read together.

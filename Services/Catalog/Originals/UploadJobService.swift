@@ -33,8 +33,8 @@ struct UploadJobService: Sendable {
 
         init(_ context: RequestContext, view: LimitedView?, addOnly: AddOnlyClient?) {
             identity = context.identity
-            // Only requests from connections have a mark.
-            let role = context.accessMark.map { Permission(byte: $0.value).role } ?? .host
+            // Only requests from connections have a cached permission.
+            let role = context.cachedPermission.map { Permission(byte: $0.value).role } ?? .host
             seesAll = role == .owner || role == .host || role == .service
             self.view = addOnly == nil ? view : nil
             self.addOnly = addOnly

@@ -39,10 +39,10 @@ struct ExtractedMetadata: Sendable, Hashable {
     /// SHA-256 of the image data; nil if it cannot be told from the metadata.
     var imageDigest: [UInt8]?
     /// The video in the file of a motion photo.
-    var embeddedVideo: EmbeddedVideo?
+    var embeddedVideo: MotionPhotoVideo?
 
     /// A part of a photo's file that is a video.
-    struct EmbeddedVideo: Sendable, Hashable {
+    struct MotionPhotoVideo: Sendable, Hashable {
         /// Its bytes in the file.
         let offset: Int64
         let size: Int64

@@ -289,7 +289,7 @@ extension ExtractedMetadata {
         contentIdentifier = facts.contentIdentifier
         imageDigest = facts.isVideo ? nil : facts.imageDigest
         embeddedVideo = facts.embeddedVideo.map { video in
-            EmbeddedVideo(
+            MotionPhotoVideo(
                 offset: video.offset,
                 size: video.size,
                 contentType: Self.text(video.contentType, 128) ?? "",

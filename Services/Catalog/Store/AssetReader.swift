@@ -7,7 +7,7 @@ import PhotoModel
 struct AssetReader {
     let database: SQLConnection
     /// The members that are wanted; tables that none of them needs are not read.
-    var form = AssetTextForm.full
+    var projection = AssetProjection.full
 
     /// The statement of each table.
     private struct Statements {
@@ -47,17 +47,17 @@ struct AssetReader {
         let list = Self.list(rows)
         let statements = Self.statements[database.dialect]
         let assets = try cursor(statements.assets, list)
-        var resources = try form.hasResources ? Parts(cursor(statements.resources, list)) : nil
-        var keywords = try form.hasKeywords ? Parts(cursor(statements.keywords, list)) : nil
-        var memberships = try form.hasMemberships ? Parts(cursor(statements.memberships, list)) : nil
+        var resources = try projection.hasResources ? Parts(cursor(statements.resources, list)) : nil
+        var keywords = try projection.hasKeywords ? Parts(cursor(statements.keywords, list)) : nil
+        var memberships = try projection.hasMemberships ? Parts(cursor(statements.memberships, list)) : nil
         while try assets.next() {
-            var asset = try AssetRowMapping.asset(assets.columns)
-            let position = assets.columns.int64(Self.keyColumn)
+            var asset = try AssetRowMapping.asset(assets.currentRow)
+            let position = assets.currentRow.int64(Self.keyColumn)
             try resources?.each(at: position) { asset.resources.append(try Self.resource($0)) }
             try keywords?.each(at: position) { asset.keywords.append($0.text(1)) }
             try memberships?.each(at: position) { asset.memberships.append(try Self.membership($0)) }
-            let row = assets.columns.int64(0)
-            if form.hasMetadata, AssetRowMapping.marks(assets.columns).contains(.hasMetadata) {
+            let row = assets.currentRow.int64(0)
+            if projection.hasMetadata, AssetRowMapping.marks(assets.currentRow).contains(.hasMetadata) {
                 asset.metadata = try MetadataStore(database: database).metadata(of: row)
             }
             try visit(row, asset)
@@ -82,7 +82,7 @@ struct AssetReader {
         try StatementCursor(sql, list, database)
     }
 
-    static func resource(_ row: StatementColumns) throws -> AssetResource {
+    static func resource(_ row: SQLRow) throws -> AssetResource {
         AssetResource(
             type: try AssetRowMapping.resourceType(row.int(1)),
             digest: row.hexadecimal(2),
@@ -97,7 +97,7 @@ struct AssetReader {
         )
     }
 
-    static func membership(_ row: StatementColumns) throws -> Membership {
+    static func membership(_ row: SQLRow) throws -> Membership {
         Membership(
             collection: try AssetRowMapping.identifier(row.text(1)),
             key: try AssetRowMapping.orderKey(row.text(2))
@@ -119,12 +119,12 @@ private struct Parts {
 
     var isAtEnd: Bool { position == nil }
 
-    private mutating func advance() throws { position = try cursor.next() ? cursor.columns.int64(0) : nil }
+    private mutating func advance() throws { position = try cursor.next() ? cursor.currentRow.int64(0) : nil }
 
     /// Calls a closure with each row of the asset at a position.
-    mutating func each(at wanted: Int64, _ visit: (StatementColumns) throws -> Void) throws {
+    mutating func each(at wanted: Int64, _ visit: (SQLRow) throws -> Void) throws {
         while position == wanted {
-            try visit(cursor.columns)
+            try visit(cursor.currentRow)
             try advance()
         }
     }

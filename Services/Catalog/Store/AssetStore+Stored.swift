@@ -21,9 +21,9 @@ extension AssetStore {
         var statement = try SQLStatement(Self.selectionByID, database)
         statement.bind(id.text)
         guard try statement.step() else { return nil }
-        let row = statement.columns.int64(0)
-        var asset = try AssetRowMapping.asset(statement.columns)
-        let hasMetadata = AssetRowMapping.marks(statement.columns).contains(.hasMetadata)
+        let row = statement.currentRow.int64(0)
+        var asset = try AssetRowMapping.asset(statement.currentRow)
+        let hasMetadata = AssetRowMapping.marks(statement.currentRow).contains(.hasMetadata)
         try addParts(.ofOne, bind: { $0.bind(row) }) { _, add in add(&asset) }
         if hasMetadata { asset.metadata = try MetadataStore(database: database).metadata(of: row) }
         return StoredAsset(row: row, asset: asset)
@@ -38,11 +38,11 @@ extension AssetStore {
         var positions: [Int64: Int] = [:]
         positions.reserveCapacity(ids.count)
         while try statement.step() {
-            let row = statement.columns.int64(0)
+            let row = statement.currentRow.int64(0)
             guard positions[row] == nil else { continue }
             positions[row] = assets.count
-            var asset = try AssetRowMapping.asset(statement.columns)
-            if AssetRowMapping.marks(statement.columns).contains(.hasMetadata) {
+            var asset = try AssetRowMapping.asset(statement.currentRow)
+            if AssetRowMapping.marks(statement.currentRow).contains(.hasMetadata) {
                 asset.metadata = try MetadataStore(database: database).metadata(of: row)
             }
             assets.append(StoredAsset(row: row, asset: asset))
@@ -111,20 +111,20 @@ extension AssetStore {
         var resources = try SQLStatement(statements.resources, database)
         bind(&resources)
         while try resources.step() {
-            let resource = try AssetReader.resource(resources.columns)
-            add(resources.columns.int64(0)) { $0.resources.append(resource) }
+            let resource = try AssetReader.resource(resources.currentRow)
+            add(resources.currentRow.int64(0)) { $0.resources.append(resource) }
         }
         var keywords = try SQLStatement(statements.keywords, database)
         bind(&keywords)
         while try keywords.step() {
-            let keyword = keywords.columns.text(1)
-            add(keywords.columns.int64(0)) { $0.keywords.append(keyword) }
+            let keyword = keywords.currentRow.text(1)
+            add(keywords.currentRow.int64(0)) { $0.keywords.append(keyword) }
         }
         var memberships = try SQLStatement(statements.memberships, database)
         bind(&memberships)
         while try memberships.step() {
-            let membership = try AssetReader.membership(memberships.columns)
-            add(memberships.columns.int64(0)) { $0.memberships.append(membership) }
+            let membership = try AssetReader.membership(memberships.currentRow)
+            add(memberships.currentRow.int64(0)) { $0.memberships.append(membership) }
         }
     }
 }

@@ -43,7 +43,7 @@ struct CollectionFetchStore {
         _ window: FetchStore.Window,
         _ source: Source,
         _ table: PredicateTable,
-        _ entity: (StatementColumns) throws -> PhotoCollection
+        _ entity: (SQLRow) throws -> PhotoCollection
     ) throws -> Page {
         var source = source
         var filter: Predicate?
@@ -157,18 +157,5 @@ struct CollectionFetchStore {
         if let predicate = fetch.predicate { objects.removeAll { !predicate.evaluate($0) } }
         objects.sort { fetch.areInIncreasingOrder($0, $1) }
         return fetch.page(objects, window)
-    }
-}
-
-extension Fetch {
-    /// Returns a page of a complete result to which offset and limit have not been applied yet.
-    func page(_ objects: [PhotoCollection], _ window: FetchStore.Window) -> CollectionFetchStore.Page {
-        let count = windowed(objects.count)
-        let from = min(window.from, count)
-        let end = from + min(window.count ?? count, count - from)
-        return CollectionFetchStore.Page(
-            objects: (from..<end).map { objects[offset + $0] },
-            count: count
-        )
     }
 }

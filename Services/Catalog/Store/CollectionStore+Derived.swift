@@ -85,7 +85,7 @@ extension CollectionStore {
         rows.bind(list.key)
         rows.bind(end - 3 * 86_400_000_000)
         while try rows.step() {
-            let row = rows.columns
+            let row = rows.currentRow
             if !excluded.contains(try AssetRowMapping.identifier(row.text(1))) { end = max(end, row.int64(0)) }
         }
         return start...end
@@ -102,7 +102,9 @@ extension CollectionStore {
         // Each excluded row comes before another one at most once.
         rows.bind(excluded.count + 1)
         while try rows.step() {
-            if !excluded.contains(try AssetRowMapping.identifier(rows.columns.text(1))) { return rows.columns.int64(0) }
+            if !excluded.contains(try AssetRowMapping.identifier(rows.currentRow.text(1))) {
+                return rows.currentRow.int64(0)
+            }
         }
         return nil
     }

@@ -17,7 +17,7 @@ struct CollectionStore {
         "collection c ON \(condition) LEFT JOIN list p ON p.row = c.parent"
     }
 
-    static func collection(_ row: StatementColumns) throws -> AssetCollection {
+    static func collection(_ row: SQLRow) throws -> AssetCollection {
         var collection = AssetCollection(id: try AssetRowMapping.identifier(row[1]), revision: Revision(row[2]))
         collection.type = try AssetRowMapping.named(row[3])
         collection.subtype = try AssetRowMapping.named(row[4])
@@ -53,7 +53,7 @@ struct CollectionStore {
         "list l ON \(condition) LEFT JOIN list p ON p.row = l.parent"
     }
 
-    static func list(_ row: StatementColumns) throws -> CollectionList {
+    static func list(_ row: SQLRow) throws -> CollectionList {
         var list = CollectionList(id: try AssetRowMapping.identifier(row[1]), revision: Revision(row[2]))
         list.type = try AssetRowMapping.named(row[3])
         list.subtype = try AssetRowMapping.named(row[4])
@@ -150,8 +150,8 @@ struct CollectionStore {
                 // Each excluded one comes before another one at most once.
                 rows.bind(excluded.count + 1)
                 while try rows.step() {
-                    if excluded.contains(try AssetRowMapping.identifier(rows.columns.text(1))) { continue }
-                    dates.append(rows.columns.int64(0))
+                    if excluded.contains(try AssetRowMapping.identifier(rows.currentRow.text(1))) { continue }
+                    dates.append(rows.currentRow.int64(0))
                     break
                 }
             }
@@ -315,7 +315,7 @@ extension CollectionList: TreeNode {}
 
 extension TreeNode {
     /// Reads the columns that both tables have at the same positions.
-    fileprivate mutating func readShared(_ row: StatementColumns) throws {
+    fileprivate mutating func readShared(_ row: SQLRow) throws {
         title = row[5]
         parent = try (row[6] as String?).map(AssetRowMapping.identifier)
         parentKey = try (row[7] as String?).map(AssetRowMapping.orderKey)

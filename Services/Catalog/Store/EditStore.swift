@@ -42,7 +42,7 @@ struct EditStore {
         var edits: [StoredEdit] = []
         var total = 0
         while try rows.step() {
-            let edit = try StoredEdit(rows.columns)
+            let edit = try StoredEdit(rows.currentRow)
             if !edits.isEmpty, total + edit.content.count > bytes { return (edits, true) }
             total += edit.content.count
             edits.append(edit)
@@ -106,7 +106,7 @@ struct EditStore {
 }
 
 extension StoredEdit {
-    fileprivate init(_ row: StatementColumns) throws {
+    fileprivate init(_ row: SQLRow) throws {
         guard let asset = ObjectID(row[2] as String), let state = PublishedEditState(rawValue: row[3]) else {
             throw DamagedRow("a published edit has the asset \(row[2] as String) and the state \(row[3] as String)")
         }

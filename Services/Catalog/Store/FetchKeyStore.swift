@@ -60,7 +60,7 @@ struct FetchKeyStore {
         return keys
     }
 
-    private static let sortable = AssetTextForm(members: ["metadata"])
+    private static let sortable = AssetProjection(members: ["metadata"])
 
     private func keys(of rows: [Int64], _ fetch: Fetch, _ source: FetchKind.AssetSource) throws -> [Int64: ResultKey] {
         let list = "[" + rows.map(String.init).joined(separator: ",") + "]"
@@ -90,7 +90,9 @@ struct FetchKeyStore {
             // files, keywords or albums.
             var keys: [Int64: ResultKey] = [:]
             keys.reserveCapacity(rows.count)
-            try AssetReader(database: database, form: Self.sortable).each(rows) { keys[$0] = fetch.resultKey(of: $1) }
+            try AssetReader(database: database, projection: Self.sortable).each(rows) {
+                keys[$0] = fetch.resultKey(of: $1)
+            }
             return keys
         }
     }

@@ -52,13 +52,3 @@ extension FetchStore {
             .reduce(into: [:]) { $0[$1, default: 0] += 1 }
     }
 }
-
-extension [Int64] {
-    /// Returns a page of a complete result to which offset and limit have not been applied yet.
-    func page(_ fetch: Fetch, _ window: FetchStore.Window) -> [Int64] {
-        let count = fetch.windowed(count)
-        let from = Swift.min(window.from, count)
-        let end = from + Swift.min(window.count ?? count, count - from)
-        return Array(dropFirst(fetch.offset).dropFirst(from).prefix(end - from))
-    }
-}

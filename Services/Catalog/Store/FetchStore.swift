@@ -4,13 +4,6 @@ import PhotoModel
 struct FetchStore {
     let database: SQLConnection
 
-    /// A part of a result, counted after the fetch's own offset and limit.
-    struct Window {
-        var from = 0
-        /// The number of rows; nil reads to the end.
-        var count: Int?
-    }
-
     // MARK: Assets
 
     /// Returns row numbers in the order of the fetch.
@@ -307,12 +300,6 @@ extension Fetch {
         default: return nil
         }
     }
-
-    /// Returns a count after applying offset and limit.
-    func windowed(_ all: Int) -> Int {
-        let left = max(0, all - min(offset, all))
-        return limit > 0 ? min(limit, left) : left
-    }
 }
 
 extension PredicateNode {
@@ -327,4 +314,115 @@ extension PredicateNode {
         default: nil
         }
     }
+}
+
+// MARK: - Windows
+
+extension FetchStore {
+    /// A part of a result, counted after the fetch's own offset and limit.
+    struct Window {
+        var from = 0
+        /// The number of rows; nil reads to the end.
+        var count: Int?
+    }
+}
+
+extension Fetch {
+    /// The fetch without offset and limit.
+    var whole: Fetch { window(offset: 0, limit: 0) }
+
+    /// Returns a count after applying offset and limit.
+    func windowed(_ all: Int) -> Int {
+        let left = max(0, all - min(offset, all))
+        return limit > 0 ? min(limit, left) : left
+    }
+
+    /// Returns the part of a whole result that offset and limit select.
+    func windowed(_ rows: [Int64]) -> ArraySlice<Int64> {
+        let rest = rows.dropFirst(offset)
+        return limit > 0 ? rest.prefix(limit) : rest
+    }
+
+    /// Returns a page of a complete result to which offset and limit have not been applied yet.
+    func page(_ objects: [PhotoCollection], _ window: FetchStore.Window) -> CollectionFetchStore.Page {
+        let count = windowed(objects.count)
+        let from = min(window.from, count)
+        let end = from + min(window.count ?? count, count - from)
+        return CollectionFetchStore.Page(
+            objects: (from..<end).map { objects[offset + $0] },
+            count: count
+        )
+    }
+}
+
+extension [Int64] {
+    /// Returns a page of a complete result to which offset and limit have not been applied yet.
+    func page(_ fetch: Fetch, _ window: FetchStore.Window) -> [Int64] {
+        let count = fetch.windowed(count)
+        let from = Swift.min(window.from, count)
+        let end = from + Swift.min(window.count ?? count, count - from)
+        return Array(dropFirst(fetch.offset).dropFirst(from).prefix(end - from))
+    }
+}
+
+// MARK: - Strategy
+
+/// A way to search the library for a page.
+enum QueryStrategy {
+    /// Uses the index of the condition; if the sort order differs, everything found is sorted.
+    case narrow
+    /// Scans the index of the sort order and skips what does not match. If much of the library matches, a page is full
+    /// long before everything found would have been sorted.
+    case inOrder
+
+    /// Chooses the cheaper approach by the library's counters.
+    init(_ fetch: Fetch, _ window: FetchStore.Window, _ database: SQLConnection) throws {
+        self = .narrow
+        guard database.dialect == .sqlite, fetch.countsAsVisible, let count = window.count, let name = fetch.counter,
+            !fetch.isOfVideosByDuration,
+            !fetch.hasUsualOrder || (fetch.isOfOneMedium && fetch.sort.first?.key != .creationDate)
+        else { return }
+        let (end, isFar) = (fetch.offset + min(window.from, .max / 2)).addingReportingOverflow(count)
+        guard !isFar else { return }
+        let found = Double(try CounterChanges.value(of: name, database))
+        let all = Double(try CounterChanges.value(of: "visible", database))
+        // A page is full after about `end * all / found` rows of the order.
+        if found * found > Double(end) * all { self = .inOrder }
+    }
+}
+
+extension Fetch {
+    /// True if the indexes of smart albums and keywords have the sort order.
+    var hasUsualOrder: Bool { sort.first?.key.isUsualOrder ?? true }
+
+    /// True for a fetch of videos by duration. Only videos have a duration, so the distribution over the whole library
+    /// says nothing about their positions in its order.
+    var isOfVideosByDuration: Bool {
+        guard sort.first?.key == .duration, case .assets(let source) = kind else { return false }
+        if source == .library, predicate == nil { return mediaType == .video }
+        return source == .smartAlbum(.videos) || source == .library && predicate?.root.smartAlbum == .videos
+    }
+
+    /// The value that every asset of the result has for a key, if the fetch determines one.
+    func pinnedValue(of key: PredicateKey) -> Int64? {
+        if key == .mediaType, let mediaType { return Int64(mediaType.number) }
+        switch (key, kind) {
+        case (.isFavorite, .assets(.smartAlbum(.favorites))): return 1
+        case (.mediaType, .assets(.smartAlbum(.videos))): return Int64(MediaType.video.number)
+        default: break
+        }
+        guard case .comparison(key, .equal, .integer(let number)) = predicate?.root else { return nil }
+        return number
+    }
+
+    /// True if the media type is the only condition; its index has the order by capture date only.
+    var isOfOneMedium: Bool {
+        if mediaType != nil { return predicate == nil }
+        if case .comparison(.mediaType, .equal, _) = predicate?.root { return true }
+        return false
+    }
+}
+
+extension PredicateKey {
+    var isUsualOrder: Bool { self == .creationDate || self == .addedDate }
 }

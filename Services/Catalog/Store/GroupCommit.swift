@@ -251,7 +251,7 @@ struct GroupCommit {
         }
         if request.expiresAssets {
             work.isWriting = true
-            try CounterChanges.set(max(0, retentionTime), as: RetentionTime.counter, database)
+            try CounterChanges.set(max(0, retentionTime), as: RetentionClock.counter, database)
         }
         work.performed = performed
     }

@@ -33,7 +33,7 @@ struct HistoryStore {
     func head() throws -> LibraryHead? {
         let statement = try SQLStatement(Self.headSelection, database)
         guard try statement.step() else { return nil }
-        let row = statement.columns
+        let row = statement.currentRow
         return LibraryHead(library: row.text(0), sequence: row.int64(1), oldest: row.int64(2))
     }
 
@@ -124,7 +124,7 @@ struct HistoryStore {
         )
         bind(&rows, end.sequence)
         while try rows.step() {
-            page.records.append(StoredRecord(sequence: rows.columns.int64(0), bytes: rows.columns.bytes(1)))
+            page.records.append(StoredRecord(sequence: rows.currentRow.int64(0), bytes: rows.currentRow.bytes(1)))
         }
         page.isCut = end.isCut
         return page
@@ -148,9 +148,9 @@ struct HistoryStore {
         var end: Int64?
         var (found, total) = (0, 0)
         while try sizes.step() {
-            total += sizes.columns.int(1)
+            total += sizes.currentRow.int(1)
             if let end, total > bytes { return (sequence: end, isCut: true) }
-            end = sizes.columns.int64(0)
+            end = sizes.currentRow.int64(0)
             found += 1
         }
         return end.map { (sequence: $0, isCut: found == count) }
@@ -166,7 +166,7 @@ struct HistoryStore {
         sizes.bind(last)
         var total = 0
         while try sizes.step() {
-            total += sizes.columns.int(0)
+            total += sizes.currentRow.int(0)
             if total > limit { return nil }
         }
         return total
@@ -200,7 +200,7 @@ struct HistoryStore {
         statement.bind(key.client)
         statement.bind(key.transaction)
         guard try statement.step() else { return nil }
-        return StoredOutcome(digest: statement.columns.bytes(0), reply: statement.columns.bytes(1))
+        return StoredOutcome(digest: statement.currentRow.bytes(0), reply: statement.currentRow.bytes(1))
     }
 
     /// Stores the outcome of a transaction.
@@ -263,7 +263,7 @@ struct HistoryStore {
         var topics: [(String, Int64)] = []
         var origins: [(sequence: Int64, date: Int64, origin: ChangeOrigin)] = []
         while try rows.step() {
-            let row = rows.columns
+            let row = rows.currentRow
             let size = row.int(2)
             guard row.int64(1) < date || excess > 0, removed == 0 || removed + size <= recordBytes else { break }
             let sequence = row.int64(0)

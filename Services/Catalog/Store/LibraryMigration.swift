@@ -51,7 +51,7 @@ struct LibraryMigration {
         return SQLFragment("SELECT \(table.list) FROM \(table.name) ORDER BY \(key)")
     }
 
-    private static func values(_ row: StatementColumns, of table: Table) -> [SQLValue] {
+    private static func values(_ row: SQLRow, of table: Table) -> [SQLValue] {
         table.columns.indices.map { row.value(Int32($0)) }
     }
 
@@ -102,7 +102,7 @@ struct LibraryMigration {
             guard try rows.step() else { return nil }
             total += 1
             report(table, total)
-            return Self.values(rows.columns, of: table).map(PostgreSQLValue.init)
+            return Self.values(rows.currentRow, of: table).map(PostgreSQLValue.init)
         }
     }
 
@@ -164,7 +164,7 @@ struct LibraryMigration {
                 // Stopping would end the server's transaction.
                 guard isEqual else { return }
                 let isThere = try ours.step()
-                isEqual = isThere && Self.values(ours.columns, of: table) == Self.values(theirs, of: table)
+                isEqual = isThere && Self.values(ours.currentRow, of: table) == Self.values(theirs, of: table)
             }
             guard isEqual else { return true }
             return try ours.step()

@@ -27,8 +27,10 @@ struct LibraryReader {
     var assets: AssetStore { AssetStore(database: database) }
     /// Returns the reader of many assets.
     ///
-    /// - Parameter form: the members that are wanted
-    func assetReader(_ form: AssetTextForm) -> AssetReader { AssetReader(database: database, form: form) }
+    /// - Parameter projection: the members that are wanted
+    func assetReader(_ projection: AssetProjection) -> AssetReader {
+        AssetReader(database: database, projection: projection)
+    }
 
     var imageDigests: ImageDigestStore { ImageDigestStore(database: database) }
     var metadata: MetadataStore { MetadataStore(database: database) }

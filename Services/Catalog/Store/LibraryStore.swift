@@ -3,6 +3,7 @@ import GRDB
 import Hosting
 import JSONValue
 import Logging
+import Messaging
 import PhotoModel
 import Storage
 import Synchronization
@@ -294,7 +295,7 @@ final class LibraryStore: Sendable {
     /// newest record or the library's creation date.
     func retentionTime() async throws -> Int64 {
         try await read { reader in
-            let kept = try reader.counter(RetentionTime.counter)
+            let kept = try reader.counter(RetentionClock.counter)
             if kept > 0 { return Int64(kept) }
             let sql = """
                 SELECT coalesce((SELECT date FROM change ORDER BY sequence DESC LIMIT 1), (SELECT created FROM library))
@@ -351,4 +352,13 @@ final class LibraryStore: Sendable {
         try headFile.sync()
         try database.close()
     }
+}
+
+/// The client that a read of the database is made for; clients take turns.
+enum ReadSource: Sendable, Hashable {
+    case catalog
+    case connection(ConnectionID)
+
+    /// The client whose request the present task answers.
+    @TaskLocal static var current = ReadSource.catalog
 }

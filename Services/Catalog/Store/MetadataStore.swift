@@ -68,7 +68,7 @@ struct MetadataStore {
         try database.first(Self.selectionByRow, row, read: Self.metadata)
     }
 
-    private static func metadata(_ row: StatementColumns) throws -> AssetMetadata {
+    private static func metadata(_ row: SQLRow) throws -> AssetMetadata {
         var metadata = AssetMetadata()
         metadata.aperture = row.optionalDouble(1)
         metadata.exposureTime = row.optionalDouble(2)

@@ -141,3 +141,133 @@ struct PredicateLowering {
         )
     }
 }
+
+// MARK: - Columns
+
+/// The columns of the predicate keys.
+enum PredicateTable {
+    case asset, collection, list
+
+    func column(_ key: PredicateKey) -> String {
+        switch self {
+        case .asset: assetColumn(key)
+        case .collection: collectionColumn(key, "c")
+        case .list: collectionColumn(key, "l")
+        }
+    }
+
+    /// Returns the column with the text folded for case and diacritics; nil if the key has none.
+    func foldedColumn(_ key: PredicateKey) -> String? {
+        switch key {
+        case .title where self == .asset: nil
+        case .caption, .originalFilename, .cameraMake, .cameraModel, .lensModel, .title: column(key) + "_folded"
+        default: nil
+        }
+    }
+
+    private func collectionColumn(_ key: PredicateKey, _ table: String) -> String {
+        switch key {
+        case .localIdentifier: "\(table).id"
+        case .title: "\(table).title"
+        case .startDate: "\(table).start_date"
+        case .endDate: "\(table).end_date"
+        case .estimatedAssetCount: table == "c" ? "c.asset_count" : "NULL"
+        default: "NULL"
+        }
+    }
+
+    private func assetColumn(_ key: PredicateKey) -> String {
+        switch key {
+        case .localIdentifier: "a.id"
+        case .mediaType: "a.media_type"
+        case .mediaSubtypes: "a.media_subtypes"
+        case .playbackStyle: "a.playback_style"
+        case .sourceType: "a.source_type"
+        case .contentType: "a.content_type"
+        case .pixelWidth: "a.pixel_width"
+        case .pixelHeight: "a.pixel_height"
+        case .duration: "a.duration"
+        case .creationDate: "a.creation_date"
+        case .modificationDate: "a.modification_date"
+        case .contentModificationDate: "a.content_modification_date"
+        case .addedDate: "a.added_date"
+        case .trashedDate: "a.trashed_date"
+        case .isFavorite: "a.is_favorite"
+        case .isHidden: "a.is_hidden"
+        case .burstIdentifier: "a.burst_identifier"
+        case .representsBurst: "a.represents_burst"
+        case .burstSelectionTypes: "a.burst_selection_types"
+        case .rating: "a.rating"
+        case .caption: "a.caption"
+        case .originalFilename: "a.original_filename"
+        case .cameraMake: "a.camera_make"
+        case .cameraModel: "a.camera_model"
+        case .lensModel: "a.lens_model"
+        case .hasAdjustments: "CAST((a.adjustment_format_identifier IS NOT NULL) AS integer)"
+        case .adjustmentFormatIdentifier: "a.adjustment_format_identifier"
+        case .latitude: "a.latitude"
+        case .longitude: "a.longitude"
+        case .hasOnlyModificationDate: AssetRowMapping.Marks.hasOnlyModificationDate.condition
+        case .isCreationOffsetDerived: AssetRowMapping.Marks.isCreationOffsetDerived.condition
+        case .isLocal:
+            "CAST((NOT EXISTS (SELECT 1 FROM resource r WHERE r.asset = a.row AND safelight_is_local(r.digest) = 0)) AS integer)"
+        case .keywords, .startDate, .endDate, .estimatedAssetCount: "NULL"
+        case .aperture, .exposureTime, .iso, .focalLength, .focalLengthIn35mm, .flash, .imageDirection, .title,
+            .headline, .copyright, .creator, .credit, .city, .state, .country, .label, .software,
+            .hierarchicalKeywords, .persons:
+            MetadataStore.column(key) ?? "NULL"
+        }
+    }
+}
+
+// MARK: - Candidates for a database without the functions
+
+extension PredicateNode {
+    /// True if a part of the condition cannot be tested by PostgreSQL: SQLite has functions for it from this program, and
+    /// no text of PostgreSQL has a zero byte.
+    func needsFunctions(_ table: PredicateTable) -> Bool {
+        switch self {
+        case .constant, .bits, .inside: false
+        case .comparison(let key, _, let value): key == .isLocal || value.hasZeroByte
+        case .between(let key, let low, let high): key == .isLocal || low.hasZeroByte || high.hasZeroByte
+        case .isIn(let key, let values): key == .isLocal || values.contains(where: \.hasZeroByte)
+        case .text(let key, let match): match.needsFunction(hasFolded: table.foldedColumn(key) != nil)
+        case .any(let key, .matches(let match)): match.needsFunction(hasFolded: key == .keywords)
+        case .any(_, .isIn(let texts)): texts.contains { $0.utf8.contains(0) }
+        case .near: true
+        case .and(let operands), .or(let operands): operands.contains { $0.needsFunctions(table) }
+        case .not(let operand): operand.needsFunctions(table)
+        }
+    }
+
+    /// Returns a condition without such parts that everything passes that passes this one, and perhaps more.
+    func candidates(_ table: PredicateTable) -> PredicateNode { weakened(true, table) }
+
+    /// - Parameter isWider: true for a condition that more passes; false, below a NOT, for one that less passes
+    private func weakened(_ isWider: Bool, _ table: PredicateTable) -> PredicateNode {
+        guard needsFunctions(table) else { return self }
+        return switch self {
+        case .and(let operands): .and(operands.map { $0.weakened(isWider, table) })
+        case .or(let operands): .or(operands.map { $0.weakened(isWider, table) })
+        case .not(let operand): .not(operand.weakened(!isWider, table))
+        case .near(let circle) where isWider: .inside(circle.boundingBox)
+        default: .constant(isWider)
+        }
+    }
+}
+
+extension PredicateValue {
+    fileprivate var hasZeroByte: Bool {
+        if case .text(let text) = self { text.utf8.contains(0) } else { false }
+    }
+}
+
+extension TextMatch {
+    /// - Parameter hasFolded: true if there is a copy of the text that is folded for case and diacritics
+    fileprivate func needsFunction(hasFolded: Bool) -> Bool {
+        guard !pattern.utf8.contains(0), folding.isEmpty || folding == .caseAndDiacritics && hasFolded else {
+            return true
+        }
+        return kind == .endsWith || kind == .like
+    }
+}

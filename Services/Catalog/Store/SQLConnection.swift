@@ -1,5 +1,6 @@
 import GRDB
 import PostgreSQL
+import Synchronization
 
 /// A connection to the library's database, within one access of it; what stores speak to.
 ///
@@ -66,64 +67,64 @@ struct SQLConnection {
     func each<each Value: SQLBindable>(
         _ sql: String,
         _ values: repeat each Value,
-        visit: (StatementColumns) throws -> Void
+        visit: (SQLRow) throws -> Void
     ) throws {
         var statement = try SQLStatement(sql, self)
         repeat (each values).bind(to: &statement)
-        while try statement.step() { try visit(statement.columns) }
+        while try statement.step() { try visit(statement.currentRow) }
     }
 
     /// Returns the first row, or nil if there is none.
     func first<each Value: SQLBindable, Result>(
         _ sql: String,
         _ values: repeat each Value,
-        read: (StatementColumns) throws -> Result
+        read: (SQLRow) throws -> Result
     ) throws -> Result? {
         var statement = try SQLStatement(sql, self)
         repeat (each values).bind(to: &statement)
-        return try statement.step() ? try read(statement.columns) : nil
+        return try statement.step() ? try read(statement.currentRow) : nil
     }
 
     /// Returns all rows.
     func all<each Value: SQLBindable, Result>(
         _ sql: String,
         _ values: repeat each Value,
-        read: (StatementColumns) throws -> Result
+        read: (SQLRow) throws -> Result
     ) throws -> [Result] {
         var statement = try SQLStatement(sql, self)
         repeat (each values).bind(to: &statement)
         var results: [Result] = []
-        while try statement.step() { results.append(try read(statement.columns)) }
+        while try statement.step() { results.append(try read(statement.currentRow)) }
         return results
     }
 
     // Statements that are composed for one use are not kept: there is no end of different ones.
 
     /// Calls a closure with each row of a composed query.
-    func each(_ query: SQLFragment, visit: (StatementColumns) throws -> Void) throws {
+    func each(_ query: SQLFragment, visit: (SQLRow) throws -> Void) throws {
         let statement = try SQLStatement(query, self)
-        while try statement.step() { try visit(statement.columns) }
+        while try statement.step() { try visit(statement.currentRow) }
     }
 
     /// Calls a closure with each row of a composed query as it comes from the database, for results of any size.
     ///
     /// - Parameter visit: must not use the connection
-    func stream(_ query: SQLFragment, visit: (StatementColumns) throws -> Void) throws {
+    func stream(_ query: SQLFragment, visit: (SQLRow) throws -> Void) throws {
         let statement = try SQLStatement(query, self)
         try statement.stream(visit)
     }
 
     /// Returns the first row of a composed query, or nil if there is none.
-    func first<Result>(_ query: SQLFragment, read: (StatementColumns) throws -> Result) throws -> Result? {
+    func first<Result>(_ query: SQLFragment, read: (SQLRow) throws -> Result) throws -> Result? {
         let statement = try SQLStatement(query, self)
-        return try statement.step() ? try read(statement.columns) : nil
+        return try statement.step() ? try read(statement.currentRow) : nil
     }
 
     /// Returns all rows of a composed query.
-    func all<Result>(_ query: SQLFragment, read: (StatementColumns) throws -> Result) throws -> [Result] {
+    func all<Result>(_ query: SQLFragment, read: (SQLRow) throws -> Result) throws -> [Result] {
         let statement = try SQLStatement(query, self)
         var results: [Result] = []
-        while try statement.step() { results.append(try read(statement.columns)) }
+        while try statement.step() { results.append(try read(statement.currentRow)) }
         return results
     }
 
@@ -193,4 +194,15 @@ struct SQLConnection {
         case .postgresql(let session): session.hasFailedTransaction
         }
     }
+}
+
+/// Tells a read of the database that nobody waits for its result any more: it runs on a thread of the database, where
+/// `Task.isCancelled` says nothing about the task that waits.
+final class ReadCancellation: Sendable {
+    private let isCancelled = Atomic(false)
+
+    func cancel() { isCancelled.store(true, ordering: .relaxed) }
+
+    /// - Throws: `CancellationError` if the task that waits was cancelled
+    func check() throws { if isCancelled.load(ordering: .relaxed) { throw CancellationError() } }
 }

@@ -1,5 +1,6 @@
 import GRDB
 import GRDBSQLite
+import PhotoModel
 import PostgreSQL
 
 /// A prepared statement whose values are bound and read one by one, for the commit path: nothing is boxed, and no row and
@@ -148,12 +149,12 @@ struct SQLStatement: ~Copyable {
     /// Calls a closure with each row as it comes from the database, without keeping all of them.
     ///
     /// - Parameter visit: must not use the connection
-    borrowing func stream(_ visit: (StatementColumns) throws -> Void) throws {
-        let columns = columns
+    borrowing func stream(_ visit: (SQLRow) throws -> Void) throws {
+        let row = currentRow
         switch engine {
-        case .sqlite: while try step() { try visit(columns) }
+        case .sqlite: while try step() { try visit(row) }
         case .postgresql(let execution):
-            try execution._withUnsafeGuaranteedRef { try $0.stream { try visit(columns) } }
+            try execution._withUnsafeGuaranteedRef { try $0.stream { try visit(row) } }
         }
     }
 
@@ -214,12 +215,52 @@ struct SQLStatement: ~Copyable {
         )
     }
 
-    /// The columns of the current row.
-    var columns: StatementColumns { StatementColumns(engine) }
+    /// The current row.
+    var currentRow: SQLRow { SQLRow(engine) }
 }
 
 /// A statement of one of the databases, without ownership: a reference count for each value would cost more than reading it.
 enum StatementEngine {
     case sqlite(OpaquePointer)
     case postgresql(Unmanaged<PostgreSQLExecution>)
+}
+
+// MARK: - Composed statements
+
+/// A fragment of SQL with its bound values; values never become SQL text.
+struct SQLFragment {
+    var text: String
+    var values: [SQLValue]
+
+    init(_ text: String, _ values: [SQLValue] = []) {
+        self.text = text
+        self.values = values
+    }
+
+    static func joined(_ pieces: [SQLFragment], _ separator: String) -> SQLFragment {
+        SQLFragment(pieces.map(\.text).joined(separator: separator), pieces.flatMap(\.values))
+    }
+
+    /// Returns a text as a bound value. SQLite's text binding ends at a zero byte, so a text with one is bound as
+    /// bytes.
+    static func bound(_ text: String) -> SQLFragment {
+        guard text.utf8.contains(0) else { return SQLFragment("?", [.text(text)]) }
+        return SQLFragment("CAST(? AS TEXT)", [.bytes(Array(text.utf8))])
+    }
+
+    static func bound(_ value: PredicateValue) -> SQLFragment {
+        switch value {
+        case .null: SQLFragment("NULL")
+        case .integer(let number): SQLFragment("?", [.integer(number)])
+        case .number(let number): SQLFragment("?", [.number(number)])
+        case .text(let text): bound(text)
+        }
+    }
+
+    static func + (left: SQLFragment, right: SQLFragment) -> SQLFragment {
+        SQLFragment(left.text + right.text, left.values + right.values)
+    }
+
+    static func + (left: SQLFragment, right: String) -> SQLFragment { SQLFragment(left.text + right, left.values) }
+    static func + (left: String, right: SQLFragment) -> SQLFragment { SQLFragment(left + right.text, right.values) }
 }

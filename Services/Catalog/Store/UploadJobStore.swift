@@ -272,7 +272,7 @@ struct UploadJobStore {
         )
     }
 
-    private static func job(_ row: StatementColumns) -> UploadJob? {
+    private static func job(_ row: SQLRow) -> UploadJob? {
         guard let asset = ObjectID(row[1] as String), let type = ResourceType(number: row[2]),
             let kind = UploadJob.Kind(number: row[4]), let state = UploadJob.State(number: row[5])
         else { return nil }

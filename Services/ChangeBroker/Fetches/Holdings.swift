@@ -17,13 +17,13 @@ struct Holdings {
     /// Returns the numbers of the observations that an identity holds.
     func numbers(of identity: String) -> [Int] { byIdentity[identity].map { Array($0.keys) } ?? [] }
 
-    mutating func insert(_ holder: LiveFetch.Holder, _ number: Int) {
+    mutating func insert(_ holder: ObservedFetch.Holder, _ number: Int) {
         byIdentity[holder.identity, default: [:]][number, default: 0] += 1
         guard let connection = holder.connection else { return }
         byConnection[connection, default: []].insert(Holding(identity: holder.identity, number: number))
     }
 
-    mutating func remove(_ holder: LiveFetch.Holder, _ number: Int) {
+    mutating func remove(_ holder: ObservedFetch.Holder, _ number: Int) {
         release(holder.identity, number)
         guard let connection = holder.connection else { return }
         byConnection[connection]?.remove(Holding(identity: holder.identity, number: number))

@@ -240,8 +240,8 @@ struct ObservationService: Sendable {
                 earlier = begun
             }
             guard isKnown else { break }
-            moment = await feed.observed(
-                observation,
+            moment = await feed.state(
+                of: observation,
                 after: token?.sequence,
                 earlier: earlier,
                 wantsIDs: isIncremental ? 0 : FetchDetailsResult.maxIDs
@@ -249,7 +249,7 @@ struct ObservationService: Sendable {
         }
         if moment == nil {
             isKnown = false
-            moment = await feed.observed(observation, after: nil, wantsIDs: FetchDetailsResult.maxIDs)
+            moment = await feed.state(of: observation, after: nil, wantsIDs: FetchDetailsResult.maxIDs)
         }
         guard let moment else { return nil }
         var result = FetchDetailsResult(observation: observation, token: moment.token, count: moment.count)
@@ -295,7 +295,7 @@ struct ObservationService: Sendable {
             token.sequence < min(range.oldestComplete, range.lastChange)
         else { return nil }
         let wanted = isIncremental ? 0 : FetchDetailsResult.maxIDs
-        guard var state = await feed.observed(observation, after: nil, wantsIDs: wanted),
+        guard var state = await feed.state(of: observation, after: nil, wantsIDs: wanted),
             state.token.sequence > token.sequence
         else { return nil }
         let request = ChangesDetails(
@@ -315,7 +315,7 @@ struct ObservationService: Sendable {
         }
         if state.details?.hasIncrementalChanges == false, state.ids == nil {
             // Too many: the list as it is now, if that is still the same moment.
-            let now = await feed.observed(observation, after: nil, wantsIDs: FetchDetailsResult.maxIDs)
+            let now = await feed.state(of: observation, after: nil, wantsIDs: FetchDetailsResult.maxIDs)
             if now?.token == state.token { state.ids = now?.ids }
         }
         return state
@@ -404,5 +404,5 @@ extension Fetch {
 
 extension RequestContext {
     /// The client as an observer of fetches.
-    fileprivate var holder: LiveFetch.Holder { LiveFetch.Holder(identity: identity, connection: connection) }
+    fileprivate var holder: ObservedFetch.Holder { ObservedFetch.Holder(identity: identity, connection: connection) }
 }

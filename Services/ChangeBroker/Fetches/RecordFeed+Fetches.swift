@@ -142,7 +142,7 @@ extension RecordFeed {
     func addHolder(
         _ observation: String,
         _ fetch: Fetch? = nil,
-        by holder: LiveFetch.Holder,
+        by holder: ObservedFetch.Holder,
         at time: Int64
     ) throws(RPCError) -> Bool {
         guard !Task.isCancelled else { throw .observationEnded }
@@ -155,10 +155,10 @@ extension RecordFeed {
             throw .tooManyFetches(of: identity, limit: configuration.maxFetchesPerIdentity)
         }
         if known == nil { _ = try fetchCapacity() }
-        var live = known
-        if live == nil, let fetch { live = fetches.add(observation, fetch, at: updatedThrough) }
-        guard let live else { return false }
-        fetches.addHolder(live, holder, at: time)
+        var observed = known
+        if observed == nil, let fetch { observed = fetches.add(observation, fetch, at: updatedThrough) }
+        guard let observed else { return false }
+        fetches.addHolder(observed, holder, at: time)
         return true
     }
 
@@ -179,8 +179,8 @@ extension RecordFeed {
         var bytes = configuration.maxFetchBytes - fetches.resultBytes
         if let identity {
             let used = fetches.usage(ofView: identity)
-            rows = min(rows, configuration.maxFetchRows / LiveFetches.viewShare - used.rows)
-            bytes = min(bytes, configuration.maxFetchBytes / LiveFetches.viewShare - used.bytes)
+            rows = min(rows, configuration.maxFetchRows / ObservedFetches.viewShare - used.rows)
+            bytes = min(bytes, configuration.maxFetchBytes / ObservedFetches.viewShare - used.bytes)
         }
         return (max(0, rows), max(0, bytes))
     }
@@ -255,11 +255,11 @@ extension RecordFeed {
     /// A client that has connected again may end what its identity held by a connection that has ended.
     ///
     /// - Returns: false if the client does not observe it
-    func removeHolder(_ observation: String, by holder: LiveFetch.Holder) -> Bool {
-        guard let live = fetches[observation] else { return false }
-        let former = LiveFetch.Holder(identity: holder.identity, connection: nil)
-        guard fetches.removeHolder(live, holder) || fetches.removeHolder(live, former) else { return false }
-        if live.holders.isEmpty { fetches.remove(observation) }
+    func removeHolder(_ observation: String, by holder: ObservedFetch.Holder) -> Bool {
+        guard let observed = fetches[observation] else { return false }
+        let former = ObservedFetch.Holder(identity: holder.identity, connection: nil)
+        guard fetches.removeHolder(observed, holder) || fetches.removeHolder(observed, former) else { return false }
+        if observed.holders.isEmpty { fetches.remove(observation) }
         return true
     }
 
@@ -267,10 +267,12 @@ extension RecordFeed {
     ///
     /// - Parameter isVisible: whether it may still see observations of the whole library, and those of a limited view
     func removeHolders(of identity: String, except isVisible: (whole: Bool, limited: Bool) = (false, false)) {
-        for live in fetches.held(by: identity) {
-            guard !(live.fetch.granted == nil ? isVisible.whole : isVisible.limited) else { continue }
-            for holder in live.holders.keys where holder.identity == identity { _ = fetches.removeHolder(live, holder) }
-            if live.holders.isEmpty { fetches.remove(live.observation) }
+        for observed in fetches.held(by: identity) {
+            guard !(observed.fetch.granted == nil ? isVisible.whole : isVisible.limited) else { continue }
+            for holder in observed.holders.keys where holder.identity == identity {
+                _ = fetches.removeHolder(observed, holder)
+            }
+            if observed.holders.isEmpty { fetches.remove(observed.observation) }
         }
     }
 
@@ -289,8 +291,8 @@ extension RecordFeed {
     // MARK: Details
 
     /// Returns the token up to which the result is current.
-    private func moment(of live: LiveFetch) -> ChangeToken {
-        ChangeToken(library: ring?.library ?? "", sequence: max(live.result.sequence, updatedThrough))
+    private func moment(of observed: ObservedFetch) -> ChangeToken {
+        ChangeToken(library: ring?.library ?? "", sequence: max(observed.result.sequence, updatedThrough))
     }
 
     /// Returns the sequence after which the observation's log is complete, and the sequence of its last visible change;
@@ -303,7 +305,7 @@ extension RecordFeed {
     func recordBytes(after token: ChangeToken) -> Int? { ring?.bytes(after: token.sequence) }
 
     /// The number of observed fetches, and of the objects in all their results.
-    var observations: (count: Int, rows: Int) { (fetches.count, fetches.rows) }
+    var observedFetches: (count: Int, rows: Int) { (fetches.count, fetches.rows) }
 
     func fetch(of observation: String) -> Fetch? { fetches[observation]?.fetch }
 
@@ -316,7 +318,7 @@ extension RecordFeed {
         return result.map { max($0.sequence, updatedThrough) }
     }
 
-    /// Returns the changes of a result since a sequence.
+    /// Returns the state of an observed fetch, with its changes since a sequence.
     ///
     /// - Parameters:
     ///   - sequence: one after which the log is complete, or after which nothing visible has changed; may be lower if
@@ -324,24 +326,24 @@ extension RecordFeed {
     ///   - earlier: the changes before the log begins
     ///   - wantsIDs: the maximum length of a list that is returned as a whole
     /// - Returns: nil if the observation is gone, or if its log has moved on meanwhile
-    func observed(
-        _ observation: String,
+    func state(
+        of observation: String,
         after sequence: Int64?,
         earlier: EarlierChanges? = nil,
         wantsIDs: Int = 0
     ) -> ObservationState? {
-        guard let live = fetches[observation] else { return nil }
-        var result = ObservationState(token: moment(of: live), count: live.count)
-        result.isDeleted = live.result.isDeleted
+        guard let observed = fetches[observation] else { return nil }
+        var result = ObservationState(token: moment(of: observed), count: observed.count)
+        result.isDeleted = observed.result.isDeleted
         // Without a visible change since the sequence, all later changes were beyond offset and limit.
-        if let sequence, sequence < live.previous {
+        if let sequence, sequence < observed.previous {
             let start = earlier?.token.sequence ?? sequence
-            guard start >= live.result.oldestComplete else { return nil }
+            guard start >= observed.result.oldestComplete else { return nil }
             var net = earlier?.changes ?? NetChanges()
-            net.add(live.result.changes(after: start).all)
-            result.details = live.details(net)
+            net.add(observed.result.changes(after: start).all)
+            result.details = observed.details(net)
         }
-        if live.count <= wantsIDs { result.ids = live.ids }
+        if observed.count <= wantsIDs { result.ids = observed.ids }
         return result
     }
 }

@@ -75,7 +75,7 @@ struct AlbumCommand: AsyncParsableCommand {
         func validate() throws { _ = try AlbumLookup.title(title) }
 
         func run(in library: PhotoLibrary, output: Output) async throws {
-            let assets = try await Identifiers.read(ids, in: library)
+            let assets = try await AssetArguments.read(ids, in: library)
             let parent = try await place.reference(in: library)
             if !another {
                 let others = try await AlbumLookup.namesakes {
@@ -91,7 +91,7 @@ struct AlbumCommand: AsyncParsableCommand {
             try output.result(result.json) { ["\(id)  \(title.printable)"] }
             let rest = Array(assets.dropFirst(first.count))
             guard !rest.isEmpty else { return }
-            try await Transactions.perform(
+            try await BatchedChanges.perform(
                 rest,
                 in: library,
                 output,
@@ -138,7 +138,7 @@ struct AlbumCommand: AsyncParsableCommand {
         func run(in library: PhotoLibrary, output: Output) async throws {
             let ids = try await assets.read(in: library)
             let album = try await AlbumLookup.find(album, in: library)
-            try await Transactions.perform(ids, in: library, output, "added", besides: 1) { ids in
+            try await BatchedChanges.perform(ids, in: library, output, "added", besides: 1) { ids in
                 [.updateCollection(.init(id: .id(album.id), add: ids.map { .id($0) }))]
             }
         }
@@ -156,7 +156,7 @@ struct AlbumCommand: AsyncParsableCommand {
         func run(in library: PhotoLibrary, output: Output) async throws {
             let ids = try await assets.read(in: library)
             let album = try await AlbumLookup.find(album, in: library)
-            try await Transactions.perform(ids, in: library, output, "removed", besides: 1) { ids in
+            try await BatchedChanges.perform(ids, in: library, output, "removed", besides: 1) { ids in
                 [.updateCollection(.init(id: .id(album.id), remove: ids))]
             }
         }
@@ -185,7 +185,7 @@ struct AlbumCommand: AsyncParsableCommand {
                     )
                 )
             ])
-            try Transactions.reportMoved(result, output)
+            try BatchedChanges.reportMoved(result, output)
         }
     }
 

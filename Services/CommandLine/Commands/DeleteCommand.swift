@@ -9,7 +9,7 @@ import SystemPackage
 struct DeleteCommand: LibraryCommand {
     static let configuration = CommandConfiguration(commandName: "delete", abstract: "Delete assets.")
 
-    @OptionGroup var assets: Identifiers
+    @OptionGroup var assets: AssetArguments
 
     @Flag(name: .shortAndLong, help: "Do not ask for confirmation.")
     var yes = false
@@ -19,7 +19,7 @@ struct DeleteCommand: LibraryCommand {
     func run(in library: PhotoLibrary, output: Output) async throws {
         let ids = try await assets.read(in: library)
         try Confirmation.ask("Delete \(QuantityFormatter.count(ids.count, "asset"))?", isGiven: yes)
-        try await Transactions.perform(ids, in: library, output, "deleted") { [.deleteAssets(.init(ids: $0))] }
+        try await BatchedChanges.perform(ids, in: library, output, "deleted") { [.deleteAssets(.init(ids: $0))] }
     }
 }
 

@@ -40,7 +40,7 @@ struct DescribeEditCommand: LibraryCommand {
 
     func run(in library: PhotoLibrary, output: Output) async throws {
         var request = DescribeEdit(
-            asset: try await Identifiers.one(id, in: library),
+            asset: try await AssetArguments.one(id, in: library),
             adjustments: try listFile.map(AdjustmentOptions.read),
             as: form
         )

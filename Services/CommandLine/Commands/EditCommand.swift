@@ -107,7 +107,7 @@ struct EditCommand: LibraryCommand {
         request.isNetworkAccessAllowed = downloads.download
         if let ifRevision { request.ifRevision = try revision(ifRevision) }
         guard !ids.isEmpty else { return output.note("the fetch has no assets") }
-        let pieces = Transactions.split(ids, by: Self.assetsPerRequest)
+        let pieces = BatchedChanges.split(ids, by: Self.assetsPerRequest)
         if pieces.count > 1 { output.note("too many assets for one request: using \(pieces.count) requests") }
         var progress = ProgressReporter(output: output)
         progress.begin(total: ids.count)

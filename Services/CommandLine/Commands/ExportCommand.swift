@@ -70,7 +70,7 @@ struct ExportCommand: LibraryCommand {
                 progress.step(isDone: try await export(asset, from: library, to: &folder, &progress))
             }
         } else {
-            let ids = try await Identifiers.read(ids, in: library)
+            let ids = try await AssetArguments.read(ids, in: library)
             var folder = try ExportFolder(self.output)
             progress.begin(total: ids.count)
             for id in ids {

@@ -116,7 +116,7 @@ struct FolderCommand: AsyncParsableCommand {
             }
             let folder = try await AlbumLookup.folder(folder, in: library)
             let result = try await library.perform([.updateList(.init(id: .id(folder.id), edits: [.add(children)]))])
-            try Transactions.reportMoved(result, output)
+            try BatchedChanges.reportMoved(result, output)
         }
     }
 

@@ -17,7 +17,7 @@ struct HideCommand: LibraryCommand {
     @OptionGroup var client: ClientOptions
 
     func run(in library: PhotoLibrary, output: Output) async throws {
-        try await Transactions.set(
+        try await BatchedChanges.set(
             AssetPatch(isHidden: !off),
             of: try await assets.read(in: library),
             in: library,

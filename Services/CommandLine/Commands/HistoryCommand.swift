@@ -26,7 +26,7 @@ struct HistoryCommand: LibraryCommand {
     var services: [ServiceName] { [.editor] }
 
     func run(in library: PhotoLibrary, output: Output) async throws {
-        let id = try await Identifiers.one(id, in: library)
+        let id = try await AssetArguments.one(id, in: library)
         if let undoTo {
             var request = UndoEdits(
                 asset: id,

@@ -155,7 +155,7 @@ struct ImportCommand: LibraryCommand {
             }
             album = id
         }
-        for piece in Transactions.split(ids, by: ChangeRecord.maxEntities - 1) {
+        for piece in BatchedChanges.split(ids, by: ChangeRecord.maxEntities - 1) {
             _ = try await library.perform([.updateCollection(.init(id: .id(album), add: piece.map { .id($0) }))])
         }
     }

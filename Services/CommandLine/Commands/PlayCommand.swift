@@ -33,7 +33,7 @@ struct PlayCommand: LibraryCommand {
     ]
 
     func run(in library: PhotoLibrary, output: Output) async throws {
-        let asset = try await Identifiers.one(id, in: library)
+        let asset = try await AssetArguments.one(id, in: library)
         var request = VideoPlayback(asset: asset, version: original ? .original : .current)
         request.isNetworkAccessAllowed = downloads.download
         let video = try await library.thumbnailer.ask(request, deadline: .seconds(120), downloads, output).result

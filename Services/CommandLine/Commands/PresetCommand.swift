@@ -95,7 +95,7 @@ struct PresetCommand: ParsableCommand {
         @OptionGroup var client: ClientOptions
 
         func run(in library: PhotoLibrary, output: Output) async throws {
-            let asset = try await library.asset(try await Identifiers.one(asset, in: library))
+            let asset = try await library.asset(try await AssetArguments.one(asset, in: library))
             guard asset.adjustmentFormatIdentifier == AdjustmentList.formatIdentifier else {
                 throw CommandFailure(
                     message: "\(asset.id) has no edit in this editor's format",

@@ -70,7 +70,7 @@ struct QuarantineCommand: AsyncParsableCommand {
                 if id.utf8.count == 64 {
                     digests.append(id)
                 } else {
-                    digests += try await library.asset(Identifiers.one(id, in: library)).resources.map(\.digest)
+                    digests += try await library.asset(AssetArguments.one(id, in: library)).resources.map(\.digest)
                 }
             }
             return digests

@@ -12,7 +12,7 @@ struct RevertCommand: LibraryCommand {
         abstract: "Revert assets to their originals by discarding all edits."
     )
 
-    @OptionGroup var assets: Identifiers
+    @OptionGroup var assets: AssetArguments
 
     @OptionGroup var client: ClientOptions
 

@@ -77,7 +77,7 @@ struct SetCommand: LibraryCommand {
                 ["\(QuantityFormatter.count(ids.count, "asset")) would be changed; nothing was changed"]
             }
         }
-        try await Transactions.perform(ids, in: library, output, "changed") { ids in
+        try await BatchedChanges.perform(ids, in: library, output, "changed") { ids in
             ids.map {
                 .updateAsset(
                     .init(id: .id($0), set: patch, addKeywords: addKeyword, removeKeywords: removeKeyword)

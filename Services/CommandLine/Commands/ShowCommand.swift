@@ -12,7 +12,7 @@ struct ShowCommand: LibraryCommand {
         abstract: "Show all metadata of assets: dates, location, camera, files, albums."
     )
 
-    @OptionGroup var assets: Identifiers
+    @OptionGroup var assets: AssetArguments
 
     @Flag(
         help: "Show the pictures too, in a terminal that can: kitty, Ghostty, iTerm2, WezTerm, foot, xterm with Sixel."

@@ -66,7 +66,7 @@ struct ThumbCommand: LibraryCommand {
     }
 
     func run(in library: PhotoLibrary, output: Output) async throws {
-        let asset = try await library.namedAsset(try await Identifiers.one(id, in: library)).asset
+        let asset = try await library.namedAsset(try await AssetArguments.one(id, in: library)).asset
         let request = try request(asset)
         let (answer, image) = try await library.image(request, downloads, output)
         let file = self.output ?? "\(asset.id).\(request.format.fileExtension)"

@@ -14,13 +14,13 @@ struct TrashCommand: LibraryCommand {
             """
     )
 
-    @OptionGroup var assets: Identifiers
+    @OptionGroup var assets: AssetArguments
 
     @OptionGroup var client: ClientOptions
 
     func run(in library: PhotoLibrary, output: Output) async throws {
         // Each transaction also changes the albums and moments of the assets.
-        try await Transactions.perform(
+        try await BatchedChanges.perform(
             try await assets.read(in: library),
             in: library,
             output,
@@ -39,12 +39,12 @@ struct UntrashCommand: LibraryCommand {
         abstract: "Restore assets from the trash to their albums."
     )
 
-    @OptionGroup var assets: Identifiers
+    @OptionGroup var assets: AssetArguments
 
     @OptionGroup var client: ClientOptions
 
     func run(in library: PhotoLibrary, output: Output) async throws {
-        try await Transactions.perform(
+        try await BatchedChanges.perform(
             try await assets.read(in: library),
             in: library,
             output,

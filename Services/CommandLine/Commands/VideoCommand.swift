@@ -50,7 +50,7 @@ struct VideoCommand: LibraryCommand {
         if let preset = preset.flatMap(VideoExportPreset.init), let path = self.output {
             return try await export(preset, to: path, in: library, output)
         }
-        let asset = try await Identifiers.one(id, in: library)
+        let asset = try await AssetArguments.one(id, in: library)
         var request = VideoPlayback(asset: asset, version: original ? .original : .current)
         request.isNetworkAccessAllowed = downloads.download
         let video = try await library.thumbnailer.ask(request, deadline: .seconds(120), downloads, output).result
@@ -72,7 +72,7 @@ struct VideoCommand: LibraryCommand {
         _ output: Output
     ) async throws {
         let version: VideoVersion = original ? .original : .current
-        let asset = try await Identifiers.one(id, in: library)
+        let asset = try await AssetArguments.one(id, in: library)
         var request = ExportVideo(asset: asset, preset: preset, version: version)
         request.isNetworkAccessAllowed = downloads.download
         let video = try await library.exportVideo(request) { status in

@@ -24,7 +24,7 @@ struct AssetSelection: ParsableArguments {
 
     /// Returns the identifiers that were given, or those of the fetch, read before anything is changed.
     func read(in library: PhotoLibrary) async throws -> [ObjectID] {
-        guard ids.isEmpty else { return try await Identifiers.read(ids, in: library) }
+        guard ids.isEmpty else { return try await AssetArguments.read(ids, in: library) }
         return try await library.assetIDs(try await fetch.fetch(in: library))
     }
 }

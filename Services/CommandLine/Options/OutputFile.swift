@@ -1,4 +1,5 @@
 import Glibc
+import Synchronization
 import SystemPackage
 
 /// Writes files that the user names; `-` is standard output.
@@ -29,5 +30,109 @@ enum OutputFile {
         let writer = try OutputFileWriter(path)
         try writer.write(bytes)
         try writer.finish()
+    }
+}
+
+/// A file that is written in pieces under a temporary name and renamed when it is complete. A device or a pipe is written
+/// directly: only its owner may replace it.
+struct OutputFileWriter {
+    private let path: String
+    /// The file to replace: where a symbolic link leads, which stays a link.
+    private let target: FilePath
+    /// The temporary name; nil if the path is written directly.
+    private let partial: FilePath?
+    private let file: FileDescriptor
+
+    init(_ path: String) throws {
+        self.path = path
+        switch Self.kind(of: path) {
+        case nil:
+            target = FilePath(path)
+            partial = Self.partial(of: path)
+        case S_IFREG:
+            let resolved = Self.resolved(path)
+            target = FilePath(resolved)
+            partial = Self.partial(of: resolved)
+        case S_IFDIR: throw Self.failure(path, "it is a folder")
+        case S_IFLNK: throw Self.failure(path, "it is a link to a file that is not there")
+        default: (target, partial) = (FilePath(path), nil)
+        }
+        if let partial { UnfinishedFiles.insert(partial.string) }
+        do {
+            file = try FileDescriptor.open(
+                partial ?? target,
+                .writeOnly,
+                options: partial == nil ? [] : [.create, .truncate],
+                permissions: partial == nil ? nil : [.ownerReadWrite, .groupRead, .otherRead]
+            )
+        } catch {
+            if let partial { UnfinishedFiles.remove(partial.string) }
+            throw Self.failure(path, "\(error)")
+        }
+    }
+
+    /// Returns the type of what a path leads to, that of the link if it leads nowhere; nil if there is nothing.
+    private static func kind(of path: String) -> mode_t? {
+        var status = Glibc.stat()
+        guard stat(path, &status) == 0 || lstat(path, &status) == 0 else { return nil }
+        return status.st_mode & S_IFMT
+    }
+
+    private static func resolved(_ path: String) -> String {
+        guard let resolved = realpath(path, nil) else { return path }
+        defer { free(resolved) }
+        return String(cString: resolved)
+    }
+
+    private static func partial(of path: String) -> FilePath { FilePath(path + ".\(getpid()).part") }
+
+    private static func failure(_ path: String, _ reason: String) -> CommandFailure {
+        CommandFailure(message: "\(path) cannot be written: \(reason)", name: "not_written")
+    }
+
+    func write(_ bytes: [UInt8]) throws {
+        do {
+            try file.writeAll(bytes)
+        } catch {
+            abandon()
+            throw Self.failure(path, "\(error)")
+        }
+    }
+
+    func finish() throws {
+        try? file.close()
+        guard let partial else { return }
+        defer { UnfinishedFiles.remove(partial.string) }
+        guard rename(partial.string, target.string) != 0 else { return }
+        let problem = Errno(rawValue: errno)
+        unlink(partial.string)
+        throw Self.failure(path, "\(problem)")
+    }
+
+    /// Closes and deletes the incomplete file.
+    func abandon() {
+        try? file.close()
+        guard let partial else { return }
+        unlink(partial.string)
+        UnfinishedFiles.remove(partial.string)
+    }
+}
+
+/// The temporary files that ``OutputFileWriter`` is writing, for a command that is interrupted.
+enum UnfinishedFiles {
+    private static let paths = Mutex<Set<String>>([])
+
+    static func insert(_ path: String) { paths.withLock { _ = $0.insert(path) } }
+    static func remove(_ path: String) { paths.withLock { _ = $0.remove(path) } }
+
+    /// Makes the usual signals delete the files and end the program, as long as the result is kept.
+    static func removeAtSignals() -> StopSignals { StopSignals { end(by: $0) } }
+
+    /// Ends the program while it holds the lock, so that no other file is begun.
+    private static func end(by number: Int32) {
+        paths.withLock { paths in
+            for path in paths { unlink(path) }
+            _exit(128 + number)
+        }
     }
 }

@@ -1,4 +1,6 @@
+import Contracts
 import JSONValue
+import PhotoClient
 import SystemPackage
 
 /// The progress of a command that processes many items: a bar on a terminal, and a line for each result.
@@ -58,5 +60,31 @@ struct ProgressReporter {
 
     func clear() {
         if output.showsProgress { try? Output.write("\r\u{1B}[K", to: .standardError) }
+    }
+}
+
+// MARK: - Operations of a service
+
+extension ServiceClient {
+    /// Sends a long-running request and draws its progress; Ctrl-C cancels it.
+    func following<R: Request>(_ request: R, output: Output) async throws -> R.Result {
+        var answer: R.Result?
+        for try await event in stream(request, credit: 1 << 16) {
+            switch event {
+            case .notification(_, let params, _):
+                guard output.showsProgress, let done = params["done"]?.intValue, let total = params["total"]?.intValue
+                else { continue }
+                try? Output.write("\r\u{1B}[K\(done)/\(total)", to: .standardError)
+            case .answer(let reply): answer = reply.result
+            }
+        }
+        if output.showsProgress { try? Output.write("\r\u{1B}[K", to: .standardError) }
+        guard let answer else {
+            throw CommandFailure(
+                message: "the connection to the catalog was lost before the operation was complete",
+                name: "connection_lost"
+            )
+        }
+        return answer
     }
 }

@@ -215,7 +215,7 @@ actor PublishedEditProcessor {
             accepting -= 1
             return signalCapacity()
         }
-        switch PublishedMessage(frames: message.frames) {
+        switch PublishedEditMessage(frames: message.frames) {
         case .edit(let edit, let params):
             let key = EditKey(publisher: message.identity, id: edit.id)
             let queued = QueuedEdit(key: key, edit: edit, digest: EditDigest.of(published: params))

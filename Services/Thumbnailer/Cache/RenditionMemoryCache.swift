@@ -10,7 +10,7 @@ final class RenditionMemoryCache<Key: Hashable & Sendable>: Sendable {
     }
 
     private struct Entry {
-        let rendition: StoredRendition
+        let rendition: EncodedRendition
         /// The time when a use was last reported, in microseconds.
         var reported: Int64
     }
@@ -22,7 +22,7 @@ final class RenditionMemoryCache<Key: Hashable & Sendable>: Sendable {
         state = Mutex(State(accounting: LRUIndex(budget: budget)))
     }
 
-    func rendition(_ key: Key) -> StoredRendition? {
+    func rendition(_ key: Key) -> EncodedRendition? {
         state.withLock { state in
             guard state.accounting.touch(key) else { return nil }
             return state.entries[key]?.rendition
@@ -38,7 +38,7 @@ final class RenditionMemoryCache<Key: Hashable & Sendable>: Sendable {
         _ key: Key,
         now: Int64,
         mayReport: Bool = true
-    ) -> (rendition: StoredRendition, isToBeReported: Bool)? {
+    ) -> (rendition: EncodedRendition, isToBeReported: Bool)? {
         state.withLock { state in
             guard let entries = state.entries[key] else { return nil }
             let isToBeReported = now - entries.reported >= Self.interval
@@ -49,7 +49,7 @@ final class RenditionMemoryCache<Key: Hashable & Sendable>: Sendable {
     }
 
     /// - Parameter now: the time when its use was last reported
-    func insert(_ rendition: StoredRendition, _ key: Key, now: Int64 = 0) {
+    func insert(_ rendition: EncodedRendition, _ key: Key, now: Int64 = 0) {
         state.withLock { state in
             state.entries[key] = Entry(rendition: rendition, reported: now)
             for gone in state.accounting.insert(key, cost: rendition.cost) { state.entries[gone] = nil }

@@ -33,7 +33,7 @@ final class VideoExports: Sendable {
         }
     }
 
-    private let source: AssetResolver
+    private let assets: AssetResolver
     private let streams: VideoStreams
     private let blockingIO: BlockingIOExecutor
     private let originals: OriginalFiles
@@ -54,7 +54,7 @@ final class VideoExports: Sendable {
     private static let sweep = Duration.seconds(5)
 
     init(
-        source: AssetResolver,
+        assets: AssetResolver,
         streams: VideoStreams,
         blockingIO: BlockingIOExecutor,
         exporter: VideoExporter,
@@ -62,7 +62,7 @@ final class VideoExports: Sendable {
         metrics: ThumbnailerMetrics,
         clock: MonotonicClock = .system
     ) {
-        self.source = source
+        self.assets = assets
         self.streams = streams
         self.blockingIO = blockingIO
         self.originals = originals
@@ -88,7 +88,7 @@ final class VideoExports: Sendable {
 
     func begin(_ request: ExportVideo, _ context: RequestContext) async throws(RPCError) -> VideoExportStatus {
         let identity = context.identity
-        let answer = try await source.assets([request.asset], atLeast: request.atLeast)
+        let answer = try await assets.resolve([request.asset], atLeast: request.atLeast)
         let asset = try ImageRequestService.asset(request.asset, of: answer)
         let video = try VideoService.resource(of: asset, version: request.version)
         if let refusal = answer.rpcError(of: video.digest, asset) { throw refusal }

@@ -6,7 +6,7 @@ import PhotoModel
 
 /// Makes images ahead of time, at a lower priority than interactive requests.
 struct ImagePreparer: Sendable {
-    let source: AssetResolver
+    let assets: AssetResolver
     let renditions: RenditionProvider
     let originals: OriginalFiles
     /// Interactive requests shall not wait for those of prefetches.
@@ -17,8 +17,8 @@ struct ImagePreparer: Sendable {
     /// The attempts for images whose original is given up again before they are made.
     private static let attempts = 3
 
-    init(source: AssetResolver, renditions: RenditionProvider, originals: OriginalFiles) {
-        self.source = source
+    init(assets: AssetResolver, renditions: RenditionProvider, originals: OriginalFiles) {
+        self.assets = assets
         self.renditions = renditions
         self.originals = originals
     }
@@ -33,7 +33,7 @@ struct ImagePreparer: Sendable {
         _ optionSets: [CachedImages],
         allowsHighQuality: Bool = true
     ) async throws(RPCError) -> [CachedImages: RenditionPlan] {
-        let answer = try await source.assets([id], atLeast: nil)
+        let answer = try await assets.resolve([id], atLeast: nil)
         guard let asset = answer.assets[id] else { return [:] }
         var plans: [(options: CachedImages, plan: RenditionPlan, source: AssetResource)] = []
         for options in optionSets {

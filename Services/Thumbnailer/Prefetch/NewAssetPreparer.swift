@@ -154,8 +154,8 @@ final class NewAssetPreparer: Sendable {
     }
 
     private func prepareAll() async throws(RPCError) {
-        var request = FetchAssets(fetch: FetchDescription(.assets), count: ObjectForm.maxIDs)
-        request.form = ObjectForm(members: ["id"])
+        var request = FetchAssets(fetch: FetchDescription(.assets), count: Projection.maxIDs)
+        request.projection = Projection(members: ["id"])
         var ids: [ObjectID] = []
         while true {
             let page = try await catalog.identifiers(request, deadline: .seconds(30))

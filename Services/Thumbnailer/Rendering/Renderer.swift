@@ -18,7 +18,7 @@ struct Renderer: Sendable {
     /// Renders several images from one decode of one file and returns an outcome for each.
     ///
     /// If one of them exceeds the time limit, each is rendered on its own, so that the others do not fail with it.
-    func renditions(_ plans: [RenditionPlan]) async -> [Result<StoredRendition, RPCError>] {
+    func renditions(_ plans: [RenditionPlan]) async -> [Result<EncodedRendition, RPCError>] {
         do throws(WorkerFailure) {
             let result = try await rendered(plans)
             do throws(RPCError) {
@@ -28,7 +28,7 @@ struct Renderer: Sendable {
             }
         } catch {
             guard error.isOfRequest, plans.count > 1 else { return plans.map { _ in .failure(error.rpcError) } }
-            var outcomes: [Result<StoredRendition, RPCError>] = []
+            var outcomes: [Result<EncodedRendition, RPCError>] = []
             for plan in plans { outcomes += await renditions([plan]) }
             return outcomes
         }
@@ -36,9 +36,9 @@ struct Renderer: Sendable {
 
     /// Renders what a job left to another one, because it took too long.
     private func completed(
-        _ outcomes: [Result<StoredRendition, RPCError>?],
+        _ outcomes: [Result<EncodedRendition, RPCError>?],
         _ plans: [RenditionPlan]
-    ) async -> [Result<StoredRendition, RPCError>] {
+    ) async -> [Result<EncodedRendition, RPCError>] {
         let left = outcomes.indices.filter { outcomes[$0] == nil }
         guard !left.isEmpty, left.count < plans.count else {
             return outcomes.map { $0 ?? .failure(.jobTooLong) }
@@ -49,7 +49,7 @@ struct Renderer: Sendable {
 
     private func rendered(
         _ plans: [RenditionPlan]
-    ) async throws(WorkerFailure) -> Result<[Result<StoredRendition, RPCError>?], RPCError> {
+    ) async throws(WorkerFailure) -> Result<[Result<EncodedRendition, RPCError>?], RPCError> {
         guard let digest = plans.first?.digest else { return .success([]) }
         let file: ResourceFile
         do throws(RPCError) { file = try resources.open(digest) } catch { return .failure(error) }
@@ -69,7 +69,7 @@ struct Renderer: Sendable {
     }
 
     /// Returns the preview embedded in the file, or with `isQuick` a quick decode; nil if there is none.
-    func degraded(_ plan: RenditionPlan, isQuick: Bool) async throws(RPCError) -> StoredRendition? {
+    func degraded(_ plan: RenditionPlan, isQuick: Bool) async throws(RPCError) -> EncodedRendition? {
         let file = try resources.open(plan.digest)
         let job = WorkerJob(
             method: isQuick ? ThumbnailWorker.quickMethod : ThumbnailWorker.previewMethod,
@@ -126,7 +126,7 @@ struct Renderer: Sendable {
         return structure
     }
 
-    func sheet(_ plan: ContactSheetPlan, _ bytes: Bytes) async throws(RPCError) -> StoredRendition {
+    func sheet(_ plan: ContactSheetPlan, _ bytes: Bytes) async throws(RPCError) -> EncodedRendition {
         let job = WorkerJob(method: ThumbnailWorker.sheetMethod, params: plan.json, attachments: [bytes])
         let result: WorkerResult
         do throws(WorkerFailure) { result = try await workers.run(job) } catch { throw error.rpcError }
@@ -161,13 +161,13 @@ struct Renderer: Sendable {
     private static func outcomes(
         _ result: WorkerResult,
         count: Int
-    ) throws(RPCError) -> [Result<StoredRendition, RPCError>?] {
+    ) throws(RPCError) -> [Result<EncodedRendition, RPCError>?] {
         let entries = result.result["pictures"]?.arrayValue ?? []
         guard entries.count == count else {
             throw .invalidResult("has \(entries.count) images instead of \(count)")
         }
         var next = result.attachments.makeIterator()
-        var outcomes: [Result<StoredRendition, RPCError>?] = []
+        var outcomes: [Result<EncodedRendition, RPCError>?] = []
         for entry in entries {
             if entry["error"]?["name"]?.stringValue == VideoWorker.deferredName {
                 outcomes.append(.none)
@@ -181,8 +181,8 @@ struct Renderer: Sendable {
         return outcomes
     }
 
-    private static func rendition(_ facts: JSON, _ bytes: Bytes?) throws(RPCError) -> StoredRendition {
-        guard var rendition = try? StoredRendition(json: facts), let bytes else {
+    private static func rendition(_ facts: JSON, _ bytes: Bytes?) throws(RPCError) -> EncodedRendition {
+        guard var rendition = try? EncodedRendition(json: facts), let bytes else {
             throw .invalidResult("is not an image")
         }
         rendition.bytes = bytes

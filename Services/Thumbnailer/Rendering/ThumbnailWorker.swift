@@ -53,7 +53,7 @@ enum ThumbnailWorker {
         for outcome in images(plans, bytes) {
             switch outcome {
             case .success(let image):
-                entries.append(StoredRendition(image).json)
+                entries.append(EncodedRendition(image).json)
                 result.attachments.append(image.bytes)
             case .failure(let error):
                 entries.append(["error": ["name": .string(error.name), "message": .string(error.message)]])
@@ -84,7 +84,7 @@ enum ThumbnailWorker {
         if ImageFormat.sniff(head) == .jpeg {
             do throws(ImagingError) {
                 guard let image = try Preview.embedded(in: head, try plan.options) else { return WorkerResult() }
-                return WorkerResult(result: StoredRendition(image).json, attachments: [image.bytes])
+                return WorkerResult(result: EncodedRendition(image).json, attachments: [image.bytes])
             } catch {
                 // The preview may extend beyond the first part.
             }
@@ -106,7 +106,7 @@ enum ThumbnailWorker {
         let bytes = try job.contents(ofFile: 0, limit: largestSource)
         return try imaging { () throws(ImagingError) in
             guard let image = try make(bytes) else { return WorkerResult() }
-            return WorkerResult(result: StoredRendition(image).json, attachments: [image.bytes])
+            return WorkerResult(result: EncodedRendition(image).json, attachments: [image.bytes])
         }
     }
 
@@ -172,7 +172,7 @@ enum ThumbnailWorker {
         let layout: ContactSheet.Layout = plan.layout == .grid ? .grid : .justified
         return try imaging { () throws(ImagingError) in
             let image = try ContactSheet.render(cells, columns: plan.columns, cellSide: plan.cell, layout: layout)
-            return WorkerResult(result: StoredRendition(image).json, attachments: [image.bytes])
+            return WorkerResult(result: EncodedRendition(image).json, attachments: [image.bytes])
         }
     }
 
@@ -183,7 +183,7 @@ enum ThumbnailWorker {
     }
 }
 
-extension StoredRendition {
+extension EncodedRendition {
     /// Describes a rendered image, without its bytes.
     ///
     /// - Parameter frameTime: of a video, the time of the frame in microseconds

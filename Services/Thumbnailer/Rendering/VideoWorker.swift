@@ -28,7 +28,7 @@ enum VideoWorker {
             for (index, outcome) in zip(same, images(same.map { plans[$0] }, file)) {
                 switch outcome {
                 case .success(let (image, time)):
-                    made[index] = (StoredRendition(image, frameTime: time).json, image.bytes)
+                    made[index] = (EncodedRendition(image, frameTime: time).json, image.bytes)
                 case .failure(let error):
                     made[index].entry = ["error": ["name": .string(error.name), "message": .string(error.message)]]
                 }
@@ -45,7 +45,7 @@ enum VideoWorker {
         var degraded = plan
         degraded.frame?.tolerance = .max
         let (image, at) = try images([degraded], try open(job))[0].get()
-        return WorkerResult(result: StoredRendition(image, frameTime: at).json, attachments: [image.bytes])
+        return WorkerResult(result: EncodedRendition(image, frameTime: at).json, attachments: [image.bytes])
     }
 
     /// The entry of an image that was not begun.

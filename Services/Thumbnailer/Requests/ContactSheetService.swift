@@ -5,7 +5,7 @@ import PhotoModel
 
 /// Handles requests for contact sheets.
 struct ContactSheetService: Sendable {
-    let source: AssetResolver
+    let assets: AssetResolver
     let renditions: RenditionProvider
     let originals: OriginalFiles
     /// The most bytes of one attachment.
@@ -22,11 +22,10 @@ struct ContactSheetService: Sendable {
         without unseen: Set<ObjectID>
     ) async throws(RPCError) -> Reply {
         try ContactSheetPlan.check(request)
-        let page = try await source.assets(
+        let page = try await assets.resolve(
             unseen.isEmpty ? request.assets : request.assets.filter { !unseen.contains($0) },
             atLeast: request.atLeast
         )
-        let assets = page.assets
         let images = try await images(for: request, page, limitedClient)
         var failed = JSONObject()
         for (id, outcome) in zip(request.assets, images) {
@@ -36,7 +35,7 @@ struct ContactSheetService: Sendable {
         }
         let labels =
             request.labels.isEmpty
-            ? request.assets.map { assets[$0]?.filename ?? $0.text } : request.labels
+            ? request.assets.map { page.assets[$0]?.filename ?? $0.text } : request.labels
         let sheet = try await renditions.sheet(
             images.map { try? $0.get() },
             ContactSheetPlan(
@@ -72,11 +71,11 @@ struct ContactSheetService: Sendable {
         for request: ImageSheet,
         _ answer: AssetResolver.Answer,
         _ limitedClient: String?
-    ) async throws(RPCError) -> [Result<StoredRendition, RPCError>] {
-        typealias Outcome = (index: Int, result: Result<StoredRendition, RPCError>)
+    ) async throws(RPCError) -> [Result<EncodedRendition, RPCError>] {
+        typealias Outcome = (index: Int, result: Result<EncodedRendition, RPCError>)
         let ids = request.assets
         let (outcomes, refusal) = await withTaskGroup(of: Outcome.self) { group in
-            var outcomes = [Result<StoredRendition, RPCError>?](repeating: nil, count: ids.count)
+            var outcomes = [Result<EncodedRendition, RPCError>?](repeating: nil, count: ids.count)
             var next = 0
             var refusal: RPCError?
             func begin() {
@@ -108,7 +107,7 @@ struct ContactSheetService: Sendable {
         _ answer: AssetResolver.Answer,
         in sheet: ImageSheet,
         for limitedClient: String?
-    ) async -> Result<StoredRendition, RPCError> {
+    ) async -> Result<EncodedRendition, RPCError> {
         do throws(RPCError) {
             let asset = try ImageRequestService.asset(id, of: answer)
             let plan = try RenditionPlan(ContactSheetPlan.image(id, in: sheet), of: asset, for: limitedClient)

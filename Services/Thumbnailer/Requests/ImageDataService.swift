@@ -7,7 +7,7 @@ import Storage
 
 /// Handles `image.data`: the stored bytes unchanged, with the type and orientation needed to show them (S-52).
 struct ImageDataService: Sendable {
-    let source: AssetResolver
+    let assets: AssetResolver
     let renditions: RenditionProvider
     let blockingIO: BlockingIOExecutor
     let originals: OriginalFiles
@@ -16,7 +16,7 @@ struct ImageDataService: Sendable {
         _ request: ImageData,
         _ context: RequestContext
     ) async throws(RPCError) -> Reply {
-        let answer = try await source.assets([request.asset], atLeast: request.atLeast)
+        let answer = try await assets.resolve([request.asset], atLeast: request.atLeast)
         let asset = try ImageRequestService.asset(request.asset, of: answer)
         let resource = try RenditionPlan.resource(of: asset, version: request.version)
         guard !resource.isVideo else {

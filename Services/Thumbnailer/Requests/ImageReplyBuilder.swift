@@ -13,40 +13,40 @@ struct ImageReplyBuilder: Sendable {
     let preparationState: CachingManagerTable.PreparationState?
 
     /// Returns the image of the response.
-    func delivered(
-        _ delivery: RenditionProvider.Delivery,
+    func response(
+        _ provided: ProvidedRendition,
         index: Int = 0,
         isDegraded: Bool = false
-    ) -> ImageRequestService.Delivered {
-        ImageRequestService.Delivered(
-            description: result(delivery, index: index, isDegraded: isDegraded, isFinal: true),
-            bytes: delivery.rendition.bytes
+    ) -> ImageResponse {
+        ImageResponse(
+            description: result(provided, index: index, isDegraded: isDegraded, isFinal: true),
+            bytes: provided.rendition.bytes
         )
     }
 
     /// Returns the response for bytes that fit in one attachment.
-    func reply(_ delivery: RenditionProvider.Delivery) -> Reply {
-        let result = result(delivery, index: 0, isDegraded: false, isFinal: true)
-        return Reply(result.json, attachments: [delivery.rendition.bytes])
+    func reply(_ provided: ProvidedRendition) -> Reply {
+        let result = result(provided, index: 0, isDegraded: false, isFinal: true)
+        return Reply(result.json, attachments: [provided.rendition.bytes])
     }
 
     /// Sends a degraded image as a notification before the response.
-    func notify(_ delivery: RenditionProvider.Delivery, index: Int, _ notifier: Notifier) async throws(RPCError) {
-        let result = result(delivery, index: index, isDegraded: true, isFinal: false)
+    func notify(_ provided: ProvidedRendition, index: Int, _ notifier: Notifier) async throws(RPCError) {
+        let result = result(provided, index: index, isDegraded: true, isFinal: false)
         try await notifier.notify(
             ImageDelivery.degraded,
             result.json.objectValue ?? [:],
-            attachments: [delivery.rendition.bytes]
+            attachments: [provided.rendition.bytes]
         )
     }
 
     private func result(
-        _ delivery: RenditionProvider.Delivery,
+        _ provided: ProvidedRendition,
         index: Int,
         isDegraded: Bool,
         isFinal: Bool
     ) -> ImageRequest.Result {
-        let rendition = delivery.rendition
+        let rendition = provided.rendition
         var result = ImageRequest.Result(
             asset: asset.id,
             contentRevision: asset.contentRevision,
@@ -56,23 +56,23 @@ struct ImageReplyBuilder: Sendable {
             pixelHeight: rendition.pixelHeight,
             isDegraded: isDegraded,
             isUpscaled: rendition.isUpscaled,
-            isCacheHit: delivery.isCacheHit
+            isCacheHit: provided.isCacheHit
         )
         result.isFinal = isFinal
         result.index = index
         result.size = Int64(rendition.bytes.count)
-        result.cacheReason = reason(delivery)
+        result.cacheReason = reason(provided)
         result.frameTime = rendition.frameTime
         result.hdrHeadroom = rendition.headroom
         return result
     }
 
-    private func reason(_ delivery: RenditionProvider.Delivery) -> CacheReason {
-        switch (preparationState, delivery.reason) {
+    private func reason(_ provided: ProvidedRendition) -> CacheReason {
+        switch (preparationState, provided.reason) {
         case (.prepared, .memory), (.prepared, .disk): .prepared
         case (.waiting, .rendered), (.waiting, .shared): .notPreparedYet
         case (.differs, .rendered): .optionsDiffer
-        default: delivery.reason
+        default: provided.reason
         }
     }
 

@@ -11,7 +11,7 @@ import PhotoModel
 /// Existence and revision are checked first, whatever is cached: images of deleted assets or earlier edits are never
 /// served.
 struct ImageRequestService: Sendable {
-    let source: AssetResolver
+    let assets: AssetResolver
     let renditions: RenditionProvider
     let caches: CachingManagers
     let originals: OriginalFiles
@@ -22,27 +22,21 @@ struct ImageRequestService: Sendable {
         _ context: RequestContext
     ) async throws(RPCError) -> Reply {
         let cached = try preparationState(of: request, context)
-        let answer = try await source.assets([request.asset], atLeast: request.atLeast)
-        let image = try await delivery(request, answer, context, preparationState: cached)
+        let answer = try await assets.resolve([request.asset], atLeast: request.atLeast)
+        let image = try await response(request, answer, context, preparationState: cached)
         return try await ImageReplyBuilder.send(image.description.json, image.bytes, context)
-    }
-
-    /// An image that is ready to be sent.
-    struct Delivered: Sendable {
-        let description: ImageRequest.Result
-        let bytes: Bytes
     }
 
     /// Finds or makes an image, and sends degraded ones before it.
     ///
     /// - Parameter reportsProgress: false if the progress of another download is reported
-    func delivery(
+    func response(
         _ request: ImageRequest,
         _ answer: AssetResolver.Answer,
         _ context: RequestContext,
         preparationState: CachingManagerTable.PreparationState? = nil,
         reportsProgress: Bool = true
-    ) async throws(RPCError) -> Delivered {
+    ) async throws(RPCError) -> ImageResponse {
         let asset = try Self.asset(request.asset, of: answer)
         let plan = try RenditionPlan(request, of: asset, for: context.limitedClient)
         renditions.previews.note(plan)
@@ -50,26 +44,26 @@ struct ImageRequestService: Sendable {
         let mode = request.effectiveDeliveryMode(acceptsNotifications: context.acceptsNotifications)
         // A choice between a good and a degraded image would tell such a client whether somebody has looked at it.
         let hidesCache = mode == .fastFormat && context.limitedClient != nil
-        if !hidesCache, let held = renditions.cached(plan) { return reply.delivered(held) }
+        if !hidesCache, let held = renditions.cached(plan) { return reply.response(held) }
         if let refusal = answer.rpcError(of: plan, asset) { throw refusal }
         let original = try RenditionPlan.resource(of: asset, version: request.version)
         let progress = reportsProgress ? context : nil
         switch mode {
         case .highQualityFormat:
-            return reply.delivered(try await made(plan, request, progress))
+            return reply.response(try await made(plan, request, progress))
         case .fastFormat:
             if let degraded = await renditions.degraded(plan, of: original) {
-                return reply.delivered(degraded, isDegraded: true)
+                return reply.response(degraded, isDegraded: true)
             }
-            if hidesCache, let held = renditions.cached(plan) { return reply.delivered(held) }
-            return reply.delivered(try await made(plan, request, progress))
+            if hidesCache, let held = renditions.cached(plan) { return reply.response(held) }
+            return reply.response(try await made(plan, request, progress))
         case .opportunistic:
             guard originals.isHere(plan.digest) else {
                 // A local image comes first, and then the requested one or the reason why there is none.
                 let before = await sendDegraded(request, plan, original, reply, context.notifier)
-                return reply.delivered(try await made(plan, request, progress), index: before)
+                return reply.response(try await made(plan, request, progress), index: before)
             }
-            let (delivery, before) = try await opportunistic(
+            let (provided, before) = try await opportunistic(
                 request,
                 plan,
                 original,
@@ -77,7 +71,7 @@ struct ImageRequestService: Sendable {
                 context.notifier,
                 progress
             )
-            return reply.delivered(delivery, index: before)
+            return reply.response(provided, index: before)
         }
     }
 
@@ -88,7 +82,7 @@ struct ImageRequestService: Sendable {
         _ plan: RenditionPlan,
         _ request: ImageRequest,
         _ progress: RequestContext?
-    ) async throws(RPCError) -> RenditionProvider.Delivery {
+    ) async throws(RPCError) -> ProvidedRendition {
         try await renditions.rendered(
             plan,
             from: originals,
@@ -102,7 +96,7 @@ struct ImageRequestService: Sendable {
     func cachedImage(_ request: ImageRequest, _ context: RequestContext) -> Reply? {
         do throws(RPCError) {
             let cached = try preparationState(of: request, context)
-            guard let answer = source.known([request.asset], atLeast: request.atLeast) else { return nil }
+            guard let answer = assets.known([request.asset], atLeast: request.atLeast) else { return nil }
             let asset = try Self.asset(request.asset, of: answer)
             let plan = try RenditionPlan(request, of: asset, for: context.limitedClient)
             guard let held = renditions.cachedInMemory(plan, maxBytes: ReadResource.maxReplyBytes) else { return nil }
@@ -126,7 +120,7 @@ struct ImageRequestService: Sendable {
     }
 
     private enum Step: Sendable {
-        case final(Result<RenditionProvider.Delivery, RPCError>)
+        case final(Result<ProvidedRendition, RPCError>)
         /// The number of degraded images sent.
         case degraded(Int)
     }
@@ -139,7 +133,7 @@ struct ImageRequestService: Sendable {
         _ reply: ImageReplyBuilder,
         _ notifier: Notifier,
         _ progress: RequestContext?
-    ) async throws(RPCError) -> (RenditionProvider.Delivery, Int) {
+    ) async throws(RPCError) -> (ProvidedRendition, Int) {
         let (final, count) = await withTaskGroup(of: Step.self) { group in
             group.addTask {
                 do throws(RPCError) { return .final(.success(try await made(plan, request, progress))) } catch {
@@ -147,7 +141,7 @@ struct ImageRequestService: Sendable {
                 }
             }
             group.addTask { .degraded(await sendDegraded(request, plan, original, reply, notifier)) }
-            var final: Result<RenditionProvider.Delivery, RPCError>?
+            var final: Result<ProvidedRendition, RPCError>?
             var count = 0
             // The response is sent after both have ended, so no degraded image can follow it.
             for await step in group {
@@ -173,7 +167,7 @@ struct ImageRequestService: Sendable {
     ) async -> Int {
         var largest = 0
         var sent = 0
-        func send(_ degraded: RenditionProvider.Delivery?) async {
+        func send(_ degraded: ProvidedRendition?) async {
             guard let degraded, degraded.rendition.area > largest, !Task.isCancelled else { return }
             // A client that cannot receive notifications gets the response only.
             guard (try? await reply.notify(degraded, index: sent, notifier)) != nil else { return }
@@ -199,6 +193,12 @@ struct ImageRequestService: Sendable {
     }
 }
 
+/// An image that is ready to be sent.
+struct ImageResponse: Sendable {
+    let description: ImageRequest.Result
+    let bytes: Bytes
+}
+
 extension ImageRequest {
     /// A synchronous request gets the one high-quality image (D5); so does a client that cannot receive notifications.
     func effectiveDeliveryMode(acceptsNotifications: Bool) -> ImageDeliveryMode {
@@ -207,7 +207,7 @@ extension ImageRequest {
     }
 }
 
-extension StoredRendition {
+extension EncodedRendition {
     var area: Int { pixelWidth * pixelHeight }
 }
 

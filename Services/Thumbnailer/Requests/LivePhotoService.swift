@@ -9,7 +9,7 @@ struct LivePhotoService: Sendable {
     let videos: VideoService
 
     func request(_ request: LivePhotoRequest, _ context: RequestContext) async throws(RPCError) -> Reply {
-        let answer = try await images.source.assets([request.asset], atLeast: request.atLeast)
+        let answer = try await images.assets.resolve([request.asset], atLeast: request.atLeast)
         let asset = try ImageRequestService.asset(request.asset, of: answer)
         guard asset.resource(.photo) != nil, asset.resource(.pairedVideo) != nil else {
             throw .noLivePhoto(asset)
@@ -22,13 +22,13 @@ struct LivePhotoService: Sendable {
         let (still, ticket) = await withTaskGroup(of: Part.self) { group in
             group.addTask {
                 do throws(RPCError) {
-                    let delivered = try await images.delivery(
+                    let response = try await images.response(
                         request.still,
                         answer,
                         context,
                         reportsProgress: isVideoHere
                     )
-                    return .still(.success(delivered))
+                    return .still(.success(response))
                 } catch { return .still(.failure(error)) }
             }
             group.addTask {
@@ -44,7 +44,7 @@ struct LivePhotoService: Sendable {
                     return .video(.failure(error))
                 }
             }
-            var (still, ticket): (Outcome<ImageRequestService.Delivered>?, Outcome<VideoPlayback.Result>?)
+            var (still, ticket): (Outcome<ImageResponse>?, Outcome<VideoPlayback.Result>?)
             // No degraded still may follow the response, so both are awaited.
             for await part in group {
                 switch part {
@@ -73,7 +73,7 @@ struct LivePhotoService: Sendable {
     private typealias Outcome<Value> = Result<Value, RPCError>
 
     private enum Part: Sendable {
-        case still(Outcome<ImageRequestService.Delivered>)
+        case still(Outcome<ImageResponse>)
         case video(Outcome<VideoPlayback.Result>)
     }
 }

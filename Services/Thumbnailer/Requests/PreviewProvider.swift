@@ -13,7 +13,7 @@ final class PreviewProvider: Sendable {
     }
 
     private let memory = RenditionMemoryCache<PreviewRequest>(budget: PreviewProvider.budget)
-    private let work: CoalescingWorkQueue<PreviewRequest, PreviewRequest, StoredRendition?>
+    private let work: CoalescingWorkQueue<PreviewRequest, PreviewRequest, EncodedRendition?>
     private let state: Mutex<State>
 
     private struct State {
@@ -32,7 +32,7 @@ final class PreviewProvider: Sendable {
             // Not cancelled when the last waiter has gone: it takes a moment, and replacing a killed worker takes
             // longer.
             await Task {
-                var outcomes: [Result<StoredRendition?, RPCError>] = []
+                var outcomes: [Result<EncodedRendition?, RPCError>] = []
                 for one in wanted {
                     metrics.previews.add()
                     do throws(RPCError) {
@@ -50,14 +50,14 @@ final class PreviewProvider: Sendable {
 
     /// Returns the preview embedded in the file in the plan's form, never enlarged. Of a video it is the key frame before
     /// the requested one; nil for the automatic frame, which is one of the first.
-    func embedded(_ plan: RenditionPlan, urgency: RequestUrgency) async -> StoredRendition? {
+    func embedded(_ plan: RenditionPlan, urgency: RequestUrgency) async -> EncodedRendition? {
         if let frame = plan.frame, frame.time ?? 0 == 0 { return nil }
         guard state.withLock({ !$0.without.contains(plan.digest) }) else { return nil }
         return await degraded(PreviewRequest(plan: plan, isQuick: false), urgency)
     }
 
     /// Returns a rendition from a quick decode.
-    func quickDecode(_ plan: RenditionPlan, urgency: RequestUrgency) async -> StoredRendition? {
+    func quickDecode(_ plan: RenditionPlan, urgency: RequestUrgency) async -> EncodedRendition? {
         await degraded(PreviewRequest(plan: plan, isQuick: true), urgency)
     }
 
@@ -66,7 +66,7 @@ final class PreviewProvider: Sendable {
         memory.rendition(PreviewRequest(plan: plan, isQuick: true)) != nil
     }
 
-    private func degraded(_ wanted: PreviewRequest, _ urgency: RequestUrgency) async -> StoredRendition? {
+    private func degraded(_ wanted: PreviewRequest, _ urgency: RequestUrgency) async -> EncodedRendition? {
         if let rendition = memory.rendition(wanted) { return rendition }
         // A missing preview is not an error: the rendition itself follows and reports what is wrong.
         guard case .success(let answer)? = await outcome(of: wanted, urgency) else { return nil }
@@ -81,7 +81,7 @@ final class PreviewProvider: Sendable {
     private func outcome(
         of wanted: PreviewRequest,
         _ urgency: RequestUrgency
-    ) async -> Result<StoredRendition?, RPCError>? {
+    ) async -> Result<EncodedRendition?, RPCError>? {
         let owner = wanted.plan.requester.limitedClient
         do throws(RPCError) {
             return .success(try await work.value(wanted, urgency: urgency, owner: owner))

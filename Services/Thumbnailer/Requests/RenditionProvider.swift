@@ -18,25 +18,11 @@ final class RenditionProvider: Sendable {
     /// The attempts for an image whose original is given up again before it is opened.
     private static let attempts = 3
 
-    /// A rendition and where it was found.
-    struct Delivery: Sendable {
-        var rendition: StoredRendition
-        var reason: CacheReason
-
-        var isCacheHit: Bool { reason == .memory || reason == .disk }
-
-        /// - Parameter requester: the reason is always ``CacheReason/rendered`` for one with a limited grant
-        init(_ rendition: StoredRendition, _ reason: CacheReason, for requester: RenditionRequester = .init()) {
-            self.rendition = rendition
-            self.reason = requester.limitedClient == nil ? reason : .rendered
-        }
-    }
-
     private let renderer: Renderer
     private let memory: RenditionMemoryCache<RenditionPlan>
     private let clock: MonotonicClock
     private let disk: RenditionDiskCache
-    private let work: CoalescingWorkQueue<RenditionPlan, String, StoredRendition>
+    private let work: CoalescingWorkQueue<RenditionPlan, String, EncodedRendition>
     private let metrics: ThumbnailerMetrics
     let previews: PreviewProvider
 
@@ -103,17 +89,17 @@ final class RenditionProvider: Sendable {
     }
 
     /// Returns the rendition if it is cached in memory or on disk.
-    func cached(_ plan: RenditionPlan, urgency: RequestUrgency = .interactive) -> Delivery? {
+    func cached(_ plan: RenditionPlan, urgency: RequestUrgency = .interactive) -> ProvidedRendition? {
         let now = clock.nowMicroseconds()
         if let (rendition, isToBeReported) = memory.use(plan, now: now) {
             if isToBeReported { disk.touch(RenditionKey(plan, rendererVersion: Self.rendererVersion)) }
             if urgency == .interactive { metrics.memoryHits.add() }
-            return Delivery(rendition, .memory, for: plan.requester)
+            return ProvidedRendition(rendition, .memory, for: plan.requester)
         }
         if let rendition = disk.rendition(RenditionKey(plan, rendererVersion: Self.rendererVersion)) {
             memory.insert(rendition, plan, now: now)
             if urgency == .interactive { metrics.diskHits.add() }
-            return Delivery(rendition, .disk, for: plan.requester)
+            return ProvidedRendition(rendition, .disk, for: plan.requester)
         }
         if urgency == .interactive { metrics.misses.add() }
         return nil
@@ -121,18 +107,18 @@ final class RenditionProvider: Sendable {
 
     /// Returns the rendition if it is in memory, has at most `maxBytes`, and its use need not be reported to the disk
     /// cache.
-    func cachedInMemory(_ plan: RenditionPlan, maxBytes: Int) -> Delivery? {
+    func cachedInMemory(_ plan: RenditionPlan, maxBytes: Int) -> ProvidedRendition? {
         guard let (rendition, _) = memory.use(plan, now: clock.nowMicroseconds(), mayReport: false),
             rendition.bytes.count <= maxBytes
         else { return nil }
         metrics.memoryHits.add()
-        return Delivery(rendition, .memory, for: plan.requester)
+        return ProvidedRendition(rendition, .memory, for: plan.requester)
     }
 
-    private func rendered(_ plan: RenditionPlan) async throws(RPCError) -> Delivery {
+    private func rendered(_ plan: RenditionPlan) async throws(RPCError) -> ProvidedRendition {
         let isShared = work.isUnderWay(plan)
         let rendition = try await work.value(plan, urgency: .interactive, owner: plan.requester.limitedClient)
-        return Delivery(rendition, isShared ? .shared : .rendered, for: plan.requester)
+        return ProvidedRendition(rendition, isShared ? .shared : .rendered, for: plan.requester)
     }
 
     /// Renders a rendition that is not cached. Its bytes are brought to this machine before, again if they were given
@@ -147,7 +133,7 @@ final class RenditionProvider: Sendable {
         of asset: ObjectID,
         isNetworkAccessAllowed: Bool,
         _ progress: RequestContext? = nil
-    ) async throws(RPCError) -> Delivery {
+    ) async throws(RPCError) -> ProvidedRendition {
         var attemptsLeft = Self.attempts
         while true {
             try await originals.require(
@@ -190,7 +176,7 @@ final class RenditionProvider: Sendable {
         _ plan: RenditionPlan,
         of source: AssetResource,
         urgency: RequestUrgency = .interactive
-    ) async -> Delivery? {
+    ) async -> ProvidedRendition? {
         let goal = DegradedImageGoal(plan, of: source)
         // To others the choice must not tell what is cached, so it depends on the file alone.
         let sharesCache = plan.requester.limitedClient == nil
@@ -200,10 +186,10 @@ final class RenditionProvider: Sendable {
                 let rendition =
                     memory.rendition(shape)
                     ?? disk.rendition(RenditionKey(shape, rendererVersion: Self.rendererVersion))
-                if let rendition, goal.isNear(rendition) { return Delivery(rendition, .smaller) }
+                if let rendition, goal.isNear(rendition) { return ProvidedRendition(rendition, .smaller) }
             }
             if let preview = await previews.embedded(plan, urgency: urgency), goal.isNear(preview) {
-                return Delivery(preview, .preview)
+                return ProvidedRendition(preview, .preview)
             }
         }
         guard goal?.needsAllPixels ?? true || sharesCache && previews.hasQuickDecode(plan) else { return nil }
@@ -211,8 +197,8 @@ final class RenditionProvider: Sendable {
     }
 
     /// Returns a rendition from a quick decode; nil if the format has none.
-    func quickDecode(_ plan: RenditionPlan, urgency: RequestUrgency = .interactive) async -> Delivery? {
-        await previews.quickDecode(plan, urgency: urgency).map { Delivery($0, .quick) }
+    func quickDecode(_ plan: RenditionPlan, urgency: RequestUrgency = .interactive) async -> ProvidedRendition? {
+        await previews.quickDecode(plan, urgency: urgency).map { ProvidedRendition($0, .quick) }
     }
 
     /// Returns a file's type, orientation and size without decoding it.
@@ -222,8 +208,22 @@ final class RenditionProvider: Sendable {
     func open(_ digest: String) throws(RPCError) -> ResourceFile { try renderer.resources.open(digest) }
 
     /// Draws a contact sheet from renditions, in the order of the labels.
-    func sheet(_ pictures: [StoredRendition?], _ plan: ContactSheetPlan) async throws(RPCError) -> StoredRendition {
+    func sheet(_ pictures: [EncodedRendition?], _ plan: ContactSheetPlan) async throws(RPCError) -> EncodedRendition {
         try await renderer.sheet(plan, pictures.flatMap { $0?.bytes ?? [] })
+    }
+}
+
+/// A rendition and where it was found.
+struct ProvidedRendition: Sendable {
+    var rendition: EncodedRendition
+    var reason: CacheReason
+
+    var isCacheHit: Bool { reason == .memory || reason == .disk }
+
+    /// - Parameter requester: the reason is always ``CacheReason/rendered`` for one with a limited grant
+    init(_ rendition: EncodedRendition, _ reason: CacheReason, for requester: RenditionRequester = .init()) {
+        self.rendition = rendition
+        self.reason = requester.limitedClient == nil ? reason : .rendered
     }
 }
 
@@ -259,7 +259,7 @@ struct DegradedImageGoal: Sendable, Hashable {
 
     /// Returns true if an image has at least a quarter of the size in both directions, so that it can be shown in place
     /// of the requested one.
-    func isNear(_ rendition: StoredRendition) -> Bool {
+    func isNear(_ rendition: EncodedRendition) -> Bool {
         4 * rendition.pixelWidth >= width && 4 * rendition.pixelHeight >= height
     }
 }

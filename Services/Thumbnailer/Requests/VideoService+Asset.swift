@@ -9,7 +9,7 @@ import Storage
 extension VideoService {
     /// Handles `video.asset`.
     func asset(_ request: VideoAsset, _ context: RequestContext) async throws(RPCError) -> VideoAsset.Result {
-        let answer = try await source.assets([request.asset], atLeast: request.atLeast)
+        let answer = try await assets.resolve([request.asset], atLeast: request.atLeast)
         let asset = try ImageRequestService.asset(request.asset, of: answer)
         let video = try Self.resource(of: asset, version: request.version)
         if let refusal = answer.rpcError(of: video.digest, asset) { throw refusal }

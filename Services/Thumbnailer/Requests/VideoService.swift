@@ -8,7 +8,7 @@ import Storage
 
 /// Handles requests for frames and streams of videos.
 struct VideoService: Sendable {
-    let source: AssetResolver
+    let assets: AssetResolver
     let renditions: RenditionProvider
     let streams: VideoStreams
     let exports: VideoExports
@@ -19,7 +19,7 @@ struct VideoService: Sendable {
 
     /// Handles `image.frames`. The frames are prepared together, so that one pass over the file serves several of them.
     func frames(_ request: ImageFrames, _ context: RequestContext) async throws(RPCError) -> Reply {
-        let answer = try await source.assets([request.asset], atLeast: request.atLeast)
+        let answer = try await assets.resolve([request.asset], atLeast: request.atLeast)
         let asset = try ImageRequestService.asset(request.asset, of: answer)
         let image = ImageRequest(
             asset: request.asset,
@@ -59,14 +59,14 @@ struct VideoService: Sendable {
         for (time, outcome) in zip(times, try await outcomes(plans, request)) {
             var frame = ImageFrames.Frame(time: time)
             switch outcome {
-            case .success(let delivery):
-                frame.frameTime = delivery.rendition.frameTime
-                frame.pixelWidth = delivery.rendition.pixelWidth
-                frame.pixelHeight = delivery.rendition.pixelHeight
-                frame.size = delivery.rendition.bytes.count
-                frame.isCacheHit = delivery.isCacheHit
-                mimeType = delivery.rendition.mimeType
-                attachments.append(delivery.rendition.bytes)
+            case .success(let provided):
+                frame.frameTime = provided.rendition.frameTime
+                frame.pixelWidth = provided.rendition.pixelWidth
+                frame.pixelHeight = provided.rendition.pixelHeight
+                frame.size = provided.rendition.bytes.count
+                frame.isCacheHit = provided.isCacheHit
+                mimeType = provided.rendition.mimeType
+                attachments.append(provided.rendition.bytes)
             case .failure(let error):
                 frame.error = ["name": .string(error.name), "message": .string(error.message)]
             }
@@ -92,23 +92,23 @@ struct VideoService: Sendable {
     private func outcomes(
         _ plans: [RenditionPlan],
         _ request: ImageFrames
-    ) async throws(RPCError) -> [Result<RenditionProvider.Delivery, RPCError>] {
-        typealias Outcome = (index: Int, result: Result<RenditionProvider.Delivery, RPCError>)
+    ) async throws(RPCError) -> [Result<ProvidedRendition, RPCError>] {
+        typealias Outcome = (index: Int, result: Result<ProvidedRendition, RPCError>)
         let (outcomes, refusal) = await withTaskGroup(of: Outcome.self) { group in
-            var outcomes = [Result<RenditionProvider.Delivery, RPCError>?](repeating: nil, count: plans.count)
+            var outcomes = [Result<ProvidedRendition, RPCError>?](repeating: nil, count: plans.count)
             var (next, total) = (0, 0)
             var refusal: RPCError?
             func begin() {
                 guard next < plans.count else { return }
                 let (index, plan) = (next, plans[next])
                 next += 1
-                group.addTask { (index, await delivery(of: plan, request)) }
+                group.addTask { (index, await rendition(of: plan, request)) }
             }
             for _ in 0..<Self.framesWidth { begin() }
             for await outcome in group where refusal == nil {
                 switch outcome.result {
-                case .success(let delivery):
-                    let size = delivery.rendition.bytes.count
+                case .success(let provided):
+                    let size = provided.rendition.bytes.count
                     total += size
                     if total > ImageDelivery.inReply || size > ReadResource.maxReplyBytes {
                         refusal = RPCError.framesTooLarge(bytes: total)
@@ -131,10 +131,10 @@ struct VideoService: Sendable {
     }
 
     /// Returns the image of a frame, or the error that prevented it.
-    private func delivery(
+    private func rendition(
         of plan: RenditionPlan,
         _ request: ImageFrames
-    ) async -> Result<RenditionProvider.Delivery, RPCError> {
+    ) async -> Result<ProvidedRendition, RPCError> {
         if let held = renditions.cached(plan) { return .success(held) }
         do throws(RPCError) {
             let made = try await renditions.rendered(
@@ -169,7 +169,7 @@ struct VideoService: Sendable {
         _ request: VideoPlayback,
         _ context: RequestContext
     ) async throws(RPCError) -> VideoPlayback.Result {
-        let answer = try await source.assets([request.asset], atLeast: request.atLeast)
+        let answer = try await assets.resolve([request.asset], atLeast: request.atLeast)
         let asset = try ImageRequestService.asset(request.asset, of: answer)
         let video = try Self.resource(of: asset, version: request.version)
         try await originals.require(
@@ -213,7 +213,7 @@ struct VideoService: Sendable {
 
     /// Handles `video.read`.
     func read(_ request: ReadVideo, _ context: RequestContext) async throws(RPCError) -> Reply {
-        let answer = try await source.assets([request.asset], atLeast: nil)
+        let answer = try await assets.resolve([request.asset], atLeast: nil)
         let asset = try ImageRequestService.asset(request.asset, of: answer)
         if let file = try exports.file(request.stream, of: asset.id, identity: context.identity) {
             return try await read(request, context, size: file.size) { offset, count throws(StorageError) in

@@ -7,10 +7,10 @@ import Synchronization
 
 /// The access of identities, as far as a service knows it.
 ///
-/// Each identity has one byte (``AccessMark``), which all of its connections share and requests read without a lock. The
-/// service learns of changes from the catalog's history; an identity that it does not know is asked about once. While the
-/// history cannot be followed, nothing is remembered: each request of an identity other than the owner asks the catalog,
-/// and is refused if that does not answer.
+/// Each identity has one byte (``CachedPermission``), which all of its connections share and requests read without a
+/// lock. The service learns of changes from the catalog's history; an identity that it does not know is asked about
+/// once. While the history cannot be followed, nothing is remembered: each request of an identity other than the owner
+/// asks the catalog, and is refused if that does not answer.
 public final class AccessTable: Sendable {
     /// Asks what an identity may do.
     ///
@@ -19,8 +19,8 @@ public final class AccessTable: Sendable {
         @Sendable (_ identity: String, _ newest: ChangeToken?) async throws(RPCError) -> Permission
 
     private struct State {
-        var marks: [String: AccessMark] = [:]
-        /// The public keys of the identities with a mark, as far as they have one.
+        var permissions: [String: CachedPermission] = [:]
+        /// The public keys of the identities with a cached permission, as far as they have one.
         var keys: [String: String] = [:]
         /// The permission by which requests of each identity were last allowed, also while nothing is remembered. Those
         /// that run are reviewed if it becomes another.
@@ -79,34 +79,34 @@ public final class AccessTable: Sendable {
 
     // MARK: Requests
 
-    /// Returns the identity's mark.
+    /// Returns the cached permission of an identity.
     ///
     /// - Parameter key: the public key that the identity connects with; nil if that is not known. Another key than before
     ///   inherits nothing: what was known is forgotten, and refused to connections of the old key.
-    public func mark(of identity: String, key: String? = nil) -> AccessMark {
+    public func cachedPermission(of identity: String, key: String? = nil) -> CachedPermission {
         state.withLock { state in
-            if let mark = state.marks[identity] {
+            if let cached = state.permissions[identity] {
                 guard let key, let old = state.keys[identity], old != key else {
                     if let key { state.keys[identity] = key }
-                    return mark
+                    return cached
                 }
                 state.generation += 1
-                mark.value = Permission(.denied).byte
+                cached.value = Permission(.denied).byte
             }
-            let mark = AccessMark(known(identity)?.byte ?? 0)
-            state.lastAllowed[identity] = mark.value == 0 ? nil : mark.value
-            if state.marks.count < Self.limit || state.marks[identity] != nil {
-                state.marks[identity] = mark
+            let cached = CachedPermission(known(identity)?.byte ?? 0)
+            state.lastAllowed[identity] = cached.value == 0 ? nil : cached.value
+            if state.permissions.count < Self.limit || state.permissions[identity] != nil {
+                state.permissions[identity] = cached
                 state.keys[identity] = key
             }
-            return mark
+            return cached
         }
     }
 
     /// Returns what an identity may do, asking the catalog if it is not known.
-    public func permission(of identity: String, _ mark: AccessMark?) async throws(RPCError) -> Permission {
-        let mark = mark ?? self.mark(of: identity)
-        let permission = Permission(byte: mark.value)
+    public func permission(of identity: String, _ cached: CachedPermission?) async throws(RPCError) -> Permission {
+        let cached = cached ?? self.cachedPermission(of: identity)
+        let permission = Permission(byte: cached.value)
         guard permission.role == .unknown else { return permission }
         let (generation, isCurrent, newest) = state.withLock { ($0.generation, $0.isCurrent, $0.newestChange) }
         let answer: Permission
@@ -119,8 +119,8 @@ public final class AccessTable: Sendable {
             )
         }
         let review = state.withLock { state -> (@Sendable (Set<String>) -> Void)? in
-            if isCurrent, state.generation == generation, state.isCurrent { mark.value = answer.byte }
-            guard state.marks[identity] === mark else { return nil }
+            if isCurrent, state.generation == generation, state.isCurrent { cached.value = answer.byte }
+            guard state.permissions[identity] === cached else { return nil }
             return state.noteAllowed(identity, answer) ? state.review : nil
         }
         review?([identity])
@@ -129,20 +129,20 @@ public final class AccessTable: Sendable {
 
     /// Returns what an identity may do; nil if it is not known, and ``permission(of:_:)`` asks.
     public func knownPermission(of identity: String) -> Permission? {
-        let permission = Permission(byte: mark(of: identity).value)
+        let permission = Permission(byte: cachedPermission(of: identity).value)
         return permission.role == .unknown ? nil : permission
     }
 
     /// Returns whether an identity may read the whole library; nil if that is not known or not decided. Then the catalog
     /// is asked, for the next call.
     public func mayRead(_ identity: String, key: String? = nil) -> Bool? {
-        let mark = mark(of: identity, key: key)
-        switch Permission(byte: mark.value).role {
+        let cached = cachedPermission(of: identity, key: key)
+        switch Permission(byte: cached.value).role {
         case .undecided: return nil
         case .unknown:
             guard state.withLock({ $0.asking.insert(identity).inserted }) else { return nil }
             Task {
-                _ = try? await permission(of: identity, mark)
+                _ = try? await permission(of: identity, cached)
                 state.withLock { _ = $0.asking.remove(identity) }
             }
             return nil
@@ -152,7 +152,7 @@ public final class AccessTable: Sendable {
 
     /// Returns whether a service may keep something for an identity: false after its access was taken away.
     public func mayKeep(_ identity: String) -> Bool {
-        let permission = Permission(byte: mark(of: identity).value)
+        let permission = Permission(byte: cachedPermission(of: identity).value)
         return permission.role == .unknown || permission.allows(.read)
     }
 
@@ -172,7 +172,7 @@ public final class AccessTable: Sendable {
             if state.newestChange?.library != token.library || state.newestSequence < token.sequence {
                 state.newestChange = token
             }
-            return state.marks[identity] != nil
+            return state.permissions[identity] != nil
         }
         guard isKnown else { return }
         await ask(about: identity, else: Permission(grant))
@@ -200,9 +200,9 @@ public final class AccessTable: Sendable {
         guard AccessTable.local(identity)?.role != .host else { return true }
         let (isNoted, review) = state.withLock { state -> (Bool, (@Sendable (Set<String>) -> Void)?) in
             if let wanted, wanted != state.generation { return (false, nil) }
-            guard let mark = state.marks[identity] else { return (true, nil) }
-            if mark.value != permission.byte { state.generation += 1 }
-            mark.value = permission.byte
+            guard let cached = state.permissions[identity] else { return (true, nil) }
+            if cached.value != permission.byte { state.generation += 1 }
+            cached.value = permission.byte
             return (true, state.noteAllowed(identity, permission) ? state.review : nil)
         }
         review?([identity])
@@ -212,9 +212,9 @@ public final class AccessTable: Sendable {
     /// Ends the reviews, because the service ends.
     public func close() { state.withLock { $0.review = nil } }
 
-    /// Compares every mark with what is known now; for the catalog.
+    /// Compares every cached permission with what is known now; for the catalog.
     public func refresh() {
-        let identities = state.withLock { Array($0.marks.keys) }
+        let identities = state.withLock { Array($0.permissions.keys) }
         for identity in identities { if let permission = known(identity) { changed(identity, to: permission) } }
     }
 
@@ -224,7 +224,7 @@ public final class AccessTable: Sendable {
         let identities = state.withLock { state -> [String] in
             guard !state.isCurrent else { return [] }
             state.isCurrent = true
-            return state.marks.keys.filter { known($0) == nil }
+            return state.permissions.keys.filter { known($0) == nil }
         }
         guard !identities.isEmpty else { return }
         Task {
@@ -237,7 +237,7 @@ public final class AccessTable: Sendable {
         state.withLock { state in
             state.generation += 1
             state.isCurrent = false
-            for (identity, mark) in state.marks where known(identity) == nil { mark.value = 0 }
+            for (identity, cached) in state.permissions where known(identity) == nil { cached.value = 0 }
         }
     }
 }

@@ -28,10 +28,10 @@ public struct GuardedHandler: RequestHandler {
 
     @concurrent
     public func handle(_ request: IncomingRequest, _ context: RequestContext) async throws(RPCError) -> Reply {
-        var permission = Permission(byte: context.accessMark?.value ?? 0)
+        var permission = Permission(byte: context.cachedPermission?.value ?? 0)
         if permission.role == .unknown, let needed = access(request.method), needed != .public {
             do throws(RPCError) {
-                permission = try await table.permission(of: context.identity, context.accessMark)
+                permission = try await table.permission(of: context.identity, context.cachedPermission)
             } catch {
                 refusals.count(context.identity)
                 throw error
@@ -45,7 +45,7 @@ public struct GuardedHandler: RequestHandler {
     }
 
     public func replyAtOnce(to request: IncomingRequest, _ context: RequestContext) -> Reply? {
-        let permission = Permission(byte: context.accessMark?.value ?? 0)
+        let permission = Permission(byte: context.cachedPermission?.value ?? 0)
         guard permission.role != .unknown, refusal(of: request.method, for: context.identity, permission) == nil else {
             return nil
         }
@@ -58,10 +58,12 @@ public struct GuardedHandler: RequestHandler {
 
     public func limits(of method: String) -> MethodLimits { handler.limits(of: method) }
 
-    public func accessMark(of identity: String, key: String?) -> AccessMark? { table.mark(of: identity, key: key) }
+    public func cachedPermission(of identity: String, key: String?) -> CachedPermission? {
+        table.cachedPermission(of: identity, key: key)
+    }
 
-    public func refusal(of method: String, for identity: String, _ mark: AccessMark?) -> RPCError? {
-        let permission = Permission(byte: mark?.value ?? 0)
+    public func refusal(of method: String, for identity: String, _ cached: CachedPermission?) -> RPCError? {
+        let permission = Permission(byte: cached?.value ?? 0)
         // The view of a request is decided when it begins. One that began before its identity's view was limited ends.
         if permission.role == .limited, let needed = access(method), needed != .public, needed != .add {
             refusals.count(identity)

@@ -36,7 +36,7 @@ public final class Metrics: Sendable {
     }
 
     private let state = Mutex(State())
-    private let started = MonotonicTime.now()
+    private let started = MonotonicInstant.now()
 
     /// Creates an instance with only the metrics of the process.
     public init() {}

@@ -3,12 +3,12 @@ import JSONValue
 
 /// Metrics of this process from the kernel.
 enum ProcessMetrics {
-    static func read(since started: MonotonicTime) -> JSONObject {
+    static func read(since started: MonotonicInstant) -> JSONObject {
         var usage = rusage()
         getrusage(__rusage_who_t(RUSAGE_SELF.rawValue), &usage)
         return [
             "pid": JSON(Int(getpid())),
-            "uptimeSeconds": .int((MonotonicTime.now().microseconds - started.microseconds) / 1_000_000),
+            "uptimeSeconds": .int((MonotonicInstant.now().microseconds - started.microseconds) / 1_000_000),
             "residentBytes": .int(residentBytes()),
             "openFiles": JSON(entries(in: "/proc/self/fd")),
             "threads": JSON(entries(in: "/proc/self/task")),

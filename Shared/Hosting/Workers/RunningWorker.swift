@@ -4,11 +4,6 @@ import Glibc
 import JSONValue
 import Logging
 
-/// The reason why a worker process could not be started.
-struct WorkerStartError: Error {
-    let reason: String
-}
-
 /// A worker process, from its start to its end. It is confined to the thread of its slot.
 ///
 /// It is started with a small C function instead of swift-subprocess, because limits, no_new_privs and the parent death
@@ -49,7 +44,7 @@ final class RunningWorker {
     private let logger: Logger
     private var socket: Int32
     private var logPipe: WorkerLogPipe
-    private var reader: WorkerFrameReader
+    private var reader: WorkerFrame.Reader
 
     init(_ command: WorkerLaunch, logger: Logger) throws(WorkerStartError) {
         var ends: [Int32] = [-1, -1]
@@ -76,7 +71,7 @@ final class RunningWorker {
         self.logger = logger
         self.socket = ends[0]
         self.logPipe = WorkerLogPipe(pipe: pipes[0])
-        self.reader = WorkerFrameReader(limit: command.limits.resultBytes)
+        self.reader = WorkerFrame.Reader(limit: command.limits.resultBytes)
     }
 
     private static func failed(_ what: String) -> WorkerStartError {
@@ -124,7 +119,7 @@ final class RunningWorker {
         var hasInput = false, canSend = false, wasRung = false
     }
 
-    private func wait(_ wakeup: EventDescriptor, until: MonotonicTime?, sending: Bool = false) -> Events {
+    private func wait(_ wakeup: EventDescriptor, until: MonotonicInstant?, sending: Bool = false) -> Events {
         var polled = [
             pollfd(fd: socket, events: Int16(POLLIN) | (sending ? Int16(POLLOUT) : 0), revents: 0),
             pollfd(fd: wakeup.descriptor, events: Int16(POLLIN), revents: 0),
@@ -143,16 +138,16 @@ final class RunningWorker {
     }
 
     /// Waits for the worker's first frame.
-    func awaitReady(until deadline: MonotonicTime, wakeup: EventDescriptor, isStopping: () -> Bool)
+    func awaitReady(until deadline: MonotonicInstant, wakeup: EventDescriptor, isStopping: () -> Bool)
         throws(WorkerStartError)
     {
         while true {
             if isStopping() { throw WorkerStartError(reason: "the service is stopping") }
-            guard MonotonicTime.now() < deadline else {
+            guard MonotonicInstant.now() < deadline else {
                 throw WorkerStartError(reason: "it did not report that it is ready")
             }
             guard wait(wakeup, until: deadline).hasInput else { continue }
-            let progress: WorkerFrameReader.Progress
+            let progress: WorkerFrame.Reader.Progress
             do throws(WorkerChannelError) {
                 progress = try reader.receive(from: socket)
             } catch {
@@ -176,12 +171,12 @@ final class RunningWorker {
     }
 
     /// Waits for the wakeup.
-    func waitForWakeup(_ wakeup: EventDescriptor, until deadline: MonotonicTime?) -> IdleEvent {
+    func waitForWakeup(_ wakeup: EventDescriptor, until deadline: MonotonicInstant?) -> IdleEvent {
         while true {
             let events = wait(wakeup, until: deadline)
             if events.hasInput { return .ended }
             if events.wasRung { return .wakeup }
-            if let deadline, MonotonicTime.now() >= deadline { return .outOfTime }
+            if let deadline, MonotonicInstant.now() >= deadline { return .outOfTime }
         }
     }
 
@@ -190,16 +185,16 @@ final class RunningWorker {
     /// Sends a job to the worker and waits for its response; `interruption` is called after each wakeup.
     func perform(
         _ job: WorkerJob,
-        until wallDeadline: MonotonicTime,
+        until wallDeadline: MonotonicInstant,
         wakeup: EventDescriptor,
-        interruption: () -> (isCancelled: Bool, deadline: MonotonicTime)
+        interruption: () -> (isCancelled: Bool, deadline: MonotonicInstant)
     ) -> Outcome {
         var deadline = wallDeadline
         allowProcessorTime()
         phase = .received
         hasWorked = false
         logPipe.begin()
-        var writer = WorkerFrameWriter(
+        var writer = WorkerFrame.Writer(
             WorkerFrame(
                 header: ["method": .string(job.method), "params": job.params, "files": JSON(job.files.count)],
                 attachments: job.attachments
@@ -208,7 +203,7 @@ final class RunningWorker {
         )
         do throws(WorkerChannelError) {
             while true {
-                let now = MonotonicTime.now()
+                let now = MonotonicInstant.now()
                 let (isCancelled, stop) = interruption()
                 if isCancelled { return .cancelled }
                 deadline = min(deadline, stop)
@@ -267,5 +262,123 @@ final class RunningWorker {
         usedBefore = max(0, safelight_cpu_nanoseconds(pid))
         let used = usedBefore / 1_000_000_000
         _ = safelight_limit_cpu(pid, UInt64(used) + UInt64(max(1, limits.cpuSeconds)) + 1)
+    }
+}
+
+/// The reason why a worker process could not be started.
+struct WorkerStartError: Error {
+    let reason: String
+}
+
+// MARK: - Its command line
+
+/// The command line, environment and limits of a worker process.
+struct WorkerLaunch: Sendable {
+    let executable: String
+    let arguments: [String]
+    let environment: [String]
+    let limits: WorkerLimits
+
+    // A process that decodes hostile bytes inherits only the variables that it needs, and no secrets of the service.
+    private static let inherited = ["PATH", "HOME", "TMPDIR", "LANG", "TZ", "LD_LIBRARY_PATH", "OMP_NUM_THREADS"]
+    private static let inheritedPrefixes = ["LC_", "MAGICK_", "SWIFT_", "TSAN_", "ASAN_", "LSAN_"]
+
+    init(executable: String, arguments: [String], additions: [String: String], limits: WorkerLimits) {
+        self.executable = executable
+        self.arguments = [executable] + arguments
+        self.limits = limits
+        // Crashes are expected here; printing a backtrace would take the time of the job.
+        var variables = ["SWIFT_BACKTRACE": "enable=no"]
+        for (name, value) in Environment.current
+        where Self.inherited.contains(name) || Self.inheritedPrefixes.contains(where: name.hasPrefix) {
+            variables[name] = value
+        }
+        variables.merge(additions) { $1 }
+        variables[WorkerProcess.limitsVariable] = limits.json.text
+        environment = variables.map { "\($0.key)=\($0.value)" }.sorted()
+    }
+
+    /// Starts the process; returns its id, or -1 with `errno` set.
+    func spawn(input: Int32, output: Int32) -> Int32 {
+        var system = limits.system
+        return withCStrings(arguments) { arguments in
+            withCStrings(environment) { environment in
+                safelight_spawn(executable, arguments, environment, input, output, &system)
+            }
+        }
+    }
+
+    private func withCStrings<Value>(
+        _ strings: [String],
+        _ body: (UnsafePointer<UnsafeMutablePointer<CChar>?>) -> Value
+    ) -> Value {
+        let copies = strings.map { strdup($0) } + [nil]
+        defer { for copy in copies { free(copy) } }
+        return copies.withUnsafeBufferPointer { buffer in
+            // Never empty, because of the terminator.
+            buffer.baseAddress.map(body) ?? body([nil])
+        }
+    }
+}
+
+// MARK: - Its output
+
+/// The standard output and error of a worker, logged line by line, at most ``bytesPerJob`` per job.
+struct WorkerLogPipe {
+    static let bytesPerJob = 8 << 10
+    private static let longestLine = 1000
+
+    let pipe: Int32
+    private(set) var isOpen = true
+    private var line: [UInt8] = []
+    private var left = bytesPerJob
+    private var dropped = 0
+
+    init(pipe: Int32) {
+        self.pipe = pipe
+    }
+
+    mutating func begin() {
+        left = Self.bytesPerJob
+    }
+
+    mutating func drain(_ logger: Logger, pid: Int32) {
+        var buffer = [UInt8](repeating: 0, count: 4096)
+        // Bounded, because a worker that writes without end must not keep its thread from checking the deadline.
+        for _ in 0..<16 where isOpen {
+            let count = read(pipe, &buffer, buffer.count)
+            if count < 0 {
+                if errno == EINTR { continue }
+                isOpen = errno == EAGAIN
+                return
+            }
+            if count == 0 { isOpen = false }
+            for byte in buffer[..<count] { append(byte, logger, pid) }
+        }
+    }
+
+    private mutating func append(_ byte: UInt8, _ logger: Logger, _ pid: Int32) {
+        guard left > 0 else {
+            dropped += 1
+            return
+        }
+        left -= 1
+        if byte != UInt8(ascii: "\n") { line.append(byte) }
+        if byte == UInt8(ascii: "\n") || line.count >= Self.longestLine || left == 0 { log(logger, pid) }
+    }
+
+    private mutating func log(_ logger: Logger, _ pid: Int32) {
+        guard !line.isEmpty else { return }
+        let text = String(decoding: line, as: UTF8.self)
+        logger.notice("worker output", metadata: ["worker.pid": "\(pid)", "worker.text": "\(text)"])
+        line = []
+    }
+
+    mutating func finish(_ logger: Logger, pid: Int32) {
+        drain(logger, pid: pid)
+        log(logger, pid)
+        if dropped > 0 { logger.notice("worker output truncated", metadata: ["worker.dropped": "\(dropped)"]) }
+        close(pipe)
+        isOpen = false
     }
 }

@@ -1,4 +1,5 @@
-import JSONValue
+import Contracts
+public import JSONValue
 
 /// The reason why a job has no result.
 public enum WorkerFailure: Error, Sendable, Equatable {
@@ -67,4 +68,33 @@ public enum WorkerFailure: Error, Sendable, Equatable {
         case .cancelled: "the request was cancelled"
         }
     }
+}
+
+extension WorkerFailure {
+    /// The failure as an error on the wire.
+    public var rpcError: RPCError {
+        let refusal: ErrorCode =
+            switch self {
+            case .crashed, .killed, .exited, .malformedResult: .workerCrashed
+            case .timedOut(_, .working): .limitExceeded
+            case .timedOut: .workerTimeout
+            case .refused(let name, _):
+                ErrorCode(rawValue: name) ?? (name == "too_large" ? .limitExceeded : .internalError)
+            case .resultTooLarge: .limitExceeded
+            case .queueFull: .busy
+            case .unavailable: .unavailable
+            case .cancelled: .userCancelled
+            }
+        return refusal.error(message)
+    }
+}
+
+/// A phase of a job, reported by the worker. It decides whether a failure is attributed to the bytes or the request.
+public enum WorkerPhase: String, Sendable, Equatable {
+    /// The worker has the job but has not begun to read the bytes; a failure is attributed to neither.
+    case received
+    /// Untrusted bytes are being read; a failure is attributed to them.
+    case reading
+    /// The bytes have been read; a failure or timeout is attributed to the request.
+    case working
 }

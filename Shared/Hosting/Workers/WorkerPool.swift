@@ -1,4 +1,5 @@
 import Basics
+import DequeModule
 public import JSONValue
 public import Logging
 import Synchronization
@@ -197,7 +198,7 @@ public final class WorkerPool: Sendable {
     ///
     /// Waiting jobs fail with `worker_unavailable`; running ones have `graceSeconds` to finish.
     public func stop(graceSeconds: Int = 5) async {
-        let deadline = MonotonicTime.now().after(seconds: max(0, graceSeconds))
+        let deadline = MonotonicInstant.now().after(seconds: max(0, graceSeconds))
         let dropped = state.withLock { state -> [Ticket] in
             guard state.stage == .running else {
                 if state.stage == .idle { state.stage = .stopped }
@@ -287,164 +288,55 @@ public final class WorkerPool: Sendable {
     }
 }
 
-/// The interface between the pool and the threads of its slots.
-extension WorkerPool {
-    /// The next action of a slot.
-    enum Next {
-        case job(Ticket)
-        /// The queue is empty: wait for the wakeup.
-        case wait
-        case stop
+// MARK: - The jobs that wait
+
+/// A bounded queue of jobs that wait for a worker, ordered by priority, then by arrival. It uses no clock or thread.
+///
+/// Jobs are not shared or grouped here: the thumbnailer groups requests for one file before
+/// (`CoalescingPriorityQueue`), because only it knows which jobs are equal. A job returns to the
+/// front when its worker ended before the job began, which queued requests never do; hence two queues.
+struct WorkerQueue<Ticket> {
+    private var lines: [Deque<(id: UInt64, ticket: Ticket)>] = WorkerPriority.allCases.map { _ in [] }
+    let limit: Int
+    private(set) var count = 0
+
+    init(limit: Int) { self.limit = limit }
+
+    /// Appends a job to those of its priority; returns false if the queue is full.
+    mutating func append(_ ticket: Ticket, id: UInt64, priority: WorkerPriority) -> Bool {
+        guard count < limit else { return false }
+        lines[priority.rawValue].append((id, ticket))
+        count += 1
+        return true
     }
 
-    /// Returns the next action of a slot whose worker is ready.
-    func next(for index: Int) -> Next {
-        state.withLock { state in
-            guard state.stage == .running else { return .stop }
-            guard let ticket = state.queue.next() else {
-                state.slots[index].stage = .idle
-                return .wait
-            }
-            state.slots[index].stage = .busy(ticket.id)
-            state.slots[index].isCancelled = false
-            // One wakeup may stand for several jobs, so the next idle slot is woken too.
-            if state.queue.count > 0 { state.slots.first { $0.stage == .idle }?.wakeup.signal() }
-            return .job(ticket)
+    /// Puts a dequeued job back in front of those of its priority, regardless of the limit.
+    mutating func requeue(_ ticket: Ticket, id: UInt64, priority: WorkerPriority) {
+        lines[priority.rawValue].prepend((id, ticket))
+        count += 1
+    }
+
+    /// Removes and returns the next job; nil if the queue is empty.
+    mutating func next() -> Ticket? {
+        guard let line = lines.firstIndex(where: { !$0.isEmpty }) else { return nil }
+        count -= 1
+        return lines[line].removeFirst().ticket
+    }
+
+    /// Removes and returns a job; nil if it is no longer waiting.
+    mutating func remove(_ id: UInt64) -> Ticket? {
+        for line in lines.indices {
+            guard let position = lines[line].firstIndex(where: { $0.id == id }) else { continue }
+            count -= 1
+            return lines[line].remove(at: position).ticket
         }
+        return nil
     }
 
-    /// Returns whether the slot's job was cancelled and the stop deadline; called after each wakeup during a job.
-    func interruption(of index: Int) -> (isCancelled: Bool, deadline: Int64) {
-        state.withLock { ($0.slots[index].isCancelled, $0.stopDeadline) }
-    }
-
-    var isRunning: Bool { state.withLock { $0.stage == .running } }
-
-    private var started: Promise<Void> { state.withLock { $0.started } }
-
-    /// Completes a job. Afterwards the slot is free or has lost its worker.
-    func finish(_ ticket: Ticket, on index: Int, _ outcome: Result<WorkerResult, WorkerFailure>) {
-        state.withLock { state in
-            state.slots[index].stage = .starting
-            switch outcome {
-            case .success: state.counts.completed += 1
-            case .failure(.refused): state.counts.refused += 1
-            case .failure(.timedOut): state.counts.timedOut += 1
-            case .failure(.cancelled): state.counts.cancelled += 1
-            case .failure: state.counts.crashed += 1
-            }
-        }
-        ticket.outcome.fulfill(outcome)
-    }
-
-    /// Requeues a job for another worker, because its worker had ended before the job reached it.
-    func requeue(_ ticket: Ticket, from index: Int) {
-        var ticket = ticket
-        ticket.requeueCount += 1
-        let waiting = ticket
-        let failure = state.withLock { state -> WorkerFailure? in
-            let isCancelled = state.slots[index].isCancelled
-            state.slots[index].stage = .starting
-            if isCancelled { return .cancelled }
-            guard state.stage == .running else { return .unavailable("the service is stopping") }
-            state.queue.requeue(waiting, id: waiting.id, priority: waiting.priority)
-            state.slots.first { $0.stage == .idle }?.wakeup.signal()
-            return nil
-        }
-        if let failure { ticket.outcome.fulfill(.failure(failure)) }
-    }
-
-    func slotIsReady(_ index: Int, pid: Int32, _ confinement: Confinement?) {
-        let isStarted = state.withLock { state in
-            state.slots[index].pid = pid
-            state.slots[index].failures = 0
-            state.slots[index].isKnown = true
-            state.confinement = confinement
-            state.counts.started += 1
-            return state.allKnown
-        }
-        if isStarted { started.fulfill(()) }
-    }
-
-    /// Returns when the slot's idle worker ends; nil if it stays.
-    ///
-    /// Jobs are given to the first idle slot, so the workers of the first slots are those that stay.
-    func idleDeadline(of index: Int) -> MonotonicTime? {
-        index < keptWorkers ? nil : .now().after(microseconds: idleTime)
-    }
-
-    /// Gives up the worker of a slot that stays idle; returns false if it has something to do meanwhile.
-    func releaseWorker(of index: Int) -> Bool {
-        state.withLock { state in
-            guard state.stage == .running, state.queue.count == 0 else { return false }
-            state.slots[index].pid = 0
-            state.counts.endedIdle += 1
-            return true
-        }
-    }
-
-    /// Returns true if an idle slot without a worker has to start one.
-    func needsWorker(_ index: Int) -> Bool {
-        state.withLock { state in
-            guard state.queue.count > 0 else { return false }
-            state.slots[index].stage = .starting
-            return true
-        }
-    }
-
-    func slotDidLoseWorker(_ index: Int, wasRetired: Bool) {
-        state.withLock { state in
-            state.slots[index].pid = 0
-            state.slots[index].stage = .starting
-            if wasRetired { state.counts.retired += 1 }
-        }
-    }
-
-    /// Records that a worker could not be started. If none can be, all waiting jobs fail.
-    func slotDidFail(_ index: Int, failures: Int, problem: String) {
-        let (isStarted, dropped) = state.withLock { state in
-            state.slots[index].stage = .backingOff
-            state.slots[index].failures = failures
-            state.slots[index].problem = problem
-            state.slots[index].isKnown = true
-            state.counts.startFailures += 1
-            // An idle slot without a worker may be able to start one, or fails too.
-            if state.queue.count > 0 { state.slots.first { $0.stage == .idle }?.wakeup.signal() }
-            return (state.allKnown, state.startFailure == nil ? [] : state.queue.removeAll())
-        }
-        logger.warning(
-            "worker cannot be started",
-            metadata: ["worker.problem": "\(problem)", "worker.tries": "\(failures)"]
-        )
-        if isStarted { started.fulfill(()) }
-        for ticket in dropped { ticket.outcome.fulfill(.failure(.unavailable(problem))) }
-    }
-
-    /// Records that the slot's thread ends.
-    func slotDidEnd(_ index: Int) {
-        let (isStarted, isStopped) = state.withLock { state in
-            state.slots[index].stage = .ended
-            state.slots[index].pid = 0
-            state.slots[index].isKnown = true
-            guard state.stage == .stopping, state.slots.allSatisfy({ $0.stage == .ended }) else {
-                return (state.allKnown, false)
-            }
-            state.stage = .stopped
-            return (true, true)
-        }
-        if isStarted { started.fulfill(()) }
-        if isStopped { stopped.signal() }
-    }
-}
-
-extension WorkerPool.State {
-    var allKnown: Bool { slots.allSatisfy(\.isKnown) }
-
-    /// The failures of a slot in a row from which on it is not expected to start a worker.
-    static let failuresOfRefusal = 3
-
-    /// The reason why no job can run: every worker failed to start at least three times in a row; nil otherwise.
-    var startFailure: String? {
-        slots.allSatisfy { $0.failures >= Self.failuresOfRefusal } ? slots.first?.problem : nil
+    /// Removes and returns all jobs.
+    mutating func removeAll() -> [Ticket] {
+        var all: [Ticket] = []
+        while let ticket = next() { all.append(ticket) }
+        return all
     }
 }

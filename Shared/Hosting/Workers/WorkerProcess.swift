@@ -92,7 +92,7 @@ public enum WorkerProcess {
         hello["confinement"] = confinement?.json
         try send(WorkerFrame(header: .object(hello)), to: socket)
         defer { job.withLock { $0 = nil } }
-        var reader = WorkerFrameReader(limit: attachmentLimit)
+        var reader = WorkerFrame.Reader(limit: attachmentLimit)
         while true {
             guard case .frame(let frame) = try reader.receive(from: socket) else { continue }
             let files = reader.receivedFiles()
@@ -124,7 +124,7 @@ public enum WorkerProcess {
     }
 
     private static func send(_ frame: WorkerFrame, to socket: Int32) throws(WorkerChannelError) {
-        var writer = WorkerFrameWriter(frame)
+        var writer = WorkerFrame.Writer(frame)
         while !writer.isDone { try writer.send(to: socket) }
     }
 

@@ -3,6 +3,7 @@ import CProcess
 import Glibc
 import JSONValue
 import Logging
+import Synchronization
 
 /// A slot of the pool: a thread that keeps one worker running and gives it jobs. A worker that the pool can do without
 /// ends when it has had no job for a while, and the next job of the slot starts another one.
@@ -84,8 +85,8 @@ struct WorkerSlot {
     // Waits with exponential backoff; a stopping pool wakes it.
     private func pause(after failures: Int) {
         let pause = min(Self.longestPause, Self.firstPause << Int64(min(failures - 1, 10)))
-        let until = MonotonicTime.now().after(microseconds: pause)
-        while pool.isRunning, MonotonicTime.now() < until {
+        let until = MonotonicInstant.now().after(microseconds: pause)
+        while pool.isRunning, MonotonicInstant.now() < until {
             wakeup.wait(until: until)
         }
     }
@@ -125,10 +126,10 @@ struct WorkerSlot {
 
     /// Runs a job on a worker; returns whether the worker can run another.
     private func perform(_ ticket: WorkerPool.Ticket, on worker: RunningWorker) -> Bool {
-        let deadline = MonotonicTime.now().after(seconds: ticket.wallSeconds)
+        let deadline = MonotonicInstant.now().after(seconds: ticket.wallSeconds)
         let outcome = worker.perform(ticket.job, until: deadline, wakeup: wakeup) {
             let (isCancelled, stop) = pool.interruption(of: index)
-            return (isCancelled, MonotonicTime(microseconds: stop))
+            return (isCancelled, MonotonicInstant(microseconds: stop))
         }
         switch outcome {
         case .answered(let result):
@@ -182,5 +183,169 @@ struct WorkerSlot {
             metadata: ["error": "\(failure)", "worker.pid": "\(worker.pid)"]
         )
         return failure
+    }
+}
+
+// MARK: - The pool's side
+
+/// The interface between the pool and the threads of its slots.
+extension WorkerPool {
+    /// The next action of a slot.
+    enum Next {
+        case job(Ticket)
+        /// The queue is empty: wait for the wakeup.
+        case wait
+        case stop
+    }
+
+    /// Returns the next action of a slot whose worker is ready.
+    func next(for index: Int) -> Next {
+        state.withLock { state in
+            guard state.stage == .running else { return .stop }
+            guard let ticket = state.queue.next() else {
+                state.slots[index].stage = .idle
+                return .wait
+            }
+            state.slots[index].stage = .busy(ticket.id)
+            state.slots[index].isCancelled = false
+            // One wakeup may stand for several jobs, so the next idle slot is woken too.
+            if state.queue.count > 0 { state.slots.first { $0.stage == .idle }?.wakeup.signal() }
+            return .job(ticket)
+        }
+    }
+
+    /// Returns whether the slot's job was cancelled and the stop deadline; called after each wakeup during a job.
+    func interruption(of index: Int) -> (isCancelled: Bool, deadline: Int64) {
+        state.withLock { ($0.slots[index].isCancelled, $0.stopDeadline) }
+    }
+
+    var isRunning: Bool { state.withLock { $0.stage == .running } }
+
+    var started: Promise<Void> { state.withLock { $0.started } }
+
+    /// Completes a job. Afterwards the slot is free or has lost its worker.
+    func finish(_ ticket: Ticket, on index: Int, _ outcome: Result<WorkerResult, WorkerFailure>) {
+        state.withLock { state in
+            state.slots[index].stage = .starting
+            switch outcome {
+            case .success: state.counts.completed += 1
+            case .failure(.refused): state.counts.refused += 1
+            case .failure(.timedOut): state.counts.timedOut += 1
+            case .failure(.cancelled): state.counts.cancelled += 1
+            case .failure: state.counts.crashed += 1
+            }
+        }
+        ticket.outcome.fulfill(outcome)
+    }
+
+    /// Requeues a job for another worker, because its worker had ended before the job reached it.
+    func requeue(_ ticket: Ticket, from index: Int) {
+        var ticket = ticket
+        ticket.requeueCount += 1
+        let waiting = ticket
+        let failure = state.withLock { state -> WorkerFailure? in
+            let isCancelled = state.slots[index].isCancelled
+            state.slots[index].stage = .starting
+            if isCancelled { return .cancelled }
+            guard state.stage == .running else { return .unavailable("the service is stopping") }
+            state.queue.requeue(waiting, id: waiting.id, priority: waiting.priority)
+            state.slots.first { $0.stage == .idle }?.wakeup.signal()
+            return nil
+        }
+        if let failure { ticket.outcome.fulfill(.failure(failure)) }
+    }
+
+    func slotIsReady(_ index: Int, pid: Int32, _ confinement: Confinement?) {
+        let isStarted = state.withLock { state in
+            state.slots[index].pid = pid
+            state.slots[index].failures = 0
+            state.slots[index].isKnown = true
+            state.confinement = confinement
+            state.counts.started += 1
+            return state.allKnown
+        }
+        if isStarted { started.fulfill(()) }
+    }
+
+    /// Returns when the slot's idle worker ends; nil if it stays.
+    ///
+    /// Jobs are given to the first idle slot, so the workers of the first slots are those that stay.
+    func idleDeadline(of index: Int) -> MonotonicInstant? {
+        index < keptWorkers ? nil : .now().after(microseconds: idleTime)
+    }
+
+    /// Gives up the worker of a slot that stays idle; returns false if it has something to do meanwhile.
+    func releaseWorker(of index: Int) -> Bool {
+        state.withLock { state in
+            guard state.stage == .running, state.queue.count == 0 else { return false }
+            state.slots[index].pid = 0
+            state.counts.endedIdle += 1
+            return true
+        }
+    }
+
+    /// Returns true if an idle slot without a worker has to start one.
+    func needsWorker(_ index: Int) -> Bool {
+        state.withLock { state in
+            guard state.queue.count > 0 else { return false }
+            state.slots[index].stage = .starting
+            return true
+        }
+    }
+
+    func slotDidLoseWorker(_ index: Int, wasRetired: Bool) {
+        state.withLock { state in
+            state.slots[index].pid = 0
+            state.slots[index].stage = .starting
+            if wasRetired { state.counts.retired += 1 }
+        }
+    }
+
+    /// Records that a worker could not be started. If none can be, all waiting jobs fail.
+    func slotDidFail(_ index: Int, failures: Int, problem: String) {
+        let (isStarted, dropped) = state.withLock { state in
+            state.slots[index].stage = .backingOff
+            state.slots[index].failures = failures
+            state.slots[index].problem = problem
+            state.slots[index].isKnown = true
+            state.counts.startFailures += 1
+            // An idle slot without a worker may be able to start one, or fails too.
+            if state.queue.count > 0 { state.slots.first { $0.stage == .idle }?.wakeup.signal() }
+            return (state.allKnown, state.startFailure == nil ? [] : state.queue.removeAll())
+        }
+        logger.warning(
+            "worker cannot be started",
+            metadata: ["worker.problem": "\(problem)", "worker.tries": "\(failures)"]
+        )
+        if isStarted { started.fulfill(()) }
+        for ticket in dropped { ticket.outcome.fulfill(.failure(.unavailable(problem))) }
+    }
+
+    /// Records that the slot's thread ends.
+    func slotDidEnd(_ index: Int) {
+        let (isStarted, isStopped) = state.withLock { state in
+            state.slots[index].stage = .ended
+            state.slots[index].pid = 0
+            state.slots[index].isKnown = true
+            guard state.stage == .stopping, state.slots.allSatisfy({ $0.stage == .ended }) else {
+                return (state.allKnown, false)
+            }
+            state.stage = .stopped
+            return (true, true)
+        }
+        if isStarted { started.fulfill(()) }
+        if isStopped { stopped.signal() }
+    }
+}
+
+extension WorkerPool.State {
+    var allKnown: Bool { slots.allSatisfy(\.isKnown) }
+
+    /// The failures of a slot in a row from which on it is not expected to start a worker.
+    static let failuresOfRefusal = 3
+
+    /// The reason why no job can run: every worker failed to start at least three times in a row; nil otherwise.
+    var startFailure: String? {
+        slots.allSatisfy { $0.failures >= Self.failuresOfRefusal } ? slots.first?.problem : nil
     }
 }

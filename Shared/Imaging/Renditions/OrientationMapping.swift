@@ -1,31 +1,9 @@
-import PhotoModel
-import ImageFormats
-
 /// Maps the pixels of an oriented image to those of the stored one.
 struct OrientationMapping: Sendable {
     /// The EXIF orientation of the file, and the one that is equivalent to the list's rotations and flips.
     let orientations: (Int, Int)
     /// The visible part of the stored image.
     let region: PixelRect
-
-    init(_ job: JPEGBandTranscoder.Job, width: Int, height: Int) {
-        let first = job.header.orientation
-        orientations = (first, job.geometry.orientation)
-        let upright = first >= 5 ? (height, width) : (width, height)
-        let shown = job.geometry.shown
-        let (fullWidth, fullHeight) = (Double(job.header.pixelWidth), Double(job.header.pixelHeight))
-        let cut = RenditionGeometry.pixels(
-            of: UnitRect(
-                x: Double(shown.x) / fullWidth,
-                y: Double(shown.y) / fullHeight,
-                width: Double(shown.width) / fullWidth,
-                height: Double(shown.height) / fullHeight
-            ),
-            width: upright.0,
-            height: upright.1
-        )
-        region = Self.region(cut, first, width, height)
-    }
 
     /// Maps the whole of a stored image.
     init(orientations: (Int, Int), width: Int, height: Int) {

@@ -10,7 +10,7 @@ final class Connection {
     /// The peer's key; nil without CURVE.
     let curveIdentity: CurveIdentity?
     /// The access of the identity as far as the handler knows it; nil if it keeps none.
-    var accessMark: AccessMark?
+    var cachedPermission: CachedPermission?
     /// Capacity for messages on their way to this peer.
     let outboxSemaphore: ByteSemaphore
     /// Requests without a response yet.

@@ -1,19 +1,6 @@
 import Basics
 import JSONValue
 
-/// The frames before the JSON frame that a client expects back unchanged.
-///
-/// A DEALER sends none. REQ sends an empty delimiter, and with `ZMQ_REQ_CORRELATE` a request id of four bytes before
-/// it. No JSON-RPC request fits in four bytes, so these frames cannot be mistaken for content.
-enum EnvelopePrefix {
-    static func length(in frames: ArraySlice<Bytes>) -> Int {
-        guard let first = frames.first else { return 0 }
-        if first.isEmpty { return 1 }
-        guard first.count == 4, frames.count > 1, frames[frames.startIndex + 1].isEmpty else { return 0 }
-        return 2
-    }
-}
-
 /// The parsed content of one JSON frame.
 enum Envelope: Sendable {
     struct Request: Sendable {
@@ -193,7 +180,124 @@ enum Envelope: Sendable {
     }
 }
 
+// MARK: - Parts that are read without parsing the frame
+
+/// The frames before the JSON frame that a client expects back unchanged.
+///
+/// A DEALER sends none. REQ sends an empty delimiter, and with `ZMQ_REQ_CORRELATE` a request id of four bytes before
+/// it. No JSON-RPC request fits in four bytes, so these frames cannot be mistaken for content.
+enum EnvelopePrefix {
+    static func length(in frames: ArraySlice<Bytes>) -> Int {
+        guard let first = frames.first else { return 0 }
+        if first.isEmpty { return 1 }
+        guard first.count == 4, frames.count > 1, frames[frames.startIndex + 1].isEmpty else { return 0 }
+        return 2
+    }
+}
+
+/// The id and the method of a large request, read from its first bytes without parsing all of it.
+struct EnvelopeHead {
+    private(set) var id: JSON?
+    /// Nil if it does not precede `params` within the first ``length`` bytes.
+    private(set) var method: String?
+
+    /// The number of bytes that are read: enough for an id and a method of maximal length, escaped.
+    static let length = 4096
+
+    init(_ frame: Bytes) {
+        let head = Bytes(frame.prefix(Self.length))
+        // Invalid JSON is ignored here: the parser reports it.
+        try? JSONCursor.reading(head) { cursor throws(JSONError) in
+            try cursor.enterObject()
+            while let name = try cursor.nextMember() {
+                switch name {
+                case "id": id = Envelope.validID(try JSON(parsing: head[try cursor.skip()]))
+                case "method": method = try cursor.string()
+                case "params": return
+                default: try cursor.skip()
+                }
+            }
+        }
+    }
+}
+
 // MARK: - Writing
+
+/// Encodes the JSON frames of both sides.
+enum EnvelopeWriter {
+    static func request(id: JSON, method: String, params: JSONObject) -> Bytes {
+        var writer = JSONWriter()
+        writer.append("{\"jsonrpc\":\"2.0\",\"id\":")
+        writer.write(id)
+        writer.append(",\"method\":")
+        writer.write(method)
+        writer.append(",\"params\":")
+        writer.write(.object(params))
+        writer.append("}")
+        return writer.output
+    }
+
+    static func notification(method: String, params: JSONObject) -> Bytes {
+        var writer = JSONWriter()
+        writer.append("{\"jsonrpc\":\"2.0\",\"method\":")
+        writer.write(method)
+        writer.append(",\"params\":")
+        writer.write(.object(params))
+        writer.append("}")
+        return writer.output
+    }
+
+    /// Encodes a notification whose params are an already encoded object, in pieces; a member `id` is added to it.
+    static func notification(method: String, encoded params: [Bytes], id: JSON) -> Bytes {
+        let count = params.reduce(0) { $0 + $1.count }
+        var writer = JSONWriter(capacity: count + 256)
+        writer.append("{\"jsonrpc\":\"2.0\",\"method\":")
+        writer.write(method)
+        writer.append(",\"params\":")
+        for (index, piece) in params.enumerated() {
+            // Without the closing brace.
+            writer.append(encoded: index == params.count - 1 ? piece[..<(piece.count - 1)] : piece[...])
+        }
+        // An empty object has two bytes and needs no comma.
+        writer.append(count > 2 ? ",\"id\":" : "\"id\":")
+        writer.write(id)
+        writer.append("}}")
+        return writer.output
+    }
+
+    /// Encodes a response whose result is already encoded, in pieces.
+    static func result(id: JSON, encoded result: [Bytes]) -> Bytes {
+        var writer = JSONWriter(capacity: result.reduce(256) { $0 + $1.count })
+        begin(&writer, id)
+        writer.append(",\"result\":")
+        for piece in result { writer.append(encoded: piece) }
+        writer.append("}")
+        return writer.output
+    }
+
+    static func result(id: JSON, _ result: JSON) -> Bytes {
+        var writer = JSONWriter()
+        begin(&writer, id)
+        writer.append(",\"result\":")
+        writer.write(result)
+        writer.append("}")
+        return writer.output
+    }
+
+    static func error(id: JSON, _ error: RPCError) -> Bytes {
+        var writer = JSONWriter()
+        begin(&writer, id)
+        writer.append(",\"error\":")
+        writer.write(error.json)
+        writer.append("}")
+        return writer.output
+    }
+
+    private static func begin(_ writer: inout JSONWriter, _ id: JSON) {
+        writer.append("{\"jsonrpc\":\"2.0\",\"id\":")
+        writer.write(id)
+    }
+}
 
 extension MessagingLimits {
     /// Returns the error if a message exceeds these limits, otherwise nil. A peer would refuse such a message, and

@@ -1,10 +1,6 @@
 import Basics
 import JSONValue
-
-/// The reason for the end of a request's task.
-enum TerminationReason: Sendable {
-    case finished, cancelled, deadline, connectionLost, stopping
-}
+import Synchronization
 
 /// An open request, shared by its task, its notifier and the poll thread.
 final class OpenRequest: Sendable {
@@ -77,18 +73,45 @@ struct ReservationRefused: Error {
     }
 }
 
-/// An event that tasks send to the poll thread.
-enum ServerEvent: Sendable {
-    /// A notification about an open request; dropped if the request has been answered meanwhile.
-    case notification(OpenRequest, OutgoingMessage)
-    /// The response, and the end of the request's task; dropped if the request has been answered meanwhile.
-    case answer(OpenRequest, OutgoingMessage, failure: String?)
-    /// A large JSON frame has been parsed.
-    case parsed(ConnectionID, Envelope, IncomingMessage, prefix: [Bytes])
-    /// These public keys were removed from the list.
-    case revoked(Set<String>)
-    /// The access of these identities has changed.
-    case review(Set<String>)
-    /// The server must not accept further requests.
-    case stop
+// MARK: - The end of a request
+
+/// A one-shot signal that ends a request's task.
+final class CancellationSignal: Sendable {
+    private struct State {
+        var ending: TerminationReason?
+        var task: Task<Void, Never>?
+    }
+
+    private let state = Mutex(State())
+
+    var ending: TerminationReason? { state.withLock { $0.ending } }
+
+    /// Signals the end; only the first call has an effect.
+    func cancel(_ ending: TerminationReason) {
+        let task: Task<Void, Never>? = state.withLock { state in
+            guard state.ending == nil else { return nil }
+            state.ending = ending
+            defer { state.task = nil }
+            return state.task
+        }
+        if ending != .finished, let task { Self.cancel(task) }
+    }
+
+    /// Sets the task to cancel; cancels it at once if the signal was already fired.
+    func attach(_ task: Task<Void, Never>) {
+        let isOver = state.withLock { state in
+            if state.ending == nil { state.task = task }
+            return state.ending != nil && state.ending != .finished
+        }
+        if isOver { Self.cancel(task) }
+    }
+
+    /// Cancels on Swift's concurrent executor instead of the caller's thread, because cancelling runs the handlers'
+    /// cancellation code.
+    private static func cancel(_ task: Task<Void, Never>) { Task.detached { task.cancel() } }
+}
+
+/// The reason for the end of a request's task.
+enum TerminationReason: Sendable {
+    case finished, cancelled, deadline, connectionLost, stopping
 }

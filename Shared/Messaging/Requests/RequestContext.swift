@@ -10,7 +10,7 @@ public struct RequestContext: Sendable {
     /// is unknown.
     public let identity: String
     /// The access of the identity as far as the handler knows it; nil if it keeps none.
-    public let accessMark: AccessMark?
+    public let cachedPermission: CachedPermission?
     /// True if the peer can receive notifications before the response; REQ sockets cannot.
     public let acceptsNotifications: Bool
     /// When the request's deadline passes, in microseconds of the server's clock; `Int64.max` for a stream, which ends
@@ -26,7 +26,7 @@ public struct RequestContext: Sendable {
         attachments: [Bytes] = [],
         connection: ConnectionID = ConnectionID(test: 0),
         identity: String = "loopback",
-        accessMark: AccessMark? = nil,
+        cachedPermission: CachedPermission? = nil,
         acceptsNotifications: Bool = true,
         deadlineMicroseconds: Int64 = .max,
         credit: Int? = nil
@@ -34,7 +34,7 @@ public struct RequestContext: Sendable {
         self.attachments = attachments
         self.connection = connection
         self.identity = identity
-        self.accessMark = accessMark
+        self.cachedPermission = cachedPermission
         self.acceptsNotifications = acceptsNotifications
         self.deadlineMicroseconds = deadlineMicroseconds
         self.credit = credit

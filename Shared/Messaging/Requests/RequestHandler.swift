@@ -43,11 +43,11 @@ public protocol RequestHandler: Sendable {
     /// It must not block.
     ///
     /// - Parameter key: the public key of the connection; nil without CURVE
-    func accessMark(of identity: String, key: String?) -> AccessMark?
+    func cachedPermission(of identity: String, key: String?) -> CachedPermission?
 
     /// Returns the error that an open request ends with because its identity has lost access; nil if it may go on.
     /// Called on the poll thread, after ``RequestServer/review(_:)``.
-    func refusal(of method: String, for identity: String, _ mark: AccessMark?) -> RPCError?
+    func refusal(of method: String, for identity: String, _ cached: CachedPermission?) -> RPCError?
 
     /// Notes that a connection has ended, on the poll thread. It must not block.
     func connectionEnded(_ connection: ConnectionID)
@@ -61,10 +61,10 @@ extension RequestHandler {
     public func connectionEnded(_ connection: ConnectionID) {}
 
     /// Returns nil: nothing is known, and every request is the handler's own matter.
-    public func accessMark(of identity: String, key: String?) -> AccessMark? { nil }
+    public func cachedPermission(of identity: String, key: String?) -> CachedPermission? { nil }
 
     /// Returns nil.
-    public func refusal(of method: String, for identity: String, _ mark: AccessMark?) -> RPCError? { nil }
+    public func refusal(of method: String, for identity: String, _ cached: CachedPermission?) -> RPCError? { nil }
 
     /// Returns nil.
     public func executor(for request: IncomingRequest) -> (any TaskExecutor)? { nil }

@@ -1,6 +1,6 @@
 public import Basics
 import CZeroMQ
-import DequeModule
+import Dispatch
 public import JSONValue
 public import Logging
 
@@ -27,7 +27,7 @@ public actor RequestServer: SocketOwner {
     var state: RequestServerStateMachine
     /// Messages of this pass. They are passed to libzmq together, so that its I/O thread is woken once for all of them
     /// and writes those to one peer with one system call.
-    private var leaving: [(message: OutgoingMessage, connection: Connection)] = []
+    var outgoing: [(message: OutgoingMessage, connection: Connection)] = []
     /// Connections with messages that libzmq did not accept, and when to retry.
     var blocked: Set<ConnectionID> = []
     var blockedPause: Int64 = 0
@@ -79,7 +79,7 @@ public actor RequestServer: SocketOwner {
             limits: limits,
             memory: memory,
             isAdmitted: isAdmitted,
-            accessMark: { handler.accessMark(of: $0, key: $1) },
+            cachedPermission: { handler.cachedPermission(of: $0, key: $1) },
             methodLimits: { handler.limits(of: $0) }
         )
         self.thread = thread
@@ -129,10 +129,10 @@ public actor RequestServer: SocketOwner {
         for event in outbox.drain() { handle(event) }
         openWaiting()
         if isReceiving { poll.hasMoreWork = receive(hasEvents: hasEvents) }
-        sendLeaving()
+        flushOutgoing()
         retryBlocked()
         checkTime()
-        sendLeaving()
+        flushOutgoing()
         if state.mayOpenWaiting { poll.hasMoreWork = true }
         resumeServing()
         poll.wantsInput = isReceiving
@@ -151,7 +151,7 @@ public actor RequestServer: SocketOwner {
     /// Closes the socket and ends every request; called last, or when the poll thread ends.
     func closeNow() {
         guard state.stage != .closed else { return }
-        sendLeaving()
+        flushOutgoing()
         for connection in state.close() { end(connection, .stopping) }
         thread.loop.remove(wakeup)
         socketBox.close()
@@ -244,149 +244,164 @@ extension RequestServer {
             for answer in state.stopWaiting() { send(answer) }
         }
     }
+}
 
-    /// Sends a reply made on the poll thread; returns false if it has to wait for capacity or is too large.
-    func send(_ reply: Reply, to request: RequestServerStateMachine.AcceptedRequest) -> Bool {
-        let connection = request.recipient.connection
-        let frames = [reply.frame(id: request.incoming.id)] + reply.attachments
-        let bytes = frames.reduce(0) { $0 + $1.count }
-        guard limits.violation(of: frames) == nil, connection.outboxSemaphore.tryAcquire(bytes) else { return false }
-        guard outboxSemaphore.tryAcquire(bytes, for: connection.outboxSemaphore) else {
-            connection.outboxSemaphore.release(bytes)
-            return false
-        }
-        state.metrics.answers += 1
-        state.metrics.answersAtOnce += 1
-        let reservation = ByteReservation(bytes: bytes, semaphores: [connection.outboxSemaphore, outboxSemaphore])
-        transmit(OutgoingMessage(request.recipient.prefix + frames, reservation: reservation), to: connection)
-        return true
-    }
+// MARK: - Receiving
 
-    /// Sends a response of the server itself; it never waits for capacity.
-    func send(_ answer: RequestServerStateMachine.Answer) {
-        let (connection, prefix) = (answer.recipient.connection, answer.recipient.prefix)
-        let error: RPCError
-        switch answer.content {
-        case .error(let content): error = content
-        case .result(let result):
-            let frame = EnvelopeWriter.result(id: answer.id, result)
-            return transmit(OutgoingMessage(prefix + [frame]), to: connection)
-        }
-        state.metrics.answers += 1
-        state.metrics.errors[error.name, default: 0] += 1
-        let frame = EnvelopeWriter.error(id: answer.id, error)
-        connection.outboxSemaphore.acquireWithoutWaiting(frame.count)
-        outboxSemaphore.acquireWithoutWaiting(frame.count)
-        let reservation = ByteReservation(
-            bytes: frame.count,
-            semaphores: [connection.outboxSemaphore, outboxSemaphore]
-        )
-        transmit(OutgoingMessage(prefix + [frame], reservation: reservation), to: connection)
-    }
-
-    /// Sends a message at the end of the pass, or once a few wait for it.
-    func transmit(_ message: OutgoingMessage, to connection: Connection) {
-        leaving.append((message, connection))
-        if leaving.count >= Self.mostLeaving { sendLeaving() }
-    }
-
-    /// Messages that are sent together: more would delay the first of them.
-    private static let mostLeaving = 32
-
-    private func sendLeaving() {
-        guard !leaving.isEmpty else { return }
-        let messages = leaving
-        leaving.removeAll(keepingCapacity: true)
-        for (message, connection) in messages {
-            send(message, to: connection)
-            state.forgetIfIdle(connection)
-        }
-    }
-
-    /// Sends a message now, or queues it until libzmq accepts it.
-    private func send(_ message: OutgoingMessage, to connection: Connection) {
-        var message = message
-        if connection.queue.isEmpty, attempt(&message, connection) { return }
-        guard state.connections[connection.id] != nil else { return }
-        guard connection.queue.count < limits.outboxMessagesPerConnection else {
-            state.metrics.messagesDropped += 1
-            return
-        }
-        connection.queue.append(message)
-        if blocked.insert(connection.id).inserted, blocked.count == 1 { pauseBlocked(Self.shortestPause) }
-    }
-
-    /// - Returns: whether the message is done with, sent or dropped.
-    private func attempt(_ message: inout OutgoingMessage, _ connection: Connection) -> Bool {
-        countEarlier(&message, connection)
-        switch socketBox.socket?.socket.send(message) {
-        case .sent:
-            let bytes = message.byteCount
-            state.metrics.bytesOut += bytes
-            if !message.isCounted { connection.uncountedBytes += bytes }
-            return true
-        case .full: return false
-        case .unreachable:
-            state.metrics.messagesDropped += 1
-            if state.remove(connection) { end(connection, .connectionLost) }
-            return true
-        case .failed, nil:
-            state.metrics.messagesDropped += 1
-            return true
-        }
-    }
-
-    /// Counts with a message the small ones before it, of which libzmq may have many. Messages leave in order, so these
-    /// have left once this one has.
-    private func countEarlier(_ message: inout OutgoingMessage, _ connection: Connection) {
-        let bytes = connection.uncountedBytes
-        guard bytes >= OutgoingMessage.countedBytes else { return }
-        connection.uncountedBytes = 0
-        let semaphores = [connection.outboxSemaphore, outboxSemaphore]
-        for gate in semaphores { gate.acquireWithoutWaiting(bytes) }
-        message.reservation = ByteReservation(bytes: bytes, semaphores: semaphores, keeping: message.reservation)
-    }
-
-    private static let shortestPause: Int64 = 1000
-    private static let longestPause: Int64 = 64_000
-
-    /// Retries the peers whose queue was full.
+extension RequestServer {
+    /// Receives and handles messages, up to the budget.
     ///
-    /// ROUTER's POLLOUT says only that *some* peer accepts messages, so these are retried after a pause that doubles
-    /// while no message can be sent.
-    func retryBlocked() {
-        guard !blocked.isEmpty, clock.nowMicroseconds() >= blockedUntil else { return }
-        var moved = false
-        for id in blocked {
-            guard let connection = state.connections[id] else {
-                blocked.remove(id)
-                continue
-            }
-            while var message = connection.queue.first {
-                guard attempt(&message, connection) else {
-                    connection.queue[0] = message
-                    break
-                }
-                moved = true
-                // The attempt empties the queue if it ends the connection.
-                if !connection.queue.isEmpty { connection.queue.removeFirst() }
-            }
-            if connection.queue.isEmpty { blocked.remove(id) }
+    /// - Returns: whether there may be more.
+    func receive(hasEvents: Bool) -> Bool {
+        guard socketBox.socket != nil else { return false }
+        var batch: [IncomingMessage] = []
+        var bytes = 0
+        while batch.count < limits.receiveBudget, bytes < limits.receiveBudgetBytes,
+            let message = socketBox.socket?.socket.receive(
+                maxFrames: limits.maxFrames + 2,
+                maxBytes: limits.maxMessageBytes + 512,
+                leadingFrames: 1,
+                wantsPeer: true,
+                knowsPeer: { state.connections.byRouting[$0]?.descriptor == $1 }
+            )
+        {
+            bytes += message.totalBytes
+            batch.append(message)
         }
-        pauseBlocked(moved ? Self.shortestPause : min(blockedPause * 2, Self.longestPause))
+        // Events are read after the messages, so that messages of a descriptor's new owner are never attributed to its
+        // previous one.
+        if hasEvents || !batch.isEmpty { for event in socketBox.socket?.events() ?? [] { handle(event) } }
+        state.metrics.bytesIn += bytes
+        for message in batch { handle(message) }
+        return batch.count == limits.receiveBudget || bytes >= limits.receiveBudgetBytes
     }
 
-    private func pauseBlocked(_ pause: Int64) {
-        blockedPause = pause
-        blockedUntil = clock.nowMicroseconds().addingClamped(pause)
+    func handle(_ event: ConnectionEvent) {
+        switch event {
+        case .opened(let descriptor): state.opened(descriptor)
+        case .closed(let descriptor):
+            for connection in state.closed(descriptor) { end(connection, .connectionLost) }
+        case .refused: state.metrics.handshakesRefused += 1
+        case .ready: break
+        }
     }
 
-    /// Ends the requests of a connection that was removed from the table.
-    func end(_ connection: Connection, _ reason: TerminationReason) {
-        for ending in state.end(connection, reason) { carryOut(ending) }
-        connection.queue = []
-        connection.outboxSemaphore.close()
-        blocked.remove(connection.id)
-        handler.connectionEnded(connection.id)
+    private func handle(_ message: IncomingMessage) {
+        let (connection, replaced) = state.connection(of: message)
+        if let replaced { end(replaced, .connectionLost) }
+        guard let connection else { return }
+        guard !connection.isExcess else { return disconnect(connection, "its key has too many connections") }
+        carryOut(state.received(message, on: connection, at: clock.nowMicroseconds()))
+    }
+
+    /// Continues after a large JSON frame was parsed: handles it and the messages queued behind it.
+    func resume(_ id: ConnectionID, _ envelope: Envelope, _ message: IncomingMessage, _ prefix: [Bytes]) {
+        let now = clock.nowMicroseconds()
+        guard let decision = state.parsed(envelope, message, prefix: prefix, of: id, at: now) else { return }
+        carryOut(decision)
+        while let next = state.nextHeld(of: id, at: now) { carryOut(next) }
+    }
+
+    /// Opens waiting requests, up to the budget.
+    func openWaiting() {
+        guard state.mayOpenWaiting else { return }
+        let now = clock.nowMicroseconds()
+        for _ in 0..<limits.receiveBudget {
+            guard let decision = state.nextWaiting(at: now) else { return }
+            carryOut(decision)
+        }
+    }
+
+    private func carryOut(_ decision: RequestServerStateMachine.Decision) {
+        switch decision {
+        case .nothing: break
+        case .answer(let answer): send(answer)
+        case .cancelWaiting(let cancelled, let answer):
+            send(cancelled)
+            if let answer { send(answer) }
+        case .cancel(let request, let answer):
+            request.signal.cancel(.cancelled)
+            if let answer { send(answer) }
+        case .addCredit(let request, let bytes, let answer):
+            request.credit?.release(bytes)
+            if let answer { send(answer) }
+        case .parse(let message, let recipient): parse(message, recipient)
+        case .run(let request):
+            if let reply = handler.replyAtOnce(to: request.incoming, request.context), send(reply, to: request) {
+                return
+            }
+            let semaphores = [request.recipient.connection.outboxSemaphore, outboxSemaphore]
+            start(state.open(request, semaphores: semaphores))
+        }
+    }
+
+    /// The queue that parses large JSON frames, one after the other. Each connection has at most one frame in it, so
+    /// that connections are served fairly.
+    private static let parser = DispatchQueue(label: "large-requests")
+
+    private func parse(_ message: IncomingMessage, _ recipient: RequestServerStateMachine.Recipient) {
+        let (limits, outbox, id, prefix) = (limits, outbox, recipient.connection.id, recipient.prefix)
+        Self.parser.async {
+            let frame = message.frames.first ?? []
+            let envelope = Envelope(parsing: frame, limits: limits)
+            message.reservation?.addValues(of: envelope, frameBytes: frame.count)
+            outbox.post(.parsed(id, envelope, message, prefix: prefix))
+        }
+    }
+}
+
+// MARK: - Running
+
+/// Runs one request's handler, on Swift's concurrent executor or on that of the handler, and posts its response.
+struct RequestExecution: Sendable {
+    let request: OpenRequest
+    let handler: any RequestHandler
+    let outbox: ServerOutbox
+
+    /// Returns when the handler has returned, which may be long after the server answered the request itself.
+    @concurrent
+    func run() async {
+        let answer = await answer()
+        request.signal.cancel(.finished)
+        outbox.post(answer)
+    }
+
+    private func answer() async -> ServerEvent {
+        let id = request.incoming.id
+        do throws(RPCError) {
+            var context = request.context
+            context.notifier = Notifier(request, outbox: outbox)
+            let reply = try await handler.handle(request.incoming, context)
+            let frames = [reply.frame(id: id)] + reply.attachments
+            if var violation = outbox.limits.violation(of: frames) {
+                violation.message += "; request less at once"
+                throw violation
+            }
+            switch await request.reserveBytes(frames.reduce(0) { $0 + $1.count }) {
+            case .success(let reservation):
+                return .answer(
+                    request,
+                    OutgoingMessage(request.prefix + frames, reservation: reservation),
+                    failure: nil
+                )
+            case .failure(let refusal) where refusal.outcome == .refused:
+                throw refusal.error("read the replies before sending more requests")
+            case .failure: throw .cancelled("the request was cancelled")
+            }
+        } catch {
+            var error = error
+            if request.signal.ending == .cancelled { error = .cancelled("the request was cancelled") }
+            var frame = EnvelopeWriter.error(id: id, error)
+            if frame.count > outbox.limits.maxMessageBytes {
+                error.data = [:]
+                error.message = String(error.message.prefix(1000))
+                frame = EnvelopeWriter.error(id: id, error)
+            }
+            let message = OutgoingMessage(
+                request.prefix + [frame],
+                reservation: request.reserveBytesWithoutWaiting(frame.count)
+            )
+            return .answer(request, message, failure: error.name)
+        }
     }
 }

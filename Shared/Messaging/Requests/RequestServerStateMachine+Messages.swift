@@ -196,7 +196,7 @@ extension RequestServerStateMachine {
             attachments: attachments,
             connection: connection.id,
             identity: connection.identity,
-            accessMark: connection.accessMark,
+            cachedPermission: connection.cachedPermission,
             acceptsNotifications: !recipient.isREQ,
             deadlineMicroseconds: deadline(of: request, at: now),
             credit: request.credit

@@ -71,7 +71,7 @@ struct RequestServerStateMachine {
     let limits: MessagingLimits
     let methodLimits: @Sendable (String) -> MethodLimits
     /// Returns what the handler knows about the access of an identity.
-    let accessMark: @Sendable (_ identity: String, _ key: String?) -> AccessMark?
+    let cachedPermission: @Sendable (_ identity: String, _ key: String?) -> CachedPermission?
     /// Returns whether a key is still on the list; nil without CURVE.
     let isAdmitted: (@Sendable (CurveIdentity) -> Bool)?
     /// The memory used by the requests of the service.
@@ -95,14 +95,16 @@ struct RequestServerStateMachine {
         limits: MessagingLimits,
         memory: RequestMemory,
         isAdmitted: (@Sendable (CurveIdentity) -> Bool)? = nil,
-        accessMark: @escaping @Sendable (_ identity: String, _ key: String?) -> AccessMark? = { _, _ in nil },
+        cachedPermission: @escaping @Sendable (_ identity: String, _ key: String?) -> CachedPermission? = { _, _ in
+            nil
+        },
         methodLimits: @escaping @Sendable (String) -> MethodLimits
     ) {
         self.connections = ConnectionTable(transport: transport)
         self.limits = limits
         self.memory = memory
         self.isAdmitted = isAdmitted
-        self.accessMark = accessMark
+        self.cachedPermission = cachedPermission
         self.methodLimits = methodLimits
     }
 
@@ -195,8 +197,8 @@ struct RequestServerStateMachine {
             metrics.messagesDropped += 1
             return (nil, replaced)
         }
-        if connection.accessMark == nil {
-            connection.accessMark = accessMark(connection.identity, connection.curveIdentity?.key)
+        if connection.cachedPermission == nil {
+            connection.cachedPermission = cachedPermission(connection.identity, connection.curveIdentity?.key)
         }
         return (connection, replaced)
     }
@@ -305,22 +307,22 @@ struct RequestServerStateMachine {
     /// Ends the open requests of some identities for which there is an error.
     mutating func endings(
         of identities: Set<String>,
-        _ error: (_ method: String, _ identity: String, AccessMark?) -> RPCError?
+        _ error: (_ method: String, _ identity: String, CachedPermission?) -> RPCError?
     ) -> [Ending] {
         end(with: .cancelled) { request, connection in
             guard identities.contains(connection.identity) else { return nil }
-            return error(request.incoming.method, connection.identity, connection.accessMark)
+            return error(request.incoming.method, connection.identity, connection.cachedPermission)
         }
     }
 
     /// Removes the waiting requests of some identities for which there is an error, and returns their answers.
     mutating func removeWaiting(
         of identities: Set<String>,
-        _ error: (_ method: String, _ identity: String, AccessMark?) -> RPCError?
+        _ error: (_ method: String, _ identity: String, CachedPermission?) -> RPCError?
     ) -> [Answer] {
         removeWaiting { connection, entry in
             guard identities.contains(connection.identity) else { return nil }
-            return error(entry.request.method, connection.identity, connection.accessMark)
+            return error(entry.request.method, connection.identity, connection.cachedPermission)
         }
     }
 
@@ -351,4 +353,33 @@ struct RequestServerStateMachine {
     }
 
     static let revoked = RPCError.accessDenied("this key was removed from the list; ask the owner of the library")
+}
+
+// MARK: - Peers that do not read
+
+extension RequestServerStateMachine {
+    /// Returns the connection to end because its peer does not read: of those with much on its way of which nothing has
+    /// left for ``MessagingLimits/stallTimeout``, the one with the most bytes. Called while the outbox is short.
+    ///
+    /// A connection that cannot be ended, because others have its descriptor too, is passed over.
+    ///
+    /// - Parameter isFirst: true if the outbox was not short the last time; the time without progress begins then
+    func stalledConnection(at now: Int64, isFirst: Bool) -> Connection? {
+        var largest: (connection: Connection, bytes: Int)?
+        for connection in connections.byRouting.values where !connection.isEnding {
+            let (bytes, releases) = connection.outboxSemaphore.usage
+            guard !isFirst, bytes > Self.stalledBytes, let stall = connection.stall, stall.releases == releases else {
+                connection.stall = (releases, now)
+                continue
+            }
+            guard now.addingClamped(-stall.since) >= limits.stallTimeout.microseconds,
+                connections.isSoleOwner(connection)
+            else { continue }
+            if bytes > largest?.bytes ?? 0 { largest = (connection, bytes) }
+        }
+        return largest?.connection
+    }
+
+    /// A connection with fewer bytes on its way is not ended.
+    private static var stalledBytes: Int { 1 << 20 }
 }

@@ -1,6 +1,7 @@
 import Basics
 import CZeroMQ
 import Glibc
+import Synchronization
 
 /// A ZeroMQ socket.
 ///
@@ -112,4 +113,189 @@ struct Socket: ~Copyable {
 extension Duration {
     /// Whole milliseconds as the 32-bit number that libzmq's options use, saturating.
     fileprivate var optionMilliseconds: Int32 { Int32(clamping: microseconds / 1000) }
+}
+
+// MARK: - Receiving
+
+extension Socket {
+    /// Returns the next message, or `nil` if there is none now. Never waits.
+    ///
+    /// libzmq delivers a multipart message only when it is complete, so frames beyond a limit are dropped one by one
+    /// while they are received and are never held together on this side. The memory that libzmq itself uses for an
+    /// unfinished message can be neither bounded nor observed: only trusted peers may reach a socket.
+    ///
+    /// The leading frames (a routing id) precede the content and are always kept.
+    ///
+    /// - Parameter knowsPeer: returns true if the address of the peer with a routing id and a descriptor need not be
+    ///   read, because it is known
+    func receive(
+        maxFrames: Int,
+        maxBytes: Int,
+        leadingFrames: Int = 0,
+        wantsPeer: Bool = false,
+        knowsPeer: (Bytes, Int32) -> Bool = { _, _ in false }
+    ) -> IncomingMessage? {
+        var message = IncomingMessage()
+        var part = zmq_msg_t()
+        return withUnsafeMutablePointer(to: &part) { part in
+            zmq_msg_init(part)
+            defer { zmq_msg_close(part) }
+            while true {
+                guard receivePart(part) else { return message.totalFrames == 0 ? nil : message }
+                let size = zmq_msg_size(part)
+                message.totalFrames += 1
+                message.totalBytes += size
+                if message.totalFrames - leadingFrames > maxFrames {
+                    message.violation = message.violation ?? .tooManyFrames
+                } else if message.totalBytes > maxBytes {
+                    message.violation = message.violation ?? .messageTooLarge
+                }
+                if message.violation == nil || message.totalFrames <= leadingFrames {
+                    message.frames.append(Bytes(UnsafeRawBufferPointer(start: zmq_msg_data(part), count: size)))
+                }
+                // Read from a frame after the routing id: 4.3.4's ROUTER loses the metadata of a prefetched routing id
+                // frame.
+                if wantsPeer, message.totalFrames == leadingFrames + 1 { readPeer(of: part, into: &message, knowsPeer) }
+                if zmq_msg_more(part) == 0 { return message }
+            }
+        }
+    }
+
+    private func receivePart(_ part: UnsafeMutablePointer<zmq_msg_t>) -> Bool {
+        while true {
+            if zmq_msg_recv(part, pointer, ZMQ_DONTWAIT) >= 0 { return true }
+            guard zmq_errno() == EINTR else { return false }
+        }
+    }
+
+    private func readPeer(
+        of part: UnsafeMutablePointer<zmq_msg_t>,
+        into message: inout IncomingMessage,
+        _ knowsPeer: (Bytes, Int32) -> Bool
+    ) {
+        if let userID = zmq_msg_gets(part, "User-Id") {
+            message.curveIdentity = CurveIdentity(userID: String(cString: userID))
+        }
+        let descriptor = zmq_msg_get(part, ZMQ_SRCFD)
+        if descriptor >= 0, let routing = message.frames.first, knowsPeer(routing, descriptor) {
+            message.descriptor = descriptor
+            return
+        }
+        guard let address = zmq_msg_gets(part, "Peer-Address") else { return }
+        message.peerAddress = String(cString: address)
+        if descriptor >= 0 { message.descriptor = descriptor }
+    }
+}
+
+// MARK: - Sending
+
+/// The outcome of giving a message to libzmq.
+enum SendOutcome: Equatable {
+    /// libzmq has accepted the whole message.
+    case sent
+    /// The queue to this peer is full; nothing was accepted.
+    case full
+    /// There is no such peer, or no longer.
+    case unreachable
+    /// Any other error, with its errno; the message is lost.
+    case failed(Int32)
+}
+
+extension Socket {
+    /// Frames of at least this size are passed to libzmq without copying; for smaller ones the callback costs more than
+    /// the copy.
+    static let zeroCopyThreshold = 64 << 10
+
+    /// Gives a whole message to libzmq, or nothing. Never waits.
+    func send(_ message: OutgoingMessage) -> SendOutcome {
+        guard let last = message.frames.indices.last else { return .sent }
+        // Frames leave in order, so the reservation is released after the last one.
+        let isCounted = message.isCounted
+        for (index, frame) in message.frames.enumerated() {
+            let flags = ZMQ_DONTWAIT | (index == last ? 0 : ZMQ_SNDMORE)
+            let isLent = frame.count >= Self.zeroCopyThreshold || (isCounted && index == last)
+            let error = isLent ? sendWithoutCopying(frame, message.reservation, flags) : copy(frame, flags)
+            if error == 0 { continue }
+            switch error {
+            case EAGAIN where index == 0: return .full
+            case EHOSTUNREACH where index == 0: return .unreachable
+            default: return .failed(error)
+            }
+        }
+        return .sent
+    }
+
+    private func copy(_ frame: Bytes, _ flags: Int32) -> Int32 {
+        while true {
+            if zmq_send(pointer, frame, frame.count, flags) >= 0 { return 0 }
+            let error = zmq_errno()
+            if error != EINTR { return error }
+        }
+    }
+
+    private func sendWithoutCopying(_ frame: Bytes, _ reservation: ByteReservation?, _ flags: Int32) -> Int32 {
+        let loan = LentBuffer(frame, reservation)
+        var part = zmq_msg_t()
+        return withUnsafeMutablePointer(to: &part) { part in
+            let hint = Unmanaged.passRetained(loan)
+            // The loan retains the array until libzmq calls back, and a native array's storage does not move while it
+            // is neither changed nor released.
+            let status = loan.bytes.withUnsafeBytes { content in
+                zmq_msg_init_data(
+                    part,
+                    UnsafeMutableRawPointer(mutating: content.baseAddress),
+                    content.count,
+                    { _, hint in hint.map { Unmanaged<LentBuffer>.fromOpaque($0).takeRetainedValue().end() } },
+                    hint.toOpaque()
+                )
+            }
+            guard status == 0 else {
+                hint.release()
+                return zmq_errno()
+            }
+            while true {
+                if zmq_msg_send(part, pointer, flags) >= 0 { return 0 }
+                let error = zmq_errno()
+                if error == EINTR { continue }
+                zmq_msg_close(part)
+                return error
+            }
+        }
+    }
+}
+
+/// An array lent to libzmq, released on its I/O thread.
+private final class LentBuffer: Sendable {
+    let bytes: Bytes
+    let reservation: ByteReservation?
+    private let ended = Atomic(false)
+
+    init(_ bytes: Bytes, _ reservation: ByteReservation?) {
+        self.bytes = bytes
+        self.reservation = reservation
+        ended.store(false, ordering: .releasing)
+    }
+
+    /// Orders the release after the lending, also for sanitizers that cannot see into libzmq.
+    func end() { _ = ended.exchange(true, ordering: .acquiringAndReleasing) }
+}
+
+// MARK: - Ending a connection
+
+extension Socket {
+    /// Ends a connection with `shutdown(2)` on its descriptor: libzmq 4.3.4 has no call for that, but handles the end
+    /// of the stream like any other.
+    ///
+    /// The descriptor may be closed at any time and reused for another connection. libzmq reports the end of a
+    /// connection before it closes the descriptor: so if no end has been reported after the descriptor was duplicated,
+    /// the duplicate belongs to this connection.
+    ///
+    /// - Parameter isOpen: reads what libzmq has reported, and returns whether the connection has not ended
+    /// - Returns: whether the connection was ended
+    static func shutDown(_ descriptor: Int32, if isOpen: () -> Bool) -> Bool {
+        let duplicate = fcntl(descriptor, F_DUPFD_CLOEXEC, 0)
+        guard duplicate >= 0 else { return false }
+        defer { Glibc.close(duplicate) }
+        return isOpen() && Glibc.shutdown(duplicate, Int32(SHUT_RDWR)) == 0
+    }
 }

@@ -1,4 +1,4 @@
-"""A live fetch result as a state machine: the list of identifiers, identical to the library's at `token`."""
+"""The result of an observed fetch as a state machine: the list of identifiers, identical to the library's at `token`."""
 
 from typing import List, Optional, Sequence
 
@@ -37,7 +37,7 @@ def apply_details(ids: Sequence[str], details: JSON) -> List[str]:
 
 
 class LiveList:
-    """The state of a live fetch result.
+    """The state of an observed fetch.
 
     `next_action` is ("list",): fetch the list; ("observe", token): call `fetch.observe`; ("subscribe", topic);
     ("details", token): call `fetch.details`; or ("live",): pass the next live message to `live` or `head`.

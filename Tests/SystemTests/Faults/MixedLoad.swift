@@ -178,7 +178,7 @@ struct MixedLoad: Sendable {
         guard !bytes.isEmpty else { throw FixtureError(description: "an image without bytes") }
     }
 
-    /// Follows a live fetch for a few seconds and compares it with a fresh result at the same token.
+    /// Follows an observed fetch for a few seconds and compares it with a fresh result at the same token.
     private func followList(_ random: inout SeededRandom) async throws {
         var fetch = FetchDescription(.assets)
         switch Int.random(in: 0..<3, using: &random) {

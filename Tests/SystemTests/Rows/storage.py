@@ -568,7 +568,7 @@ def fetches_by_place():
     now = call("catalog", "fetch.assets", fetch=fetch)
     equal((now["count"], now["token"]), (count - 1, first["token"]))
     equal(call("catalog", "fetch.counts", fetches=[fetch])["counts"], [count - 1])
-    # At an earlier moment, and as a live result: errors by name.
+    # At an earlier moment, and as an observed result: errors by name.
     perform({"type": "asset.update", "id": here, "set": {"rating": 3}})
     other = {**fetch, "limit": 7, "predicate": "isLocal == NO AND rating < 5"}
     equal(refusal("catalog", "fetch.assets", fetch=other, token=first["token"]), "token_expired")

@@ -1,0 +1,34 @@
+import Contracts
+import JSONValue
+import PhotoModel
+
+/// The operations that entities allow.
+extension FetchService {
+    /// - Parameter view: for an identity with a limited grant, what it sees
+    func can(_ request: FetchCan, view: LimitedView? = nil) async throws -> FetchCan.Result {
+        try await store.read { reader in
+            let head = try reader.head()
+            var can = JSONObject()
+            for id in request.ids {
+                switch id.kind {
+                case .asset where try view?.contains(id, reader) == false: continue
+                case .asset: can[id.text] = try reader.assets.asset(id).map { JSON($0.can.map(\.rawValue)) }
+                case .assetCollection, .collectionList:
+                    if id.isTransient {
+                        can[id.text] = []
+                        continue
+                    }
+                    // Of collections a limited view has the smart albums, and the moments of its assets.
+                    if let view, try !view.hasCollection(id, reader, head) { continue }
+                    let past = HistoricalState(reader: reader, sequence: head.sequence, head: head)
+                    switch try past.collection(id) {
+                    case .collection(let collection): can[id.text] = JSON(collection.can.map(\.rawValue))
+                    case .list(let list): can[id.text] = JSON(list.can.map(\.rawValue))
+                    case nil: break
+                    }
+                }
+            }
+            return FetchCan.Result(token: head.token, can: can)
+        }
+    }
+}

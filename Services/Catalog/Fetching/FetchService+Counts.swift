@@ -1,0 +1,57 @@
+import Contracts
+import JSONValue
+import PhotoModel
+
+/// The counts of results, of all entities and by media type.
+extension FetchService {
+    func counts(_ request: FetchCounts, identity: String = "", view: LimitedView? = nil) async throws
+        -> FetchCounts.Result
+    {
+        let fetches = try request.fetches.map { description in
+            let fetch = try checked(description, identity: identity)
+            return (fetch: fetch, members: try transientMembers(of: fetch, identity: identity))
+        }
+        return try await store.read { [cache] reader in
+            let (head, token) = try Self.resolve(request.token, reader)
+            var result = FetchCounts.Result(token: token, counts: [])
+            for (fetch, members) in fetches {
+                try reader.checkCancellation()
+                guard fetch.kind.entityClass == .asset else {
+                    let window = FetchStore.Window(from: 0, count: 0)
+                    let results = ResultReader(reader: reader, head: head, cache: cache)
+                    let page = try Self.page(fetch, window, token.sequence, results, members, view)
+                    result.counts.append(page.count)
+                    if request.byMediaType { result.byMediaType.append([:]) }
+                    continue
+                }
+                let results = ResultReader(reader: reader, head: head, cache: cache, isContinued: request.token != nil)
+                var fetch = try self.replacingTransientList(in: fetch, identity: identity, results, at: token.sequence)
+                if let view { fetch = try view.fetch(fetch, reader, at: token.sequence, head) }
+                // A result that depends on local files is that of the page whose token the request has.
+                let isAnew = token.sequence == head.sequence && (request.token == nil || !fetch.dependsOnLocalFiles)
+                if isAnew, fetch.kind.isDecidedByEntity {
+                    result.counts.append(try Self.count(fetch, head, reader, cache))
+                } else {
+                    result.counts.append(try results.window(of: fetch, at: token.sequence).count)
+                }
+                guard request.byMediaType else { continue }
+                var kinds: [MediaType: Int] = [:]
+                if isAnew {
+                    kinds = try reader.fetches.mediaCounts(fetch) ?? [:]
+                } else {
+                    let array = try results.window(of: fetch, at: token.sequence)
+                    for start in stride(from: 0, to: array.count, by: 1000) {
+                        let part = Array(array.dropFirst(start).prefix(1000))
+                        for asset in try results.assets(part, at: token.sequence) {
+                            kinds[asset.mediaType, default: 0] += 1
+                        }
+                    }
+                }
+                var object = JSONObject()
+                for type in MediaType.allCases { object[type.rawValue] = JSON(kinds[type] ?? 0) }
+                result.byMediaType.append(object)
+            }
+            return result
+        }
+    }
+}

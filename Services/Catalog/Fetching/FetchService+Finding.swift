@@ -1,0 +1,82 @@
+import Basics
+import Contracts
+import JSONValue
+import PhotoModel
+
+/// Requests that look for assets: the positions of some in a result, the key assets of a collection, and duplicates.
+extension FetchService {
+    func find(_ request: FindInFetch, identity: String = "", view: LimitedView? = nil) async throws
+        -> FindInFetch.Result
+    {
+        let fetch = try checked(request.fetch, identity: identity)
+        let members = try transientMembers(of: fetch, identity: identity)
+        return try await store.read { [cache] reader in
+            let (head, token) = try Self.resolve(request.token, reader)
+            let found: [Int?]
+            let results = ResultReader(reader: reader, head: head, cache: cache, isContinued: request.token != nil)
+            if fetch.kind.entityClass == .asset {
+                var fetch = try self.replacingTransientList(in: fetch, identity: identity, results, at: token.sequence)
+                if let view { fetch = try view.fetch(fetch, reader, at: token.sequence, head) }
+                let array = try Array(results.window(of: fetch, at: token.sequence))
+                let part = array.dropFirst(request.from).prefix(request.count ?? .max)
+                found = try results.positions(of: request.ids, in: part)
+            } else {
+                let page = try Self.page(fetch, FetchStore.Window(), token.sequence, results, members, view)
+                let list = page.objects.map(\.id).dropFirst(request.from).prefix(request.count ?? .max)
+                found = request.ids.map { list.firstIndex(of: $0) }
+            }
+            return FindInFetch.Result(token: token, indexes: found.map { $0.map { JSON($0) } ?? .null })
+        }
+    }
+
+    /// - Parameter view: for an identity with a limited grant, what it sees
+    func keyAssets(
+        _ request: FetchKeyAssets,
+        identity: String = "",
+        view: LimitedView? = nil
+    ) async throws -> FetchKeyAssets.Result {
+        var description = FetchDescription(.assets)
+        description.container = request.collection
+        let fetch = try checked(description, identity: identity)
+        let collection = request.collection
+        return try await store.read { [cache] reader in
+            let head = try reader.head()
+            let results = ResultReader(reader: reader, head: head, cache: cache)
+            var fetch = try self.replacingTransientList(in: fetch, identity: identity, results, at: head.sequence)
+            if let view { fetch = try view.fetch(fetch, reader, at: head.sequence, head) }
+            let window = FetchStore.Window(from: 0, count: FetchKeyAssets.maxCount + 1)
+            guard let rows = try reader.fetches.assetRows(fetch, window) else {
+                throw CatalogError.notFound(fetch)
+            }
+            let members = try reader.assets.assets(rows)
+            var covers = rows.compactMap { members[$0] }
+            if let chosen = try reader.collections.collection(collection)?.keyAsset,
+                let asset = try reader.assets.asset(chosen), fetch.includes(asset)
+            {
+                covers.removeAll { $0.id == chosen }
+                covers.insert(asset, at: 0)
+            }
+            if view != nil { for index in covers.indices { covers[index].memberships = [] } }
+            return FetchKeyAssets.Result(token: head.token, assets: Array(covers.prefix(FetchKeyAssets.maxCount)))
+        }
+    }
+
+    func duplicates(_ request: FetchDuplicates) async throws -> FetchDuplicates.Result {
+        let start = try request.after.map { text in
+            guard let digest = [UInt8](hexadecimal: text) else { throw FetchError.badPosition(text) }
+            return digest
+        }
+        return try await store.read { reader in
+            let digests = try reader.imageDigests.repeated(after: start, limit: request.limit)
+            var result = FetchDuplicates.Result(token: try reader.head().token)
+            for digest in digests {
+                let assets = try reader.imageDigests.assets(with: digest, limit: FetchDuplicates.maxAssets)
+                // The others may be in the trash.
+                guard assets.count > 1 else { continue }
+                result.groups.append(FetchDuplicates.Group(imageDigest: digest.hexadecimal, assets: assets))
+            }
+            if digests.count == request.limit { result.next = digests.last?.hexadecimal }
+            return result
+        }
+    }
+}

@@ -1,0 +1,435 @@
+import Basics
+import Contracts
+import JSONValue
+import Messaging
+import PhotoModel
+import Storage
+
+/// Answers fetches: pages of a result at one sequence.
+///
+/// At the newest sequence the database answers directly if the page is near the front. All other pages come from the
+/// result's array of row numbers, which is cached or rebuilt. No read transaction stays open.
+final class FetchService: Sendable {
+    let store: LibraryStore
+    let cache: ResultCache
+    let transients: TransientCollectionRegistry
+    let snapshotMemory = SnapshotMemory()
+    private let quarantine: Quarantine
+    /// The files on this machine, of a library with remote storage; nil without, where all bytes are here.
+    private let remoteResources: ResourceStore?
+
+    init(
+        store: LibraryStore,
+        quarantine: Quarantine,
+        remoteResources: ResourceStore? = nil,
+        cacheBytes: Int,
+        transients: TransientCollectionRegistry = TransientCollectionRegistry()
+    ) {
+        self.store = store
+        self.quarantine = quarantine
+        self.remoteResources = remoteResources
+        self.cache = ResultCache(maxBytes: cacheBytes)
+        self.transients = transients
+    }
+
+    var cacheBytes: Int { cache.bytes }
+    var cachedResults: Int { cache.count }
+
+    /// Pages that begin beyond this offset use the array: the database would have to step over all rows before them.
+    static let deepPage = 1000
+
+    /// Validates a fetch, and replaces a transient collection of the client by its members.
+    func checked(_ description: FetchDescription, identity: String) throws -> Fetch {
+        let fetch = try Fetch(description)
+        guard case .assets(.transient(let id)) = fetch.kind else { return fetch }
+        let members = try transients.members(of: id, identity: identity)
+        return try Fetch(
+            .assets(.ids(IDList(members))),
+            predicate: fetch.predicate,
+            sort: fetch.sort,
+            limit: fetch.limit,
+            offset: fetch.offset,
+            mediaType: fetch.mediaType,
+            includeHidden: fetch.includeHidden,
+            includeAllBurstAssets: fetch.includeAllBurstAssets,
+            sourceTypes: fetch.sourceTypes,
+            inTrash: fetch.inTrash
+        )
+    }
+
+    // MARK: Assets
+
+    /// Returns a page with the projection of the request.
+    ///
+    /// - Parameter view: for an identity with a limited grant, what it sees
+    func assetPage(_ request: FetchAssets, identity: String, view: LimitedView? = nil) async throws -> Reply {
+        if request.projection.isIDsOnly {
+            return Reply(encoded: try await identifiers(request, identity: identity, view: view))
+        }
+        let fetch = try checkedAssetFetch(request, identity)
+        return try await store.read { reader in
+            try self.text(of: try self.selection(request, fetch, identity, reader, view), request.projection)
+        }
+    }
+
+    /// Returns the asset values of a page, for callers in this process.
+    func assets(_ request: FetchAssets, identity: String = "") async throws -> FetchAssets.Result {
+        let fetch = try checkedAssetFetch(request, identity)
+        return try await store.read { reader in
+            try self.page(of: try self.selection(request, fetch, identity, reader))
+        }
+    }
+
+    /// A page before its assets are read.
+    struct Selection {
+        /// The page without its assets.
+        var page: FetchAssets.Result
+        let rows: ArraySlice<Int64>
+        let results: ResultReader
+        /// True if the page is of a limited view.
+        var isLimited = false
+    }
+
+    /// Returns a page as text: the assets go from their rows into it one by one.
+    func text(of selection: Selection, _ projection: Projection) throws -> Reply {
+        let wanted = selection.isLimited ? projection.assets.withoutMemberships : projection.assets
+        // The digests of all resources are needed if any bytes are in quarantine, which is rare.
+        let isWatched = quarantine.count > 0
+        var suspects: [Asset] = []
+        var writer = JSONWriter(capacity: selection.rows.count * 1024)
+        var isFirst = true
+        try selection.results.each(
+            selection.rows,
+            at: selection.page.sequence,
+            projection: isWatched ? .full : wanted
+        ) { asset in
+            if !isFirst { writer.append(",") }
+            isFirst = false
+            located(asset).write(to: &writer, wanted)
+            if isWatched { suspects.append(asset) }
+        }
+        var page = selection.page
+        page.quarantined = quarantine.entries(of: suspects)
+        return Reply(encoded: page.encoded(projection, assets: writer.output))
+    }
+
+    /// Returns the asset with the places of its resources.
+    private func located(_ asset: Asset) -> Asset {
+        guard let remoteResources else { return asset }
+        var asset = asset
+        for index in asset.resources.indices where !remoteResources.isLocal(asset.resources[index].digest) {
+            asset.resources[index].isLocallyAvailable = false
+        }
+        return asset
+    }
+
+    private func page(of selection: Selection) throws -> FetchAssets.Result {
+        var page = selection.page
+        page.assets = try selection.results.assets(Array(selection.rows), at: page.sequence)
+        page.quarantined = quarantine.entries(of: page.assets)
+        return page
+    }
+
+    private func selection(
+        _ request: FetchAssets,
+        _ fetch: Fetch,
+        _ identity: String,
+        _ reader: LibraryReader,
+        _ view: LimitedView? = nil
+    ) throws -> Selection {
+        let (head, token) = try Self.resolve(request.token, reader)
+        let results = ResultReader(reader: reader, head: head, cache: cache, isContinued: request.token != nil)
+        var fetch = try replacingTransientList(in: fetch, identity: identity, results, at: token.sequence)
+        if let view { fetch = try view.fetch(fetch, reader, at: token.sequence, head) }
+        // The list of a limited grant may be long: its results are kept and carried forward instead.
+        let isNear = request.from < Self.deepPage && fetch.offset < Self.deepPage && view == nil
+        let rows: ArraySlice<Int64>
+        let count: Int
+        if token.sequence == head.sequence, isNear, fetch.kind.isDecidedByEntity, !fetch.dependsOnLocalFiles {
+            let window = FetchStore.Window(from: request.from, count: request.count)
+            guard let page = try reader.fetches.assetRows(fetch, window) else { throw CatalogError.notFound(fetch) }
+            rows = page[...]
+            count = try Self.count(fetch, head, reader, cache)
+        } else {
+            let array = try results.window(of: fetch, at: token.sequence)
+            rows = array.dropFirst(min(request.from, array.count)).prefix(request.count)
+            count = array.count
+        }
+        var page = FetchAssets.Result(token: token, count: count, assets: [])
+        try Self.addAbsent(to: &page, request, fetch, head, reader)
+        return Selection(page: page, rows: rows, results: results, isLimited: view != nil)
+    }
+
+    private func checkedAssetFetch(_ request: FetchAssets, _ identity: String) throws -> Fetch {
+        let fetch = try checked(request.fetch, identity: identity)
+        guard fetch.kind.entityClass == .asset else {
+            throw FetchError.wrongKind(accepted: "kind assets")
+        }
+        return fetch
+    }
+
+    /// Returns the text of a page that has the identifiers of its assets only; the assets are not read.
+    private func identifiers(_ request: FetchAssets, identity: String, view: LimitedView?) async throws -> [Bytes] {
+        let fetch = try checkedAssetFetch(request, identity)
+        return try await store.read { [cache] reader in
+            let (head, token) = try Self.resolve(request.token, reader)
+            let results = ResultReader(reader: reader, head: head, cache: cache, isContinued: request.token != nil)
+            var fetch = try self.replacingTransientList(in: fetch, identity: identity, results, at: token.sequence)
+            if let view { fetch = try view.fetch(fetch, reader, at: token.sequence, head) }
+            let rows = try results.window(of: fetch, at: token.sequence)
+            let page = rows.dropFirst(min(request.from, rows.count)).prefix(request.count)
+            var result = FetchAssets.Result(token: token, count: rows.count, assets: [])
+            try Self.addAbsent(to: &result, request, fetch, head, reader)
+            var members = AssetPage.table.encode(result)
+            members["assets"] = nil
+            // The list takes the place of the closing brace.
+            let text = JSON.object(members).bytes.dropLast() + Bytes(",\"assets\":[".utf8)
+            return [Bytes(text), try reader.assets.encodedIdentifiers(page), Bytes("]}".utf8)]
+        }
+    }
+
+    /// Adds the requested identifiers that no asset has, and those of assets in the trash, to a page of a fetch by
+    /// identifiers.
+    private static func addAbsent(
+        to page: inout FetchAssets.Result,
+        _ request: FetchAssets,
+        _ fetch: Fetch,
+        _ head: LibraryHead,
+        _ reader: LibraryReader
+    ) throws {
+        // The client that created a transient collection knows its members.
+        guard case .assets(.ids(let list)) = fetch.kind, request.fetch.ids != nil else { return }
+        // An asset that is not in a limited view is missing, whether or not it exists.
+        let visible = fetch.granted.map { granted in IDList(list.ids.filter(granted.contains)) } ?? list
+        let missing = try missing(visible, page.sequence, head, reader)
+        page.missing =
+            fetch.granted.map { granted in
+                let absent = Set(missing)
+                return list.ids.filter { !granted.contains($0) || absent.contains($0) }
+            } ?? missing
+        if !fetch.inTrash { page.trashed = try trashed(visible, page.sequence, head, reader) }
+    }
+
+    /// Returns the objects at some positions of a result.
+    func objects(_ request: FetchObjects, identity: String = "", view: LimitedView? = nil) async throws -> Reply {
+        let fetch = try checked(request.fetch, identity: identity)
+        guard fetch.kind.entityClass == .asset else {
+            throw FetchError.wrongKind(accepted: "kind assets")
+        }
+        return try await store.read { [cache] reader in
+            let (head, token) = try Self.resolve(request.token, reader)
+            let results = ResultReader(reader: reader, head: head, cache: cache, isContinued: request.token != nil)
+            var fetch = try self.replacingTransientList(in: fetch, identity: identity, results, at: token.sequence)
+            if let view { fetch = try view.fetch(fetch, reader, at: token.sequence, head) }
+            let array = try results.window(of: fetch, at: token.sequence)
+            let selected = try Set(request.at).sorted().map { index in
+                guard index < array.count else {
+                    throw FetchError.indexOutOfRange(index, count: array.count)
+                }
+                return array[array.startIndex + index]
+            }
+            let page = FetchAssets.Result(token: token, count: array.count, assets: [])
+            let selection = Selection(page: page, rows: selected[...], results: results, isLimited: view != nil)
+            return try self.text(of: selection, request.projection)
+        }
+    }
+
+    // MARK: Collections and lists
+
+    /// - Parameter view: for an identity with a limited grant, what it sees: the smart albums, its own transient
+    ///   collections, and the moments of its assets
+    func collections(
+        _ request: FetchCollections,
+        identity: String = "",
+        view: LimitedView? = nil
+    ) async throws -> FetchCollections.Result {
+        let fetch = try checked(request.fetch, identity: identity)
+        guard [.assetCollection, .collection].contains(fetch.kind.entityClass) else {
+            throw FetchError.wrongKind(accepted: "kind collections or children")
+        }
+        let members = try transientMembers(of: fetch, identity: identity)
+        return try await store.read { [cache] reader in
+            let (head, token) = try Self.resolve(request.token, reader)
+            let window = FetchStore.Window(from: request.from, count: request.count)
+            let results = ResultReader(reader: reader, head: head, cache: cache)
+            let page = try Self.page(fetch, window, token.sequence, results, members, view)
+            var result = FetchCollections.Result(token: token, count: page.count, collections: [])
+            for object in page.objects {
+                switch object {
+                case .collection(let collection): result.collections.append(collection)
+                case .list(let list): result.lists.append(list)
+                }
+            }
+            if fetch.kind.entityClass == .collection { result.order = page.objects.map(\.id) }
+            return result
+        }
+    }
+
+    /// - Parameter view: for an identity with a limited grant, what it sees: the lists of its moments, and its own
+    ///   transient lists
+    func lists(
+        _ request: FetchLists,
+        identity: String = "",
+        view: LimitedView? = nil
+    ) async throws -> FetchLists.Result {
+        let fetch = try Fetch(request.fetch)
+        guard fetch.kind.entityClass == .collectionList else {
+            throw FetchError.wrongKind(accepted: "kind lists")
+        }
+        let members = try transientMembers(of: fetch, identity: identity)
+        return try await store.read { [cache] reader in
+            let (head, token) = try Self.resolve(request.token, reader)
+            let window = FetchStore.Window(from: request.from, count: request.count)
+            let results = ResultReader(reader: reader, head: head, cache: cache)
+            let page = try Self.page(fetch, window, token.sequence, results, members, view)
+            let lists = page.objects.compactMap { object -> CollectionList? in
+                if case .list(let list) = object { list } else { nil }
+            }
+            return FetchLists.Result(token: token, count: page.count, lists: lists)
+        }
+    }
+
+    /// Returns a page of collections or lists, as a view has them if there is one.
+    static func page(
+        _ fetch: Fetch,
+        _ window: FetchStore.Window,
+        _ sequence: Int64,
+        _ results: ResultReader,
+        _ members: TransientMembers?,
+        _ view: LimitedView?
+    ) throws -> CollectionFetchStore.Page {
+        guard let view else {
+            return try page(fetch, window, sequence, results.head, results.reader, members: members)
+        }
+        guard let all = try view.collections(fetch, results, at: sequence, members) else {
+            throw CatalogError.notFound(fetch)
+        }
+        return fetch.page(all, window)
+    }
+
+    static func page(
+        _ fetch: Fetch,
+        _ window: FetchStore.Window,
+        _ sequence: Int64,
+        _ head: LibraryHead,
+        _ reader: LibraryReader,
+        members: TransientMembers? = nil
+    ) throws -> CollectionFetchStore.Page {
+        let past = HistoricalState(reader: reader, sequence: sequence, head: head)
+        if let members {
+            var objects = try members.ids.compactMap { try members.transients[$0] ?? past.collection($0) }
+            if let predicate = fetch.predicate { objects.removeAll { !predicate.evaluate($0) } }
+            if !fetch.sort.isEmpty { objects.sort { fetch.areInIncreasingOrder($0, $1) } }
+            return fetch.page(objects, window)
+        }
+        if sequence == head.sequence {
+            guard let page = try reader.collectionFetches.page(fetch, window) else {
+                throw CatalogError.notFound(fetch)
+            }
+            return page
+        }
+        guard fetch.kind.isFollowable else {
+            throw CatalogError.tokenExpired(ChangeToken(library: head.library, sequence: sequence), head)
+        }
+        guard try past.hasObject(of: fetch) else { throw CatalogError.notFound(fetch) }
+        return fetch.page(try past.collections(of: fetch.whole), window)
+    }
+
+    // MARK: Helpers
+
+    /// Returns the head of the library, and the token that a request names, or that of the head.
+    ///
+    /// - Throws: `token_expired` for a token that the history does not reach
+    static func resolve(
+        _ token: ChangeToken?,
+        _ reader: LibraryReader
+    ) throws -> (head: LibraryHead, token: ChangeToken) {
+        let head = try reader.head()
+        let token = token ?? head.token
+        try head.check(token)
+        return (head, token)
+    }
+
+    /// Returns the current count of a result: counted once, then carried forward with the records.
+    static func count(
+        _ fetch: Fetch,
+        _ head: LibraryHead,
+        _ reader: LibraryReader,
+        _ cache: ResultCache
+    ) throws -> Int {
+        guard !fetch.dependsOnLocalFiles else {
+            guard let all = try reader.fetches.assetCount(fetch.whole) else { throw CatalogError.notFound(fetch) }
+            return fetch.windowed(all)
+        }
+        if fetch.counter == nil, let known = cache.count(of: fetch.whole, at: head.sequence) {
+            return fetch.windowed(known)
+        }
+        let carried = fetch.counter == nil ? try carriedCount(fetch.whole, head, reader, cache) : nil
+        guard let all = try carried ?? reader.fetches.assetCount(fetch.whole) else {
+            throw CatalogError.notFound(fetch)
+        }
+        if fetch.counter == nil { cache.insert(count: all, of: fetch.whole, at: head.sequence) }
+        return fetch.windowed(all)
+    }
+
+    /// Carries the count at an earlier sequence forward over the records since; nil if the records do not suffice.
+    private static func carriedCount(
+        _ fetch: Fetch,
+        _ head: LibraryHead,
+        _ reader: LibraryReader,
+        _ cache: ResultCache
+    ) throws -> Int? {
+        guard fetch.kind.isDecidedByEntity, let known = cache.newestCount(of: fetch),
+            known.sequence >= head.oldest, known.sequence < head.sequence
+        else { return nil }
+        switch fetch.kind {
+        case .assets(.library), .assets(.smartAlbum): break
+        case .assets(.collection(let id)):
+            guard try reader.collections.rowNumber(of: id) != nil else { return nil }
+        default: return nil
+        }
+        let history = reader.history
+        guard try history.size(after: known.sequence, through: head.sequence, upTo: maxCarried) != nil else {
+            return nil
+        }
+        var count = known.count
+        try history.each(after: known.sequence, through: head, bytes: .max) { record in
+            for change in record.assets {
+                if let before = change.before, fetch.includes(before) { count -= 1 }
+                if let after = change.after, fetch.includes(after) { count += 1 }
+            }
+        }
+        return count
+    }
+
+    /// The bytes of records over which a count is carried forward; above it the rows are counted again.
+    private static let maxCarried = 1 << 20
+
+    private static func missing(
+        _ list: IDList,
+        _ sequence: Int64,
+        _ head: LibraryHead,
+        _ reader: LibraryReader
+    ) throws -> [ObjectID] {
+        let past = HistoricalState(reader: reader, sequence: sequence, head: head)
+        return try list.ids.filter { id in
+            if sequence < head.sequence, let earlier = try past.earlier(id) { return earlier == nil }
+            return try reader.assets.rowNumber(of: id) == nil
+        }
+    }
+
+    private static func trashed(
+        _ list: IDList,
+        _ sequence: Int64,
+        _ head: LibraryHead,
+        _ reader: LibraryReader
+    ) throws -> [ObjectID] {
+        let now = try reader.assets.trashed(among: list.ids)
+        guard sequence < head.sequence else { return list.ids.filter(now.contains) }
+        let past = HistoricalState(reader: reader, sequence: sequence, head: head)
+        return try list.ids.filter { id in
+            if let earlier = try past.earlier(id) { return earlier?.trashedDate != nil }
+            return now.contains(id)
+        }
+    }
+}

@@ -1,0 +1,46 @@
+import Contracts
+import Messaging
+import PhotoModel
+
+/// An observed fetch: the part of an ``ObservedResult`` that its offset and limit show. All observers of the same fetch
+/// share it.
+///
+/// Offset and limit are applied to the whole result at the very end, so that details are exact under them (P-04).
+final class ObservedFetch {
+    /// One who observes the fetch.
+    struct Holder: Hashable {
+        let identity: String
+        /// Nil for a connection that has ended: another connection of the identity may take over or end what it held.
+        let connection: ConnectionID?
+    }
+
+    let observation: String
+    let topic: String
+    let fetch: Fetch
+    let number: Int
+    let result: ObservedResult
+    /// The last sequence at which the topic carried a message; initially the sequence of the result.
+    var previous: Int64
+    /// The observers, with the time of their last request in microseconds.
+    var holders: [Holder: Int64] = [:]
+
+    init(_ observation: String, _ fetch: Fetch, number: Int, of result: ObservedResult, at sequence: Int64) {
+        self.observation = observation
+        self.topic = FeedTopic.fetch(observation)
+        self.fetch = fetch
+        self.number = number
+        self.result = result
+        self.previous = max(sequence, result.sequence)
+    }
+
+    /// The number of objects.
+    var count: Int { fetch.shown(of: result.tree.count).count }
+
+    /// The identifiers of the objects.
+    var ids: [ObjectID] { result.tree.ids(at: fetch.shown(of: result.tree.count)) }
+
+    /// Returns the details between a sequence and now, from all net changes in between.
+    func details(_ changes: NetChanges) -> ChangeDetails? {
+        ChangeDetailsBuilder(changes.all, result.tree).details(of: fetch)
+    }
+}

@@ -1,0 +1,450 @@
+import Contracts
+import JSONValue
+import Messaging
+import PhotoModel
+
+/// All observed fetches of one history, and the effect of a record on them.
+///
+/// State of the actor ``RecordFeed``.
+struct ObservedFetches {
+    private(set) var results: [Int: ObservedResult] = [:]
+    /// Results whose keys have not arrived yet.
+    private var loading: [Int: LoadingFetch] = [:]
+    /// The numbers of results by fetches without offset and limit.
+    private var shared: [Fetch: Int] = [:]
+    /// The results, loading or not, whose fetches refer to an object.
+    private var byObject: [ObjectID: Set<Int>] = [:]
+    /// The results, loading or not, whose fetches need a scope.
+    private(set) var scoped: Set<Int> = []
+    /// By identity the results, loading or not, of its limited view.
+    private(set) var limited: [String: Set<Int>] = [:]
+    /// The results, loading or not, that depend on the moments of a limited view.
+    private var viewed: Set<Int> = []
+    private var index = FetchIndex()
+    private(set) var fetches: [Int: ObservedFetch] = [:]
+    private var numbers: [String: Int] = [:]
+    private var lastNumber = 0
+    /// The sequence of the newest record that the results have been, or are being, updated with.
+    private var newest: Int64 = 0
+    private var holdings = Holdings()
+    private(set) var rows = 0
+    /// Memory for all results, and for all logs, about.
+    private(set) var resultBytes = 0
+    /// By identity the objects in all results of its limited view, and the memory for these.
+    private(set) var viewUsage: [String: (rows: Int, bytes: Int)] = [:]
+    private(set) var logBytes = 0
+    let maxBytes: Int
+    private let maxLogBytes: Int
+    private var counts = (
+        records: 0, candidates: 0, predicates: 0, messages: 0, dropped: 0, broken: 0, shortened: 0, reloaded: 0
+    )
+
+    /// - Parameters:
+    ///   - maxBytes: memory for all results and logs
+    ///   - maxLogBytes: memory for the logs alone
+    init(maxBytes: Int = .max, maxLogBytes: Int = .max) {
+        self.maxBytes = maxBytes
+        self.maxLogBytes = maxLogBytes
+    }
+
+    /// True if no record matters to any fetch.
+    var isEmpty: Bool { results.isEmpty && loading.isEmpty }
+
+    subscript(observation: String) -> ObservedFetch? { numbers[observation].flatMap { fetches[$0] } }
+
+    /// Returns the result that a fetch shows a part of; nil if it is not kept current.
+    func result(of fetch: Fetch) -> ObservedResult? {
+        shared[fetch.window(offset: 0, limit: 0).unscoped].flatMap { results[$0] }
+    }
+
+    // MARK: Loading
+
+    /// Begins to collect the changes of a result whose keys are about to be asked for.
+    ///
+    /// - Parameter head: the newest sequence that the broker has; the keys are at least as new
+    /// - Returns: the number of the result, for ``finishLoading(_:_:at:scope:members:isDeleted:)`` or ``cancelLoading(_:)``
+    mutating func beginLoading(_ fetch: Fetch, after head: Int64) -> Int {
+        lastNumber += 1
+        // Another history begins with lower sequences.
+        newest = min(newest, head)
+        let whole = fetch.window(offset: 0, limit: 0).unscoped
+        loading[lastNumber] = LoadingFetch(fetch: whole, oldestComplete: head)
+        // Records have the moments and lists of the whole library, and those of a view are others.
+        let isViewed = whole.dependsOnViewMoments
+        if isViewed { viewed.insert(lastNumber) }
+        if !isViewed || whole.kind.entityClass == .asset { index.insert(whole, number: lastNumber) }
+        if !isViewed, let object = whole.kind.object { byObject[object, default: []].insert(lastNumber) }
+        if whole.kind.needsScope { scoped.insert(lastNumber) }
+        if let identity = whole.granted?.identity { limited[identity, default: []].insert(lastNumber) }
+        return lastNumber
+    }
+
+    private mutating func forget(_ number: Int, _ fetch: Fetch) {
+        index.remove(number: number)
+        viewed.remove(number)
+        scoped.remove(number)
+        if let identity = fetch.granted?.identity {
+            limited[identity]?.remove(number)
+            if limited[identity]?.isEmpty == true { (limited[identity], viewUsage[identity]) = (nil, nil) }
+        }
+        if let object = fetch.kind.object {
+            byObject[object]?.remove(number)
+            if byObject[object]?.isEmpty == true { byObject[object] = nil }
+        }
+    }
+
+    /// Forgets a result that is being loaded; does nothing if its loading has finished.
+    mutating func cancelLoading(_ number: Int) {
+        guard let pending = loading.removeValue(forKey: number) else { return }
+        forget(number, pending.fetch)
+        logBytes -= pending.bytes
+    }
+
+    /// Adds a loaded result, which is kept current from now on. Call ``bound()`` after it.
+    ///
+    /// - Returns: false if the changes since the keys are not known, so that the keys have to be loaded again
+    /// - Throws: an error if these changes do not fit the keys
+    mutating func finishLoading(
+        _ number: Int,
+        _ tree: KeyTree,
+        at sequence: Int64,
+        scope: Set<ObjectID>? = nil,
+        members: [ObjectID: MomentMember]? = nil,
+        isDeleted: Bool = false
+    ) throws(ChangeDetailsError) -> Bool {
+        guard let pending = loading[number], pending.isComplete(after: sequence, newest: newest),
+            shared[pending.fetch] == nil
+        else { return false }
+        let result = ObservedResult(
+            pending.fetch.with(scope, at: sequence),
+            number: number,
+            tree: tree,
+            moments: members.map(ViewMoments.init),
+            at: sequence,
+            isDeleted: isDeleted
+        )
+        for entry in pending.log where entry.sequence > sequence {
+            var (changes, step) = (entry.changes, ObservedResult.Circumstances(isDeleted: entry.isDeleted))
+            if let record = entry.record {
+                let after: Fetch?
+                switch result.fetch.scopeChange(by: record) {
+                case .none: after = nil
+                case .to(let scope): (after, step.scope) = (result.fetch.with(scope, at: entry.sequence), scope)
+                case .unknown, .ended: return false
+                }
+                if pending.fetch.kind.entityClass == .asset || !pending.fetch.dependsOnViewMoments {
+                    changes = result.fetch.netChanges(of: record, after: after)
+                }
+                changes += result.momentChanges(by: record, after: after, &step)
+            }
+            _ = try result.advance(to: entry.sequence, changes, step)
+        }
+        loading[number] = nil
+        logBytes -= pending.bytes
+        results[number] = result
+        shared[pending.fetch] = number
+        count(result, 1)
+        return true
+    }
+
+    // MARK: Observers
+
+    /// Returns the observed fetch of an observation; it is added if there is none and its result is kept current.
+    ///
+    /// - Parameter sequence: the sequence up to which all results are current
+    /// - Returns: nil if the result has to be loaded first
+    mutating func add(_ observation: String, _ fetch: Fetch, at sequence: Int64) -> ObservedFetch? {
+        if let observed = self[observation] { return observed }
+        guard let result = result(of: fetch) else { return nil }
+        lastNumber += 1
+        let observed = ObservedFetch(observation, fetch, number: lastNumber, of: result, at: sequence)
+        result.windows.insert(observed.number)
+        fetches[observed.number] = observed
+        numbers[observation] = observed.number
+        return observed
+    }
+
+    /// Returns the number of fetches that an identity observes.
+    func count(heldBy identity: String) -> Int { holdings.count(of: identity) }
+
+    /// Returns the fetches that an identity observes.
+    func held(by identity: String) -> [ObservedFetch] { holdings.numbers(of: identity).compactMap { fetches[$0] } }
+
+    /// Notes that somebody observes a fetch, or renews the lease.
+    mutating func addHolder(_ observed: ObservedFetch, _ holder: ObservedFetch.Holder, at time: Int64) {
+        if observed.holders.updateValue(time, forKey: holder) == nil { holdings.insert(holder, observed.number) }
+    }
+
+    /// - Returns: whether the holder observed the fetch
+    mutating func removeHolder(_ observed: ObservedFetch, _ holder: ObservedFetch.Holder) -> Bool {
+        guard observed.holders.removeValue(forKey: holder) != nil else { return false }
+        holdings.remove(holder, observed.number)
+        return true
+    }
+
+    /// Notes the end of a connection: what it held is kept for its identity until the lease expires.
+    mutating func connectionEnded(_ connection: ConnectionID) {
+        for (identity, number) in holdings.removeAll(of: connection) {
+            guard let observed = fetches[number],
+                let time = observed.holders.removeValue(forKey: .init(identity: identity, connection: connection))
+            else { continue }
+            let heir = ObservedFetch.Holder(identity: identity, connection: nil)
+            let isNew = observed.holders[heir] == nil
+            observed.holders[heir] = max(time, observed.holders[heir] ?? time)
+            if isNew { holdings.insert(heir, number) }
+        }
+    }
+
+    /// Ends an observation; its result goes with the last one.
+    mutating func remove(_ observation: String) {
+        guard let number = numbers.removeValue(forKey: observation),
+            let observed = fetches.removeValue(forKey: number)
+        else { return }
+        for holder in observed.holders.keys { holdings.remove(holder, number) }
+        counts.dropped += 1
+        observed.result.windows.remove(number)
+        if observed.result.windows.isEmpty { remove(observed.result) }
+    }
+
+    /// Removes a result with all observations of it.
+    ///
+    /// - Returns: the observations
+    @discardableResult
+    mutating func remove(_ result: ObservedResult) -> [String] {
+        let observations = result.windows.compactMap { fetches[$0]?.observation }
+        guard results[result.number] === result else { return [] }
+        results[result.number] = nil
+        shared[result.fetch.unscoped] = nil
+        count(result, -1)
+        forget(result.number, result.fetch)
+        for observation in observations { remove(observation) }
+        return observations
+    }
+
+    // MARK: Records
+
+    /// Begins to update the fetches with a record.
+    ///
+    /// - Parameters:
+    ///   - bytes: the encoded size of the record
+    ///   - reloaded: the keys at this record of the results that ``reloads(for:)`` returns
+    mutating func work(on record: ChangeRecord, bytes: Int = 0, reloaded: [Int: LoadedKeys] = [:]) -> Work {
+        counts.records += 1
+        newest = record.sequence
+        var work = Work(record: record, recordBytes: bytes)
+        for number in dependent(on: record) {
+            guard let result = results[number], result.sequence < record.sequence else { continue }
+            if let keys = reloaded[number] {
+                work.reloaded[number] = keys
+                work.circumstances[number] = .init(scope: keys.scope, isDeleted: keys.isDeleted)
+            } else if case .to(let scope) = result.fetch.scopeChange(by: record) {
+                work.after[number] = result.fetch.with(scope, at: record.sequence)
+                work.circumstances[number] = .init(scope: scope)
+            }
+        }
+        return work
+    }
+
+    /// Looks up one entity, evaluates one fetch with it, updates one result with the record, or builds one message.
+    ///
+    /// - Parameter isHeard: returns whether a topic has a subscriber; messages of other topics are not built
+    mutating func step(_ work: inout Work, isHeard: (String) -> Bool = { _ in true }) -> Outcome {
+        var outcome = Outcome()
+        if let next = work.messages.popLast() {
+            let details = next.builder?.details(of: next.observed.fetch)
+            let count = next.observed.count
+            outcome.messages.append(
+                Message(
+                    topic: next.observed.topic,
+                    previous: next.previous,
+                    details: details ?? ChangeDetails(countBefore: count, countAfter: count),
+                    objectWasDeleted: work.circumstances[next.observed.result.number]?.isDeleted == true
+                )
+            )
+        } else if let number = work.left?.popLast() {
+            update(number, &work, isHeard, &outcome)
+        } else if work.left == nil {
+            lookUp(&work)
+        }
+        return outcome
+    }
+
+    private mutating func lookUp(_ work: inout Work) {
+        if let entity = work.open?.entity, let number = work.open?.candidates.popLast() {
+            return evaluate(number, with: entity, &work)
+        }
+        guard work.entity < work.record.entityCount else {
+            for (number, pending) in loading where pending.fetch.needsScope {
+                work.changes[number, default: []] += []
+            }
+            for number in viewed where results[number] != nil { work.changes[number, default: []] += [] }
+            return work.left = Set(work.changes.keys).union(work.circumstances.keys).sorted(by: >)
+        }
+        let entity = work.record.entity(at: work.entity)
+        work.entity += 1
+        let candidates: Set<Int>
+        switch entity {
+        case .asset(let states): candidates = index.candidates(states)
+        case .collection(let states): candidates = index.candidates(states)
+        case .list(let states): candidates = index.candidates(states)
+        }
+        counts.candidates += candidates.count
+        work.open = (entity, Array(candidates))
+        if let isDeleted = entity.isDeleted, let numbers = byObject[entity.id] {
+            for number in numbers where work.reloaded[number] == nil {
+                work.circumstances[number, default: .init()].isDeleted = isDeleted
+            }
+        }
+    }
+
+    /// Evaluates one fetch with an entity of the record, whose text may be long.
+    private mutating func evaluate(_ number: Int, with entity: RecordEntity, _ work: inout Work) {
+        // The records that the keys were loaded with are not applied again.
+        if let result = results[number] {
+            guard result.sequence < work.record.sequence, work.reloaded[number] == nil else { return }
+            counts.predicates += 1
+            if let change = result.fetch.netChange(entity, after: work.after[number]) {
+                work.changes[number, default: []].append(change)
+            }
+        } else if let pending = loading[number], pending.oldestComplete < work.record.sequence,
+            !pending.fetch.needsScope
+        {
+            counts.predicates += 1
+            if let change = pending.fetch.netChange(entity) { work.changes[number, default: []].append(change) }
+        }
+    }
+
+    private mutating func update(
+        _ number: Int,
+        _ work: inout Work,
+        _ isHeard: (String) -> Bool,
+        _ outcome: inout Outcome
+    ) {
+        let record = work.record
+        // It may have been given up since its entities were looked up.
+        if let result = results[number] {
+            guard result.sequence < record.sequence else { return }
+            // Counted again by `advance`: the memory of its moments changes before that.
+            count(result, -1)
+            var changes = work.changes[number] ?? []
+            if let keys = work.reloaded[number] {
+                counts.reloaded += 1
+                changes = result.reload(keys, at: record, &work.circumstances[number, default: .init()])
+            } else if viewed.contains(number) {
+                let after = work.after[number]
+                changes += result.momentChanges(by: record, after: after, &work.circumstances[number, default: .init()])
+            }
+            advance(result, changes, work.circumstances[number] ?? .init(), &work, isHeard, &outcome)
+        } else if let pending = loading[number], pending.oldestComplete < record.sequence {
+            var entry = LoadingFetch.Entry(sequence: record.sequence)
+            entry.changes = work.changes[number] ?? []
+            entry.isDeleted = work.circumstances[number]?.isDeleted
+            if pending.fetch.needsScope { entry.record = record }
+            logBytes += loading[number]?.append(entry, recordBytes: entry.record == nil ? 0 : work.recordBytes) ?? 0
+        }
+        outcome.tooLarge += bound()
+    }
+
+    private mutating func advance(
+        _ result: ObservedResult,
+        _ changes: [NetChange],
+        _ circumstances: ObservedResult.Circumstances,
+        _ work: inout Work,
+        _ isHeard: (String) -> Bool,
+        _ outcome: inout Outcome
+    ) {
+        do throws(ChangeDetailsError) {
+            let wasDeleted = result.isDeleted
+            let builder = try result.advance(to: work.record.sequence, changes, circumstances)
+            count(result, 1)
+            let isNowDeleted = result.isDeleted && !wasDeleted
+            guard builder != nil || isNowDeleted else { return }
+            for number in result.windows {
+                guard let observed = fetches[number],
+                    isNowDeleted || builder?.isVisible(in: observed.fetch) == true
+                else { continue }
+                counts.messages += 1
+                if isHeard(observed.topic) { work.messages.append((observed, observed.previous, builder)) }
+                observed.previous = work.record.sequence
+            }
+        } catch {
+            count(result, 1)
+            let observations = remove(result)
+            counts.broken += observations.count
+            outcome.broken += observations
+        }
+    }
+
+    // MARK: Memory
+
+    private mutating func count(_ result: ObservedResult, _ sign: Int) {
+        rows += sign * result.rows
+        resultBytes += sign * result.resultBytes
+        logBytes += sign * result.logBytes
+        guard let identity = result.fetch.granted?.identity else { return }
+        viewUsage[identity, default: (0, 0)].rows += sign * result.rows
+        viewUsage[identity, default: (0, 0)].bytes += sign * result.resultBytes
+    }
+
+    /// Keeps to the bounds: the longest logs are shortened, and if the results alone are too large, the
+    /// ``largest`` goes.
+    ///
+    /// - Returns: the observations that were given up
+    mutating func bound() -> [String] {
+        var tooLarge: [String] = []
+        while resultBytes > maxBytes, let largest { tooLarge += remove(largest) }
+        let capacity = min(maxLogBytes, maxBytes - resultBytes)
+        guard logBytes > capacity else { return tooLarge }
+        for number in loading.keys { logBytes -= loading[number]?.giveUp() ?? 0 }
+        shortenLogs(to: capacity / 8 * 7)
+        return tooLarge
+    }
+
+    /// Shortens the longest logs to one length, so that all logs together take no more than so many bytes.
+    private mutating func shortenLogs(to bytes: Int) {
+        counts.shortened += 1
+        let sizes = results.values.map(\.logBytes).sorted()
+        var (left, longest) = (bytes, Int.max)
+        for (position, size) in sizes.enumerated() {
+            let share = left / (sizes.count - position)
+            if size > share {
+                longest = share
+                break
+            }
+            left -= size
+        }
+        for result in results.values where result.logBytes > longest {
+            logBytes -= result.logBytes
+            result.shortenLog(to: longest)
+            logBytes += result.logBytes
+        }
+    }
+
+    mutating func removeAll() {
+        for result in Array(results.values) { remove(result) }
+        for number in Array(loading.keys) { cancelLoading(number) }
+    }
+
+    /// The maximum number of fetches listed.
+    private static let listed = 100
+
+    /// - Parameter behind: records that they have yet to be updated with
+    func metrics(behind: Int64) -> JSONObject {
+        let list = fetches.values.sorted { $0.number < $1.number }.prefix(Self.listed).map { observed -> JSON in
+            [
+                "observation": .string(observed.observation), "rows": JSON(observed.result.rows),
+                "bytes": JSON(observed.result.bytes), "holders": JSON(observed.holders.count),
+                "lastChange": .int(observed.previous),
+            ]
+        }
+        return [
+            "count": JSON(fetches.count), "results": JSON(results.count), "unindexed": JSON(index.unindexedCount),
+            "rows": JSON(rows), "bytes": JSON(resultBytes + logBytes), "logBytes": JSON(logBytes),
+            "maxBytes": JSON(maxBytes), "maxLogBytes": JSON(maxLogBytes), "logsShortened": JSON(counts.shortened),
+            "records": JSON(counts.records), "candidates": JSON(counts.candidates),
+            "predicatesEvaluated": JSON(counts.predicates), "messages": JSON(counts.messages),
+            "dropped": JSON(counts.dropped), "broken": JSON(counts.broken), "reloaded": JSON(counts.reloaded),
+            "behind": .int(behind), "list": .array(list),
+        ]
+    }
+}

@@ -1,0 +1,167 @@
+import DequeModule
+import PhotoModel
+
+/// The result of observed fetches that is kept current, with a log of its latest changes. All fetches that differ only
+/// in offset and limit share it.
+final class ObservedResult {
+    /// The fetch without offset and limit; with its scope, or the list of its limited grant, if it needs one.
+    private(set) var fetch: Fetch
+    /// The number of the result in the index.
+    let number: Int
+    /// The sequence of the result.
+    private(set) var sequence: Int64
+    /// The sequence after which the log is complete.
+    private(set) var oldestComplete: Int64
+    /// True if the object to which the fetch refers is deleted.
+    private(set) var isDeleted: Bool
+    /// The numbers of the fetches that show parts of it.
+    var windows: Set<Int> = []
+    let tree: KeyTree
+    /// The moments of a limited view, for the results that depend on them (`Fetch.dependsOnViewMoments`).
+    private(set) var moments: ViewMoments?
+    private var log: Deque<(sequence: Int64, changes: [NetChange], bytes: Int)> = []
+    private var logged = 0
+    /// Memory for the log, about.
+    private(set) var logBytes = 0
+
+    /// The maximum number of entity changes in the log.
+    static let maxLogged = 1000
+
+    init(
+        _ fetch: Fetch,
+        number: Int,
+        tree: KeyTree,
+        moments: ViewMoments? = nil,
+        at sequence: Int64,
+        isDeleted: Bool = false
+    ) {
+        self.moments = moments
+        self.fetch = fetch
+        self.number = number
+        self.tree = tree
+        self.sequence = sequence
+        self.oldestComplete = sequence
+        self.isDeleted = isDeleted
+    }
+
+    /// The number of objects.
+    var rows: Int { tree.count }
+    /// Memory for them, about.
+    var resultBytes: Int { tree.bytes + tree.count * 6 + (moments?.bytes ?? 0) }
+    /// Memory for them and for the log, about.
+    var bytes: Int { resultBytes + logBytes }
+
+    /// The effect of a transaction besides its net changes.
+    struct Circumstances {
+        /// The scope after it; nil if it is the same.
+        var scope: Set<ObjectID>?
+        /// True if the object of the fetch is deleted; nil if that is as before.
+        var isDeleted: Bool?
+    }
+
+    /// Applies a transaction.
+    ///
+    /// - Parameter changes: empty if the transaction touches no entity of the result
+    /// - Returns: the positions, for the details; nil if nothing has changed
+    /// - Throws: an error if the changes do not fit this result
+    func advance(
+        to sequence: Int64,
+        _ changes: [NetChange],
+        _ circumstances: Circumstances = Circumstances()
+    ) throws(ChangeDetailsError) -> ChangeDetailsBuilder? {
+        guard sequence > self.sequence else { return nil }
+        self.sequence = sequence
+        if let scope = circumstances.scope { fetch = fetch.with(scope, at: sequence) }
+        if let isDeleted = circumstances.isDeleted { self.isDeleted = isDeleted }
+        guard !changes.isEmpty else { return nil }
+        for change in changes where change.before != change.after {
+            if let key = change.before, !tree.remove(key.bytes) { throw ChangeDetailsError(entity: change.id) }
+        }
+        for change in changes where change.before != change.after {
+            if let key = change.after, !tree.insert(key.bytes) { throw ChangeDetailsError(entity: change.id) }
+        }
+        let weight = changes.reduce(64) { $0 + $1.bytes }
+        log.append((sequence, changes, weight))
+        logged += changes.count
+        logBytes += weight
+        while logged > Self.maxLogged { forgetOldest() }
+        return ChangeDetailsBuilder(changes, tree)
+    }
+
+    // MARK: Changes
+
+    /// Returns the changes of a result that was read again: what came and went, and what the record changed in place.
+    func reload(_ keys: LoadedKeys, at record: ChangeRecord, _ circumstances: inout Circumstances) -> [NetChange] {
+        if let members = keys.members {
+            let made = replaceMoments(members, &circumstances)
+            if fetch.kind.entityClass != .asset { return made }
+        }
+        var changes = keys.keys.changes(since: tree)
+        let after = fetch.with(keys.scope, at: record.sequence)
+        for position in 0..<record.entityCount {
+            guard let change = fetch.netChange(record.entity(at: position), after: after),
+                let key = change.before, key == change.after, changes.changes[change.id] == nil,
+                tree.contains(key.bytes)
+            else { continue }
+            changes.add(change)
+        }
+        return changes.all
+    }
+
+    /// Applies a transaction to the moments of a limited view.
+    ///
+    /// - Parameters:
+    ///   - after: the fetch with the list after the transaction; nil if it is the same
+    ///   - circumstances: `isDeleted` is set if the view loses or gets the moment, or the list of moments, that the fetch
+    ///     names
+    /// - Returns: the net changes of a result of collections or lists; none for one of assets
+    func momentChanges(by record: ChangeRecord, after: Fetch?, _ circumstances: inout Circumstances) -> [NetChange] {
+        let granted = (after ?? fetch).granted?.ids ?? []
+        return netChanges(moments?.apply(record, granted: granted) ?? [], &circumstances)
+    }
+
+    private func replaceMoments(
+        _ members: [ObjectID: MomentMember],
+        _ circumstances: inout Circumstances
+    ) -> [NetChange] {
+        let (before, later) = (moments ?? ViewMoments(), ViewMoments(members))
+        moments = later
+        return netChanges(before.changes(to: later), &circumstances)
+    }
+
+    private func netChanges(_ entities: [RecordEntity], _ circumstances: inout Circumstances) -> [NetChange] {
+        if let object = fetch.kind.object, let isThere = moments?.has(object), isThere == isDeleted {
+            circumstances.isDeleted = !isThere
+        }
+        return entities.compactMap { entity in
+            var change = fetch.netChange(entity)
+            // A moment leaves the view with its last asset, and comes back as it was.
+            if change?.before == nil || change?.after == nil { change?.isTouched = false }
+            return change
+        }
+    }
+
+    // MARK: Log
+
+    /// Forgets the oldest changes until the log takes no more than so many bytes: what came before is asked of history.
+    func shortenLog(to bytes: Int) { while logBytes > bytes, !log.isEmpty { forgetOldest() } }
+
+    private func forgetOldest() {
+        guard let oldest = log.popFirst() else { return }
+        oldestComplete = oldest.sequence
+        logged -= oldest.changes.count
+        logBytes -= oldest.bytes
+    }
+
+    /// Returns the changes after a moment that the log reaches.
+    func changes(after sequence: Int64) -> NetChanges {
+        var net = NetChanges()
+        for entry in log where entry.sequence > sequence { net.add(entry.changes) }
+        return net
+    }
+}
+
+/// An error: a transaction does not fit the result it is applied to, so the result has to be loaded again.
+struct ChangeDetailsError: Error {
+    let entity: ObjectID
+}

@@ -1,0 +1,68 @@
+import Contracts
+import JSONValue
+import PhotoClient
+import PhotoModel
+
+/// Changes to many assets, divided into as many transactions as necessary.
+enum BatchedChanges {
+    /// Performs changes of assets and prints the result of each transaction, and between them the progress.
+    ///
+    /// - Parameters:
+    ///   - words: the action in the printed result, for example "deleted"
+    ///   - besides: the number of other entities that each transaction changes, such as the album
+    static func perform(
+        _ ids: [ObjectID],
+        in library: PhotoLibrary,
+        _ output: Output,
+        _ words: String,
+        besides: Int = 0,
+        requests: ([ObjectID]) -> [ChangeRequest]
+    ) async throws {
+        guard !ids.isEmpty else {
+            if !output.isJSON { try output.line("nothing to change") }
+            return
+        }
+        let pieces = split(ids, by: ChangeRecord.maxEntities - besides)
+        if pieces.count > 1 { output.note("too many assets for one transaction: using \(pieces.count) transactions") }
+        var progress = ProgressReporter(output: output)
+        progress.begin(total: ids.count)
+        var done = 0
+        for piece in pieces {
+            let result = try await library.perform(requests(piece))
+            done += piece.count
+            progress.clear()
+            var json = result.json.objectValue ?? [:]
+            json["assets"] = JSON(piece.count)
+            try output.result(.object(json)) {
+                result.isChanged
+                    ? ["\(QuantityFormatter.count(piece.count, "asset")) \(words), change #\(result.sequence)"]
+                    : ["nothing to change"]
+            }
+            if done < ids.count { progress.update(done) }
+        }
+    }
+
+    /// Applies the same patch to all assets.
+    static func set(
+        _ patch: AssetPatch,
+        of ids: [ObjectID],
+        in library: PhotoLibrary,
+        _ output: Output,
+        _ words: String
+    ) async throws {
+        try await perform(ids, in: library, output, words) { ids in
+            ids.map { .updateAsset(.init(id: .id($0), set: patch)) }
+        }
+    }
+
+    /// Prints the result of moving members.
+    static func reportMoved(_ result: PerformChanges.Result, _ output: Output) throws {
+        try output.result(result.json) {
+            [result.isChanged ? "moved, change #\(result.sequence)" : "nothing to change"]
+        }
+    }
+
+    static func split(_ ids: [ObjectID], by size: Int) -> [[ObjectID]] {
+        stride(from: 0, to: ids.count, by: size).map { Array(ids[$0..<min($0 + size, ids.count)]) }
+    }
+}

@@ -1,0 +1,89 @@
+import ArgumentParser
+import Contracts
+import Hosting
+import JSONValue
+import Logging
+import Messaging
+import PhotoClient
+
+/// A command that sends requests to the services.
+protocol LibraryCommand: AsyncParsableCommand {
+    var client: ClientOptions { get }
+    /// The services that the command requires.
+    var services: [ServiceName] { get }
+    /// Checks the arguments before a connection is made.
+    func check() throws
+    /// Runs the command with a connected library.
+    func run(in library: PhotoLibrary, output: Output) async throws
+}
+
+extension LibraryCommand {
+    var services: [ServiceName] { [.catalog] }
+
+    func check() throws {}
+
+    mutating func run() async throws { try await connectAndRun() }
+
+    /// Connects, runs the command and closes the connections.
+    func connectAndRun() async throws {
+        let output = Output(json: client.json)
+        try check()
+        let library = try PhotoLibrary(
+            endpoints: try client.serviceEndpoints(),
+            client: "safelight",
+            logger: Logger(label: "safelight", factory: { _ in SwiftLogNoOpLogHandler() })
+        )
+        do {
+            for service in services { try await reach(service, in: library) }
+            try await run(in: library, output: output)
+        } catch {
+            await library.close()
+            throw error
+        }
+        await library.close()
+    }
+
+    /// Checks that a service responds, for an early and clear error message.
+    private func reach(_ service: ServiceName, in library: PhotoLibrary) async throws {
+        let addresses = service.client(of: library).addresses.map(\.description).joined(separator: ", ")
+        let clock = ContinuousClock()
+        let end = clock.now + .seconds(client.wait ?? ClientOptions.usualWait)
+        while true {
+            do throws(RPCError) {
+                _ = try await service.client(of: library).health(deadline: max(end - clock.now, .milliseconds(1)))
+                return
+            } catch {
+                // The service ended while it was asked; the next request waits until it is reachable again.
+                if error.errorCode == .connectionLost, clock.now < end { continue }
+                guard error.isSilence else { throw error }
+                throw CommandFailure(
+                    message: "the \(service.rawValue) does not respond at \(addresses); start the services with "
+                        + "`safelight up`, or give their addresses (see --help)",
+                    name: ErrorCode.unavailable.rawValue
+                )
+            }
+        }
+    }
+}
+
+extension ServiceName {
+    /// Returns the library's client for this service.
+    func client(of library: PhotoLibrary) -> ServiceClient {
+        switch self {
+        case .catalog: library.catalog
+        case .thumbnailer: library.thumbnailer
+        case .editor: library.editor
+        case .changeBroker: library.changeBroker
+        }
+    }
+}
+
+extension RPCError {
+    /// True if the error means that the service did not respond.
+    var isSilence: Bool {
+        switch errorCode {
+        case .deadlineExceeded, .connectionLost, .unavailable: true
+        default: false
+        }
+    }
+}

@@ -1,0 +1,188 @@
+import Basics
+import DequeModule
+import JSONValue
+import Logging
+
+extension RequestServer {
+    /// Sends a reply made on the poll thread; returns false if it has to wait for capacity or is too large.
+    func send(_ reply: Reply, to request: RequestServerStateMachine.AcceptedRequest) -> Bool {
+        let connection = request.recipient.connection
+        let frames = [reply.frame(id: request.incoming.id)] + reply.attachments
+        let bytes = frames.reduce(0) { $0 + $1.count }
+        guard limits.violation(of: frames) == nil, connection.outboxSemaphore.tryAcquire(bytes) else { return false }
+        guard outboxSemaphore.tryAcquire(bytes, for: connection.outboxSemaphore) else {
+            connection.outboxSemaphore.release(bytes)
+            return false
+        }
+        state.metrics.answers += 1
+        state.metrics.answersAtOnce += 1
+        let reservation = ByteReservation(bytes: bytes, semaphores: [connection.outboxSemaphore, outboxSemaphore])
+        transmit(OutgoingMessage(request.recipient.prefix + frames, reservation: reservation), to: connection)
+        return true
+    }
+
+    /// Sends a response of the server itself; it never waits for capacity.
+    func send(_ answer: RequestServerStateMachine.Answer) {
+        let (connection, prefix) = (answer.recipient.connection, answer.recipient.prefix)
+        let error: RPCError
+        switch answer.content {
+        case .error(let content): error = content
+        case .result(let result):
+            let frame = EnvelopeWriter.result(id: answer.id, result)
+            return transmit(OutgoingMessage(prefix + [frame]), to: connection)
+        }
+        state.metrics.answers += 1
+        state.metrics.errors[error.name, default: 0] += 1
+        let frame = EnvelopeWriter.error(id: answer.id, error)
+        connection.outboxSemaphore.acquireWithoutWaiting(frame.count)
+        outboxSemaphore.acquireWithoutWaiting(frame.count)
+        let reservation = ByteReservation(
+            bytes: frame.count,
+            semaphores: [connection.outboxSemaphore, outboxSemaphore]
+        )
+        transmit(OutgoingMessage(prefix + [frame], reservation: reservation), to: connection)
+    }
+
+    /// Sends a message at the end of the pass, or once a few wait for it.
+    func transmit(_ message: OutgoingMessage, to connection: Connection) {
+        outgoing.append((message, connection))
+        if outgoing.count >= Self.mostOutgoing { flushOutgoing() }
+    }
+
+    /// Messages that are sent together: more would delay the first of them.
+    private static let mostOutgoing = 32
+
+    /// Sends the messages of this pass.
+    func flushOutgoing() {
+        guard !outgoing.isEmpty else { return }
+        let messages = outgoing
+        outgoing.removeAll(keepingCapacity: true)
+        for (message, connection) in messages {
+            send(message, to: connection)
+            state.forgetIfIdle(connection)
+        }
+    }
+
+    /// Sends a message now, or queues it until libzmq accepts it.
+    private func send(_ message: OutgoingMessage, to connection: Connection) {
+        var message = message
+        if connection.queue.isEmpty, attempt(&message, connection) { return }
+        guard state.connections[connection.id] != nil else { return }
+        guard connection.queue.count < limits.outboxMessagesPerConnection else {
+            state.metrics.messagesDropped += 1
+            return
+        }
+        connection.queue.append(message)
+        if blocked.insert(connection.id).inserted, blocked.count == 1 { pauseBlocked(Self.shortestPause) }
+    }
+
+    /// - Returns: whether the message is done with, sent or dropped.
+    private func attempt(_ message: inout OutgoingMessage, _ connection: Connection) -> Bool {
+        countEarlier(&message, connection)
+        switch socketBox.socket?.socket.send(message) {
+        case .sent:
+            let bytes = message.byteCount
+            state.metrics.bytesOut += bytes
+            if !message.isCounted { connection.uncountedBytes += bytes }
+            return true
+        case .full: return false
+        case .unreachable:
+            state.metrics.messagesDropped += 1
+            if state.remove(connection) { end(connection, .connectionLost) }
+            return true
+        case .failed, nil:
+            state.metrics.messagesDropped += 1
+            return true
+        }
+    }
+
+    /// Counts with a message the small ones before it, of which libzmq may have many. Messages leave in order, so these
+    /// have left once this one has.
+    private func countEarlier(_ message: inout OutgoingMessage, _ connection: Connection) {
+        let bytes = connection.uncountedBytes
+        guard bytes >= OutgoingMessage.countedBytes else { return }
+        connection.uncountedBytes = 0
+        let semaphores = [connection.outboxSemaphore, outboxSemaphore]
+        for gate in semaphores { gate.acquireWithoutWaiting(bytes) }
+        message.reservation = ByteReservation(bytes: bytes, semaphores: semaphores, keeping: message.reservation)
+    }
+
+    private static let shortestPause: Int64 = 1000
+    private static let longestPause: Int64 = 64_000
+
+    /// Retries the peers whose queue was full.
+    ///
+    /// ROUTER's POLLOUT says only that *some* peer accepts messages, so these are retried after a pause that doubles
+    /// while no message can be sent.
+    func retryBlocked() {
+        guard !blocked.isEmpty, clock.nowMicroseconds() >= blockedUntil else { return }
+        var moved = false
+        for id in blocked {
+            guard let connection = state.connections[id] else {
+                blocked.remove(id)
+                continue
+            }
+            while var message = connection.queue.first {
+                guard attempt(&message, connection) else {
+                    connection.queue[0] = message
+                    break
+                }
+                moved = true
+                // The attempt empties the queue if it ends the connection.
+                if !connection.queue.isEmpty { connection.queue.removeFirst() }
+            }
+            if connection.queue.isEmpty { blocked.remove(id) }
+        }
+        pauseBlocked(moved ? Self.shortestPause : min(blockedPause * 2, Self.longestPause))
+    }
+
+    private func pauseBlocked(_ pause: Int64) {
+        blockedPause = pause
+        blockedUntil = clock.nowMicroseconds().addingClamped(pause)
+    }
+
+    /// Ends the requests of a connection that was removed from the table.
+    func end(_ connection: Connection, _ reason: TerminationReason) {
+        for ending in state.end(connection, reason) { carryOut(ending) }
+        connection.queue = []
+        connection.outboxSemaphore.close()
+        blocked.remove(connection.id)
+        handler.connectionEnded(connection.id)
+    }
+}
+
+// MARK: - Peers that do not read
+
+extension RequestServer {
+    /// Ends a connection that does not read, at most once a second while less than half of the outbox is free.
+    func endStalled(at now: Int64) {
+        guard now >= outboxCheck else { return }
+        outboxCheck = now.addingClamped(Self.outboxCheckInterval)
+        let wasShort = isOutboxShort
+        isOutboxShort = outboxSemaphore.available < limits.outboxBytes / 2
+        guard isOutboxShort, let connection = state.stalledConnection(at: now, isFirst: !wasShort) else { return }
+        disconnect(connection, "it has read no whole message for long, and its replies keep those of others waiting")
+    }
+
+    private static let outboxCheckInterval: Int64 = 1_000_000
+
+    /// Ends a connection; libzmq then reports its end like any other.
+    func disconnect(_ connection: Connection, _ reason: String) {
+        guard !connection.isEnding, let descriptor = connection.descriptor else { return }
+        let isShutDown = Socket.shutDown(descriptor) {
+            for event in socketBox.socket?.events() ?? [] { handle(event) }
+            return state.connections[connection.id] === connection && state.connections.isSoleOwner(connection)
+        }
+        guard isShutDown else { return }
+        connection.isEnding = true
+        state.metrics.connectionsEnded += 1
+        guard let count = disconnections.count(at: clock.nowMicroseconds()) else { return }
+        logger.warning(
+            "connection ended",
+            metadata: [
+                "address": "\(boundAddress)", "identity": "\(connection.identity)", "reason": "\(reason)",
+                "disconnected": "\(count)",
+            ]
+        )
+    }
+}

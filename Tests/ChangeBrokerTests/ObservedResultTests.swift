@@ -1,0 +1,209 @@
+import JSONValue
+import PhotoModel
+import TestSupport
+import Testing
+
+@testable import ChangeBroker
+
+/// Tests of the tree of keys and the details built from it, against lists that are sorted again each time.
+@Suite(.timeLimit(.minutes(TestEnvironment.rounds(2))))
+struct ObservedResultTests {
+    @Test func `the tree of keys equals a sorted list after random insertions and removals`() throws {
+        var random = SeededRandom(named: "key tree")
+        let fetch = try Fetch(.assets(.library), sort: [try SortDescriptor("rating", of: .asset)])
+        func key(_ number: Int) -> [UInt8] {
+            fetch.resultKey([.integer(Int64(number % 7))], id: RandomEntities.id(.asset, number)).bytes
+        }
+        var model = Set((0..<3000).filter { _ in Bool.random(using: &random) })
+        let tree = KeyTree(ascending: model.map { key($0)[...] }.sorted { $0.lexicographicallyPrecedes($1) })
+        for round in 0..<TestEnvironment.rounds(30) {
+            // Grows and shrinks alternately, so that nodes split and become empty.
+            for _ in 0..<400 {
+                let number = Int.random(in: 0..<3000, using: &random)
+                if random.one(in: round % 2 == 0 ? 4 : 2) {
+                    #expect(tree.insert(key(number)) == model.insert(number).inserted)
+                } else {
+                    #expect(tree.remove(key(number)) == (model.remove(number) != nil))
+                }
+            }
+            let sorted = model.map { (key: key($0), number: $0) }.sorted { $0.key.lexicographicallyPrecedes($1.key) }
+            #expect(tree.count == sorted.count)
+            #expect(tree.bytes == sorted.reduce(0) { $0 + $1.key.count })
+            #expect(tree.ids(at: 0..<Int.max) == sorted.map { RandomEntities.id(.asset, $0.number) })
+            for _ in 0..<50 {
+                let probe = key(Int.random(in: 0..<3000, using: &random))
+                #expect(tree.rank(of: probe) == sorted.count { $0.key.lexicographicallyPrecedes(probe) })
+                #expect(tree.contains(probe) == sorted.contains { $0.key == probe })
+            }
+        }
+    }
+
+    /// A model of a result with few distinct values: the rating and the revision of each asset. Its list is sorted
+    /// again each time.
+    private struct Model {
+        var places: [Int: (rating: Int, revision: Int64)] = [:]
+
+        func asset(_ number: Int) -> Asset? {
+            places[number].map { place in
+                var asset = Asset(id: RandomEntities.id(.asset, number), revision: Revision(place.revision))
+                asset.rating = place.rating
+                return asset
+            }
+        }
+
+        func list(_ fetch: Fetch) -> [ObjectID] {
+            let all = places.keys.compactMap(asset).sorted(by: fetch.areInIncreasingOrder).map(\.id)
+            return Array(all.dropFirst(fetch.offset).prefix(fetch.limit > 0 ? fetch.limit : .max))
+        }
+    }
+
+    private func change(_ model: inout Model, _ sequence: Int64, _ random: inout SeededRandom) -> [EntityChange<Asset>]
+    {
+        let count = random.one(in: 5) ? Int.random(in: 1...12, using: &random) : Int.random(in: 1...3, using: &random)
+        var changes: [EntityChange<Asset>] = []
+        for number in Set((0..<count).map { _ in Int.random(in: 0..<24, using: &random) }) {
+            let before = model.asset(number)
+            switch Int.random(in: 0...9, using: &random) {
+            case 0...1: model.places[number] = nil
+            case 2...4: if let place = model.places[number] { model.places[number] = (place.rating, sequence) }
+            default: model.places[number] = (Int.random(in: 0...4, using: &random), sequence)
+            }
+            let after = model.asset(number)
+            if before != nil || after != nil { changes.append(EntityChange(before: before, after: after)) }
+        }
+        return changes
+    }
+
+    private func fetch(_ random: inout SeededRandom) throws -> Fetch {
+        try Fetch(
+            .assets(.library),
+            sort: [try SortDescriptor("rating", ascending: Bool.random(using: &random), of: .asset)],
+            limit: random.one(in: 3) ? 0 : Int.random(in: 1...10, using: &random),
+            offset: random.one(in: 2) ? 0 : Int.random(in: 1...8, using: &random)
+        )
+    }
+
+    @Test(.spec("S-67", "S-68", "S-70", "P-01", "P-02", "P-03", "P-04", "P-05", "D1", "D2"))
+    func `details, RICE and the move script each give exactly the after list, from any earlier sequence`() throws {
+        var random = SeededRandom(named: "live results")
+        for round in 0..<TestEnvironment.rounds(4000) {
+            let fetch = try fetch(&random)
+            var model = Model()
+            for number in 0..<24 where Bool.random(using: &random) {
+                model.places[number] = (Int.random(in: 0...4, using: &random), 1)
+            }
+            let keys = model.places.keys.compactMap(model.asset).map { fetch.resultKey(of: $0) }.sorted()
+            let result = ObservedResult(
+                fetch.window(offset: 0, limit: 0),
+                number: 1,
+                tree: KeyTree(ascending: keys.map { $0.bytes[...] }),
+                at: 1
+            )
+            let observed = ObservedFetch("x", fetch, number: 2, of: result, at: 1)
+            var moments = [Int64(1): model]
+            for sequence in Int64(2)...6 {
+                let before = model
+                let changes = change(&model, sequence, &random)
+                moments[sequence] = model
+                let net = changes.compactMap { fetch.netChange(.asset(EntityStates($0))) }
+                let builder = try result.advance(to: sequence, net)
+                let details = builder?.details(of: fetch)
+                #expect(builder?.isVisible(in: fetch) ?? false == (details != nil))
+                #expect(observed.ids == model.list(fetch))
+                guard check(details, fetch, before, model, touched: changes.count) else {
+                    Issue.record("round \(round), \(sequence): \(fetch.json.text)")
+                    return
+                }
+            }
+            let start = Int64.random(in: 1...5, using: &random)
+            let then = try #require(moments[start])
+            let composed = observed.details(result.changes(after: start))
+            guard check(composed, fetch, then, model, touched: 24) else {
+                Issue.record("round \(round), since \(start): \(fetch.json.text)")
+                return
+            }
+        }
+    }
+
+    /// Checks that details are exactly the changes from one model's list to another's.
+    private func check(
+        _ details: ChangeDetails?,
+        _ fetch: Fetch,
+        _ then: Model,
+        _ now: Model,
+        touched: Int
+    ) -> Bool {
+        let (before, after) = (then.list(fetch), now.list(fetch))
+        let changed = Set(
+            now.places.keys.filter { then.places[$0].map { $0.revision } != now.places[$0]?.revision }
+                .map { RandomEntities.id(.asset, $0) }
+        )
+        let wanted = ChangeDetails.between(before, after, changed: changed)
+        guard let details, let wanted else {
+            return details == nil && wanted == nil
+        }
+        guard (try? details.apply(to: before)) == after, details.removed == wanted.removed,
+            details.inserted == wanted.inserted, details.changed == wanted.changed, details.moved.count <= touched,
+            details.countBefore == before.count, details.countAfter == after.count
+        else { return false }
+        guard let rice = try? details.rice() else { return false }
+        return Self.apply(rice, details, to: before, script: false) == after
+            && Self.apply(rice, details, to: before, script: true) == after
+    }
+
+    /// Applies PhotoKit's order: removed, inserted, then moves all at once or one by one.
+    private static func apply(
+        _ rice: RICE,
+        _ details: ChangeDetails,
+        to before: [ObjectID],
+        script: Bool
+    ) -> [ObjectID]? {
+        var list = before
+        for index in rice.removedIndexes.reversed() { list.remove(at: index) }
+        for (index, place) in zip(rice.insertedIndexes, details.inserted) { list.insert(place.id, at: index) }
+        let changed = Set(details.changed.map(\.id))
+        guard Set(rice.changedIndexes.map { list[$0] }) == changed,
+            Set(rice.changedIndexesBefore.map { before[$0] }) == changed
+        else { return nil }
+        if script {
+            for move in rice.moveScript { list.insert(list.remove(at: move.from), at: move.to) }
+        } else {
+            let middle = list
+            for move in rice.moves { list[move.to] = middle[move.from] }
+        }
+        return Set(rice.changedIndexesAfter.map { list[$0] }) == changed ? list : nil
+    }
+
+    @Test func `a change that does not fit the result is an error`() throws {
+        let fetch = try Fetch(.assets(.library))
+        let observed = ObservedResult(fetch, number: 1, tree: KeyTree(), at: 1)
+        let asset = Asset(id: RandomEntities.id(.asset, 1))
+        let states = EntityStates(EntityChange(before: asset, after: nil))
+        let change = try #require(fetch.netChange(.asset(states)))
+        #expect(throws: ChangeDetailsError.self) { try observed.advance(to: 2, [change]) }
+    }
+
+    @Test func `the log drops its oldest changes and reports how far back it is complete`() throws {
+        let fetch = try Fetch(.assets(.library), sort: [try SortDescriptor("rating", of: .asset)])
+        let observed = ObservedResult(fetch, number: 1, tree: KeyTree(), at: 0)
+        for sequence in 1...Int64(ObservedResult.maxLogged + 50) {
+            let asset = Asset(id: RandomEntities.id(.asset, Int(sequence)))
+            _ = try observed.advance(
+                to: sequence,
+                [NetChange(id: asset.id, before: nil, after: fetch.resultKey(of: asset))]
+            )
+        }
+        #expect(observed.oldestComplete == 50)
+        #expect(observed.changes(after: 50).count == ObservedResult.maxLogged)
+    }
+
+    @Test func `an entity that leaves the result with its scope and comes back unchanged has no net change`() {
+        let key = ResultKey(bytes: [1, 2, 3])
+        let id = RandomEntities.id(.asset, 1)
+        var net = NetChanges()
+        net.add([NetChange(id: id, before: key), NetChange(id: id, after: key)])
+        #expect(net.all.isEmpty)
+        net.add(NetChange(id: id, before: key, after: key, isTouched: true))
+        #expect(net.all.count == 1, "a change of the entity itself counts, whatever its key")
+    }
+}

@@ -103,7 +103,7 @@ let modules: [Module] = [
         name: "Imaging",
         dependencies: [
             "CMagickWand", "CHeif", "CAVIF", "CJXL", "CJPEG", "CPixels", "CRaw", "CText", "ImageFormats", "PhotoModel",
-            "JSONValue",
+            "JSONValue", "Basics",
         ]
     ),
     Module(
@@ -204,7 +204,7 @@ let modules: [Module] = [
         layer: 6,
         name: "ImagingTests",
         kind: .tests,
-        dependencies: ["Imaging", "ImageFormats", "PhotoModel", "JSONValue", "SamplePhotos", "TestSupport"]
+        dependencies: ["Imaging", "ImageFormats", "PhotoModel", "JSONValue", "SamplePhotos", "TestSupport", "Basics"]
     ),
     Module(
         layer: 6,

@@ -1,3 +1,4 @@
+import Basics
 import Foundation
 import Synchronization
 
@@ -8,11 +9,21 @@ import Synchronization
 enum RowBands {
     /// Fewer pixels are not worth a second thread.
     private static let worthwhile = 500_000
+    /// The most threads for one picture: a service has a worker for each processor, and all may run at once.
+    private static let maxThreads = 8
 
-    static func run(_ height: Int, pixels: Int, _ body: @escaping @Sendable (_ first: Int, _ rows: Int) -> Void) {
-        let processors = ProcessInfo.processInfo.activeProcessorCount
-        let bands = pixels < worthwhile ? 1 : min(height, 4 * max(1, processors))
-        guard bands > 1, processors > 1 else { return body(0, height) }
+    /// Calls `body` for all bands.
+    ///
+    /// - Parameter start: starts a thread; if it cannot, the threads that run already process the bands
+    static func run(
+        _ height: Int,
+        pixels: Int,
+        _ body: @escaping @Sendable (_ first: Int, _ rows: Int) -> Void,
+        start: (@escaping @Sendable () -> Void) -> Bool = DetachedThread.start
+    ) {
+        let threads = min(maxThreads, ProcessInfo.processInfo.activeProcessorCount)
+        let bands = pixels < worthwhile ? 1 : min(height, 4 * max(1, threads))
+        guard bands > 1, threads > 1 else { return body(0, height) }
         let next = Atomic(0)
         let ended = DispatchSemaphore(value: 0)
         let work: @Sendable () -> Void = {
@@ -23,14 +34,16 @@ enum RowBands {
                 body(first, height * (band + 1) / bands - first)
             }
         }
-        let others = min(processors, bands) - 1
-        for _ in 0..<others {
-            Thread.detachNewThread {
+        var started = 0
+        for _ in 1..<min(threads, bands) {
+            let isStarted = start {
                 work()
                 ended.signal()
             }
+            guard isStarted else { break }
+            started += 1
         }
         work()
-        for _ in 0..<others { ended.wait() }
+        for _ in 0..<started { ended.wait() }
     }
 }

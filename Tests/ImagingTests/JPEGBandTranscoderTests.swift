@@ -1,3 +1,4 @@
+import Basics
 import Foundation
 import JSONValue
 import PhotoModel
@@ -103,8 +104,8 @@ struct JPEGBandTranscoderTests {
     }
 
     /// Each row becomes the sum of those up to two above and below it.
-    @Test(arguments: [1, 2, 3, 4, 5, 7, 8, 9, 30])
-    func `a band has the rows around it, whichever thread changed them`(height: Int) throws {
+    @Test(arguments: [1, 2, 3, 4, 5, 7, 8, 9, 30], [true, false])
+    func `a band has the rows around it, whichever thread changed them`(height: Int, hasThread: Bool) throws {
         let pipe = BandPipeline(height: height, rowBytes: 1, rowsOfBand: 4, margin: 2)
         var result: [UInt8] = []
         try pipe.run(
@@ -117,12 +118,24 @@ struct JPEGBandTranscoderTests {
                     rows.pixels[row] = before[around].reduce(0, +)
                 }
             },
-            empty: { rows in for row in 0..<rows.count { result.append(rows.pixels[row]) } }
+            empty: { rows in for row in 0..<rows.count { result.append(rows.pixels[row]) } },
+            start: { hasThread && DetachedThread.start($0) }
         )
         for row in 0..<height {
             let rows: ClosedRange<Int> = max(0, row - 2)...min(height - 1, row + 2)
             #expect(Int(result[row]) == rows.reduce(0, +), "row \(row)")
         }
+    }
+
+    @Test func `each row is processed once, although no thread can be started`() {
+        let counts = Mutex([Int](repeating: 0, count: 1000))
+        RowBands.run(
+            1000,
+            pixels: 1_000_000,
+            { first, rows in counts.withLock { for row in first..<(first + rows) { $0[row] += 1 } } },
+            start: { _ in false }
+        )
+        #expect(counts.withLock { $0 } == [Int](repeating: 1, count: 1000))
     }
 
     /// The stages that begin on one thread.

@@ -79,7 +79,10 @@ public struct WorkerFileJob: Sendable {
         guard pipe(&ends) == 0 else { return .failure(.notWritten(errno: errno)) }
         for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
         let receiver = WorkerOutputReceiver(pipe: ends[0], file: target, maxBytes: maxBytes, progress: progress)
-        receiver.start()
+        guard receiver.start() else {
+            for end in ends { close(end) }
+            throw .unavailable("no thread can be started for its output; raise the limit of processes")
+        }
         var job = job
         job.files.append(ends[1])
         let outcome: Result<WorkerResult, WorkerFailure>

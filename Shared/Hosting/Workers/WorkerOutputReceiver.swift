@@ -1,5 +1,4 @@
 import Basics
-import Foundation
 import Glibc
 
 /// Writes what a worker sends through the pipe of a job into a file, on a thread of its own.
@@ -35,8 +34,10 @@ final class WorkerOutputReceiver: Sendable {
 
     /// Starts the thread, which ends when nobody has the other end of the pipe any more, or after the job when the
     /// pipe is empty.
-    func start() {
-        Thread.detachNewThread { [self] in
+    ///
+    /// - Returns: false if the system cannot start one; the pipe stays open then
+    func start() -> Bool {
+        DetachedThread.start { [self] in
             let problem = receive()
             // The worker's next record fails, if it still has some.
             close(pipe)

@@ -1,3 +1,4 @@
+import Basics
 import Foundation
 import Synchronization
 
@@ -102,22 +103,27 @@ final class BandPipeline: @unchecked Sendable {
     ///   - fill: writes rows; with a margin these are not the rows of a band, but each row is asked for once and in order
     ///   - change: changes the rows of a band in place
     ///   - empty: reads the rows of a band
+    ///   - start: starts the thread that fills bands; if it cannot, the calling thread does that too
     func run(
         fill: @escaping @Sendable (Rows) throws(ImagingError) -> Void,
         change: @escaping @Sendable (Rows) -> Void,
-        empty: (Rows) throws(ImagingError) -> Void
+        empty: (Rows) throws(ImagingError) -> Void,
+        start: (@escaping @Sendable () -> Void) -> Bool = DetachedThread.start
     ) throws(ImagingError) {
-        guard ProcessInfo.processInfo.activeProcessorCount > 1 else {
+        var hasThread = ProcessInfo.processInfo.activeProcessorCount > 1
+        if hasThread {
+            hasThread = start {
+                self.fillAll(fill, change)
+                self.ended.signal()
+            }
+        }
+        guard hasThread else {
             for band in 0..<bands {
                 try self.fill(band, fill)
                 change(rows(band))
                 try empty(rows(band))
             }
             return
-        }
-        Thread.detachNewThread {
-            self.fillAll(fill, change)
-            self.ended.signal()
         }
         defer {
             state.withLock { $0.isStopped = true }

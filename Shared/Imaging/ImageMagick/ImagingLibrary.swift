@@ -47,7 +47,8 @@ public enum ImagingLibrary {
         guard getrlimit(__rlimit_resource_t(RLIMIT_FSIZE.rawValue), &limit) == 0, limit.rlim_cur >= 16_384 else {
             return false
         }
-        let parent = ProcessInfo.processInfo.environment["TMPDIR"] ?? "/tmp"
+        // An empty variable is as none.
+        let parent = ProcessInfo.processInfo.environment["TMPDIR"].flatMap { $0.isEmpty ? nil : $0 } ?? "/tmp"
         var template = Array("\(parent)/safelight-policy-XXXXXX".utf8CString)
         guard mkdtemp(&template) != nil else { return false }
         let folder = String(decoding: template.dropLast().map(UInt8.init(bitPattern:)), as: UTF8.self)

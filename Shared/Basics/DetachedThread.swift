@@ -1,0 +1,37 @@
+import Glibc
+
+/// Threads that nobody joins.
+///
+/// They replace Foundation's Thread, which does not report that the system could not start one: a caller that waits for
+/// its work would wait for ever.
+public enum DetachedThread {
+    private final class Start {
+        let body: @Sendable () -> Void
+
+        init(_ body: @escaping @Sendable () -> Void) { self.body = body }
+    }
+
+    /// Starts a thread.
+    ///
+    /// - Returns: false if the system cannot start one; the body is not called then
+    public static func start(_ body: @escaping @Sendable () -> Void) -> Bool {
+        var number = pthread_t()
+        let start = Unmanaged.passRetained(Start(body))
+        let status = pthread_create(
+            &number,
+            nil,
+            { hint in
+                guard let hint else { return nil }
+                Unmanaged<Start>.fromOpaque(hint).takeRetainedValue().body()
+                return nil
+            },
+            start.toOpaque()
+        )
+        guard status == 0 else {
+            start.release()
+            return false
+        }
+        pthread_detach(number)
+        return true
+    }
+}

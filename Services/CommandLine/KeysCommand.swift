@@ -112,7 +112,7 @@ struct KeysCommand: ParsableCommand {
         var purpose: String = ""
         @Flag(help: "The same as --access limited.")
         var limited = false
-        @Flag(help: "Do nothing if the name is on a list and its secret key exists.")
+        @Flag(help: "Do nothing if its secret key exists in the output folder, also if the key was revoked.")
         var ifMissing = false
         @OptionGroup var place: KeyFolderOptions
 
@@ -128,10 +128,14 @@ struct KeysCommand: ParsableCommand {
         func run() throws {
             let folder = try place.folder()
             let output = output.map(ServicePaths.absolute) ?? folder.defaultOutput(of: name)
-            if ifMissing, try folder.keys().contains(where: { $0.name == name }), folder.hasSecret(of: name, in: output)
-            {
+            if ifMissing, folder.hasSecret(of: name, in: output) {
+                let isListed = try folder.keys().contains { $0.name == name }
                 try place.output.result(["name": .string(name), "folder": .string(output), "made": false]) {
-                    ["\(name) already has keys in \(output.printable)"]
+                    [
+                        isListed
+                            ? "\(name) already has keys in \(output.printable)"
+                            : "\(name) has keys in \(output.printable), but is on no list; see `safelight keys admit`"
+                    ]
                 }
                 return
             }

@@ -1,5 +1,6 @@
 import ArgumentParser
 import Glibc
+import Hosting
 import TestSupport
 import Testing
 
@@ -16,5 +17,17 @@ struct KeysCommandTests {
             try KeysCommand.Create.parse(["ann", "--keys", path + "/keys", "--output", "ann"]).run()
         }
         #expect(access(folder.file("ann/ann.key_secret"), F_OK) == 0)
+    }
+
+    @Test func `a client that was revoked stays so when its keys are made if missing`() throws {
+        let folder = try TemporaryFolder("keys")
+        let keys = folder.file("keys")
+        let create = ["ann", "--keys", keys, "--output", folder.file("ann"), "--if-missing"]
+        try KeysCommand.Server.parse(["--keys", keys]).run()
+        for _ in 0..<2 { try KeysCommand.Create.parse(create).run() }
+        #expect(try KeyFolder(path: keys).keys().map(\.name) == ["ann"])
+        try KeysCommand.Revoke.parse(["ann", "--keys", keys]).run()
+        try KeysCommand.Create.parse(create).run()
+        #expect(try KeyFolder(path: keys).keys().isEmpty)
     }
 }

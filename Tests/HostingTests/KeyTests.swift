@@ -59,6 +59,37 @@ struct KeyTests {
         withExtendedLifetime(folder) {}
     }
 
+    @Test func `a client whose keys exist gets no others`() throws {
+        let (folder, keys) = try makeKeyFolder()
+        _ = try keys.makeServer()
+        let output = keys.defaultOutput(of: "ann")
+        let certificate = try keys.create("ann", lists: [.requests], output: output)
+        try keys.revoke("ann")
+        let error = #expect(throws: KeyError.self) { try keys.create("ann", lists: [.requests], output: output) }
+        #expect(error?.description.contains("keys admit") == true)
+        #expect(try keys.keys() == [])
+        #expect(try KeyFile.read(output + "/ann.key_secret", isSecret: true).publicKey == certificate.publicKey)
+        withExtendedLifetime(folder) {}
+    }
+
+    @Test func `the creation of a client that was interrupted is completed with the same key`() throws {
+        let (folder, keys) = try makeKeyFolder()
+        _ = try keys.makeServer()
+        let output = keys.defaultOutput(of: "ann")
+        let secret = output + "/ann.key_secret"
+        let lists: [KeyList] = [.requests, .feed]
+        let certificate = try keys.create("ann", lists: lists, output: output)
+        // The state between the first and the second list.
+        try keys.revoke("ann", from: [.feed])
+        #expect(rename(secret, secret + ".new") == 0)
+        #expect(!keys.hasSecret(of: "ann", in: output))
+        #expect(try keys.create("ann", lists: lists, output: output).publicKey == certificate.publicKey)
+        #expect(try keys.keys() == [ListedKey(name: "ann", publicKey: certificate.publicKey, lists: lists)])
+        #expect(try KeyFile.read(secret, isSecret: true).pair?.publicKey == certificate.publicKey)
+        #expect(access(secret + ".new", F_OK) != 0)
+        withExtendedLifetime(folder) {}
+    }
+
     @Test func `key lists are read again as soon as they change`() throws {
         let (folder, keys) = try makeKeyFolder()
         _ = try keys.makeServer()

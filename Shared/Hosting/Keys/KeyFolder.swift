@@ -115,6 +115,9 @@ public struct KeyFolder: Sendable, Equatable {
     /// Generates a client's key pair, adds its public key to lists, and writes both keys and the services' public key
     /// to a folder for the client.
     ///
+    /// The secret key gets its name last. A call that was interrupted before is completed by the next one with the same
+    /// key.
+    ///
     /// - Parameters:
     ///   - output: path of that folder, which is created
     ///   - statement: what the lists state about the client's access
@@ -128,28 +131,46 @@ public struct KeyFolder: Sendable, Equatable {
         try Self.check(name)
         try prepare()
         let server = try server()
-        guard try keys().allSatisfy({ $0.name != name }) else {
+        let secretFile = Self.secretFile(of: name, in: output)
+        guard !hasSecret(of: name, in: output) else {
+            let reason = "\(secretFile) exists; put its key on lists with `safelight keys admit`, or move it away"
+            throw KeyError.taken(name, reason: reason)
+        }
+        let newFile = secretFile + ".new"
+        let interrupted = try access(newFile, F_OK) == 0 ? KeyFile.read(newFile, isSecret: true) : nil
+        guard try keys().allSatisfy({ $0.name != name || $0.publicKey == interrupted?.publicKey }) else {
             throw KeyError.taken(name, reason: "a key with this name exists; revoke it first, or choose another name")
         }
-        let pair = try CurveKeyPair.generate()
-        var certificate = Certificate(publicKey: pair.publicKey, secretKey: pair.secretKey)
-        certificate.metadata = [("name", name)]
         try KeyFile.makeFolder(output)
-        try KeyFile.write(certificate, to: "\(output)/\(name).key_secret")
-        try KeyFile.write(certificate.publicPart, to: "\(output)/\(name).key")
+        let certificate = try interrupted ?? Self.newCertificate(of: name, in: newFile)
+        try KeyFile.write(certificate.publicPart, to: "\(output)/\(name).key", replacing: true)
         var ours = Certificate(publicKey: server.publicKey)
         ours.metadata = [("name", "server")]
         try KeyFile.write(ours, to: "\(output)/server.key", replacing: true)
         try admit(certificate.publicPart, as: name, to: lists, statement: statement)
+        guard rename(newFile, secretFile) == 0 else {
+            throw KeyError.failed(path: secretFile, reason: KeyFile.errorText)
+        }
         return certificate.publicPart
+    }
+
+    /// Generates a client's key pair, and writes it to a file.
+    private static func newCertificate(of name: String, in file: String) throws -> Certificate {
+        let pair = try CurveKeyPair.generate()
+        var certificate = Certificate(publicKey: pair.publicKey, secretKey: pair.secretKey)
+        certificate.metadata = [("name", name)]
+        try KeyFile.write(certificate, to: file)
+        return certificate
     }
 
     /// Returns the default folder for a client's generated keys.
     public func defaultOutput(of name: String) -> String { "\(path)/made/\(name)" }
 
-    /// Returns whether a client's secret key is in a folder.
+    private static func secretFile(of name: String, in output: String) -> String { "\(output)/\(name).key_secret" }
+
+    /// Returns whether the file of a client's secret key is in a folder.
     public func hasSecret(of name: String, in output: String) -> Bool {
-        (try? KeyFile.read("\(output)/\(name).key_secret", isSecret: true).pair) != nil
+        access(Self.secretFile(of: name, in: output), F_OK) == 0
     }
 
     /// Reads the public certificate of a listed key, or of the services for the name `server`.

@@ -101,7 +101,8 @@ struct CatalogConfiguration: Sendable {
             workers: .init(count: workers, limits: workerLimits, executable: workerExecutable),
             limits: limits,
             memory: ["resultCacheBytes": JSON(resultCacheBytes), "pageCacheBytes": JSON(pageCacheBytes)],
-            traffic: traffic
+            traffic: traffic,
+            listener: listener
         )
     }
 

@@ -81,13 +81,15 @@ struct ServeCommand: AsyncParsableCommand {
     func run() async throws {
         let logger = try service.logger(ServiceName.catalog.rawValue)
         var configuration = try settings()
+        configuration.listener = try listening.resolve(logger: logger)
         if check.isRequested {
+            _ = try newLibrary.folder()
             print(try await configuration.settings.check(logger))
             return try CatalogService.checkDatabase(configuration)
         }
         configuration.knownLibraries = try newLibrary.resolve(library: configuration.library)
+        try configuration.settings.warnAboutMemory(logger)
         configuration.traffic.begin()
-        configuration.listener = try listening.resolve(logger: logger)
         let locks = try endpoints.resolve().claim(for: .catalog)
         var ready = service.ready
         while let reason = await OfflineCatalog.reason(configuration) {

@@ -62,9 +62,10 @@ struct ChangeBrokerCommand: AsyncParsableCommand {
     func run() async throws {
         let logger = try service.logger(ServiceName.changeBroker.rawValue)
         var configuration = try resolved()
-        if check.isRequested { return print(try await configuration.settings.check(logger)) }
-        configuration.traffic.begin()
         configuration.listener = try listening.resolve(logger: logger)
+        if check.isRequested { return print(try await configuration.settings.check(logger)) }
+        try configuration.settings.warnAboutMemory(logger)
+        configuration.traffic.begin()
         let locks = try endpoints.resolve().claim(for: .changeBroker)
         let broker = try ChangeBrokerService(configuration, logger: logger)
         defer { withExtendedLifetime(locks) {} }

@@ -79,11 +79,10 @@ struct ChangeBrokerConfiguration: Sendable {
                 "maxFetchesPerIdentity": JSON(maxFetchesPerIdentity), "maxFetchRows": JSON(maxFetchRows),
                 "maxTopics": JSON(maxTopics), "maxTopicsPerConnection": JSON(maxTopicsPerConnection),
             ],
-            memory: [
-                "ringBytes": JSON(ringBytes), "maxFetchBytes": JSON(maxFetchBytes),
-                "maxFetchLogBytes": JSON(maxFetchLogBytes),
-            ],
-            traffic: traffic
+            memory: ["ringBytes": JSON(ringBytes), "maxFetchBytes": JSON(maxFetchBytes)],
+            partsOfMemory: ["maxFetchLogBytes": JSON(maxFetchLogBytes)],
+            traffic: traffic,
+            listener: listener
         )
     }
 

@@ -20,7 +20,7 @@ struct EditorCommand: AsyncParsableCommand {
     @OptionGroup var worker: WorkerOptions
     @OptionGroup var traffic: TrafficOptions
 
-    @Option(help: "The number of worker processes. (default: one for each processor)")
+    @Option(help: "The number of worker processes. (default: one for each processor, at most 64)")
     var workers: Int?
 
     @Option(help: "The most edits running or waiting; further requests fail with `busy`.")
@@ -58,9 +58,10 @@ struct EditorCommand: AsyncParsableCommand {
     func run() async throws {
         let logger = try service.logger(ServiceName.editor.rawValue)
         var configuration = try resolved()
-        if check.isRequested { return print(try await configuration.settings.check(logger)) }
-        configuration.traffic.begin()
         configuration.listener = try listening.resolve(logger: logger)
+        if check.isRequested { return print(try await configuration.settings.check(logger)) }
+        try configuration.settings.warnAboutMemory(logger)
+        configuration.traffic.begin()
         try await EditorService(configuration, logger: logger).run(ready: service.ready)
     }
 
@@ -68,7 +69,7 @@ struct EditorCommand: AsyncParsableCommand {
         var configuration = EditorConfiguration(
             endpoints: try endpoints.resolve(),
             library: try library.resolve(),
-            workers: workers ?? max(1, ProcessInfo.processInfo.activeProcessorCount),
+            workers: workers ?? min(WorkerPool.maxCount, max(1, ProcessInfo.processInfo.activeProcessorCount)),
             queue: queue,
             queuePerAsset: queuePerAsset,
             published: published,

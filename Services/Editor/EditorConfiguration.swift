@@ -75,7 +75,8 @@ struct EditorConfiguration: Sendable {
                 "patienceSeconds": JSON(predecessorTimeout), "filmBytes": .int(videoBytes),
                 "engine": .string(engine.rawValue), "spoolBytes": spoolBytes.map { .int($0) } ?? .null,
             ],
-            traffic: traffic
+            traffic: traffic,
+            listener: listener
         )
     }
 

@@ -48,7 +48,7 @@ struct ThumbnailerCommand: AsyncParsableCommand {
     )
     var prepare: String?
 
-    @Option(help: "The number of worker processes. (default: one for each processor)")
+    @Option(help: "The number of worker processes. (default: one for each processor, at most 64)")
     var workers: Int?
 
     @Option(help: "The most renditions queued or being made; further requests fail with `busy`.")
@@ -65,10 +65,11 @@ struct ThumbnailerCommand: AsyncParsableCommand {
     func run() async throws {
         let logger = try service.logger(ServiceName.thumbnailer.rawValue)
         var configuration = try resolved()
-        if check.isRequested { return print(try await configuration.settings.check(logger)) }
         if verifyCache { return print(try CacheAudit.verify(cache: configuration.cache)) }
-        configuration.traffic.begin()
         configuration.listener = try listening.resolve(logger: logger)
+        if check.isRequested { return print(try await configuration.settings.check(logger)) }
+        try configuration.settings.warnAboutMemory(logger)
+        configuration.traffic.begin()
         try await ThumbnailerService(configuration, logger: logger).run(ready: service.ready)
     }
 
@@ -81,7 +82,7 @@ struct ThumbnailerCommand: AsyncParsableCommand {
             cacheBytes: Self.bytes(cacheMiB),
             memoryBytes: Self.bytes(memoryMiB),
             exportBytes: Self.bytes(exportsMiB),
-            workers: workers ?? max(1, ProcessInfo.processInfo.activeProcessorCount),
+            workers: workers ?? min(WorkerPool.maxCount, max(1, ProcessInfo.processInfo.activeProcessorCount)),
             queue: queue
         )
         configuration.spoolBytes = try remoteResources.resolve()

@@ -69,7 +69,8 @@ struct ThumbnailerConfiguration: Sendable {
                 "spoolBytes": spoolBytes.map { .int($0) } ?? .null,
             ],
             memory: ["memoryCacheBytes": .int(memoryBytes)],
-            traffic: traffic
+            traffic: traffic,
+            listener: listener
         )
     }
 

@@ -158,6 +158,8 @@ struct CatalogProgramTests {
         #expect(limits["historyDays"] == 7 && limits["readers"] == 3 && limits["importRoots"] == ["/tmp"])
         for (arguments, environment) in [
             (["--library", "relative"], [:]), (["--history-days", "0"], [:]), ([], ["SAFELIGHT_READERS": "many"]),
+            ([], ["SAFELIGHT_LISTEN": "127.0.0.1:70000"]), ([], ["SAFELIGHT_STATE": "relative"]),
+            ([], ["SAFELIGHT_LISTEN": "127.0.0.1", "SAFELIGHT_KEYS": "/nowhere"]),
         ] {
             let wrong = try RunningProgram.run("catalog", arguments + ["--check"], environment: environment)
             #expect(wrong.status != 0 && !wrong.errors.isEmpty)

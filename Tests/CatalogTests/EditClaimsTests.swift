@@ -113,6 +113,16 @@ struct EditClaimsTests {
         #expect(claim(["a"], "one", again) == [])
     }
 
+    @Test func `editors of the same name do not take each other's edits`() async {
+        let other = ConnectionID(routing: [3], serial: 3)
+        claims.begin("one", other)
+        await perform(accepting("a"), first)
+        #expect(claim(["a", "b"], "one", other) == ["b"])
+        #expect(claim(["a", "b"], "one", first) == [])
+        claims.connectionEnded(first)
+        #expect(claim(["a", "b"], "one", other) == ["a"])
+    }
+
     @Test func `connections that are no editor's have and get no edits`() async {
         let other = ConnectionID(routing: [9], serial: 9)
         await perform(accepting("a"), other)

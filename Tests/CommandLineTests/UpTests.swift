@@ -1,4 +1,6 @@
+import ArgumentParser
 import Foundation
+import Hosting
 import JSONValue
 import TestSupport
 import Testing
@@ -35,6 +37,15 @@ struct UpTests {
             let pid = json["services"]?[service]?["figures"]?["process"]?["pid"]?.intValue
             return Int32(try #require(pid, "\(status)"))
         }
+    }
+
+    @Test func `with SQLite the services use no server that the environment names`() throws {
+        let command = try UpCommand.parse(["--store", "sqlite"])
+        let database = try command.store.resolve { _ in "postgresql://host/photos" }
+        let addresses = try command.endpoints.resolve { _ in nil }
+        let variables = command.variables(library: "/l", database: database, replica: nil, addresses: addresses)
+        #expect(try StoreOptions.parse([]).resolve { variables[$0] } == nil)
+        #expect(variables["SAFELIGHT_STORE"] == "sqlite")
     }
 
     @Test func `a killed service is restarted, and Ctrl-C stops all services`() throws {

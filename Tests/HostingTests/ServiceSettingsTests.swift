@@ -1,5 +1,6 @@
 import JSONValue
 import Messaging
+import TestSupport
 import Testing
 
 @testable import Hosting
@@ -11,7 +12,7 @@ struct ServiceSettingsTests {
 
     init() throws { address = try EndpointAddress("ipc:///r/x.sock") }
 
-    @Test func `a service with workers reports its settings`() {
+    @Test func `a service with workers reports its settings`() throws {
         var limits = WorkerLimits()
         limits.memoryBytes = 7
         limits.wallSeconds = 9
@@ -30,23 +31,60 @@ struct ServiceSettingsTests {
             "memory": ["serviceBytes": 8, "requestBytes": .int(256 << 20), "workerBytes": 7, "cacheBytes": 6],
             "confinement": "seccomp",
         ]
-        #expect(settings.json(confinement: "seccomp", serviceBytes: 8).prettyText == expected.prettyText)
+        #expect(try settings.json(confinement: "seccomp", serviceBytes: 8).prettyText == expected.prettyText)
     }
 
-    @Test func `what a service does not have is null`() {
+    @Test func `what a service does not have is null`() throws {
         let settings = ServiceSettings(
             .changeBroker,
             endpoints: [(.broker, address)],
             limits: [:],
             traffic: TrafficLimits()
         )
-        let json = settings.json(confinement: nil, serviceBytes: 8)
+        let json = try settings.json(confinement: nil, serviceBytes: 8)
         #expect(
             json.objectValue?.members.map(\.name) == [
                 "service", "endpoints", "library", "limits", "memory", "confinement",
             ]
         )
         #expect(json["library"] == .null && json["confinement"] == .null && json["limits"]?["workers"] == nil)
+    }
+
+    @Test func `the TCP addresses of a listener are those of the service's own endpoints`() throws {
+        let folder = try TestSupport.TemporaryFolder("keys")
+        let keys = KeyFolder(path: folder.file("keys"))
+        _ = try keys.makeServer()
+        let host = try TCPHost("0.0.0.0", source: "--listen")
+        let settings = ServiceSettings(
+            .editor,
+            endpoints: [(.editor, address), (.edits, address), (.catalog, address)],
+            limits: [:],
+            traffic: TrafficLimits(),
+            listener: try NetworkListener(host, folder: keys, logger: LogLines().logger())
+        )
+        let endpoints = try settings.json(confinement: nil, serviceBytes: 8)["endpoints"]
+        #expect(endpoints?["editorTCP"] == "tcp://0.0.0.0:5573" && endpoints?["editsTCP"] == "tcp://0.0.0.0:5576")
+        #expect(endpoints?.objectValue?.count == 5)
+    }
+
+    @Test func `limits of memory at which the service would end are warned about`() throws {
+        let traffic = TrafficLimits()
+        let settings = ServiceSettings(
+            .changeBroker,
+            endpoints: [(.broker, address)],
+            limits: [:],
+            memory: ["ringBytes": .int(64 << 20), "maxFetchBytes": .int(256 << 20)],
+            partsOfMemory: ["maxFetchLogBytes": .int(64 << 20)],
+            traffic: traffic
+        )
+        #expect(settings.memoryBytes == 576 << 20)
+        for (limit, warnings) in [("768", 0), ("767", 1)] {
+            let log = LogLines()
+            try settings.warnAboutMemory(log.logger()) { _ in limit }
+            #expect(log.all.count == warnings, "\(limit)")
+        }
+        let memory = try settings.json(confinement: nil, serviceBytes: 8)["memory"]
+        #expect(memory?["maxFetchBytes"] == .int(256 << 20) && memory?["maxFetchLogBytes"] == .int(64 << 20))
     }
 
     @Test func `a setting is taken from its flag, then its variable, then its default`() throws {

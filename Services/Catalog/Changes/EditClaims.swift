@@ -124,7 +124,8 @@ final class EditClaims: Sendable {
             guard state.editors[connection] == editor else { return [] }
             let free = edits.filter { edit in
                 guard let claim = state.claims[edit.key] else { return true }
-                if claim.editor == editor { return claim.connection != connection }
+                // It had them before a restart, unless another editor of the same name is connected and has them.
+                if claim.editor == editor { return state.editors[claim.connection] == nil }
                 return state.away[claim.editor].map { now - $0 >= Self.absence } ?? false
             }
             for edit in free { state.claims[edit.key] = Claim(editor: editor, connection: connection) }

@@ -70,14 +70,14 @@ struct UpCommand: AsyncParsableCommand {
 
     /// The environment variables of every service, so that all use the same settings whatever the inherited
     /// environment contains.
-    private func variables(
+    func variables(
         library: String,
         database: String?,
         replica: String?,
         addresses: Endpoints
     ) -> [String: String] {
         var variables = ["SAFELIGHT_LIBRARY": library, "SAFELIGHT_RUN": addresses.folder.path]
-        if let database { variables["SAFELIGHT_STORE"] = database }
+        variables["SAFELIGHT_STORE"] = database ?? "sqlite"
         if let replica { variables["SAFELIGHT_STORE_REPLICA"] = replica }
         // The cache belongs to this library; the services of another library on this machine have their own.
         variables["SAFELIGHT_CACHE"] = Hosting::Environment["SAFELIGHT_CACHE"] ?? library + "/cache"

@@ -30,7 +30,9 @@ public struct ServiceSettings: Sendable {
     private let workers: Workers?
     private let limits: JSONObject
     private let memory: JSONObject
+    private let partsOfMemory: JSONObject
     private let traffic: TrafficLimits
+    private let listener: NetworkListener?
 
     /// - Parameters:
     ///   - service: the service
@@ -39,7 +41,9 @@ public struct ServiceSettings: Sendable {
     ///   - workers: the worker processes; nil if there are none
     ///   - limits: the service's own limits, by the names of their flags
     ///   - memory: the service's own limits of memory, in bytes
+    ///   - partsOfMemory: limits of memory that is counted in those of `memory`, in bytes
     ///   - traffic: the limits of connections and pending requests
+    ///   - listener: the listener for clients on other machines; nil if there is none
     public init(
         _ service: ServiceName,
         endpoints: [(name: EndpointName, address: EndpointAddress)],
@@ -47,7 +51,9 @@ public struct ServiceSettings: Sendable {
         workers: Workers? = nil,
         limits: JSONObject,
         memory: JSONObject = [:],
-        traffic: TrafficLimits
+        partsOfMemory: JSONObject = [:],
+        traffic: TrafficLimits,
+        listener: NetworkListener? = nil
     ) {
         self.service = service
         self.endpoints = endpoints
@@ -55,13 +61,42 @@ public struct ServiceSettings: Sendable {
         self.workers = workers
         self.limits = limits
         self.memory = memory
+        self.partsOfMemory = partsOfMemory
         self.traffic = traffic
+        self.listener = listener
+    }
+
+    /// The memory in bytes that the limits allow, without that of the workers.
+    var memoryBytes: Int64 {
+        memory.members.reduce(Int64(traffic.requestMebibytes) << 20) { sum, member in
+            let (total, overflow) = sum.addingReportingOverflow(member.value.intValue ?? 0)
+            return overflow ? .max : total
+        }
+    }
+
+    /// Warns if the limits of memory allow more than three quarters of that at which the service ends itself: it would
+    /// end before the limits have an effect.
+    public func warnAboutMemory(
+        _ logger: Logger,
+        environment: (String) -> String? = { Environment[$0] }
+    ) throws(HostingError) {
+        let limit = try MemoryGuard.limit(environment: environment)
+        guard memoryBytes > limit / 4 * 3 else { return }
+        let names = ["requestBytes"] + memory.members.map(\.name)
+        logger.warning(
+            "the service ends when the memory is used that its limits allow: raise the memory, or lower them",
+            metadata: [
+                "variable": "\(MemoryGuard.variable)", "memory.limit": "\(limit)", "memory.bytes": "\(memoryBytes)",
+                "limits": "\(names.joined(separator: ", "))",
+            ]
+        )
     }
 
     /// Starts a worker, if the service has any, and returns the settings as text.
     ///
     /// - Throws: the reason why no worker can be started, or ``HostingError``
     public func check(_ logger: Logger) async throws -> String {
+        try warnAboutMemory(logger)
         var confinement: String?
         if let workers {
             confinement = try await WorkerPool.check(
@@ -70,15 +105,20 @@ public struct ServiceSettings: Sendable {
                 logger: logger
             )
         }
-        return json(
+        return try json(
             confinement: confinement,
             serviceBytes: try MemoryGuard.limit { Environment[$0] }
         ).prettyText
     }
 
-    func json(confinement: String?, serviceBytes: Int64) -> JSON {
+    func json(confinement: String?, serviceBytes: Int64) throws -> JSON {
         var addresses = JSONObject()
         for (name, address) in endpoints { addresses[name.rawValue] = .string(address.description) }
+        if let listener {
+            for (name, _) in endpoints where name.service == service {
+                addresses["\(name.rawValue)TCP"] = .string(try listener.address(of: name).description)
+            }
+        }
         var limits = JSONObject()
         limits["maxConnections"] = JSON(traffic.connections)
         if let workers {
@@ -90,7 +130,7 @@ public struct ServiceSettings: Sendable {
             "serviceBytes": .int(serviceBytes), "requestBytes": JSON(traffic.requestMebibytes << 20),
         ]
         if let workers { memory["workerBytes"] = JSON(workers.limits.memoryBytes) }
-        for (name, value) in self.memory.members { memory[name] = value }
+        for (name, value) in self.memory.members + partsOfMemory.members { memory[name] = value }
         return [
             "service": .string(service.rawValue), "endpoints": .object(addresses),
             "library": library.map { .string($0) } ?? .null, "limits": .object(limits), "memory": .object(memory),

@@ -15,6 +15,8 @@ import Synchronization
 public final class WorkerPool: Sendable {
     /// The executable of this process.
     public static let ownExecutable = "/proc/self/exe"
+    /// The most workers of a pool.
+    public static let maxCount = 64
 
     let logger: Logger
     let limits: WorkerLimits
@@ -76,7 +78,7 @@ public final class WorkerPool: Sendable {
     ///   - executable: path of the program, by default this one.
     ///   - arguments: its arguments, by default the hidden subcommand `worker`.
     ///   - environment: variables in addition to the inherited ones (paths, locale, ImageMagick's and Swift's).
-    ///   - count: number of workers, 1...64.
+    ///   - count: number of workers, 1...``maxCount``.
     ///   - limits: limits of each worker.
     ///   - queueLimit: maximum number of waiting jobs; further jobs are refused.
     ///   - keptWorkers: the number of workers that stay without a job: for jobs that cannot wait the tenth of a second
@@ -104,7 +106,7 @@ public final class WorkerPool: Sendable {
             additions: environment,
             limits: limits
         )
-        let slots = (0..<min(max(1, count), 64)).map { _ in SlotState(wakeup: EventDescriptor()) }
+        let slots = (0..<min(max(1, count), Self.maxCount)).map { _ in SlotState(wakeup: EventDescriptor()) }
         self.count = slots.count
         self.state = Mutex(State(queue: WorkerQueue(limit: max(1, queueLimit)), slots: slots))
     }

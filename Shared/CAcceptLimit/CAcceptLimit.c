@@ -43,6 +43,12 @@ static int accept_now(int listener, struct sockaddr *address, socklen_t *length,
     return (int)syscall(SYS_accept4, listener, address, length, flags);
 }
 
+static void reserve_descriptor(void) {
+    int none = -1;
+    int descriptor = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    if (descriptor >= 0 && !atomic_compare_exchange_strong(&spare, &none, descriptor)) close(descriptor);
+}
+
 // Accepts and closes a connection with the reserved descriptor: left in the queue, it would wake the caller again and
 // again.
 static void refuse_with_spare(int listener) {
@@ -51,7 +57,7 @@ static void refuse_with_spare(int listener) {
     close(descriptor);
     int connection = accept_now(listener, 0, 0, SOCK_CLOEXEC);
     if (connection >= 0) close(connection);
-    atomic_store(&spare, open("/dev/null", O_RDONLY | O_CLOEXEC));
+    reserve_descriptor();
 }
 
 // Replaces the C library's function. A refused connection is reported as one that its peer aborted (ECONNABORTED),
@@ -66,6 +72,8 @@ int accept4(int listener, struct sockaddr *address, socklen_t *length, int flags
         errno = ECONNABORTED;
         return -1;
     }
+    // Another thread may have taken the number of the reserved descriptor while a connection was refused with it.
+    if (atomic_load(&spare) < 0) reserve_descriptor();
     // Most descriptors are below both bounds; then the type of the socket need not be looked up.
     if (connection < most_over_tcp()) return connection;
     int local = is_local(listener);
@@ -77,7 +85,7 @@ int accept4(int listener, struct sockaddr *address, socklen_t *length, int flags
 }
 
 void safelight_limit_accepts(int most_tcp) {
-    if (atomic_load(&spare) < 0) atomic_store(&spare, open("/dev/null", O_RDONLY | O_CLOEXEC));
+    if (atomic_load(&spare) < 0) reserve_descriptor();
     atomic_store(&configured_tcp, most_tcp);
 }
 

@@ -145,6 +145,9 @@ static safelight_video_status prepare(job *job, track *track, const char *filter
     AVFormatContext *input = job->video->context;
     safelight_video_status status = open_decoder(job, track);
     if (status) return status;
+    /* Sound may begin late: only its own packets count. */
+    AVStream *other = track == &job->sound ? job->picture.source : NULL;
+    if (other) other->discard = AVDISCARD_ALL;
     int result = AVERROR(EAGAIN);
     for (int packets = 0; !status && result == AVERROR(EAGAIN) && packets < 10000; packets++) {
         result = av_read_frame(input, job->packet);
@@ -156,6 +159,7 @@ static safelight_video_status prepare(job *job, track *track, const char *filter
         result = avcodec_receive_frame(track->decoder, job->frame);
         if (result < 0 && result != AVERROR(EAGAIN) && result != AVERROR_EOF) result = AVERROR(EAGAIN);
     }
+    if (other) other->discard = AVDISCARD_DEFAULT;
     if (job->video->exhausted) return SAFELIGHT_VIDEO_TOO_MUCH_WORK;
     if (!status && result < 0) status = SAFELIGHT_VIDEO_NO_FRAME;
     if (!status) status = safelight_video_open_filters(job, track, job->frame, filters);

@@ -28,8 +28,7 @@ const AVCodec *safelight_video_decoder_for(enum AVCodecID id) {
     return NULL;
 }
 
-static safelight_video_status begin_decoding(safelight_video *video) {
-    if (video->decoder) return SAFELIGHT_VIDEO_OK;
+static safelight_video_status open_decoder(safelight_video *video) {
     const AVStream *stream = shown(video);
     const AVCodec *codec = safelight_video_decoder_for(stream->codecpar->codec_id);
     if (!codec) return SAFELIGHT_VIDEO_CODEC;
@@ -50,6 +49,14 @@ void safelight_video_end_decoding(safelight_video *video) {
     avcodec_free_context(&video->decoder);
     av_packet_free(&video->packet);
     av_frame_free(&video->frame);
+}
+
+static safelight_video_status begin_decoding(safelight_video *video) {
+    if (video->decoder) return SAFELIGHT_VIDEO_OK;
+    safelight_video_status status = open_decoder(video);
+    /* The next frame must not find a decoder that is not open: even emptying it would crash. */
+    if (status != SAFELIGHT_VIDEO_OK) safelight_video_end_decoding(video);
+    return status;
 }
 
 /* The most packets of sound before the first frame. */
@@ -87,6 +94,7 @@ typedef struct {
     int64_t packets;
     int errors;
     int64_t wanted; /* frames before it are needed only as references */
+    int64_t newest; /* the last of those frames, which may have been left out */
 } progress;
 
 /* Decodes the next frame into video->frame; SAFELIGHT_VIDEO_NO_FRAME at the end. */
@@ -121,6 +129,7 @@ static safelight_video_status next(safelight_video *video, progress *progress) {
         if (video->packet->stream_index == video->info.track) {
             int64_t time = video->packet->pts;
             int is_early = progress->wanted != AV_NOPTS_VALUE && time != AV_NOPTS_VALUE && time < progress->wanted;
+            if (is_early) progress->newest = FFMAX(progress->newest, time);
             video->decoder->skip_frame = is_early ? AVDISCARD_NONREF : AVDISCARD_DEFAULT;
             result = avcodec_send_packet(video->decoder, video->packet);
             if (result == AVERROR(ENOMEM)) progress->errors = MOST_ERRORS;
@@ -174,7 +183,7 @@ static void move_to(safelight_video *video, int64_t time) {
 /* Finds the first frame at or after a time, or the last one; it is in `kept`. */
 static safelight_video_status find(safelight_video *video, int64_t time, int64_t tolerance, AVFrame *kept, int64_t *stamp) {
     int64_t wanted = in_track(video, time), earliest = in_track(video, tolerance < time ? time - tolerance : 0);
-    progress progress = {.wanted = wanted};
+    progress progress = {.wanted = wanted, .newest = INT64_MIN};
     /* Key frames are found by decoding order: that frame may be shown only after the wanted one. */
     static const int64_t back[] = {0, 1000000, 4000000, 15000000, INT64_MAX};
     const int last_attempt = sizeof back / sizeof *back - 1;
@@ -198,7 +207,14 @@ static safelight_video_status find(safelight_video *video, int64_t time, int64_t
             if (video->last >= wanted || (kept->key_frame && video->last >= earliest)) return status;
         }
         if (status != SAFELIGHT_VIDEO_OK) {
-            if (found && status == SAFELIGHT_VIDEO_NO_FRAME) return SAFELIGHT_VIDEO_OK;
+            int is_repeated = progress.wanted == AV_NOPTS_VALUE;
+            if (status == SAFELIGHT_VIDEO_NO_FRAME && (found || is_repeated)) {
+                if (is_repeated || *stamp >= progress.newest) return SAFELIGHT_VIDEO_OK;
+                /* The last frame of the video was left out: once more, with all frames. */
+                progress.wanted = AV_NOPTS_VALUE;
+                goes_on = 0;
+                continue;
+            }
             if (status != SAFELIGHT_VIDEO_NO_FRAME || attempt >= last_attempt || time == 0)
                 return status;
         }

@@ -65,6 +65,10 @@ enum BMFFStructure {
         header.hasLimitedGrey = hasLimitedGrey(described)
         header.isComplete = outer.allSatisfy(\.isWhole)
         let items = items(information: content("iinf"), locations: content("iloc"), data: content("idat"), file: file)
+        // libheif 1.15 copies the opacity of a tile as if it were as deep as the colours, behind the end of its memory.
+        if isDeep(properties), hasAuxiliaryOfTile(content("iref"), items) {
+            throw .unsupported(found: "an image of more than eight bits whose tiles have their own opacity")
+        }
         for (_, item) in items.sorted(by: { $0.key < $1.key }) {
             guard let extent = item.extent else { continue }
             if extent.upperBound > file.bytes.endIndex {
@@ -123,10 +127,51 @@ enum BMFFStructure {
         return nil
     }
 
+    /// Returns whether a property of any image says that its samples have more than eight bits.
+    private static func isDeep(_ box: ByteReader) -> Bool {
+        guard let container = boxes(box).first(where: { $0.name == "ipco" }) else { return false }
+        let properties = boxes(container.content)
+        // Of more than these the others are not known.
+        return properties.count == maxBoxes
+            || properties.contains { property in
+                let content = property.content
+                return switch property.name {
+                case "pixi": content.bytes.dropFirst(5).contains { $0 > 8 }
+                case "av1C": content.byte(2).map { $0 & 0x40 != 0 } ?? false
+                case "hvcC": content.byte(17).map { $0 & 7 != 0 } ?? false
+                default: false
+                }
+            }
+    }
+
+    /// Returns whether an image that is a part of another one has an auxiliary image.
+    private static func hasAuxiliaryOfTile(_ references: ByteReader?, _ items: [Int: Item]) -> Bool {
+        guard let references, let version = references.byte(0) else { return false }
+        let width = version == 0 ? 2 : 4
+        let parts = boxes(references, from: 4)
+        var tiles: Set<Int> = []
+        var described: Set<Int> = []
+        for part in parts {
+            let content = part.content
+            guard let item = content.big(0, width), let count = content.big16(width) else { continue }
+            let others = (0..<min(count, content.count / width)).compactMap { index in
+                content.big(width + 2 + index * width, width)
+            }
+            // These are made of whole images.
+            let isWhole = ["tmap", "iden"].contains(items[item]?.type)
+            if part.name == "dimg", !isWhole { tiles.formUnion(others) }
+            if part.name == "auxl" { described.formUnion(others) }
+        }
+        return parts.count == maxBoxes || !tiles.isDisjoint(with: described)
+    }
+
+    /// The most boxes in a box that are read.
+    private static let maxBoxes = 4096
+
     static func boxes(_ reader: ByteReader, from start: Int = 0) -> [Box] {
         var result: [Box] = []
         var offset = start
-        while result.count < 4096, var size = reader.big32(offset), let name = reader.text(offset + 4, 4) {
+        while result.count < maxBoxes, var size = reader.big32(offset), let name = reader.text(offset + 4, 4) {
             var head = 8
             if size == 1 {
                 guard let large = reader.big(offset + 8, 8) else { break }
@@ -206,7 +251,8 @@ enum BMFFStructure {
                     )
                     if strings.count > 1 { item.contentType = String(decoding: strings[1], as: UTF8.self) }
                 }
-                items[id] = item
+                // Of items with one identifier libheif knows the first.
+                if items[id] == nil { items[id] = item }
             }
         }
         if let locations { locate(&items, locations, data, file) }

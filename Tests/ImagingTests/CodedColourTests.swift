@@ -195,6 +195,39 @@ struct CodedColourTests {
         }
     }
 
+    /// 16 by 16 pixels of one grey in PQ, of 10 bits. The opacity has 8: the left half is opaque, the right half 128.
+    private static let unequalDepths = [
+        // 4:4:4
+        """
+        AAAAFGZ0eXBhdmlmAAAAAG1pZjEAAAFcbWV0YQAAAAAAAAAhaGRscgAAAAAAAAAAcGljdAAAAAAAAAAAAAAAAAAAAAAOcGl0bQAAAAAAAQAA
+        ACxpbG9jAAAAAEQAAAIAAQAAAAEAAAF4AAAAGQACAAAAAQAAAZEAAAAWAAAAOGlpbmYAAAAAAAIAAAAVaW5mZQIAAAAAAQAAYXYwMQAAAAAV
+        aW5mZQIAAAAAAgAAYXYwMQAAAAAaaXJlZgAAAAAAAAAOYXV4bAACAAEAAQAAAKNpcHJwAAAAf2lwY28AAAAUaXNwZQAAAAAAAAAQAAAAEAAA
+        AAxhdjFDgSBAAAAAABNjb2xybmNseAAJABAACYAAAAAMYXYxQ4EAHAAAAAA4YXV4QwAAAAB1cm46bXBlZzptcGVnQjpjaWNwOnN5c3RlbXM6
+        YXV4aWxpYXJ5OmFscGhhAAAAABxpcG1hAAAAAAAAAAIAAQMBggMAAgMBhAUAAAA3bWRhdAoIOAz/28JEAmQyDRFAAABAAAAAAD7zMWAKBRgM
+        /9tUMg1EUAAAQAEAjKqoVSuX
+        """,
+        // Without colours.
+        """
+        AAAAFGZ0eXBhdmlmAAAAAG1pZjEAAAFcbWV0YQAAAAAAAAAhaGRscgAAAAAAAAAAcGljdAAAAAAAAAAAAAAAAAAAAAAOcGl0bQAAAAAAAQAA
+        ACxpbG9jAAAAAEQAAAIAAQAAAAEAAAF4AAAAFwACAAAAAQAAAY8AAAAWAAAAOGlpbmYAAAAAAAIAAAAVaW5mZQIAAAAAAQAAYXYwMQAAAAAV
+        aW5mZQIAAAAAAgAAYXYwMQAAAAAaaXJlZgAAAAAAAAAOYXV4bAACAAEAAQAAAKNpcHJwAAAAf2lwY28AAAAUaXNwZQAAAAAAAAAQAAAAEAAA
+        AAxhdjFDgQBcAAAAABNjb2xybmNseAAJABAACYAAAAAMYXYxQ4EAHAAAAAA4YXV4QwAAAAB1cm46bXBlZzptcGVnQjpjaWNwOnN5c3RlbXM6
+        YXV4aWxpYXJ5OmFscGhhAAAAABxpcG1hAAAAAAAAAAIAAQMBggMAAgMBhAUAAAA1bWRhdAoIGAz/2+EiATQyCxFAAAEAAADApNeACgUYDP/b
+        VDINRFAAAEABAIyqqFUrlw==
+        """,
+    ]
+
+    @Test(arguments: unequalDepths)
+    func `an AVIF of ten bits is shown with an opacity of eight`(_ file: String) throws {
+        let data = try #require(Data(base64Encoded: file, options: .ignoreUnknownCharacters))
+        let pixels = try TestPixels(RenditionRenderer.render([UInt8](data), RenditionOptions(format: .png)).bytes)
+        let grey = expected((16, 112))
+        // Half of it covers the grey 48 of the test's ground.
+        let mixed = (grey * 128 + 48 * 127) / 255
+        expect(pixels[3, 8], [grey, grey, grey], within: 3)
+        expect(pixels[12, 8], [mixed, mixed, mixed], within: 3)
+    }
+
     /// Returns an AVIF of one colour whose numbers say something else than sRGB.
     private func avif(
         _ colour: (UInt8, UInt8, UInt8) = (200, 100, 50),

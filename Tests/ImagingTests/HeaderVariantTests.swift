@@ -14,14 +14,16 @@ struct HeaderVariantTests {
 
     /// Returns an AVIF without pixels whose primary image has properties in an order.
     ///
-    /// - Parameter locations: the content of its `iloc`
-    private func avif(_ properties: [[UInt8]], locations: [UInt8]? = nil) -> [UInt8] {
+    /// - Parameters:
+    ///   - locations: the content of its `iloc`
+    ///   - more: other boxes of its `meta`
+    private func avif(_ properties: [[UInt8]], locations: [UInt8]? = nil, more: [UInt8] = []) -> [UInt8] {
         let association = big(0) + big(1) + big(1, 2) + [UInt8(properties.count)]
         let described = association + properties.indices.map { UInt8($0 + 1) }
         let meta =
             box("pitm", big(0) + big(1, 2))
             + box("iprp", box("ipco", properties.flatMap { $0 }) + box("ipma", described))
-            + (locations.map { box("iloc", $0) } ?? [])
+            + (locations.map { box("iloc", $0) } ?? []) + more
         return box("ftyp", Array("avif\0\0\0\0mif1".utf8)) + box("meta", big(0) + meta)
     }
 
@@ -47,6 +49,30 @@ struct HeaderVariantTests {
         let start = ContinuousClock.now
         #expect(try ImageHeader.read(file).storedWidth == 1024)
         #expect(ContinuousClock.now - start < .seconds(10))
+    }
+
+    @Test func `an image of more than eight bits whose tiles have their own opacity is refused by name`() {
+        func entry(_ item: Int, _ type: String) -> [UInt8] {
+            box("infe", big(0x0200_0000) + big(item, 2) + big(0, 2) + Array(type.utf8))
+        }
+        let entries = entry(1, "grid") + entry(2, "av01") + entry(3, "av01")
+        let items = box("iinf", big(0) + big(3, 2) + entries)
+        let tiles = box("dimg", big(1, 2) + big(1, 2) + big(2, 2))
+        let size = box("ispe", big(0) + big(1024) + big(722))
+        let deep = [box("pixi", big(0) + [1, 10]), box("av1C", [0x81, 0x20, 0x40, 0])]
+        let flat = [box("pixi", big(0) + [1, 8]), box("av1C", [0x81, 0x20, 0, 0])]
+        for depth in deep + flat {
+            // Of the tile, and of the whole image.
+            for item in [2, 1] {
+                let opacity = box("auxl", big(3, 2) + big(1, 2) + big(item, 2))
+                let file = avif([size, depth], more: items + box("iref", big(0) + tiles + opacity))
+                var failure: ImageHeader.Failure?
+                do throws(ImageHeader.Failure) { _ = try ImageHeader.read(file) } catch { failure = error }
+                let isRefused = if case .unsupported? = failure { true } else { false }
+                #expect(isRefused == (item == 2 && deep.contains(depth)), "\(item), \(depth)")
+                #expect(isRefused || failure == nil)
+            }
+        }
     }
 
     /// Returns a BigTIFF without pixels, of 7 by 5 pixels, with more fields of one directory.

@@ -252,6 +252,19 @@ struct VideoExportTests {
         #expect((47...50).contains(tracks.first?.frameCount ?? 0), "\(tracks.first?.frameCount ?? 0) frames")
     }
 
+    @Test func `sound that begins late is heard`() throws {
+        // More than ten thousand frames before it, and a codec that is not copied.
+        let video = try VideoFixture("late.mkv") { path in
+            try FFmpegVideos.ffmpeg([
+                "-f", "lavfi", "-i", "color=gray:size=64x64:rate=500:duration=20.6", "-itsoffset", "20.4", "-f",
+                "lavfi", "-i", "sine=duration=0.2", "-map", "0:v", "-map", "1:a", "-c:v", "libx264", "-preset",
+                "ultrafast", "-pix_fmt", "yuv420p", "-c:a", "flac", path,
+            ])
+        }
+        let (made, _) = try Self.export(video, VideoExportSettings())
+        #expect(try made.info().tracks.map(\.codec) == ["h264", "aac"])
+    }
+
     @Test func `of frames with one time the first is encoded`() throws {
         // The times of this container are milliseconds.
         let video = try VideoFixture("dense.mkv") { path in

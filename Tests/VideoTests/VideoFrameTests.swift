@@ -67,6 +67,33 @@ struct VideoFrameTests {
         }
     }
 
+    @Test func `the last frame is found also if no other refers to it`() throws {
+        // Of two layers in time, nothing refers to the second: each other frame, also the last of 24.
+        let layers = [
+            "ts_number_layers=2", "ts_target_bitrate=180,300", "ts_rate_decimator=2,1", "ts_periodicity=2",
+            "ts_layer_id=0,1", "ts_layering_mode=2",
+        ]
+        let video = try VideoFixture("layers.webm") { path in
+            try FFmpegVideos.make(
+                path,
+                seconds: 0.96,
+                audio: false,
+                [
+                    "-c:v", "libvpx", "-b:v", "300k", "-deadline", "realtime", "-auto-alt-ref", "0", "-lag-in-frames",
+                    "0", "-ts-parameters", layers.joined(separator: ":"),
+                ]
+            )
+        }
+        try video.open { file in
+            for (wanted, expected): (Int64, Int64) in [
+                (5_000_000, 920_000), (880_000, 880_000), (950_000, 920_000), (920_000, 920_000),
+            ] {
+                let time = try VideoFixture.frame(.at(wanted, tolerance: 0), file).time
+                #expect(time == expected, "\(wanted)")
+            }
+        }
+    }
+
     @Test func `times begin with the first moment of the video, whatever the container calls it`() throws {
         let h264 = ["-c:v", "libx264", "-pix_fmt", "yuv420p", "-g", "12"]
         let late = try VideoFixture("late.mkv") { path in
@@ -244,6 +271,31 @@ struct VideoFrameTests {
             try FFmpegVideos.make(path, audio: false, ["-c:v", "snow", "-strict", "-2"])
         }
         #expect(throws: VideoError.unsupportedCodec("snow")) { try picture.frame(.automatic) }
+    }
+
+    @Test func `a video whose decoder cannot be opened is refused for each frame`() throws {
+        let video = try VideoFixture("depth.mov") { path in
+            try FFmpegVideos.make(path, seconds: 0.2, audio: false, ["-c:v", "qtrle"])
+            var bytes = [UInt8](try Data(contentsOf: URL(fileURLWithPath: path)))
+            let header = try #require(bytes.firstRange(of: Array("stsd".utf8))?.lowerBound)
+            let name = try #require(bytes[header...].firstRange(of: Array("rle ".utf8))?.lowerBound)
+            // The number of bits of a pixel, which the codec does not know.
+            bytes[name + 79] = 7
+            try Data(bytes).write(to: URL(fileURLWithPath: path))
+        }
+        let errors: [VideoError?] = try video.open { file in
+            var errors: [VideoError?] = []
+            for position in [FramePosition.automatic, .automatic, .at(80_000, tolerance: 0)] {
+                do {
+                    _ = try VideoFixture.frame(position, file)
+                    errors.append(nil)
+                } catch {
+                    errors.append(error as? VideoError)
+                }
+            }
+            return errors
+        }
+        #expect(errors == [.unreadable, .unreadable, .unreadable])
     }
 
     @Test func `sound without pictures, images and cut files are refused by name`() throws {

@@ -252,7 +252,8 @@ enum HeifDecoder {
     ///   range
     private static func decode(_ handle: OpaquePointer, isDeep: Bool = false) throws(ImagingError) -> Pixels {
         let hasAlpha = heif_image_handle_has_alpha_channel(handle) != 0
-        let isDeep = isDeep && heif_image_handle_get_luma_bits_per_pixel(handle) > 8
+        let hasOneDepth = try hasAlpha ? isOpacityAsDeep(handle) : true
+        let isDeep = isDeep && hasOneDepth && heif_image_handle_get_luma_bits_per_pixel(handle) > 8
         guard let options = heif_decoding_options_alloc() else { throw .undecodable(reason: "out of memory") }
         defer { heif_decoding_options_free(options) }
         options.pointee.convert_hdr_to_8bit = isDeep ? 0 : 1
@@ -263,7 +264,6 @@ enum HeifDecoder {
             case (true, false): heif_chroma_interleaved_RRGGBB_LE
             case (true, true): heif_chroma_interleaved_RRGGBBAA_LE
             }
-        if hasAlpha { try requireWholeOpacity(handle) }
         var image: OpaquePointer?
         try check(heif_decode_image(handle, &image, heif_colorspace_RGB, chroma, options))
         guard let image else { throw .undecodable(reason: "libheif returned no image") }
@@ -295,19 +295,24 @@ enum HeifDecoder {
     }
 
     /// Decodes the image without converting it and compares the planes: libheif converts as many values of the opacity
-    /// as the image has pixels, also those behind the end of a smaller plane.
-    private static func requireWholeOpacity(_ handle: OpaquePointer) throws(ImagingError) {
+    /// as the image has pixels, also those behind the end of a smaller plane. To samples of more than eight bits it
+    /// converts only planes of one depth, and not all its versions check that.
+    ///
+    /// - Returns: true if the opacity has as many bits of a sample as the colours
+    private static func isOpacityAsDeep(_ handle: OpaquePointer) throws(ImagingError) -> Bool {
         var image: OpaquePointer?
         try check(heif_decode_image(handle, &image, heif_colorspace_undefined, heif_chroma_undefined, nil))
         guard let image else { throw .undecodable(reason: "libheif returned no image") }
         defer { heif_image_release(image) }
         // An image whose tiles have the opacity is decoded without it.
-        guard heif_image_has_channel(image, heif_channel_Alpha) != 0 else { return }
+        guard heif_image_has_channel(image, heif_channel_Alpha) != 0 else { return true }
         let isRGB = heif_image_has_channel(image, heif_channel_Y) == 0
         let base = isRGB ? heif_channel_R : heif_channel_Y
         guard heif_image_get_width(image, heif_channel_Alpha) >= heif_image_get_width(image, base),
             heif_image_get_height(image, heif_channel_Alpha) >= heif_image_get_height(image, base)
         else { throw .undecodable(reason: "the opacity is smaller than the image") }
+        return heif_image_get_bits_per_pixel_range(image, heif_channel_Alpha)
+            == heif_image_get_bits_per_pixel_range(image, base)
     }
 
     /// Extends samples of fewer bits, the lower byte first, to 16 bits.

@@ -34,6 +34,8 @@ final class HTTPTransfer {
     var headers: [(String, String)] = []
     var body: Body?
     var settings = ObjectStoreSettings()
+    /// Receives the headers before the first piece of a body that goes to the sink; an error ends the transfer.
+    var accept: (([String: String]) throws -> Void)?
     /// Receives the body of a response with a status of 200 to 299.
     var sink: ((UnsafeRawBufferPointer) throws -> Void)?
     /// Receives each piece of the body that is sent, in order from the first.
@@ -46,6 +48,7 @@ final class HTTPTransfer {
     private var response = Response()
     private var position: Int64 = 0
     private var observed: Int64 = 0
+    private var isAccepted = false
     private var failure: (any Error)?
 
     /// Sends the request on a connection of the handle and waits for the response.
@@ -170,6 +173,8 @@ final class HTTPTransfer {
             return bytes.count
         }
         do {
+            if !isAccepted { try accept?(response.headers) }
+            isAccepted = true
             try sink(bytes)
             return bytes.count
         } catch {

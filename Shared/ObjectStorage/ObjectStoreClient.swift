@@ -52,6 +52,8 @@ public final class ObjectStoreClient: Sendable {
         var query: [(String, String)] = []
         var headers: [(String, String)] = []
         var body: UploadBody?
+        /// Called with the headers before the first byte for the sink; an error ends the transfer.
+        var accept: (@Sendable ([String: String]) throws -> Void)?
         var sink: (@Sendable (UnsafeRawBufferPointer) throws -> Void)?
         var observe: (@Sendable (UnsafeRawBufferPointer) -> Void)?
         var sent: (@Sendable (Int64) -> Void)?
@@ -177,6 +179,7 @@ public final class ObjectStoreClient: Sendable {
         transfer.url = "\(location.scheme)://\(location.authority)\(path)" + (query.isEmpty ? "" : "?\(query)")
         transfer.headers = headers
         transfer.settings = settings
+        transfer.accept = call.accept
         transfer.sink = call.sink
         transfer.observe = call.observe
         transfer.sent = call.sent
@@ -226,6 +229,12 @@ public final class ObjectStoreClient: Sendable {
             return ObjectStoreError(
                 .unexpectedReply,
                 "the object store does not support a part of the request (\(said))"
+            )
+        case (413, _), (_, "EntityTooLarge"):
+            return ObjectStoreError(
+                .unexpectedReply,
+                "a part or the whole of the file is too large for the object store, or for a proxy before it "
+                    + "(\(said)); raise its limit"
             )
         case (408, _), (429, _), (500..., _), (_, "SlowDown"), (_, "RequestTimeout"):
             return ObjectStoreError(.storeBusy, "the object store is not ready (\(said))")

@@ -171,6 +171,17 @@ public final class DatabaseFile: Sendable {
         }
     }
 
+    /// Writes the whole write-ahead log into the database, so that the file is complete without it and can be renamed.
+    ///
+    /// - Throws: ``StorageError`` if a part of the log remains, for example because the disk is full
+    public func checkpoint() throws(StorageError) {
+        do {
+            _ = try pool.writeWithoutTransaction { try $0.checkpoint(.truncate) }
+        } catch {
+            throw StorageError(database: error, path: path)
+        }
+    }
+
     /// Checkpoints the write-ahead log and closes all connections.
     public func close() throws(StorageError) {
         do {

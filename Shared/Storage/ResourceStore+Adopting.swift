@@ -17,7 +17,7 @@ extension ResourceStore {
     /// copy.
     ///
     /// New bytes are read completely and compared with their digest. Bytes already stored are compared by size and
-    /// stamp, or completely with `verifies`.
+    /// stamp, or completely with `verifies`. ``makeAllDurable()`` must follow for them.
     ///
     /// - Throws: ``StorageError/resourceChanged(_:)`` if the bytes are damaged, ``StorageError/notFound(_:)`` if the
     ///   other store does not have them.
@@ -52,5 +52,12 @@ extension ResourceStore {
         }
         _ = try publish(name, as: digest, size: file.size, isSynced: true)
         return .linked
+    }
+
+    /// Syncs the filesystem: files and references that were found in the store may be those of a process that was
+    /// killed before it synced their folders.
+    public func makeAllDurable() throws(StorageError) {
+        try watcher?(.syncFilesystem(root))
+        try folder.syncFilesystem()
     }
 }

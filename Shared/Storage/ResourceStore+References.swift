@@ -84,7 +84,14 @@ extension ResourceStore {
         // Stored bytes are kept; if they are damaged, they are replaced by the file's.
         if contains(digest) { return try put(copying: file, limit: limit, verifies: verifies) }
         let isPresent = (try? openReference(digest)) != nil
-        if !isPresent { try setReference(FileReference(path: path, identity: identity), of: digest) }
+        if isPresent {
+            // The process that stored the reference may have been killed before it synced the folder.
+            let folder = try makeFolders(of: digest)
+            try watcher?(.syncFolder(folder))
+            try DirectoryOperations.sync(folder)
+        } else {
+            try setReference(FileReference(path: path, identity: identity), of: digest)
+        }
         return StoredResource(digest: digest, size: file.size, wasPresent: isPresent, isHealed: false, lease: lease)
     }
 

@@ -1,4 +1,8 @@
+import Basics
+import Hosting
 import ObjectStorage
+import Storage
+import TestSupport
 import Testing
 
 @testable import Catalog
@@ -7,14 +11,19 @@ import Testing
 struct ImportThrottleTests {
     private static let slack: Int64 = 256 << 20
 
-    private func throttle(_ policy: RemoteStorageOptions.Policy = .optimize) throws -> ImportThrottle {
+    private func options(_ policy: RemoteStorageOptions.Policy = .optimize) throws -> RemoteStorageOptions {
         var options = RemoteStorageOptions(
-            location: try ObjectStoreLocation(url: "s3://photos"),
+            // Nothing answers there.
+            location: try ObjectStoreLocation(url: "s3://photos", endpoint: "http://127.0.0.1:1"),
             credentials: ObjectStoreCredentials(accessKey: "key", secret: "secret")
         )
         options.policy = policy
         options.localBytes = 1000
-        return ImportThrottle(options)
+        return options
+    }
+
+    private func throttle(_ policy: RemoteStorageOptions.Policy = .optimize) throws -> ImportThrottle {
+        ImportThrottle(try options(policy))
     }
 
     /// Longer than the time limit of the tests.
@@ -47,6 +56,35 @@ struct ImportThrottleTests {
         all.setWorking(true)
         all.arrived(Self.slack * 2)
         await all.wait(until: never)
+    }
+
+    @Test func `the store is not asked for files while a backup keeps all of them here`() async throws {
+        let fixture = try StoreFixture()
+        let folder = try #require(fixture.folder)
+        let resources = try ResourceStore(root: folder.file("resources"))
+        let digest = try resources.put(bytes: [1, 2, 3]).digest
+        try await fixture.store.changeRemoteObjects { objects in
+            try objects.keep(false, [digest])
+            try objects.confirm(digest, size: 3, date: 1)
+        }
+        var options = try options()
+        options.settings.attempts = 1
+        options.localBytes = 2
+        let remote = RemoteStorage(
+            options,
+            store: fixture.store,
+            resources: resources,
+            blockingIO: BlockingIOExecutor(),
+            now: { 1 },
+            logger: CatalogFixture.logger
+        )
+        await #expect(throws: ObjectStoreError.self) { try await remote.release(digest) }
+        resources.pinCollection()
+        defer { resources.release() }
+        #expect(try await remote.release(digest) == nil)
+        let evictor = LocalFileEvictor(remote, clock: .system)
+        try await evictor.run()
+        #expect(evictor.pause != nil && resources.contains(digest))
     }
 
     @Test func `a listing replaces the count, with the bytes that arrived meanwhile`() async throws {

@@ -184,8 +184,22 @@ struct RescanTests {
                 #expect(error?.errorCode == .invalidOptions || error?.errorCode == .invalidParams, "\(target)")
             }
             let referenced = try await refer(catalog, "a.jpg", seed: 2)
-            let result = try await catalog.call(BackupLibrary(target: folder.file("backup")))
+            // The root of a new ext4 filesystem is as good as an empty folder.
+            let (backup, restored) = (folder.file("backup"), folder.file("restored"))
+            for root in [backup, restored] {
+                try FileManager.default.createDirectory(
+                    atPath: root + "/lost+found",
+                    withIntermediateDirectories: true
+                )
+            }
+            let result = try await catalog.call(BackupLibrary(target: backup))
             #expect(result.resources == 2 && result.referenced == 1)
+            let restore = LibraryRestore(
+                backup: BackupFolder(path: backup),
+                library: restored,
+                newHistory: String(repeating: "b", count: 32)
+            )
+            #expect(try restore.run { _, _ in }.resources == 2)
             // The next backup removes the files that the library no longer has.
             try await catalog.perform([.deleteAssets(.init(ids: [referenced]))])
             let second = try await catalog.call(BackupLibrary(target: folder.file("backup"), verifies: true))

@@ -121,6 +121,52 @@ struct UploadJobStoreTests {
         }
     }
 
+    @Test func `bytes that another bucket has to confirm can be read meanwhile, unless it lacks them`() throws {
+        try with { jobs, objects in
+            try objects.database.run(once: "CREATE TABLE resource (digest BLOB NOT NULL)")
+            let (stored, new) = (try Self.subject("a"), try Self.subject("b"))
+            try objects.begin("s3://one")
+            _ = try jobs.create(.upload, [stored, new], for: "a", date: 1)
+            try objects.confirm(stored.digest, size: 10, date: 2)
+            try objects.begin("s3://two")
+            #expect(try objects.registered(after: nil, limit: 9) == [stored.digest, new.digest])
+            #expect(try objects.remoteSize(of: stored.digest) == nil)
+            #expect(try objects.readableSize(of: stored.digest) == 10 && objects.readableSize(of: new.digest) == nil)
+            try objects.fail(stored.digest, problem: "no_object", message: "m", date: 3, most: 1)
+            #expect(try objects.readableSize(of: stored.digest) == nil)
+        }
+    }
+
+    @Test func `attempts before bytes were confirmed do not count when the store has lost them`() throws {
+        try with { jobs, objects in
+            let subject = try Self.subject("a")
+            _ = try jobs.create(.upload, [subject], for: "a", date: 1)
+            try objects.fail(subject.digest, problem: "object_damaged", message: "m", date: 2, most: 2)
+            try objects.confirm(subject.digest, size: 10, date: 3)
+            try objects.registerLost(subject.digest)
+            try objects.fail(subject.digest, problem: "object_damaged", message: "m", date: 4, most: 2)
+            #expect(try objects.registered(after: nil, limit: 9) == [subject.digest])
+            try objects.fail(subject.digest, problem: "object_damaged", message: "m", date: 5, most: 2)
+            #expect(try objects.registered(after: nil, limit: 9).isEmpty)
+        }
+    }
+
+    @Test func `bytes to which nothing refers are in the order of their digests, also on a server`() async throws {
+        let folder = try TemporaryFolder("unreferenced")
+        let store = try LibraryStore(
+            folder: folder.path,
+            server: try PostgreSQLServer.shared().address(library: folder.path),
+            now: 1,
+            newHistory: String(repeating: "a", count: 32),
+            logger: CatalogFixture.logger
+        )
+        defer { try? store.close() }
+        let digests = try "fedcba".map { try Self.subject($0).digest }
+        try await store.changeRemoteObjects { try $0.keep(false, digests) }
+        let found = try await store.read { try $0.remoteObjects.unreferenced(limit: 3) }
+        #expect(found == Array(digests.reversed().prefix(3)))
+    }
+
     @Test func `no job is created above the limit`() throws {
         try with { jobs, _ in
             let subject = try Self.subject("a")

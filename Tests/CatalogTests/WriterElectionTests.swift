@@ -253,6 +253,30 @@ struct WriterElectionTests {
         #expect(head == LibraryHead(library: String(repeating: "b", count: 32), sequence: sequence, oldest: sequence))
     }
 
+    @Test func `no catalog goes on with tables whose library was moved to a file, also one that waited`() async throws {
+        let address = try PostgreSQLServer.shared().address(library: folder.path)
+        let before = try store(folder, address, history: "a")
+        let election = WriterElection(address)
+        try election.open { _, isWriter in #expect(!isWriter) }
+        try before.close()
+        let other = try TemporaryFolder("election")
+        let moved = try LibraryMigration.run(.toFile(from: address), folder: other.path, verifies: true) { _, _ in }
+        let follower = follower(head: 0)
+        let error = await #expect(throws: StorageError.self) { try await election.run(follower) }
+        #expect("\(error.map { "\($0)" } ?? "")".contains("moved to a file"))
+        election.close()
+        let started = try TemporaryFolder("election")
+        let refused = #expect(throws: StorageError.self) { try store(started, address, history: "c") }
+        #expect(refused?.message.contains("without --store") == true)
+        // The move can be repeated, for example into another folder.
+        let again = try LibraryMigration.run(.toFile(from: address), folder: started.path, verifies: true) { _, _ in }
+        #expect(again.token == moved.token)
+        try PostgreSQLServer.execute("DELETE FROM safelight_writer", at: address)
+        let after = try store(folder, address, history: "c")
+        defer { try? after.close() }
+        #expect(after.history == moved.token.library)
+    }
+
     @Test func `a second catalog that has shown lost commits does not take over with the old history`() async throws {
         let address = try PostgreSQLServer.shared().address(library: folder.path)
         let before = try store(folder, address, history: "a")

@@ -153,6 +153,19 @@ struct ObjectStoreClientTests {
         #expect(try await downloaded(client, "plain", 6 << 20) == bytes)
     }
 
+    @Test func `a store that answers a range with the whole object is an error, and no bytes are used`() async throws {
+        let (server, address) = try server()
+        defer { server.killHard() }
+        let client = try client("http://" + address)
+        let bytes = Self.bytes(100_000)
+        let digest = SHA256.hash(data: bytes).hexadecimal
+        let file = try FileHandle(forReadingFrom: URL(filePath: try folder.write(bytes, to: "whole")))
+        try await client.upload("whole", from: file.fileDescriptor, size: 100_000, digest: digest)
+        try faults(#"{"truncate": true, "rangeless": true}"#)
+        let error = await #expect(throws: ObjectStoreError.self) { try await downloaded(client, "whole", 100_000) }
+        #expect(error?.problem == .unexpectedReply)
+    }
+
     @Test(arguments: [(65, 64), (64_000, 64), (64_001, 65), (5_000_000, 5000)])
     func `no upload has more than a thousand parts`(size: Int64, part: Int64) {
         #expect(ObjectStoreClient.partBytes(of: size, atLeast: 64) == part)

@@ -75,6 +75,29 @@ struct DatabaseFileTests {
         try file.close()
     }
 
+    @Test func `a log that cannot be written into the database completely is an error`() throws {
+        var options = DatabaseFile.Options()
+        options.busySeconds = 0.01
+        let file = try DatabaseFile(path: path, migrator: migrator(), options: options)
+        let insert: @Sendable (Database) throws -> Void = {
+            try $0.execute(sql: "INSERT INTO note (text) VALUES ('x')")
+        }
+        try file.pool.write(insert)
+        let error = #expect(throws: StorageError.self) {
+            // The snapshot of a reader needs the log.
+            try file.pool.read { database in
+                _ = try Int.fetchOne(database, sql: "SELECT count(*) FROM note")
+                try file.pool.write(insert)
+                try file.checkpoint()
+            }
+        }
+        #expect(error?.name == "busy")
+        try file.checkpoint()
+        let log = try FileManager.default.attributesOfItem(atPath: path + "-wal")[.size] as? Int
+        #expect(log == 0)
+        try file.close()
+    }
+
     @Test func `a small log is left alone without waiting for the connection that writes`() async throws {
         let file = try DatabaseFile(path: path, migrator: migrator(), options: .init())
         let gate = DispatchSemaphore(value: 0)

@@ -50,6 +50,23 @@ struct FullDiskTests {
         #expect(try store.put(bytes: [UInt8](repeating: 8, count: 5000)).wasPresent == false)
     }
 
+    @Test func `a log that does not fit into the database is an error, and is complete`() async throws {
+        let disk = SmallDisk()
+        var migrator = DatabaseMigrator()
+        migrator.registerMigration("1") { try $0.execute(sql: "CREATE TABLE note (text TEXT)") }
+        let file = try DatabaseFile(path: disk.folder.path + "/db", migrator: migrator)
+        try await file.write { database in
+            for _ in 0..<50 { try database.execute(sql: "INSERT INTO note VALUES (hex(randomblob(1000)))") }
+        }
+        let filler = disk.fill()
+        let error = #expect(throws: StorageError.self) { try file.checkpoint() }
+        #expect(error?.name == "not_enough_space")
+        unlink(filler)
+        try file.checkpoint()
+        #expect(try await file.read { try Int.fetchOne($0, sql: "SELECT COUNT(*) FROM note") } == 50)
+        try file.close()
+    }
+
     @Test func `the head can be stored on a full disk`() throws {
         let disk = SmallDisk()
         let head = try HeadFile(path: disk.folder.path + "/head")

@@ -89,6 +89,20 @@ struct ReferenceTests {
         #expect(error?.name == "corrupt")
     }
 
+    @Test func `a reference that exists already is durable when it is acknowledged again`() throws {
+        let path = write("a.jpg", [1, 2, 3])
+        let digest = try refer(path).digest
+        let steps = Mutex<[ResourceStore.Step]>([])
+        let again = try ResourceStore(root: store.root, isReadOnly: false) { step in
+            steps.withLock { $0.append(step) }
+        }
+        #expect(try again.refer(to: DurableFile.open(path), at: path, limit: 1 << 20).wasPresent)
+        let folder = String(again.path(of: digest).dropLast(65))
+        #expect(steps.withLock { $0 }.last == .syncFolder(folder))
+        try again.makeAllDurable()
+        #expect(steps.withLock { $0 }.last == .syncFilesystem(store.root))
+    }
+
     @Test func `bytes are adopted by a link, checked, and not adopted twice`() throws {
         let target = try ResourceStore(root: folder.path + "/backup")
         let digest = try store.put(bytes: [1, 2, 3]).digest

@@ -94,6 +94,7 @@ struct BackupFolder: Sendable {
         }
     }
 
+    /// Returns the names in a folder, without `lost+found`, which the root of every ext4 filesystem has.
     static func names(_ path: String) throws -> [String] {
         guard let folder = opendir(path) else {
             throw StorageError.io("\(path) cannot be listed: \(String(cString: strerror(errno)))")
@@ -104,7 +105,7 @@ struct BackupFolder: Sendable {
             let name = withUnsafePointer(to: &entry.pointee.d_name) { pointer in
                 pointer.withMemoryRebound(to: CChar.self, capacity: 256) { String(cString: $0) }
             }
-            if name != ".", name != ".." { names.append(name) }
+            if name != ".", name != "..", name != "lost+found" { names.append(name) }
         }
         return names
     }

@@ -113,6 +113,7 @@ final class BackupService: Sendable {
         let (resources, bytes, referenced) = (result.resources, result.bytes, result.referenced)
         let token = result.token
         try await blockingIO.run(.upkeep) {
+            try targetStore.makeAllDurable()
             let digest = try DurableFile.open(database).hash().text
             try DurableFile.commit(database, as: final)
             let manifest = BackupFolder.Manifest(

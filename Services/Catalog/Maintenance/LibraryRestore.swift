@@ -60,6 +60,7 @@ struct LibraryRestore: Sendable {
             progress(result.resources, manifest.resources)
         }
         try copy.close()
+        try target.makeAllDurable()
 
         try Self.copy(saved, to: partial)
         try DatabaseCheck.full(path: partial)

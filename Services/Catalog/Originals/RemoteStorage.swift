@@ -113,8 +113,8 @@ final class RemoteStorage: Sendable {
     private static let concurrentReleases = 4
 
     private func releaseNow(_ digest: ResourceDigest) async throws -> Int64? {
-        // Bytes in use stay: the store need not be asked for them.
-        guard resources.removalTicket(digest) != nil, let file = resources.localFile(of: digest),
+        // Bytes in use stay, and all bytes during a backup: the store need not be asked for them.
+        guard !resources.isHeld, resources.removalTicket(digest) != nil, let file = resources.localFile(of: digest),
             try await store.read({ try $0.remoteObjects.isReleasable(digest) })
         else { return nil }
         guard try await isStored(digest, size: file.size) == true else {
@@ -124,7 +124,7 @@ final class RemoteStorage: Sendable {
                 "the object store has lost or changed an object; it is uploaded again",
                 metadata: ["digest": "\(digest)"]
             )
-            try await store.changeRemoteObjects { try $0.setState(.registered, of: [digest]) }
+            try await store.changeRemoteObjects { try $0.registerLost(digest) }
             wake()
             return nil
         }

@@ -35,9 +35,9 @@ final class ResourceDownloads: Sendable {
 
     init(_ remote: RemoteStorage) { self.remote = remote }
 
-    /// Returns the size of bytes that the store has; nil if it does not have them.
+    /// Returns the size of bytes for which the store can be asked; nil if it never had them.
     func remoteSize(of digest: ResourceDigest) async throws -> Int64? {
-        try await remote.store.read { try $0.remoteObjects.remoteSize(of: digest) }
+        try await remote.store.read { try $0.remoteObjects.readableSize(of: digest) }
     }
 
     /// The number of transfers.

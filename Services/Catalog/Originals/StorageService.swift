@@ -132,7 +132,7 @@ struct StorageService: Sendable {
             throw ResourceError.notDownloaded(digest, error)
         }
         guard resources.contains(digest) else { return }
-        try await store.changeRemoteObjects { try $0.setState(.registered, of: [digest]) }
+        try await store.changeRemoteObjects { try $0.registerLost(digest) }
         result.repaired += 1
     }
 

@@ -112,13 +112,13 @@ final class UploadService: Service, Sendable {
                 try await collector.run()
                 failures = 0
                 remote.note(nil)
-                let isWaiting = elsewhere.withLock { known in
+                let next = later.withLock { later in
                     // A file that was due and was not asked for in this round is not registered any more.
-                    known = known.filter { $0.value > start }
-                    return !known.isEmpty
+                    later = later.filter { $0.value.next > start }
+                    return later.values.map { $0.next }.min()
                 }
-                let pause = min(evictor.pause ?? .infinity, collector.pause)
-                scheduleRound(after: isWaiting ? min(pause, Self.standbyPause) : pause)
+                let wait = next.map { max(0.1, Double($0 - clock.nowMicroseconds()) / 1_000_000) } ?? .infinity
+                scheduleRound(after: min(wait, evictor.pause ?? .infinity, collector.pause))
             } catch {
                 if Task.isCancelled { return }
                 failures += 1
@@ -162,7 +162,7 @@ final class UploadService: Service, Sendable {
             guard let end = page.last else { return }
             // Neither a long queue nor a full disk, on which no upload is recorded, keeps the disk from being emptied.
             try await evictor.run()
-            let due = page.filter { !isElsewhere($0) }
+            let due = page.filter { !isLater($0) }
             last = due.isEmpty ? end : try await upload(due)
         }
     }
@@ -177,28 +177,37 @@ final class UploadService: Service, Sendable {
                 try reader.remoteObjects.registered(after: last, limit: Self.batch)
             }
             guard let end = page.last else { return }
-            for digest in page where !sent.contains(digest) && remote.resources.contains(digest) {
+            for digest in page
+            where !sent.contains(digest) && !isLater(digest) && remote.resources.contains(digest) {
                 defer { remote.jobChanges.end([digest]) }
                 switch await upload(digest, replaces: false) {
                 case .confirmed: sent.insert(digest)
+                case .failed: delay(digest)
                 case .stopped(let error): throw error
-                case .failed, .elsewhere: break
+                case .elsewhere: break
                 }
             }
             last = end
         }
     }
 
-    /// The files that neither this machine nor the store has, with the time of the next question.
-    private let elsewhere = Mutex<[ResourceDigest: Int64]>([:])
+    /// The files whose uploads have failed, and those that neither this machine nor the store has, with the time of the
+    /// next attempt or question.
+    private let later = Mutex<[ResourceDigest: (failures: Int, next: Int64)]>([:])
 
-    private func isElsewhere(_ digest: ResourceDigest) -> Bool {
+    private func isLater(_ digest: ResourceDigest) -> Bool {
         let now = clock.nowMicroseconds()
-        return elsewhere.withLock { known in
-            guard let next = known[digest] else { return false }
-            if next > now { return true }
-            known[digest] = nil
-            return false
+        return later.withLock { later in later[digest].map { $0.next > now } ?? false }
+    }
+
+    /// Has a file wait after a failed upload, each time about twice as long, up to a minute. After the last attempt it
+    /// waits for nothing: it is not registered any more.
+    private func delay(_ digest: ResourceDigest, most: Int = .max) {
+        let now = clock.nowMicroseconds()
+        later.withLock { later in
+            let failures = (later[digest]?.failures ?? 0) + 1
+            let next = now + Int64.random(in: 250_000...500_000) << min(failures, 7)
+            later[digest] = failures < most ? (failures: failures, next: next) : nil
         }
     }
 
@@ -235,7 +244,11 @@ final class UploadService: Service, Sendable {
             rest = rest.dropFirst(remote.options.uploads)
             for await outcome in group {
                 if case .stopped(let error) = outcome { stop = error } else { outcomes.append(outcome) }
-                if case .confirmed(_, let size) = outcome { bytes += size }
+                if case .confirmed(let digest, let size) = outcome {
+                    bytes += size
+                    later.withLock { $0[digest] = nil }
+                }
+                if case .failed(let digest, _) = outcome { delay(digest, most: Self.attempts) }
                 guard stop == nil, bytes < Self.batchBytes, let next = rest.popFirst() else { continue }
                 group.addTask { await self.upload(next, replaces: repeated.contains(next)) }
             }
@@ -297,13 +310,11 @@ final class UploadService: Service, Sendable {
             )
             return .confirmed(digest, size: file.size)
         } catch let error as ObjectStoreError where error.problem.concernsObject && error.problem != .cancelled {
-            logger.warning(
-                "a file could not be uploaded",
-                metadata: [
-                    "digest": "\(digest)", "problem": "\(error.problem.rawValue)", "message": "\(error.message)",
-                ]
-            )
-            return .failed(digest, error)
+            return failed(digest, error)
+        } catch let error as ObjectStoreError where error.problem == .unexpectedReply {
+            // A store that answers otherwise refuses this object, for example because it is too large.
+            guard (try? await remote.client.checkBucket()) != nil else { return .stopped(error) }
+            return failed(digest, error)
         } catch let error as StorageError where error.isAbsence {
             return .stopped(error)
         } catch let error as StorageError {
@@ -313,13 +324,21 @@ final class UploadService: Service, Sendable {
         }
     }
 
+    private func failed(_ digest: ResourceDigest, _ error: ObjectStoreError) -> Outcome {
+        logger.warning(
+            "a file could not be uploaded",
+            metadata: ["digest": "\(digest)", "problem": "\(error.problem.rawValue)", "message": "\(error.message)"]
+        )
+        return .failed(digest, error)
+    }
+
     /// Confirms bytes that are not on this machine: the store has them, or they are lost.
     private func confirm(_ digest: ResourceDigest) async throws -> Outcome {
         let key = RemoteStorage.key(digest)
         guard let info = try await remote.client.head(key) else {
             if remote.store.election != nil {
                 let next = clock.nowMicroseconds() + Int64(Self.standbyPause * 1_000_000)
-                elsewhere.withLock { $0[digest] = next }
+                later.withLock { $0[digest] = (failures: 0, next: next) }
                 return .elsewhere
             }
             return .failed(digest, ObjectStoreError(.noObject, "the file is neither on this machine nor at the store"))

@@ -53,7 +53,8 @@ struct ResourceIngestor: Sendable {
                     next += 1
                     running += 1
                     group.addTask {
-                        await throttle?.wait(until: latest)
+                        // During a backup nothing is given up.
+                        if !resources.isHeld { await throttle?.wait(until: latest) }
                         guard indices.count == 1 else {
                             return try await prepare(
                                 group: indices,

@@ -57,11 +57,11 @@ struct BackupStore: Sendable {
         }
     }
 
-    /// Returns whether the object store had the bytes when the copy was made.
+    /// Returns whether the object store could be asked for the bytes when the copy was made.
     func isRemote(_ digest: ResourceDigest) throws -> Bool {
         try queue.read { database in
             guard try database.tableExists("remote_object") else { return false }
-            return try RemoteObjectStore(database: SQLConnection(database)).remoteSize(of: digest) != nil
+            return try RemoteObjectStore(database: SQLConnection(database)).readableSize(of: digest) != nil
         }
     }
 
@@ -87,6 +87,8 @@ struct BackupStore: Sendable {
             try store.startNewHistory(library: history, sequence: head.sequence + gap)
             return LibraryHead(library: history, sequence: head.sequence + gap, oldest: head.sequence + gap)
         }
+        // The file is renamed without its log.
+        try file.checkpoint()
         try file.close()
         return head
     }

@@ -149,11 +149,11 @@ struct ConsistencyCheckStore {
         try read { try $0.first("SELECT count(DISTINCT digest) FROM resource") { $0.int(0) } ?? 0 }
     }
 
-    /// Calls `visit` once for each digest that an asset refers to, ordered by digest, with whether the object store has
-    /// confirmed the bytes.
+    /// Calls `visit` once for each digest that an asset refers to, ordered by digest, with whether the object store can
+    /// be asked for the bytes.
     func forEachResource(_ visit: (ResourceDigest, _ size: Int64, _ isRemote: Bool) throws -> Void) throws {
         try read { database in
-            let isRemote = try Self.has("remote_object", database) ? RemoteObjectStore.isConfirmed : "0"
+            let isRemote = try Self.has("remote_object", database) ? RemoteObjectStore.isResourceReadable : "0"
             let sql = "SELECT digest, max(size), \(isRemote) FROM resource GROUP BY digest ORDER BY digest"
             try database.stream(SQLFragment(sql)) { row in
                 guard let digest = ResourceDigest(row.hexadecimal(0)) else { return }

@@ -43,6 +43,8 @@ extension LibraryMigration {
         let path = folder + "/library.sqlite"
         guard access(path, F_OK) == 0 else { throw StorageError.notFound("\(folder) has no file of SQLite") }
         let file = try DatabaseFile(path: path, migrator: CatalogSchema.migrator)
+        // The file is renamed without its log. On a full disk that fails before anything is copied.
+        try file.checkpoint()
         let session = PostgreSQLSession(address)
         try PostgreSQLSchema.prepare(SQLConnection(session))
         try readInOrder(session)
@@ -103,11 +105,17 @@ extension LibraryMigration {
             }
             return rows
         }
+        try file.checkpoint()
         try file.close()
         // The lock is lost with its connection, and a catalog that has taken over has raised the epoch.
-        let epoch = try session.inReading { try $0.first("SELECT epoch FROM library") { $0.int64(0) } }
-        guard epoch == election.epoch else { throw changed }
-        for ending in ["-wal", "-shm"] { unlink(partial + ending) }
+        guard let epoch = election.epoch, try WriterElection.noteMoved(SQLConnection(session), epoch) else {
+            throw changed
+        }
+        for ending in ["-wal", "-shm"] {
+            unlink(partial + ending)
+            // SQLite would write the log of another database into this one.
+            unlink(path + ending)
+        }
         guard rename(partial, path) == 0 else { throw StorageError.io("\(path) cannot be renamed") }
         let outcome = Outcome(token: head.token, rows: rows)
         try remember(outcome.token, folder, database: path)

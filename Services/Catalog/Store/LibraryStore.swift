@@ -140,6 +140,7 @@ final class LibraryStore: Sendable {
         newHistory: String,
         now: Int64
     ) throws -> (head: LibraryHead, reason: NewHistory?) {
+        try WriterElection.requireNotMoved(store.database)
         let isRestored = try PostgreSQLSchema.noteOrigin(store.database)
         guard let head = try store.head() else {
             return try begin(store, remembered, .unknown, folder, newHistory: newHistory, now: now)

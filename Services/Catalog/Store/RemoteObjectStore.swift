@@ -40,8 +40,9 @@ struct RemoteObjectStore {
         case deleting
     }
 
-    /// Begins to register uploads for a store, also those of all present resources. If it is another store than before,
-    /// all bytes have to be confirmed again.
+    /// Begins to register uploads for a store, also those of all present resources. If it is another bucket or prefix
+    /// than before, all bytes have to be confirmed again. The address of the store is not compared: catalogs of one
+    /// library may reach it by different names.
     func begin(_ location: String) throws {
         let known = try database.first("SELECT location FROM remote_store") { $0.text(0) }
         // Every new row of `resource` registers its bytes for upload, within its own transaction.
@@ -105,14 +106,12 @@ struct RemoteObjectStore {
         )
     }
 
-    func setState(_ state: State, of digests: [ResourceDigest]) throws {
-        for digest in digests {
-            try database.run(
-                "UPDATE remote_object SET state = ?, problem = NULL, message = NULL WHERE digest = ?",
-                state.rawValue,
-                digest.bytes
-            )
-        }
+    /// Registers bytes for upload that the store has lost or changed.
+    func registerLost(_ digest: ResourceDigest) throws {
+        try database.run(
+            "UPDATE remote_object SET state = 1, attempts = 0, problem = NULL, message = NULL WHERE digest = ?",
+            digest.bytes
+        )
     }
 
     /// Records that the store has the bytes.
@@ -121,7 +120,8 @@ struct RemoteObjectStore {
     func confirm(_ digest: ResourceDigest, size: Int64, date: Int64) throws {
         try database.run(
             """
-            UPDATE remote_object SET state = 4, size = ?, date = ?, problem = NULL, message = NULL, again = 0
+            UPDATE remote_object
+            SET state = 4, size = ?, attempts = 0, date = ?, problem = NULL, message = NULL, again = 0
             WHERE digest = ? AND state <> 6
             """,
             size,
@@ -153,7 +153,17 @@ struct RemoteObjectStore {
         try database.runCounting("UPDATE remote_object SET state = 1, attempts = 0 WHERE state = 3")
     }
 
-    /// Returns the size of bytes that the store has; nil if it does not have them.
+    /// The condition that the store can be asked for the bytes of a row. It has confirmed them, also if they were
+    /// registered again since: for another bucket to which all objects were copied, that takes a while.
+    private static let isReadable = "(state = 4 OR state IN (1, 2) AND size > 0)"
+
+    /// Returns the size of bytes for which the store can be asked; nil if it never had them.
+    func readableSize(of digest: ResourceDigest) throws -> Int64? {
+        let sql = "SELECT size FROM remote_object WHERE digest = ? AND \(Self.isReadable)"
+        return try database.first(sql, digest.bytes) { $0.int64(0) }
+    }
+
+    /// Returns the size of bytes that the store has; nil if it does not have them, or has to confirm them again.
     func remoteSize(of digest: ResourceDigest) throws -> Int64? {
         try database.first("SELECT size FROM remote_object WHERE digest = ? AND state = 4", digest.bytes) {
             $0.int64(0)
@@ -187,9 +197,9 @@ struct RemoteObjectStore {
         }
     }
 
-    /// The condition that the store has the bytes of a row of `resource`.
-    static let isConfirmed =
-        "EXISTS (SELECT 1 FROM remote_object o WHERE o.digest = resource.digest AND o.state = 4)"
+    /// The condition that the store can be asked for the bytes of a row of `resource`.
+    static let isResourceReadable =
+        "EXISTS (SELECT 1 FROM remote_object o WHERE o.digest = resource.digest AND \(isReadable))"
 
     // MARK: Deleting
 
@@ -198,10 +208,13 @@ struct RemoteObjectStore {
             AND NOT EXISTS (SELECT 1 FROM kept_adjustment k WHERE k.digest = remote_object.digest)
         """
 
-    /// Returns bytes that nothing refers to.
+    /// Returns bytes that nothing refers to, those with the smallest digests: the same ones each time, until they are
+    /// deleted.
     func unreferenced(limit: Int) throws -> [ResourceDigest] {
-        try database.all("SELECT digest FROM remote_object WHERE \(Self.unreferenced) LIMIT ?", limit) { $0.bytes(0) }
-            .compactMap { ResourceDigest($0.hexadecimal) }
+        try database.all(
+            "SELECT digest FROM remote_object WHERE \(Self.unreferenced) ORDER BY digest LIMIT ?",
+            limit
+        ) { $0.bytes(0) }.compactMap { ResourceDigest($0.hexadecimal) }
     }
 
     /// Marks bytes for deletion at the store unless something refers to them.
@@ -221,7 +234,7 @@ struct RemoteObjectStore {
             digest.bytes
         )
         try database.run(
-            "UPDATE remote_object SET state = 1, attempts = 0 WHERE state = 6 AND digest = ?",
+            "UPDATE remote_object SET state = 1, attempts = 0, size = 0 WHERE state = 6 AND digest = ?",
             digest.bytes
         )
     }
@@ -232,7 +245,9 @@ struct RemoteObjectStore {
     /// - Returns: their number
     func registerReferenced() throws -> Int {
         try database.runCounting(
-            "UPDATE remote_object SET state = 1, attempts = 0 WHERE state = 6 AND NOT (\(Self.unreferenced))"
+            """
+            UPDATE remote_object SET state = 1, attempts = 0, size = 0 WHERE state = 6 AND NOT (\(Self.unreferenced))
+            """
         )
     }
 

@@ -53,6 +53,31 @@ struct UploadJobTests {
         #expect(services.stop() == [])
     }
 
+    @Test func `a file that the store refuses is listed as failed, and the others are uploaded`() throws {
+        let store = try S3Server()
+        let services = try SafelightFixture("refused-file", environment: store.environment)
+        let photo = TestImages.jpeg(width: 60, height: 40)
+        try services.folder.write(photo, to: "small.jpg")
+        try services.folder.write(photo + [UInt8](repeating: 7, count: 200_000), to: "large.jpg")
+        try store.setFaults(#"{"largest": 100000}"#)
+        try services.start([.catalog])
+        for name in ["large.jpg", "small.jpg"] {
+            #expect(try services.safelight(["import", services.folder.file(name)]).status == 0)
+        }
+        func until(_ text: String) throws {
+            let end = ContinuousClock.now + .seconds(60)
+            while try !services.safelight(["storage"]).output.contains(text) {
+                guard ContinuousClock.now < end else { throw FixtureError(description: "not within 60 s: \(text)") }
+            }
+        }
+        try until("waiting   0 files, 1 failed")
+        try until("uploaded  1 file")
+        try store.setFaults("{}")
+        #expect(try services.safelight(["storage", "retry"]).status == 0)
+        try until("waiting   0 files, 0 failed")
+        #expect(services.stop() == [])
+    }
+
     @Test(.spec("T-34", "T-41"))
     func `each client has its own jobs, a limited one for the assets of its list, and the owner sees all`() throws {
         let store = try S3Server()

@@ -12,6 +12,8 @@ a JSON object with any of
 - `unconditional`: true to refuse conditions of uploads, as services do that do not know them
 - `plain`: true to know no checksums but `ETag`, as services do that have the first S3 interface
 - `full`: true to refuse new objects with the error of a full store
+- `largest`: the bytes of the largest body, as a proxy allows it
+- `rangeless`: true to answer with whole objects, as a proxy does that does not know ranges
 """
 
 import base64
@@ -123,6 +125,10 @@ def application(environ, start):
         return refusal(start, 507, "InsufficientStorage", method)
     if fault.get("plain") and method == "POST" and b"Checksum" in body:
         return refusal(start, 400, "MalformedXML", method)
+    if len(body) > fault.get("largest", len(body)):
+        return refusal(start, 413, "", method)
+    if fault.get("rangeless"):
+        environ.pop("HTTP_RANGE", None)
     environ["wsgi.input"] = io.BytesIO(body)
     answer = {}
 

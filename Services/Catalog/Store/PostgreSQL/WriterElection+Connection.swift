@@ -40,6 +40,31 @@ extension WriterElection {
     static let keepalives =
         "SET tcp_keepalives_idle = 10; SET tcp_keepalives_interval = 5; SET tcp_keepalives_count = 6"
 
+    /// The name of the writer of tables whose library was moved to a file.
+    private static let moved = "none: the library was moved to a file"
+
+    /// Notes that the library was moved to a file, so that no catalog goes on with the tables beside it.
+    ///
+    /// - Returns: false if another catalog has taken over since the epoch
+    static func noteMoved(_ database: SQLConnection, _ epoch: Int64) throws -> Bool {
+        var isNoted = false
+        try database.inImmediateTransaction {
+            let sql = "UPDATE safelight_writer SET name = ? WHERE epoch = ? AND (SELECT epoch FROM library) = ?"
+            isNoted = try database.runCounting(sql, moved, epoch, epoch) == 1
+        }
+        return isNoted
+    }
+
+    /// - Throws: `StorageError.offline` if the library was moved to a file
+    static func requireNotMoved(_ database: SQLConnection) throws {
+        let sql = "SELECT EXISTS (SELECT 1 FROM safelight_writer WHERE name = ?)"
+        guard try database.first(sql, moved, read: { $0.flag(0) }) == true else { return }
+        throw StorageError.offline(
+            "the library of these tables was moved to a file: start the catalog of its folder without --store, and "
+                + "drop the tables; to give up the file and go on with them, execute DELETE FROM safelight_writer"
+        )
+    }
+
     /// - Throws: `StorageError.resourceChanged` if the library has begun another history than the catalog knows
     func require(_ head: LibraryHead?, of follower: Follower) throws(StorageError) {
         guard let head, head.library != follower.history else { return }

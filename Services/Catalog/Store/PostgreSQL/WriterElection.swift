@@ -344,13 +344,14 @@ final class WriterElection: Sendable {
     ///
     /// - Throws: `StorageError.resourceChanged` if commits are missing, or another catalog has begun another history:
     ///   the catalog has to start again, because its memory is of the old one. Also if smart albums have other rules,
-    ///   which the writer applies at its start
+    ///   which the writer applies at its start. `StorageError.offline` if the library was moved to a file
     private func takeOver(_ follower: Follower) throws {
         let connection = SQLConnection(session.session)
         let known = max(follower.head(), follower.acknowledged)
         var epoch: Int64 = 0
         var stored: Int64 = 0
         try connection.inImmediateTransaction {
+            try Self.requireNotMoved(connection)
             let history = HistoryStore(database: connection)
             let head = try history.head()
             stored = head?.sequence ?? 0

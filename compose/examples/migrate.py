@@ -22,7 +22,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
 
 from safelight import Library, NotRunningError, ResourcesDisagreeError, SafelightError
-from safelight.importing import PHOTO_ENDINGS, VIDEO_ENDINGS, files_below, groups, kind_of
+from safelight.importing import PHOTO_ENDINGS, VIDEO_ENDINGS, apart, by_kind, files_below, groups, kind_of, problem_of
 
 
 @dataclass
@@ -305,25 +305,33 @@ class Migration:
         self.failed = []
 
     def take(self, item):
-        originals = [path for path in item.files if kind_of(path) != "xmp"]
-        if not originals:
-            return
-        name = os.path.basename(originals[0])
+        name = os.path.basename(item.files[0])
+        for path in [*item.files, *([item.edited] if item.edited else [])]:
+            problem = problem_of(path)
+            if problem:
+                return self.fail(os.path.basename(path), problem)
         try:
             self.add(item)
-            print(name, flush=True)
         except ResourcesDisagreeError:
             # A video that has the name of a photo, but is not that of a Live Photo.
-            for path in originals:
-                self.take(replace(item, files=[path], edited=item.edited if path == originals[0] else None))
+            for files in apart(item.files):
+                self.take(replace(item, files=files, edited=item.edited if files[0] == item.files[0] else None))
         except SafelightError as error:
             if error.is_temporary or isinstance(error, NotRunningError):
                 raise
-            self.failed.append(name)
-            print(f"{name}: {error.message}", file=sys.stderr, flush=True)
+            self.fail(name, error.message)
+        except (OSError, ValueError) as error:
+            # A file was removed meanwhile, or its disk fails; or a text is not Unicode.
+            self.fail(name, error)
+        else:
+            print(name, flush=True)
+
+    def fail(self, name, problem):
+        self.failed.append(name)
+        print(f"{name}: {problem}", file=sys.stderr, flush=True)
 
     def add(self, item):
-        kinds = {kind_of(path): path for path in item.files}
+        kinds = by_kind(item.files)
         still = kinds.get("photo") or kinds.get("raw")
         digest = sha256(still or kinds["video"])
         if digest in self.trashed:
@@ -394,6 +402,8 @@ def main():
     options = parser.parse_args()
     if not os.path.isdir(options.folder):
         parser.error(f"there is no folder {options.folder}")
+    # Some names of files are not Unicode.
+    sys.stdout.reconfigure(errors="backslashreplace")
     items = sources[options.source](options.folder, options)
     if options.dry_run:
         for item in items:

@@ -9,26 +9,58 @@ in the folder are left alone.
 import os
 import re
 import sys
+import time
 
-from safelight import Library, SafelightError
+from safelight import Library, NotRunningError, SafelightError
+
+PAUSE = 5
 
 folder = sys.argv[1]
 os.makedirs(folder, exist_ok=True)
 library = Library(client="mirror-favorites", wait=60)
 
-# A live list has a new version if an asset is inserted or removed, and also if one of its assets changes.
-for favorites in library.live(where="isFavorite == TRUE AND mediaType == 'image'", sort="creationDate"):
-    assets = library.assets.many(favorites.ids)
+
+def mirror(ids):
+    """Makes the folder equal to these assets. Returns False if something is to be tried again."""
+    assets = library.assets.many(ids)
     wanted = {f"{asset.id}-{asset.content_revision}.jpg": asset for asset in assets}
     present = {name for name in os.listdir(folder) if re.fullmatch(r"a\w{26}-r\d+\.jpg", name)}
+
+    failed = set()
+    is_done = True
 
     for name in sorted(wanted.keys() - present):
         try:
             wanted[name].thumbnail(None, quality=95).save(os.path.join(folder, name))
         except SafelightError as error:
             print(f"{wanted[name].original_filename}: {error.message}", file=sys.stderr, flush=True)
+            failed.add(wanted[name].id)
+            if error.is_temporary or isinstance(error, NotRunningError):
+                is_done = False
 
     for name in present - wanted.keys():
-        os.unlink(os.path.join(folder, name))
+        # Of an asset that failed, the version of before stays.
+        if name.split("-")[0] not in failed:
+            os.unlink(os.path.join(folder, name))
 
-    print(f"{len(wanted)} favourites", flush=True)
+    if is_done:
+        print(f"{len(wanted)} favourites", flush=True)
+    return is_done
+
+
+def mirror_or_wait(ids):
+    """Makes the folder equal to these assets, also while services are away."""
+    while True:
+        try:
+            if mirror(ids):
+                return
+        except SafelightError as error:
+            if not error.is_temporary:
+                raise
+            print(f"{error.message}; again in {PAUSE} s", file=sys.stderr, flush=True)
+        time.sleep(PAUSE)
+
+
+# A live list has a new version if an asset is inserted or removed, and also if one of its assets changes.
+for favorites in library.live(where="isFavorite == TRUE AND mediaType == 'image'", sort="creationDate"):
+    mirror_or_wait(favorites.ids)

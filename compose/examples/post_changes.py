@@ -4,12 +4,14 @@
 
 The body is the change record as JSON, as `safelight watch --json` prints it. The header `X-Safelight-Signature` has
 `sha256=` and the HMAC of the body with the secret: a receiver that compares it knows that nobody else has sent it. A
-change is sent until the receiver answers with a status below 300, and changes arrive in their order. A change may arrive
-twice if this program is killed meanwhile; `X-Safelight-Sequence` is the same then.
+change is sent until the receiver answers with a status below 300, and changes arrive in their order. Redirects are not
+followed: a change would arrive without its body. A change may arrive twice if this program is killed meanwhile;
+`X-Safelight-Sequence` is the same then.
 """
 
 import hashlib
 import hmac
+import http.client
 import json
 import os
 import sys
@@ -26,6 +28,14 @@ secret = os.environ["SECRET"].encode()
 library = Library(client="post-changes", wait=60)
 
 
+class NoRedirects(urllib.request.HTTPRedirectHandler):
+    def redirect_request(self, request, file, code, message, headers, new_url):
+        raise urllib.error.HTTPError(request.full_url, code, f"it redirects to {new_url}; use that URL", headers, file)
+
+
+opener = urllib.request.build_opener(NoRedirects)
+
+
 def post(change):
     body = json.dumps({**change, "token": change.token}).encode()
     headers = {
@@ -36,9 +46,9 @@ def post(change):
     pause = 0.5
     while True:
         try:
-            with urllib.request.urlopen(urllib.request.Request(url, body, headers), timeout=30):
+            with opener.open(urllib.request.Request(url, body, headers), timeout=30):
                 return
-        except OSError as error:
+        except (OSError, http.client.HTTPException) as error:
             print(f"change {change.sequence}: {error}; again in {pause} s", file=sys.stderr, flush=True)
             time.sleep(pause)
             pause = min(2 * pause, LONGEST_PAUSE)

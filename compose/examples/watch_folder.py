@@ -2,9 +2,9 @@
 
     watch_folder.py FOLDER [ALBUM]
 
-What is in the folder already is imported first; files that the library has are skipped. A file is imported when the
-program that writes it closes it or moves it there, so a copy is never read before it is complete. The kernel reports
-changes of local disks; for a folder of another machine, run this program there.
+What is in the folder already is imported first; files that the library has are skipped, and so are hidden files and
+folders. A file is imported when the program that writes it closes it or moves it there, so a copy is never read before
+it is complete. The kernel reports changes of local disks; for a folder of another machine, run this program there.
 """
 
 import ctypes
@@ -49,11 +49,13 @@ class Folders:
                 # Some events are lost: everything is looked at again.
                 self.add(self.root)
                 yield self.root
+            elif name.startswith("."):
+                continue
             elif mask & IS_FOLDER:
                 # Watched first, then read: a file that is saved in between is seen twice, never missed.
                 self.add(os.path.join(self.paths[watch], name))
                 yield os.path.join(self.paths[watch], name)
-            elif mask & (CLOSE_WRITE | MOVED_TO) and not name.startswith("."):
+            elif mask & (CLOSE_WRITE | MOVED_TO):
                 yield os.path.join(self.paths[watch], name)
 
 

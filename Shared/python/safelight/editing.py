@@ -223,7 +223,7 @@ class Publisher:
         try:
             while self._unfinished:
                 ids = list(self._unfinished)[:EDITS_PER_REQUEST]
-                status = self._library.request(self._library.catalog, "edits.status", {"ids": ids}).result
+                status = self._status(ids, max(1.0, end - time.monotonic()))
                 for one in status["edits"]:
                     if one["state"] != "accepted" and self._unfinished.pop(one["id"], None):
                         yield EditStatus(one)
@@ -243,3 +243,12 @@ class Publisher:
                     time.sleep(next(delays, STATUS_DELAYS[-1]))
         finally:
             sockets.close()
+
+    def _status(self, ids: List[str], deadline: float) -> JSON:
+        """Returns the states of edits. The catalog is asked until the deadline, each time for 30 seconds at most."""
+        catalog = self._library.catalog
+        status: JSON = self._library.with_retries(
+            lambda seconds_left: catalog.request("edits.status", {"ids": ids}, deadline=min(30.0, seconds_left)),
+            deadline,
+        ).result
+        return status

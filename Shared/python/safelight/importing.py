@@ -51,21 +51,42 @@ def files_below(paths: Iterable[Path]) -> Iterator[str]:
 
 
 def groups(paths: Iterable[str]) -> List[List[str]]:
-    """Returns files that may belong together: a photo, its raw file, the video of a Live Photo, a sidecar."""
-    found: Dict[str, List[str]] = {}
+    """Returns files that may belong together: a photo, its raw file, the video of a Live Photo, sidecars.
+
+    Several sidecars are in the order in which they are preferred. One that belongs to no file is in no group.
+    """
+    sidecars: Dict[str, str] = {}
+    stems: Dict[str, List[str]] = {}
     for path in paths:
         stem, ending = os.path.splitext(path)
-        if ending.lower() == ".xmp" and os.path.splitext(stem)[1].lower() in PHOTO_ENDINGS | VIDEO_ENDINGS:
-            stem = os.path.splitext(stem)[0]
-        found.setdefault(stem, []).append(path)
-    together: List[List[str]] = []
-    for files in found.values():
-        kinds = [kind_of(path) for path in files]
-        if len(set(kinds)) == len(kinds) and ("photo" in kinds or len(kinds) == 1 or set(kinds) == {"raw", "xmp"}):
-            together.append(files)
+        if ending.lower() == ".xmp":
+            sidecars.setdefault(stem, path)
         else:
-            together += [[path] for path in files]
+            stems.setdefault(stem, []).append(path)
+    together: List[List[str]] = []
+    for stem, files in stems.items():
+        kinds = [kind_of(path) for path in files]
+        main, *others = sorted(files, key=lambda path: kind_of(path) != "photo")
+        group = files + [sidecars[name] for name in [main, stem, *others] if name in sidecars]
+        is_one = len(set(kinds)) == len(kinds) and ("photo" in kinds or len(kinds) == 1)
+        together += [group] if is_one else apart(group)
     return together
+
+
+def apart(files: List[str]) -> List[List[str]]:
+    """Returns the files of a group one by one, each with its sidecar: NAME.EXT.xmp, or else NAME.xmp."""
+    sidecars = {os.path.splitext(path)[0]: path for path in files if kind_of(path) == "xmp"}
+    parts: List[List[str]] = []
+    for path in files:
+        if kind_of(path) != "xmp":
+            sidecar = sidecars.get(path) or sidecars.get(os.path.splitext(path)[0])
+            parts.append([path, sidecar] if sidecar else [path])
+    return parts
+
+
+def by_kind(files: List[str]) -> Dict[str, str]:
+    """Returns the file of each kind; the first of several sidecars."""
+    return {kind_of(path): path for path in reversed(files)}
 
 
 def kind_of(path: str) -> str:
@@ -107,13 +128,13 @@ def import_files(
         else:
             readable.append(path)
     pending = groups(readable)
-    sizes = {path: os.path.getsize(path) for path in readable if os.path.exists(path)}
+    # A sidecar may be that of several assets.
+    originals = [path for path in readable if kind_of(path) != "xmp"]
+    sizes = {path: os.path.getsize(path) for path in originals if os.path.exists(path)}
     total = sum(sizes.values())
     before = 0
     while pending:
         files = pending.pop(0)
-        if all(kind_of(path) == "xmp" for path in files):
-            continue
         done = before
 
         def advance(part: Progress) -> None:
@@ -126,7 +147,7 @@ def import_files(
         try:
             imported.append(_import(library, files, album, advance))
         except ResourcesDisagreeError:
-            pending = [[path] for path in files if kind_of(path) != "xmp"] + pending
+            pending = apart(files) + pending
             continue
         except SafelightError as error:
             if error.is_temporary:
@@ -139,8 +160,8 @@ def import_files(
 
 
 def _import(library: "Library", files: List[str], album: Optional[Target], advance: ProgressHandler) -> ImportedFile:
-    by_kind = {kind_of(path): path for path in files}
-    photo, raw, video = by_kind.get("photo"), by_kind.get("raw"), by_kind.get("video")
+    kinds = by_kind(files)
+    photo, raw, video = kinds.get("photo"), kinds.get("raw"), kinds.get("video")
     has_still = photo is not None or raw is not None
     with library.changing() as changes:
         placeholder = changes.create_asset(
@@ -148,7 +169,7 @@ def _import(library: "Library", files: List[str], album: Optional[Target], advan
             alternate_photo=raw if photo else None,
             paired_video=video if has_still else None,
             video=None if has_still else video,
-            sidecar=by_kind.get("xmp"),
+            sidecar=kinds.get("xmp"),
             progress=advance,
         )
         if album is not None:

@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING, Any, Dict, Iterable, Iterator, List, Optional, Union
 
+from .errors import SafelightError
 from .members import Record, boolean, date, integer, optional_number, optional_text, text
 from .objects import Object, identifier
 
@@ -43,7 +44,7 @@ class UploadJobs:
         params: Dict[str, Any] = {"action": action} if action else {}
         jobs: List[UploadJob] = []
         while True:
-            page = self._library.catalog.request("jobs.list", params).result
+            page = self._library.request(self._library.catalog, "jobs.list", params).result
             jobs += [UploadJob(one) for one in page["jobs"]]
             if "next" not in page:
                 return jobs
@@ -56,7 +57,7 @@ class UploadJobs:
         while True:
             if not page["jobs"]:
                 # All states, at first and after a while without changes: a job may have been acknowledged elsewhere.
-                page = self._library.catalog.request("jobs.list", {"jobs": list(known)}).result
+                page = self._library.request(self._library.catalog, "jobs.list", {"jobs": list(known)}).result
                 listed = {one["id"] for one in page["jobs"]}
                 known = {number: one for number, one in known.items() if number in listed}
             for one in [UploadJob(one) for one in page["jobs"] if one["id"] in known]:
@@ -65,8 +66,13 @@ class UploadJobs:
                     yield one
             if all(one.has_ended for one in known.values()):
                 return
-            page = self._library.catalog.request(
-                "jobs.list", {"changedAfter": page["version"], "jobs": list(known)}, deadline=30).result
+            try:
+                page = self._library.catalog.request(
+                    "jobs.list", {"changedAfter": page["version"], "jobs": list(known)}, deadline=30).result
+            except SafelightError as error:
+                if not error.is_temporary:
+                    raise
+                page = {"jobs": []}  # the catalog restarts: all states are read, which is repeated until it answers
 
     def upload(self, assets: Iterable[Object], resource_type: str = "photo") -> List[UploadJob]:
         """Creates a job for a resource of each asset, which is done when the object store has the file."""

@@ -1,7 +1,7 @@
 """Progress of transfers, and files that appear when they are complete."""
 
 import os
-import tempfile
+import uuid
 from dataclasses import dataclass
 from typing import Callable, Iterable, Optional, Union
 
@@ -32,7 +32,9 @@ ProgressHandler = Callable[[Progress], None]
 def save_parts(path: Path, parts: Iterable[bytes], total: float, progress: Optional[ProgressHandler] = None) -> None:
     """Writes parts to a new file beside the path and renames it, so that the path is never half a file."""
     path = os.fspath(path)
-    descriptor, temporary = tempfile.mkstemp(prefix=".safelight-", dir=os.path.dirname(path) or ".")
+    temporary = os.path.join(os.path.dirname(path) or ".", f".safelight-{uuid.uuid4().hex}")
+    # The kernel applies the umask, which a program cannot read without changing it for all its threads.
+    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
     try:
         with os.fdopen(descriptor, "wb") as file:
             done = 0
@@ -41,9 +43,6 @@ def save_parts(path: Path, parts: Iterable[bytes], total: float, progress: Optio
                 done += len(part)
                 if progress:
                     progress(Progress(done, total, path))
-        umask = os.umask(0)
-        os.umask(umask)
-        os.chmod(temporary, 0o666 & ~umask)
         os.replace(temporary, path)
     except BaseException:
         os.unlink(temporary)

@@ -304,6 +304,8 @@ class Service:
     ) -> Reply:
         """Returns the result and the attachments of a request, which is sent once."""
         connection = self.connection()
+        # A request of the handler has a connection of its own: on this one it would receive the response to this one.
+        self._local.connection = None
         try:
             return connection.request(method, params, attachments, deadline, on_notification, self._is_replaceable)
         except SafelightError as error:
@@ -314,6 +316,10 @@ class Service:
             # Interrupted, also by an exception of the handler: closing the connection cancels the request.
             self._forget(connection)
             raise
+        finally:
+            if not connection.socket.closed:
+                self.forget()
+                self._local.connection = connection
 
     def connection(self) -> Connection:
         """Returns the connection of this thread, a new one if there is none."""
@@ -356,7 +362,8 @@ class Service:
         if connection is not None:
             self._connections.discard(connection)
             connection.close()
-            self._local.connection = None
+            if getattr(self._local, "connection", None) is connection:
+                self._local.connection = None
 
     def close(self) -> None:
         """Closes the connections of all threads. A later request connects again."""

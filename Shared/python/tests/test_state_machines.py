@@ -1,6 +1,7 @@
 """Tests of the state machines without services: lost messages, restarts and errors."""
 
 import asyncio
+import json
 import os
 import random
 import socket
@@ -9,6 +10,7 @@ import time
 import unittest
 from unittest import mock
 
+import zmq
 import zmq.asyncio
 
 from safelight.aio import AsyncCatalogs, AsyncConnection
@@ -17,7 +19,7 @@ from safelight.feed import CaughtUp, Change, Feed
 from safelight.following import handle_message
 from safelight.instances import MOST_DOUBLED, CatalogChoice, may_be_different_elsewhere
 from safelight.live import LiveList, apply_details
-from safelight.transport import Catalogs, Reply
+from safelight.transport import Catalogs, Reply, Service
 
 LIBRARY, OTHER = "ab" * 16, "cd" * 16
 SEED = int(os.getenv("SAFELIGHT_SEED", random.randrange(10**9)))
@@ -317,6 +319,45 @@ class ConnectingTests(unittest.TestCase):
             self.assertTrue(is_closed)
 
         asyncio.run(run())
+
+
+class NestedRequestTests(unittest.TestCase):
+    def serve(self, socket, ended):
+        """Answers each request with its method; before that, one with progress sends a notification."""
+        while not ended.is_set():
+            if not socket.poll(20):
+                continue
+            client, frame = socket.recv_multipart()
+            request = json.loads(frame)
+            messages = [{"id": request["id"], "result": request["method"]}]
+            if request["method"] == "with.progress":
+                messages.insert(0, {"method": "progress", "params": {"id": request["id"]}})
+            for message in messages:
+                socket.send_multipart([client, json.dumps(message).encode()])
+
+    def test_a_handler_may_send_requests_to_the_same_service(self):
+        context, ended = zmq.Context(), threading.Event()
+        socket = context.socket(zmq.ROUTER)
+        port = socket.bind_to_random_port("tcp://127.0.0.1")
+        server = threading.Thread(target=self.serve, args=(socket, ended))
+        server.start()
+        service = Service(context, f"tcp://127.0.0.1:{port}", wait=10)
+        nested = []
+
+        def notified(*_):
+            nested.extend(service.request(method, deadline=5).result for method in ("first", "second"))
+
+        try:
+            for _ in range(2):
+                reply = service.request("with.progress", deadline=5, on_notification=notified)
+                self.assertEqual(reply.result, "with.progress")
+            self.assertEqual(nested, ["first", "second"] * 2)
+            self.assertEqual(len(service._connections), 1)
+        finally:
+            service.close()
+            ended.set()
+            server.join()
+            context.destroy(0)
 
 
 class DoubledReadsTests(unittest.TestCase):

@@ -16,7 +16,9 @@ import safelight
 from safelight import Asset, Change, Endpoints, Library, adjustments, description, errors
 from safelight.aio import AsyncLibrary
 from safelight.changing import Changes
-from safelight.importing import ImportedFile, files_below, groups, import_files
+from safelight.editing import Publisher
+from safelight.importing import ImportedFile, by_kind, files_below, groups, import_files
+from safelight.jobs import UploadJob, UploadJobs
 from safelight.members import Member, camel_case
 from safelight.progress import save_parts
 from safelight.transport import Reply, encode_request
@@ -255,11 +257,98 @@ class UploadTests(unittest.TestCase):
         self.assertEqual(library.deadlines, [30.0] * 3)
 
 
+class RestartingCatalog:
+    """A catalog that loses the second request; the others have the answers given."""
+
+    def __init__(self, *answers):
+        self.answers = list(answers)
+        self.deadlines = []
+
+    def request(self, method, params, attachments=(), deadline=30.0, on_notification=None):
+        self.deadlines.append(deadline)
+        if len(self.deadlines) == 2:
+            raise errors.ConnectionLostError(message="the connection to the catalog was lost")
+        return Reply(self.answers.pop(0), [])
+
+
+class RestartTests(unittest.TestCase):
+    def library(self, *answers):
+        library = Library("/nonexistent")
+        library.catalog = RestartingCatalog(*answers)
+        return library
+
+    def test_jobs_are_followed_while_the_catalog_restarts(self):
+        def job(state):
+            return {"id": 1, "state": state}
+
+        library = self.library(
+            {"jobs": [job("pending")], "version": 3}, {"jobs": [job("succeeded")], "version": 1}
+        )
+        states = [one.state for one in UploadJobs(library).follow([UploadJob(job("registered"))])]
+        self.assertEqual(states, ["pending", "succeeded"])
+
+    def test_jobs_are_listed_while_the_catalog_restarts(self):
+        library = self.library({"jobs": [{"id": 1}], "next": 1}, {"jobs": [{"id": 2}]})
+        self.assertEqual([one.id for one in UploadJobs(library)()], [1, 2])
+
+    def test_edits_are_followed_until_the_deadline_of_their_publication(self):
+        now = [1000.0]
+        library = self.library(
+            {"edits": [], "unknown": []}, {"edits": [{"id": "t.0", "state": "applied"}], "unknown": []}
+        )
+        answer = library.catalog.request
+
+        def request(*arguments, **options):
+            # The catalog is away for 40 seconds.
+            now[0] += 40 if len(library.catalog.deadlines) == 1 else 0
+            return answer(*arguments, **options)
+
+        library.catalog.request = request
+        with mock.patch("safelight.editing.PushSockets"), mock.patch("time.sleep"), \
+                mock.patch("time.monotonic", lambda: now[0]):
+            states = [one.state for one in Publisher(library, [("a1", {})], {}, "t").run(600)]
+        self.assertEqual((states, library.catalog.deadlines), (["applied"], [30.0] * 3))
+
+
 class FileTests(unittest.TestCase):
     def test_files_of_one_name_are_one_asset(self):
         self.assertEqual(
             groups(["a.jpg", "a.mov", "b.heic", "b.dng", "b.heic.xmp", "c.jpg", "c.png", "d.mp4"]),
             [["a.jpg", "a.mov"], ["b.heic", "b.dng", "b.heic.xmp"], ["c.jpg"], ["c.png"], ["d.mp4"]],
+        )
+
+    def test_each_original_has_its_sidecar(self):
+        for files, expected in [
+            ("a.mov a.mov.xmp", ["a.mov a.mov.xmp"]),
+            ("a.mov a.xmp", ["a.mov a.xmp"]),
+            ("a.raf a.xmp", ["a.raf a.xmp"]),
+            ("a.jpg a.jpg.xmp a.raf a.raf.xmp", ["a.jpg a.raf a.jpg.xmp a.raf.xmp"]),
+            ("a.raf a.raf.xmp a.jpg a.xmp", ["a.raf a.jpg a.xmp a.raf.xmp"]),
+            ("a.heic a.jpg a.jpg.xmp", ["a.heic", "a.jpg a.jpg.xmp"]),
+            ("a.heic a.jpg a.jpg.xmp a.xmp", ["a.heic a.xmp", "a.jpg a.jpg.xmp"]),
+            ("a.jpg.xmp b.xmp", []),
+        ]:
+            self.assertEqual(groups(files.split()), [one.split() for one in expected])
+        self.assertEqual(by_kind(["a.jpg", "a.raf", "a.jpg.xmp", "a.raf.xmp"])["xmp"], "a.jpg.xmp")
+
+    def test_files_that_turn_out_to_be_two_assets_keep_their_sidecars(self):
+        asked = []
+
+        def one(library, files, album, advance):
+            asked.append(" ".join(os.path.basename(path) for path in files))
+            if len([path for path in files if not path.endswith(".xmp")]) > 1:
+                raise errors.ResourcesDisagreeError()
+            return ImportedFile(files, "a1", False, None)
+
+        with tempfile.TemporaryDirectory() as folder:
+            for name in ["a.jpg", "a.mov", "a.xmp", "b.jpg", "b.jpg.xmp", "b.raf", "b.raf.xmp"]:
+                open(f"{folder}/{name}", "w").close()
+            with mock.patch("safelight.importing._import", one):
+                import_files(None, folder)
+        self.assertEqual(
+            asked,
+            ["a.jpg a.mov a.xmp", "a.jpg a.xmp", "a.mov a.xmp",
+             "b.jpg b.raf b.jpg.xmp b.raf.xmp", "b.jpg b.jpg.xmp", "b.raf b.raf.xmp"],
         )
 
     def test_all_formats_of_the_command_line_are_found(self):
@@ -310,6 +399,14 @@ class FileTests(unittest.TestCase):
             with open(path, "rb") as file:
                 self.assertEqual(file.read(), b"abc")
             self.assertEqual(os.listdir(folder), ["x"])
+
+    def test_a_file_has_the_usual_permissions_and_the_umask_of_the_threads_is_left_alone(self):
+        with tempfile.TemporaryDirectory() as folder:
+            open(f"{folder}/usual", "w").close()
+            with mock.patch("os.umask") as umask:
+                save_parts(f"{folder}/x", [b"abc"], 3)
+            umask.assert_not_called()
+            self.assertEqual(os.stat(f"{folder}/x").st_mode, os.stat(f"{folder}/usual").st_mode)
 
 
 if __name__ == "__main__":

@@ -1,15 +1,20 @@
 """The programs of `compose/examples` that use the package, run as users run them."""
 
+import contextlib
 import hashlib
 import hmac
 import http.server
+import io
 import json
 import os
+import runpy
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 import unittest
+from unittest import mock
 
 from PIL import Image
 
@@ -45,6 +50,26 @@ class Program:
         self.process.wait()
         self.reader.join()
         self.process.stdout.close()
+
+
+class MirrorTests(unittest.TestCase):
+    def test_a_favourite_that_failed_once_is_saved_later(self):
+        id = "a" + "0" * 26
+        image = mock.Mock(save=lambda path: open(path, "w").close())
+        asset = mock.Mock(id=id, content_revision="r2", original_filename="one.jpg")
+        asset.thumbnail.side_effect = [safelight.UnavailableError(), image]
+        library = mock.Mock()
+        library.live.return_value = [mock.Mock(ids=[id])]
+        library.assets.many.side_effect = [safelight.UnavailableError(), [asset], [asset]]
+        pauses = []
+        with tempfile.TemporaryDirectory() as folder:
+            open(f"{folder}/{id}-r1.jpg", "w").close()
+            with mock.patch("safelight.Library", return_value=library), \
+                    mock.patch("time.sleep", lambda _: pauses.append(os.listdir(folder))), \
+                    mock.patch("sys.argv", ["mirror_favorites.py", folder]), \
+                    contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
+                runpy.run_path(f"{EXAMPLES}/mirror_favorites.py")
+            self.assertEqual((pauses, os.listdir(folder)), ([[f"{id}-r1.jpg"]] * 2, [f"{id}-r2.jpg"]))
 
 
 class ExampleTests(unittest.TestCase):
@@ -125,25 +150,36 @@ class ExampleTests(unittest.TestCase):
         self.services.picture(f"{folder}/down.jpg", 25)
         self.services.start("catalog")
         program.wait_for(lambda lines: "imported down.jpg" in lines)
+        # The trash of a file manager; what is saved behind it is imported after it.
+        self.services.picture(f"{folder}/.Trash-1000/files/deleted.jpg", 26)
+        self.services.picture(f"{folder}/last.jpg", 27)
+        program.wait_for(lambda lines: "imported last.jpg" in lines)
         program.kill()
         names = {asset.original_filename for asset in self.library.albums["Incoming"].fetch()}
-        self.assertEqual(names, {f"{name}.jpg" for name in ("before", "below", "moved", "slow", "meanwhile", "down")})
+        saved = ("before", "below", "moved", "slow", "meanwhile", "down", "last")
+        self.assertEqual(names, {f"{name}.jpg" for name in saved})
 
     def test_changes_are_posted_in_order_with_a_signature(self):
         received, arrived = [], threading.Condition()
 
         class Receiver(http.server.BaseHTTPRequestHandler):
-            # The first two requests are refused, as by a receiver that is restarted.
-            refusals = 2
+            # The first two requests are refused, as by a receiver that is restarted and by a proxy that redirects.
+            refusals = [503, 301]
 
             def do_POST(self):
                 body = self.rfile.read(int(self.headers["Content-Length"]))
-                refused, Receiver.refusals = Receiver.refusals > 0, Receiver.refusals - 1
+                refused = Receiver.refusals.pop(0) if Receiver.refusals else None
                 # Before the reply: after it the sender may send the next change, which another thread receives.
                 with arrived:
                     received.append((refused, self.headers, body))
                     arrived.notify_all()
-                self.send_response(503 if refused else 204)
+                self.send_response(refused or 204)
+                if refused == 301:
+                    self.send_header("Location", "/elsewhere")
+                self.end_headers()
+
+            def do_GET(self):
+                self.send_response(200)
                 self.end_headers()
 
             def log_message(self, *_):
@@ -170,7 +206,7 @@ class ExampleTests(unittest.TestCase):
         program.kill()
         server.shutdown()
         server.server_close()
-        self.assertEqual([one[0] for one in received], [True, True, False, False, False])
+        self.assertEqual([one[0] for one in received], [503, 301, None, None, None])
         self.assertEqual([json.loads(one[2])["sequence"] for one in received[2:]], [first, second, third])
         for _, headers, body in received:
             signature = hmac.new(b"a secret", body, hashlib.sha256).hexdigest()

@@ -207,6 +207,24 @@ class MigrationTests(unittest.TestCase):
             },
         )
 
+    def test_a_file_that_cannot_be_read_is_named_and_the_others_are_imported(self):
+        self.picture("z.jpg")
+        self.text("not utf-8.jpg", "")
+        os.rename(f"{self.folder}/not utf-8.jpg", os.fsencode(self.folder) + b"/caf\xe9.jpg")
+        os.symlink("nothing", f"{self.folder}/dangling.jpg")
+        os.mkfifo(f"{self.folder}/pipe.jpg")
+        command = [sys.executable, "-B", MIGRATE, "immich", self.folder]
+        options = {"env": self.services.environment, "capture_output": True, "text": True, "timeout": 120}
+        self.assertEqual(subprocess.run([*command, "--dry-run"], **options).returncode, 0)
+        run = subprocess.run(command, **options)
+        self.assertEqual(
+            (run.returncode, run.stdout.splitlines()),
+            (1, ["z.jpg", "1 imported, 0 already there, 0 edits kept, 0 albums, 3 failed"]),
+        )
+        self.assertEqual(
+            [line.split(":")[0] for line in run.stderr.splitlines()], ["caf\\udce9.jpg", "dangling.jpg", "pipe.jpg"]
+        )
+
     def test_nothing_is_changed_without_services_or_in_a_dry_run(self):
         self.picture("a.jpg")
         command = [sys.executable, "-B", MIGRATE, "immich", self.folder]

@@ -76,6 +76,24 @@ struct InverseChangeTests {
         #expect(throws: CommandFailure.self) { try InverseChange(of: record(lists: [root])) }
     }
 
+    @Test func `an edit is taken back alone, because it is a request of its own`() throws {
+        func edited(_ number: Int) throws -> EntityChange<Asset> {
+            let before = Asset(id: try id("a", number), revision: Revision(3), contentRevision: Revision(3))
+            var after = Asset(id: before.id, revision: Revision(7), contentRevision: Revision(7))
+            after.adjustmentFormatIdentifier = "safelight"
+            return EntityChange(before: before, after: after)
+        }
+        let before = Asset(id: try id("a", 3), revision: Revision(3))
+        var after = Asset(id: before.id, revision: Revision(7))
+        after.rating = 4
+        let rated = EntityChange(before: before, after: after)
+        #expect(try InverseChange(of: record(assets: [edited(1)])).edits.map(\.asset) == [id("a", 1)])
+        for assets in [[try edited(1), try edited(2)], [try edited(1), rated]] {
+            let error = #expect(throws: CommandFailure.self) { try InverseChange(of: record(assets: assets)) }
+            #expect(error?.name == ErrorCode.requestNotSupported.rawValue)
+        }
+    }
+
     @Test func `assets are restored from the trash if they are unchanged since`() throws {
         let changes = try (1...2).map { number in
             let before = Asset(id: try id("a", number), revision: Revision(3))

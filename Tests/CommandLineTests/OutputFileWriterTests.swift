@@ -36,6 +36,32 @@ struct OutputFileWriterTests {
         #expect(try files(folder) == ["a"])
     }
 
+    @Test func `a file that appears meanwhile is kept, if none may be replaced`() throws {
+        let folder = try TemporaryFolder("writer")
+        let path = folder.file("a")
+        let writer = try OutputFileWriter(path, replaces: false)
+        try writer.write(bytes)
+        try folder.write(Array("mine".utf8), to: "a")
+        #expect(throws: CommandFailure.self) { try writer.finish() }
+        #expect(throws: CommandFailure.self) { try OutputFile.write(bytes, to: path, replaces: false) }
+        try OutputFile.write(bytes, to: folder.file("b"), replaces: false)
+        #expect(try content(path) == "mine" && content(folder.file("b")) == "new")
+        #expect(try files(folder) == ["a", "b"])
+    }
+
+    @Test func `two writers of one path do not write into the same file`() throws {
+        let folder = try TemporaryFolder("writer")
+        let path = folder.file("a")
+        let (one, other) = (try OutputFileWriter(path), try OutputFileWriter(path))
+        try one.write(bytes)
+        try other.write(Array("other".utf8))
+        try one.finish()
+        #expect(try content(path) == "new")
+        try other.finish()
+        #expect(try content(path) == "other")
+        #expect(try files(folder) == ["a"])
+    }
+
     @Test func `a pipe is written to and stays a pipe`() throws {
         let folder = try TemporaryFolder("writer")
         let pipe = folder.file("pipe")

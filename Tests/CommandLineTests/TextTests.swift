@@ -102,4 +102,13 @@ struct TextTests {
         #expect(empty.remaining == .zero)
         #expect(empty.bar(width: 4).hasPrefix("[####]"))
     }
+
+    @Test func `an error after some of the assets is a partial success`() {
+        let error = CommandFailure(message: "the album is gone", name: "identifier_not_found")
+        let first = CommandFailure(error, after: 0, of: 2500)
+        #expect(first.message == error.message && first.status == .refused)
+        let later = CommandFailure(error, after: 1000, of: 2500)
+        #expect(later.message == "stopped after 1000 of 2500 assets: the album is gone" && later.status == .partly)
+        #expect(later.name == error.name)
+    }
 }

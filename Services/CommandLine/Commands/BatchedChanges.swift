@@ -28,7 +28,13 @@ enum BatchedChanges {
         progress.begin(total: ids.count)
         var done = 0
         for piece in pieces {
-            let result = try await library.perform(requests(piece))
+            let result: PerformChanges.Result
+            do {
+                result = try await library.perform(requests(piece))
+            } catch {
+                progress.clear()
+                throw CommandFailure(error, after: done, of: ids.count)
+            }
             done += piece.count
             progress.clear()
             var json = result.json.objectValue ?? [:]

@@ -115,7 +115,13 @@ struct EditCommand: LibraryCommand {
         for piece in pieces {
             request.transaction = PhotoLibrary.randomTransaction()
             if ids.count == 1 { request.asset = piece.first } else { request.assets = piece }
-            let outcome = try await send(request, in: library, after: done, &progress)
+            let outcome: EditOutcomes
+            do {
+                outcome = try await send(request, in: library, after: done, &progress)
+            } catch {
+                progress.clear()
+                throw CommandFailure(error, after: done, of: ids.count)
+            }
             done += piece.count
             failed += outcome.failed
             progress.clear()

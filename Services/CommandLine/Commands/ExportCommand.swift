@@ -144,7 +144,7 @@ struct ExportCommand: LibraryCommand {
         if let sidecar { files.append(.init(name: name, sidecar: sidecar)) }
         let places = try folder.places(of: files)
         let place = places[0]
-        if !place.isPresent { try OutputFile.write(bytes, to: place.path) }
+        if !place.isPresent { try OutputFile.write(bytes, to: place.path, replaces: false) }
         if let sidecar { try write(sidecar, to: places.last) }
         progress.write(
             [
@@ -203,7 +203,7 @@ struct ExportCommand: LibraryCommand {
         _ progress: inout ProgressReporter
     ) async throws -> Bool {
         if !place.isPresent {
-            let writer = try OutputFileWriter(place.path)
+            let writer = try OutputFileWriter(place.path, replaces: false)
             do {
                 let bytes = library.resource(
                     asset: asset.id,
@@ -237,7 +237,7 @@ struct ExportCommand: LibraryCommand {
 
     private func write(_ sidecar: [UInt8], to place: ExportFolder.Place?) throws {
         guard let place, !place.isPresent else { return }
-        try OutputFile.write(sidecar, to: place.path)
+        try OutputFile.write(sidecar, to: place.path, replaces: false)
     }
 
     /// Returns the original name of a file. A render has that of the asset, with its own ending.

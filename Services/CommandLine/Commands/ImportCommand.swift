@@ -91,13 +91,15 @@ struct ImportCommand: LibraryCommand {
             ) { index, outcome in
                 try report.record(index, outcome.path, outcome.outcome)
             }
+            let files = report.assets.sorted { $0.index < $1.index }.map(\.id)
+            if let album { try await Self.add(files, to: album, in: library) }
         } catch {
             report.clearBar()
             output.note("stopped after \(report.imported) imported files:")
-            throw error
+            var failure = CommandFailure(error)
+            if report.imported + report.duplicates > 0 { failure.status = .partly }
+            throw failure
         }
-        let files = report.assets.sorted { $0.index < $1.index }.map(\.id)
-        if let album { try await Self.add(files, to: album, in: library) }
         withExtendedLifetime(signals) {}
         let isStopped = stop.isRequested && !isAtEnd
         reportUnreadable(finder.unreadable, output)

@@ -48,6 +48,13 @@ struct InverseChange {
             throw Self.refused("a change of \(record.assets.count) assets at a time")
         }
         guard !requests.isEmpty || !edits.isEmpty else { throw Self.refused("this change") }
+        // Each edit is a request of its own, and any of them may be refused after the others were carried out.
+        guard edits.count + (requests.isEmpty ? 0 : 1) == 1 else {
+            throw Self.refused(
+                "several edits, or an edit together with other changes,",
+                "; `safelight history ID --undo-to STEP` takes back the edit of one asset"
+            )
+        }
     }
 
     private static func refused(_ what: String, _ advice: String = "") -> CommandFailure {

@@ -19,13 +19,19 @@ struct RevertCommand: LibraryCommand {
     var services: [ServiceName] { [.editor] }
 
     func run(in library: PhotoLibrary, output: Output) async throws {
-        for id in try await assets.read(in: library) {
+        let ids = try await assets.read(in: library)
+        for (done, id) in ids.enumerated() {
             let request = RevertEdit(
                 asset: id,
                 client: library.client,
                 transaction: PhotoLibrary.randomTransaction()
             )
-            let outcome = try await library.editor.ask(request, deadline: .seconds(120)).result
+            let outcome: RevertEdit.Result
+            do {
+                outcome = try await library.editor.ask(request, deadline: .seconds(120)).result
+            } catch {
+                throw CommandFailure(error, after: done, of: ids.count)
+            }
             try output.result(outcome.json) {
                 [outcome.isChanged ? "reverted \(id), change #\(outcome.sequence)" : "\(id) has no edits"]
             }

@@ -47,6 +47,8 @@ struct VideoCommand: LibraryCommand {
     }
 
     func run(in library: PhotoLibrary, output: Output) async throws {
+        let signals = UnfinishedFiles.removeAtSignals()
+        defer { withExtendedLifetime(signals) {} }
         if let preset = preset.flatMap(VideoExportPreset.init), let path = self.output {
             return try await export(preset, to: path, in: library, output)
         }

@@ -15,7 +15,9 @@ enum OutputFile {
     }
 
     /// Writes a file atomically: it is either complete or not there.
-    static func write(_ bytes: [UInt8], to path: String) throws {
+    ///
+    /// - Parameter replaces: false to refuse a path where there is something
+    static func write(_ bytes: [UInt8], to path: String, replaces: Bool = true) throws {
         if path == "-" {
             guard isatty(1) == 0 else {
                 throw CommandFailure.usage("binary data is not written to a terminal; name a file with -o")
@@ -27,7 +29,7 @@ enum OutputFile {
             }
             return
         }
-        let writer = try OutputFileWriter(path)
+        let writer = try OutputFileWriter(path, replaces: replaces)
         try writer.write(bytes)
         try writer.finish()
     }
@@ -42,13 +44,17 @@ struct OutputFileWriter {
     /// The temporary name; nil if the path is written directly.
     private let partial: FilePath?
     private let file: FileDescriptor
+    private let replaces: Bool
 
-    init(_ path: String) throws {
+    /// - Parameter replaces: false to refuse a path where there is something, also if it appears before the end
+    init(_ path: String, replaces: Bool = true) throws {
         self.path = path
+        self.replaces = replaces
         switch Self.kind(of: path) {
         case nil:
             target = FilePath(path)
             partial = Self.partial(of: path)
+        case _ where !replaces: throw Self.failure(path, Self.appeared)
         case S_IFREG:
             let resolved = Self.resolved(path)
             target = FilePath(resolved)
@@ -62,7 +68,7 @@ struct OutputFileWriter {
             file = try FileDescriptor.open(
                 partial ?? target,
                 .writeOnly,
-                options: partial == nil ? [] : [.create, .truncate],
+                options: partial == nil ? [] : [.create, .exclusiveCreate],
                 permissions: partial == nil ? nil : [.ownerReadWrite, .groupRead, .otherRead]
             )
         } catch {
@@ -84,7 +90,12 @@ struct OutputFileWriter {
         return String(cString: resolved)
     }
 
-    private static func partial(of path: String) -> FilePath { FilePath(path + ".\(getpid()).part") }
+    /// Returns a name that no other process uses; in containers many have the same number.
+    private static func partial(of path: String) -> FilePath {
+        FilePath(path + ".\(String(UInt64.random(in: .min ... .max), radix: 36)).part")
+    }
+
+    private static let appeared = "another file has this name meanwhile; run the command again"
 
     private static func failure(_ path: String, _ reason: String) -> CommandFailure {
         CommandFailure(message: "\(path) cannot be written: \(reason)", name: "not_written")
@@ -100,18 +111,45 @@ struct OutputFileWriter {
     }
 
     func finish() throws {
-        try? file.close()
+        do {
+            // Network disks and quotas refuse at the end what they took before.
+            try file.close()
+        } catch {
+            deletePartial()
+            throw Self.failure(path, "\(error)")
+        }
         guard let partial else { return }
-        defer { UnfinishedFiles.remove(partial.string) }
-        guard rename(partial.string, target.string) != 0 else { return }
+        if !replaces { try reserve() }
+        guard rename(partial.string, target.string) != 0 else { return UnfinishedFiles.remove(partial.string) }
         let problem = Errno(rawValue: errno)
-        unlink(partial.string)
+        if !replaces { unlink(target.string) }
+        deletePartial()
         throw Self.failure(path, "\(problem)")
+    }
+
+    /// Creates an empty file under the final name, or fails if there is something; some disks have no better way.
+    private func reserve() throws {
+        do {
+            let empty = try FileDescriptor.open(
+                target,
+                .writeOnly,
+                options: [.create, .exclusiveCreate],
+                permissions: .ownerReadWrite
+            )
+            try empty.close()
+        } catch {
+            deletePartial()
+            throw Self.failure(path, (error as? Errno) == .fileExists ? Self.appeared : "\(error)")
+        }
     }
 
     /// Closes and deletes the incomplete file.
     func abandon() {
         try? file.close()
+        deletePartial()
+    }
+
+    private func deletePartial() {
         guard let partial else { return }
         unlink(partial.string)
         UnfinishedFiles.remove(partial.string)

@@ -56,6 +56,14 @@ struct CommandFailure: Error {
         self.init(message: "\(name): \(Self.message(error))", name: error.name)
     }
 
+    /// An error that ended the work on many assets. It is a partial success if some were done.
+    init(_ error: any Error, after done: Int, of count: Int) {
+        self.init(error)
+        guard done > 0 else { return }
+        message = "stopped after \(done) of \(QuantityFormatter.count(count, "asset")): \(message)"
+        status = .partly
+    }
+
     /// Says what to do with this program, not with the protocol.
     private static func message(_ error: RPCError) -> String { message(error.message, name: error.name) }
 

@@ -9,6 +9,9 @@ struct Terminal: ~Copyable {
     /// The time in which a terminal answers, over a slow connection too.
     private static let timeout: Int32 = 2000
 
+    /// The byte of Ctrl-C.
+    private static let interrupt: UInt8 = 3
+
     /// Opens the controlling terminal; nil without one.
     init?() {
         descriptor = open("/dev/tty", O_RDWR | O_NOCTTY | O_CLOEXEC)
@@ -19,9 +22,13 @@ struct Terminal: ~Copyable {
     }
 
     deinit {
+        restore()
+        close(descriptor)
+    }
+
+    private func restore() {
         var saved = saved
         tcsetattr(descriptor, TCSAFLUSH, &saved)
-        close(descriptor)
     }
 
     /// The size in pixels of a picture that leaves half of the lines for text, at most 1,200 pixels a side.
@@ -42,16 +49,22 @@ struct Terminal: ~Copyable {
         // The console of Linux shows none, and prints what it does not understand.
         guard !["linux", "dumb"].contains(ProcessInfo.processInfo.environment["TERM"] ?? "") else { return nil }
         var raw = saved
-        raw.c_lflag &= ~tcflag_t(ICANON | ECHO)
+        // Ctrl-C is a byte meanwhile: the signal would end the program in this mode, without an echo for the shell.
+        raw.c_lflag &= ~tcflag_t(ICANON | ECHO | ISIG)
         guard tcsetattr(descriptor, TCSAFLUSH, &raw) == 0 else { return nil }
         let question = "\u{1B}_Gi=31,s=1,v=1,a=q,t=d,f=24;AAAA\u{1B}\\\u{1B}[>q\u{1B}[c"
         guard
             Array(question.utf8).withUnsafeBytes({ write(descriptor, $0.baseAddress, $0.count) }) == question.utf8.count
         else { return nil }
-        return Self.graphics(inAnswers: answers())
+        let answers = answers()
+        if answers.utf8.contains(Self.interrupt) {
+            restore()
+            _exit(128 + SIGINT)
+        }
+        return Self.graphics(inAnswers: answers)
     }
 
-    /// Reads until the device attributes have come, or nothing comes any more.
+    /// Reads until the device attributes have come, nothing comes any more, or the user interrupts.
     private func answers() -> String {
         var (text, buffer) = ("", [UInt8](repeating: 0, count: 256))
         var waiting = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
@@ -60,6 +73,7 @@ struct Terminal: ~Copyable {
             let count = read(descriptor, &buffer, buffer.count)
             guard count > 0 else { break }
             text += String(decoding: buffer[..<count], as: UTF8.self)
+            if text.utf8.contains(Self.interrupt) { break }
         }
         return text
     }

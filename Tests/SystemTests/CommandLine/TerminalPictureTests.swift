@@ -34,13 +34,14 @@ struct TerminalPictureTests {
         ATTRIBUTES, SIXEL = b"\x1b[?62;22c", b"\x1b[?62;4;22c"
 
 
-        def terminal(answers, *arguments, environment={}):
+        def terminal(answers, *arguments, environment={}, shell=()):
             """What a command writes to a terminal of 800 x 600 pixels, which answers the device attributes so."""
             pid, line = pty.fork()
             if pid == 0:
                 os.environ.update({"TERM": "xterm-256color", **environment})
                 fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack("4H", 30, 80, 800, 600))
-                os.execv(program, [program, "show", *arguments])
+                command = [*shell, program, "show", *arguments]
+                os.execvp(command[0], command)
             written, answered = b"", False
             while True:
                 try:
@@ -101,6 +102,11 @@ struct TerminalPictureTests {
         assert status == 1 and b"this terminal shows no pictures" in written, (status, written)
         written, status = terminal([], "large", "--picture", environment={"TERM": "linux"})
         assert status == 1 and b"\x1b" not in written, written
+
+        # Ctrl-C instead of an answer ends the command, and leaves the shell a terminal with an echo.
+        shell = ("sh", "-c", 'trap : INT; "$@"; echo ended $?; stty -a', "sh")
+        written, status = terminal([b"\x03"], "large", "--picture", shell=shell)
+        assert b"ended 130" in written and re.search(rb"\secho\s", written), written
         print("none")
         """#
 }

@@ -13,6 +13,12 @@ extension CatalogErrorMapping {
                 "index \(index) is beyond the end: the result has \(count) objects",
                 ["index": JSON(index), "count": JSON(count)]
             )
+        case .pageTooLarge(let limit):
+            ErrorCode.limitExceeded.error(
+                "the objects of the page have more than \(limit) bytes; request fewer objects at once, or less of each "
+                    + "with members",
+                ["limit": JSON(limit)]
+            )
         case .badPosition(let text):
             ErrorCode.invalidParams.error("after: \"\(text)\" is not the next of a page", ["parameter": "after"])
         case .notFollowable:
@@ -58,6 +64,12 @@ extension CatalogErrorMapping {
             ErrorCode.limitExceeded.error(
                 "the result has more than \(limit) keys, or their bytes more than \(maxBytes); "
                     + "narrow the fetch, or read pages with fetch.assets and members [\"id\"]",
+                ["limit": JSON(limit)]
+            )
+        case .tooManyWaitingKeys(let limit):
+            ErrorCode.busy.error(
+                "the keys that wait for the credit of their clients have \(limit) bytes, or those of this client half; "
+                    + "read the keys of other requests first, or try again later",
                 ["limit": JSON(limit)]
             )
         case .tooManyAssets(let list, let limit):

@@ -20,7 +20,8 @@ public struct FetchKeys: Request {
     /// The moment of the keys; nil: the newest.
     public var token: ChangeToken?
     /// A moment at which the object of the fetch may still have existed. If it has been deleted since, the result is
-    /// empty; without `since`, or if it did not exist then either, the request is refused.
+    /// empty; without `since`, or if it did not exist then either, the request is refused. A moment and a list of moments
+    /// come and go with their assets: with `since` their results are empty, whether or not they existed then.
     public var since: ChangeToken?
     /// For services: the client with a limited grant whose view is wanted.
     public var onBehalfOf: String?
@@ -56,8 +57,8 @@ public struct FetchKeys: Request {
                 "since",
                 \.since,
                 .token,
-                "If the object of the fetch existed at this token and is deleted, the result is empty; else the request "
-                    + "is refused with identifier_not_found."
+                "If the object of the fetch existed at this token and is deleted, or if it is a moment or a list of "
+                    + "moments, the result is empty; else the request is refused with identifier_not_found."
             ),
             .limitedClient(\.onBehalfOf),
         ]

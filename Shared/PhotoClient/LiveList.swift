@@ -139,10 +139,10 @@ final class LiveListReader {
             var ids: [ObjectID] = []
             var token: ChangeToken?
             while true {
-                let page = try await library.assets(fetch, token: token, from: ids.count, count: FetchAssets.maxPage)
+                let page = try await library.identifierPage(fetch, token: token, from: ids.count)
                 token = page.token
-                ids += page.assets.map(\.id)
-                if ids.count >= page.count || page.assets.isEmpty { return state.listed(ids, at: page.token) }
+                ids += page.ids
+                if ids.count >= page.count || page.ids.isEmpty { return state.listed(ids, at: page.token) }
             }
         case .observe(let token):
             let request = FetchObserve(fetch: fetch, token: token)

@@ -40,7 +40,7 @@ extension PhotoLibrary {
 
     /// Returns all assets of a fetch result at one token; pages are fetched as they are needed.
     ///
-    /// - Parameter pageSize: assets per request, 1...1,000
+    /// - Parameter pageSize: assets per request, 1...1,000; fewer if so many are too large for a message
     public func allAssets(_ fetch: FetchDescription, pageSize: Int = 500) -> AssetSequence {
         AssetSequence(library: self, fetch: fetch, pageSize: max(1, min(pageSize, FetchAssets.maxPage)))
     }
@@ -55,14 +55,24 @@ extension PhotoLibrary {
         var ids: [ObjectID] = []
         var token: ChangeToken?
         while true {
-            var request = FetchAssets(fetch: fetch, token: token, from: ids.count, count: Projection.maxIDs)
-            request.projection = Projection(members: ["id"])
-            let page = try await withRetries(deadline) { [request] time throws(RPCError) in
-                try await self.catalog.identifiers(request, deadline: time)
-            }
+            let page = try await identifierPage(fetch, token: token, from: ids.count, deadline: deadline)
             ids += page.ids
             guard !page.ids.isEmpty, ids.count < page.count else { return ids }
             token = page.token
+        }
+    }
+
+    /// Returns a page of the identifiers of the assets of a fetch result, without reading the assets.
+    func identifierPage(
+        _ fetch: FetchDescription,
+        token: ChangeToken?,
+        from: Int,
+        deadline: Duration = .seconds(30)
+    ) async throws(RPCError) -> (ids: [ObjectID], token: ChangeToken, count: Int) {
+        var request = FetchAssets(fetch: fetch, token: token, from: from, count: Projection.maxIDs)
+        request.projection = Projection(members: ["id"])
+        return try await withRetries(deadline) { [request] time throws(RPCError) in
+            try await self.catalog.identifiers(request, deadline: time)
         }
     }
 
@@ -162,8 +172,12 @@ public struct AssetSequence: AsyncSequence, Sendable {
         private var position = 0
         private var token: ChangeToken?
         private var count = Int.max
+        private var pageSize: Int
 
-        init(_ assets: AssetSequence) { self.assets = assets }
+        init(_ assets: AssetSequence) {
+            self.assets = assets
+            pageSize = assets.pageSize
+        }
 
         /// Returns the next asset; nil after the last.
         ///
@@ -173,12 +187,7 @@ public struct AssetSequence: AsyncSequence, Sendable {
         ) async throws(RPCError) -> Asset? {
             if index == page.count {
                 guard position < count else { return nil }
-                let result = try await assets.library.assets(
-                    assets.fetch,
-                    token: token,
-                    from: position,
-                    count: assets.pageSize
-                )
+                let result = try await nextPage()
                 (page, index, token, count) = (result.assets, 0, result.token, result.count)
                 position += page.count
                 guard !page.isEmpty else {
@@ -188,6 +197,18 @@ public struct AssetSequence: AsyncSequence, Sendable {
             }
             defer { index += 1 }
             return page[index]
+        }
+
+        /// Asks for smaller pages if the assets of one are too large for a message.
+        private mutating func nextPage() async throws(RPCError) -> FetchAssets.Result {
+            while true {
+                do throws(RPCError) {
+                    return try await assets.library.assets(assets.fetch, token: token, from: position, count: pageSize)
+                } catch {
+                    guard error.errorCode == .limitExceeded, pageSize > 1 else { throw error }
+                    pageSize /= 2
+                }
+            }
         }
 
         public mutating func next() async throws(RPCError) -> Asset? { try await next(isolation: #isolation) }

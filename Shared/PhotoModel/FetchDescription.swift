@@ -279,7 +279,15 @@ extension Fetch {
 
     private static func source(of description: FetchDescription) throws(PredicateError) -> FetchKind.AssetSource {
         if let ids = description.ids { return .ids(try checked(IDList(ids), .asset)) }
-        if let burst = description.burstIdentifier { return .burst(nfc(burst)) }
+        if let burst = description.burstIdentifier.map(nfc) {
+            guard burst.utf8.count <= TextLimit.burstIdentifier else {
+                throw PredicateError(
+                    .limitExceeded,
+                    "burstIdentifier has at most \(TextLimit.burstIdentifier) bytes, also in Unicode normal form C"
+                )
+            }
+            return .burst(burst)
+        }
         guard let container = description.container else { return .library }
         return container.kind == .collectionList ? .below(container) : .collection(container)
     }

@@ -18,6 +18,9 @@ public struct Predicate: Sendable, Hashable {
     public static let maxDepth = 32
     /// The maximum length of a text in UTF-8 bytes.
     public static let maxTextBytes = 4096
+    /// The maximum length of a LIKE pattern in Unicode scalars: a test takes as many steps as the product of its length
+    /// and that of the text.
+    public static let maxLikeScalars = 256
     /// The maximum number of values in all IN lists together.
     public static let maxListValues = 10_000
 
@@ -39,6 +42,14 @@ public struct Predicate: Sendable, Hashable {
         }
         self.entityClass = entityClass
         self.root = root.normalized()
+        // Both notations are measured as the canonical tree, which services send to each other.
+        let depth = self.root.depth
+        guard depth <= Self.maxDepth else {
+            throw PredicateError(
+                .limitExceeded,
+                "the predicate is \(depth) levels deep, limit \(Self.maxDepth): nest fewer AND, OR and NOT"
+            )
+        }
     }
 
     /// Returns true if an entity matches.

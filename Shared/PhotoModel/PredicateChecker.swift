@@ -30,8 +30,8 @@ struct PredicateChecker {
         try check(operation, folding, against: key)
         if key.type == .date, let condition = try day(key, operation, literal) { return condition }
         if let kind = operation.textKind {
-            return try text(literal, key).map { .text(key, TextMatch(kind, $0, folding: folding)) }
-                ?? .constant(false)
+            guard let text = try text(literal, key) else { return .constant(false) }
+            return .text(key, try test(kind, text, folding, key))
         }
         switch operation {
         case .between:
@@ -41,7 +41,7 @@ struct PredicateChecker {
         default:
             guard let relation = operation.relation else { return .constant(false) }
             if !folding.isEmpty, let text = try text(literal, key) {
-                let match = PredicateNode.text(key, TextMatch(.equals, text, folding: folding))
+                let match = PredicateNode.text(key, try test(.equals, text, folding, key))
                 return relation == .equal ? match : .not(match)
             }
             return .comparison(key, relation, try value(literal, key))
@@ -166,7 +166,26 @@ struct PredicateChecker {
         }
         // A text of a list is never nil.
         guard let word = try text(literal, key) else { return .constant(false) }
-        return .any(key, .matches(TextMatch(kind, word, folding: folding)))
+        return .any(key, .matches(try test(kind, word, folding, key)))
+    }
+
+    /// Returns a test on a text. Its pattern is limited as it is compared, because the canonical tree has it so.
+    private func test(
+        _ kind: TextMatch.Kind,
+        _ text: String,
+        _ folding: TextFolding,
+        _ key: PredicateKey
+    ) throws(PredicateError) -> TextMatch {
+        let match = TextMatch(kind, text, folding: folding)
+        try checkLength(match.pattern, key)
+        guard kind != .like || match.pattern.unicodeScalars.count <= Predicate.maxLikeScalars else {
+            throw PredicateError(
+                .limitExceeded,
+                "a LIKE pattern has at most \(Predicate.maxLikeScalars) characters; use CONTAINS for longer texts",
+                key: key.name
+            )
+        }
+        return match
     }
 
     func bits(
@@ -328,15 +347,9 @@ extension PredicateChecker {
     ) throws(PredicateError) -> PredicateValue? {
         switch type {
         case .text, .textList:
-            guard let text = json.stringValue else { return nil }
-            guard text.utf8.count <= Predicate.maxTextBytes else {
-                throw PredicateError(
-                    .limitExceeded,
-                    "a text in a predicate has at most \(Predicate.maxTextBytes) bytes",
-                    key: key.name
-                )
-            }
-            return .text(nfc(text))
+            guard let text = json.stringValue.map(nfc) else { return nil }
+            try checkLength(text, key)
+            return .text(text)
         case .integer: return json.intValue.map { .integer($0) }
         case .number: return json.doubleValue.flatMap { $0.isFinite ? .number($0 + 0) : nil }
         case .date:
@@ -358,6 +371,16 @@ extension PredicateChecker {
         case .bits(let names):
             if let number = json.intValue, number >= 0 { return .integer(number) }
             return names.first { $0.name == json.stringValue }.map { .integer($0.number) }
+        }
+    }
+
+    private func checkLength(_ text: String, _ key: PredicateKey) throws(PredicateError) {
+        guard text.utf8.count <= Predicate.maxTextBytes else {
+            throw PredicateError(
+                .limitExceeded,
+                "a text in a predicate has at most \(Predicate.maxTextBytes) bytes",
+                key: key.name
+            )
         }
     }
 

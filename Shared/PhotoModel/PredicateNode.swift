@@ -52,6 +52,15 @@ extension PredicateNode {
         default: break
         }
     }
+
+    /// The number of connectives around the innermost condition.
+    var depth: Int {
+        switch self {
+        case .and(let operands), .or(let operands): (operands.map(\.depth).max() ?? 0) + 1
+        case .not(let operand): operand.depth + 1
+        default: 0
+        }
+    }
 }
 
 extension PredicateNode {

@@ -18,11 +18,15 @@ public struct TextMatch: Sendable, Hashable {
     public let pattern: String
     /// The differences that the test ignores.
     public let folding: TextFolding
+    /// The parts of the pattern of LIKE; none for the other kinds.
+    private let globs: [Glob]
 
     public init(_ kind: Kind, _ pattern: String, folding: TextFolding = []) {
+        let pattern = folding.apply(pattern)
         self.kind = kind
-        self.pattern = folding.apply(pattern)
+        self.pattern = pattern
         self.folding = folding
+        globs = kind == .like ? Self.globs(of: pattern) : []
     }
 
     /// Returns true if a stored text matches.
@@ -63,9 +67,9 @@ public struct TextMatch: Sendable, Hashable {
         return false
     }
 
-    private enum Glob { case any, one, scalar(Unicode.Scalar) }
+    private enum Glob: Sendable, Hashable { case any, one, scalar(Unicode.Scalar) }
 
-    private var globs: [Glob] {
+    private static func globs(of pattern: String) -> [Glob] {
         var globs: [Glob] = []
         var scalars = pattern.unicodeScalars.makeIterator()
         while let scalar = scalars.next() {
@@ -82,7 +86,6 @@ public struct TextMatch: Sendable, Hashable {
     /// Scans text and pattern once. After a mismatch only the last `*` is extended by one scalar, so the time is
     /// bounded by the product of the lengths.
     private func isLike(_ text: [Unicode.Scalar]) -> Bool {
-        let globs = globs
         var position = 0
         var glob = 0
         var retry: (glob: Int, position: Int)?

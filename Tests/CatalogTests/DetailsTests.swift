@@ -1,3 +1,4 @@
+import Basics
 import Contracts
 import JSONValue
 import Messaging
@@ -237,6 +238,90 @@ struct DetailsTests {
             var mixed = two
             mixed.to = ResultReference(fetch: FetchDescription(.collections))
             #expect(await rpcError { try await catalog.call(mixed) }?.name == "invalid_options")
+        }
+    }
+
+    /// Returns the keys of a result, all in one array of bytes, and the end of the response.
+    private func keys(
+        _ request: FetchKeys,
+        _ catalog: CatalogFixture
+    ) async throws -> (bytes: Bytes, end: FetchKeys.Result) {
+        var bytes: Bytes = []
+        var end: FetchKeys.Result?
+        let stream = catalog.client.stream(
+            FetchKeys.method,
+            request.json,
+            deadline: .seconds(30),
+            credit: 1 << 20
+        )
+        for try await element in stream {
+            switch element {
+            case .notification(_, _, let chunks): bytes += chunks.joined()
+            case .reply(let reply): end = try FetchKeys.Result(json: reply.result)
+            }
+        }
+        return (bytes, try #require(end))
+    }
+
+    @Test(.spec("S-27", "P-19"))
+    func `the keys of an earlier moment are those that were read then`() async throws {
+        try await CatalogFixture.with(folder) { catalog in
+            let assets = try await catalog.importImages((1...6).map { image($0) })
+            let made = try await catalog.perform([
+                .createList(.init(ref: "f", title: "Folder")),
+                .createCollection(
+                    .init(ref: "c", title: "Album", add: assets.reversed().map { .id($0) }, parent: .placeholder("f"))
+                ),
+            ])
+            let (folder, album) = (try #require(made.id("f")), try #require(made.id("c")))
+            var fetches = [fetch(in: folder), fetch(in: album), FetchDescription(.assets)]
+            for key in ["rating", "caption"] {
+                var sorted = fetch(in: folder)
+                sorted.sort = [SortDescription(key: key, ascending: false)]
+                fetches.append(sorted)
+            }
+            let moment = try await token(catalog)
+            var before: [Bytes] = []
+            for fetch in fetches {
+                before.append(try await keys(FetchKeys(fetch: fetch, maxCount: 100), catalog).bytes)
+            }
+            // The first is changed, the second deleted, the third leaves the album; others come.
+            try await catalog.perform([
+                .updateAsset(.init(id: .id(assets[0]), set: AssetPatch(caption: "a", rating: 5))),
+                .deleteAssets(.init(ids: [assets[1]])),
+                .updateCollection(.init(id: .id(album), remove: [assets[2]])),
+            ])
+            let late = try await catalog.importImages([image(7)])
+            try await catalog.perform([.updateCollection(.init(id: .id(album), add: late.map { .id($0) }))])
+            for (index, fetch) in fetches.enumerated() {
+                let then = try await keys(FetchKeys(fetch: fetch, maxCount: 100, token: moment), catalog)
+                #expect(then.bytes == before[index] && then.end.count == 6)
+                #expect(try await keys(FetchKeys(fetch: fetch, maxCount: 100), catalog).bytes != before[index])
+            }
+        }
+    }
+
+    @Test(.spec("S-65", "T-05"))
+    func `the keys in a moment that is empty now are none, since any token`() async throws {
+        try await CatalogFixture.with(folder) { catalog in
+            let ids = try await catalog.importImages([image(1)], set: AssetPatch(creationDate: .some(0)))
+            let moment = try #require(try await catalog.asset(ids[0]).moment)
+            try await catalog.perform([.deleteAssets(.init(ids: ids))])
+            let now = try await token(catalog)
+            for object in [moment.id, moment.year.id] {
+                var request = FetchKeys(fetch: fetch(in: object), maxCount: 100)
+                let error = await rpcError { try await keys(request, catalog) }
+                #expect(error?.name == "identifier_not_found")
+                request.since = now
+                let none = try await keys(request, catalog)
+                #expect(none.bytes.isEmpty && none.end.count == 0 && none.end.objectWasDeleted)
+            }
+            // An album that was never there is not found.
+            let album = try #require(ObjectID("c" + String(repeating: "1", count: 26)))
+            let error = await rpcError {
+                try await keys(FetchKeys(fetch: fetch(in: album), maxCount: 100, since: now), catalog)
+            }
+            #expect(error?.name == "identifier_not_found")
         }
     }
 }

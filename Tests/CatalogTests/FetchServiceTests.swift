@@ -75,6 +75,36 @@ struct FetchServiceTests {
         }
     }
 
+    @Test(.spec("S-25")) func `a page is refused before it has more bytes than a message, and shorter ones are read`()
+        async throws
+    {
+        try await CatalogFixture.with(folder) { catalog in
+            let ids = try await catalog.importImages((1...3).map { image($0) })
+            // Each of these bytes has six in JSON.
+            let keywords = (1000..<2024).map { String(repeating: "\u{1}", count: 1020) + String($0) }
+            for id in ids {
+                try await catalog.perform([.updateAsset(.init(id: .id(id), set: AssetPatch(keywords: keywords)))])
+            }
+            let token = try await catalog.call(CurrentToken()).token
+            _ = try await catalog.importImages([image(4)])
+            for moment in [nil, token] {
+                let error = await rpcError {
+                    try await catalog.call(FetchAssets(fetch: FetchDescription(.assets), token: moment))
+                }
+                #expect(error?.name == "limit_exceeded" && error?.data["limit"] == JSON(FetchService.maxPageBytes))
+                let page = try await catalog.call(
+                    FetchAssets(fetch: FetchDescription(.assets), token: moment, from: 1, count: 2)
+                )
+                #expect(page.assets.map(\.id) == [ids[1], ids[2]])
+                #expect(page.assets.allSatisfy { $0.keywords == keywords })
+            }
+            var few = FetchAssets(fetch: FetchDescription(.assets))
+            few.projection = Projection(members: ["id", "rating"])
+            let sent = try await catalog.client.call(FetchAssets.method, few.json).result
+            #expect(sent["assets"]?.arrayValue?.count == 4)
+        }
+    }
+
     @Test(.spec("S-23", "S-36", "D7")) func `hidden assets are left out unless a fetch includes them`() async throws {
         try await CatalogFixture.with(folder) { catalog in
             let ids = try await catalog.importImages([image(1), image(2)])

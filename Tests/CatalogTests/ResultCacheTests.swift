@@ -65,4 +65,28 @@ struct ResultCacheTests {
         #expect(cache[.init(fetch: fetch, sequence: 1)] == [1] && cache[.init(fetch: fetch, sequence: 1000)] == [1000])
         #expect(cache[.init(fetch: fetch, sequence: 500)] == nil)
     }
+
+    @Test func `keys that wait have a limit for all and for an identity, and those of one request alone may pass it`()
+        throws
+    {
+        let memory = KeyMemory(limit: 100)
+        let first = memory.reservation(of: "a")
+        for _ in 0..<2 { try first.add(60) }
+        #expect(throws: FetchError.tooManyWaitingKeys(limit: 100)) { try memory.reservation(of: "b").add(1) }
+        first.remove(90)
+        let second = memory.reservation(of: "a")
+        try second.add(20)
+        #expect(throws: FetchError.tooManyWaitingKeys(limit: 100)) { try second.add(1) }
+        let other = memory.reservation(of: "b")
+        try other.add(50)
+        #expect(throws: FetchError.tooManyWaitingKeys(limit: 100)) { try other.add(1) }
+        #expect(memory.bytes == 100)
+        other.remove(50)
+        second.remove(20)
+        #expect(memory.bytes == 30)
+        first.remove(30)
+        // A request that ends gives its memory back.
+        try memory.reservation(of: "a").add(7)
+        #expect(memory.bytes == 0)
+    }
 }

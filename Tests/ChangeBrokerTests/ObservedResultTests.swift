@@ -206,4 +206,95 @@ struct ObservedResultTests {
         net.add(NetChange(id: id, before: key, after: key, isTouched: true))
         #expect(net.all.count == 1, "a change of the entity itself counts, whatever its key")
     }
+
+    private func record(_ sequence: Int64) -> ChangeRecord {
+        ChangeRecord(sequence: sequence, library: "test", date: sequence, origin: ChangeOrigin(identity: "uid:1"))
+    }
+
+    private func update(_ fetches: inout ObservedFetches, _ record: ChangeRecord, _ reloaded: [Int: LoadedKeys] = [:]) {
+        var work = fetches.work(on: record, reloaded: reloaded)
+        while !work.isDone { _ = fetches.step(&work) }
+    }
+
+    @Test(arguments: [0, 2, 3, 4] as [Int64])
+    func `an entity that changes while it leaves, is away or comes back is changed then`(_ changing: Int64) throws {
+        let folder = RandomEntities.id(.collectionList, 1)
+        let fetch = try Fetch(.assets(.below(folder)))
+        var album = AssetCollection(id: RandomEntities.id(.assetCollection, 2))
+        album.parent = folder
+        var asset = Asset(id: RandomEntities.id(.asset, 3), revision: Revision(1))
+        asset.memberships = [Membership(collection: album.id, key: try #require(OrderKey("V")))]
+        let key = fetch.resultKey(of: asset).bytes
+        var fetches = ObservedFetches()
+        let number = fetches.beginLoading(fetch, after: 1)
+        let tree = KeyTree(ascending: [key[...]])
+        #expect(try fetches.finishLoading(number, tree, at: 1, scope: [folder, album.id]))
+        let added = fetches.add("x", fetch, at: 1)
+        let observed = try #require(added)
+        for sequence in Int64(2)...4 {
+            var record = record(sequence)
+            if sequence == changing {
+                let before = asset
+                asset.rating = 3
+                record.assets = [EntityChange(before: before, after: asset)]
+            }
+            var reloaded: [Int: LoadedKeys] = [:]
+            // The album is moved out of the folder, and back.
+            if sequence != 3 {
+                let before = album
+                album.parent = sequence == 2 ? ObjectID.root : folder
+                record.collections = [EntityChange(before: before, after: album)]
+                var keys = KeyFrames()
+                if sequence == 4 { try keys.add([0, 0, 0, UInt8(key.count)] + key) }
+                reloaded[number] = LoadedKeys(
+                    keys: keys,
+                    token: record.token,
+                    scope: sequence == 2 ? [folder] : [folder, album.id],
+                    members: nil,
+                    isDeleted: false
+                )
+            }
+            #expect(fetches.reloads(for: record).map { $0.number } == Array(reloaded.keys))
+            update(&fetches, record, reloaded)
+            #expect(observed.count == (sequence == 4 ? 1 : 0))
+        }
+        let details = observed.details(observed.result.changes(after: 1))
+        #expect(details?.changed.map(\.id) == (changing == 0 ? nil : [asset.id]))
+        let since = observed.details(observed.result.changes(after: 3))
+        #expect(since?.inserted.map(\.id) == [asset.id] && since?.changed.isEmpty == true)
+    }
+
+    @Test(arguments: [1, 2])
+    func `a moment of a limited view that comes back is changed if its facts are others`(_ restored: Int) throws {
+        let assets = [1, 2].map { number in
+            var asset = Asset(id: RandomEntities.id(.asset, number), revision: Revision(1))
+            asset.creationDate = 0
+            return asset
+        }
+        var members: [ObjectID: MomentMember] = [:]
+        for asset in assets { members[asset.id] = MomentMember(asset) }
+        let view = try Fetch(.collections(type: nil, subtype: nil))
+            .limited(to: GrantedAssets(identity: "key:a", version: 10, ids: []))
+        let keys = ViewMoments().changes(to: ViewMoments(members)).compactMap { view.netChange($0)?.after?.bytes }
+        var fetches = ObservedFetches()
+        let number = fetches.beginLoading(view, after: 10)
+        let tree = KeyTree(ascending: keys.map { $0[...] })
+        #expect(try fetches.finishLoading(number, tree, at: 10, scope: Set(assets.map(\.id)), members: members))
+        let added = fetches.add("x", view, at: 10)
+        let observed = try #require(added)
+        let trashed = assets.map { asset in
+            var asset = asset
+            asset.trashedDate = 11
+            return asset
+        }
+        var (away, back) = (record(11), record(12))
+        away.assets = zip(assets, trashed).map { EntityChange(before: $0, after: $1) }
+        back.assets = zip(trashed, assets).prefix(restored).map { EntityChange(before: $0, after: $1) }
+        update(&fetches, away)
+        #expect(observed.count == 0)
+        update(&fetches, back)
+        #expect(observed.count == 1)
+        let details = observed.details(observed.result.changes(after: 10))
+        #expect(details?.changed.count == (restored == 1 ? 1 : nil))
+    }
 }

@@ -302,4 +302,42 @@ struct PhotoLibraryTests {
         backoff.reset()
         #expect(backoff.pause(chance: 0) == .milliseconds(50))
     }
+
+    @Test func `all assets are read in smaller pages if one is too large for a message`() async throws {
+        try await ClientFixture.with { fixture in
+            let (library, asked) = (fixture.library, RecordedList<Int>())
+            let all = (1...7).map { Asset(id: assetID($0)) }
+            try await fixture.serving(fixture.endpoints.catalog) { (request, _) throws(RPCError) in
+                let page = try FetchAssets(params: request.params)
+                asked.add(page.count)
+                guard page.count <= 3 else { throw ErrorCode.limitExceeded.error("the page is too large") }
+                let assets = Array(all.dropFirst(page.from).prefix(page.count))
+                return Reply(FetchAssets.Result(token: token(5), count: all.count, assets: assets).json)
+            } while: {
+                var ids: [ObjectID] = []
+                let assets = library.allAssets(FetchDescription(.assets), pageSize: 6)
+                for try await asset in assets { ids.append(asset.id) }
+                #expect(ids == all.map(\.id))
+            }
+            #expect(asked.all == [6, 3, 3, 3])
+        }
+    }
+
+    @Test func `a live list reads the identifiers of its assets, not the assets`() async throws {
+        try await ClientFixture.with { fixture in
+            let (library, asked) = (fixture.library, RecordedList<Bool>())
+            try await fixture.serving(fixture.endpoints.catalog) { (request, _) throws(RPCError) in
+                let page = try FetchAssets(params: request.params)
+                asked.add(page.projection.isIDsOnly)
+                let assets = [Asset(id: assetID(1))]
+                return Reply(FetchAssets.Result(token: token(5), count: 1, assets: assets).json)
+            } while: {
+                for try await event in library.live(FetchDescription(.assets)) {
+                    #expect(event == .list([assetID(1)], token(5)))
+                    break
+                }
+            }
+            #expect(asked.all == [true])
+        }
+    }
 }

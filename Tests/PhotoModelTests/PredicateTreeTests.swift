@@ -83,6 +83,37 @@ struct PredicateTreeTests {
         }
     }
 
+    @Test func `a text form that is accepted is accepted as the canonical tree`() throws {
+        // Each bracket has two connectives around it.
+        func nested(_ count: Int) throws -> Predicate {
+            let text = (0..<count).reduce("rating > 0") { inner, level in
+                "rating == \(level) OR isFavorite == TRUE AND (\(inner))"
+            }
+            return try Predicate(format: text, of: .asset)
+        }
+        func test(_ format: String, _ text: String, _ count: Int) throws -> Predicate {
+            try Predicate(format: format, arguments: [.string(String(repeating: text, count: count))], of: .asset)
+        }
+        // Normal form C has six bytes of each U+0958, which has three, and [c] makes three of the two of U+0149.
+        let tests = [
+            ("caption == %@", "\u{958}", 682), ("ANY keywords ==[c] %@", "\u{149}", 1365),
+            ("caption CONTAINS[c] %@", "\u{149}", 1365), ("caption !=[c] %@", "\u{149}", 1365),
+            ("caption LIKE %@", "?", 256),
+        ]
+        var pairs = [(inside: try nested(16), outside: { try nested(17) })]
+        for (format, text, count) in tests {
+            pairs.append((try test(format, text, count), { try test(format, text, count + 1) }))
+        }
+        for (inside, outside) in pairs {
+            #expect(try Predicate(json: inside.json, of: .asset) == inside)
+            let error = try #require(throws: PredicateError.self) { try outside() }
+            #expect(error.name == .limitExceeded)
+        }
+        let burst: JSON = ["kind": "assets", "burstIdentifier": .string(String(repeating: "\u{958}", count: 42))]
+        let error = try #require(throws: PredicateError.self) { try Fetch(json: burst) }
+        #expect(error.name == .limitExceeded)
+    }
+
     @Test func `geographic conditions apply to assets only`() throws {
         let error = try #require(throws: PredicateError.self) {
             try Predicate(format: "NEAR(0, 0, 1)", of: .assetCollection)

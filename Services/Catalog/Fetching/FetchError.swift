@@ -6,6 +6,8 @@ enum FetchError: RefusedRequest, Equatable {
     case wrongKind(accepted: String)
     /// The index is beyond the end of the result.
     case indexOutOfRange(Int, count: Int)
+    /// The objects of the page have too many bytes.
+    case pageTooLarge(limit: Int)
     /// `after` is not the end of a page.
     case badPosition(String)
     /// No change records describe how the result of the fetch changes.
@@ -35,6 +37,8 @@ enum FetchError: RefusedRequest, Equatable {
     case scopeTooLarge(limit: Int)
     /// The result has too many keys, or too many bytes of keys.
     case tooManyKeys(limit: Int, maxBytes: Int)
+    /// The keys that wait for the credit of their clients have too many bytes.
+    case tooManyWaitingKeys(limit: Int)
 
     // MARK: Transient collections
 

@@ -43,9 +43,12 @@ extension FetchService {
                 result.details = try between.details(old, new)
                 try result.finish(request.wantsIncrementalChangeDetails, request.form)
             }
+            var bytes = 0
             for id in IDList(request.ids).ids {
                 let (before, after) = (try past.entity(id), try present.entity(id))
                 guard before?.json != after?.json else { continue }
+                bytes += (before?.json.leastBytes ?? 0) + (after?.json.leastBytes ?? 0)
+                guard bytes <= Self.maxPageBytes else { throw FetchError.pageTooLarge(limit: Self.maxPageBytes) }
                 var details = ObjectDetails(id: id, before: before?.json, after: after?.json)
                 details.objectWasDeleted = before != nil && after == nil
                 if let old = before?.contentRevision, let new = after?.contentRevision {
@@ -261,6 +264,18 @@ extension HistoricalState {
             case .list(let list): Entity(json: list.json)
             case nil: nil
             }
+        }
+    }
+}
+
+extension JSON {
+    /// The bytes that the encoded value has at least, counted without encoding it.
+    fileprivate var leastBytes: Int {
+        switch self {
+        case .null, .bool, .int, .double: 1
+        case .string(let text): text.utf8.count
+        case .array(let elements): elements.reduce(2) { $0 + $1.leastBytes }
+        case .object(let object): object.members.reduce(2) { $0 + $1.name.utf8.count + $1.value.leastBytes }
         }
     }
 }

@@ -38,6 +38,9 @@ final class FetchService: Sendable {
     /// Pages that begin beyond this offset use the array: the database would have to step over all rows before them.
     static let deepPage = 1000
 
+    /// The most bytes of the objects of a page: less than a message, which has the rest of the page too.
+    static let maxPageBytes = 15 << 20
+
     /// Validates a fetch, and replaces a transient collection of the client by its members.
     func checked(_ description: FetchDescription, identity: String) throws -> Fetch {
         let fetch = try Fetch(description)
@@ -106,7 +109,12 @@ final class FetchService: Sendable {
             if !isFirst { writer.append(",") }
             isFirst = false
             located(asset).write(to: &writer, wanted)
-            if isWatched { suspects.append(asset) }
+            guard writer.count <= Self.maxPageBytes else { throw FetchError.pageTooLarge(limit: Self.maxPageBytes) }
+            if isWatched {
+                var suspect = Asset(id: asset.id)
+                suspect.resources = asset.resources
+                suspects.append(suspect)
+            }
         }
         var page = selection.page
         page.quarantined = quarantine.entries(of: suspects)

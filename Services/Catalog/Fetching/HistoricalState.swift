@@ -64,8 +64,10 @@ struct HistoricalState {
     // MARK: A whole result
 
     /// Returns the result of a fetch as it was, without offset and limit.
-    func result(of fetch: Fetch) throws -> [Int64] {
-        let touched = try touchedSince()
+    func result(of fetch: Fetch) throws -> [Int64] { try result(of: fetch, touchedSince()) }
+
+    /// - Parameter touched: the objects touched after the sequence
+    func result(of fetch: Fetch, _ touched: EarlierEntities) throws -> [Int64] {
         let fetch = fetch.scoped(by: try scope(of: fetch, touched))
         let array = try reader.fetches.assetRows(fetch, .init()) ?? []
         return try ResultMerge(reader: reader, fetch: fetch).merged(array, with: touched.assets)
@@ -117,7 +119,8 @@ struct HistoricalState {
         var collections: [ObjectID: PhotoCollection?] = [:]
     }
 
-    private func touchedSince() throws -> EarlierEntities {
+    /// Reads the records after the sequence, which are kept in memory.
+    func touchedSince() throws -> EarlierEntities {
         var touched = EarlierEntities()
         try reader.history.each(after: sequence, through: head, bytes: Self.maxBytes) { record in
             for change in record.assets where touched.assets[change.id] == nil {

@@ -1,6 +1,7 @@
 import JSONValue
 import Basics
 import Contracts
+import DequeModule
 import Messaging
 import PhotoModel
 
@@ -11,9 +12,12 @@ struct KeyDelivery: Sendable {
     var chunkBytes = 1 << 20
     /// Bytes of keys in one response; they stay in memory until they are sent.
     var maxBytes = 1 << 30
+    /// The memory of the keys of all requests.
+    var memory = KeyMemory()
 
     private struct Keys: Sendable {
-        var chunks: [Bytes] = []
+        let reservation: KeyMemory.Reservation
+        var chunks: Deque<Bytes> = []
         var token = ChangeToken.none
         var count = 0
         var objectWasDeleted = false
@@ -32,9 +36,10 @@ struct KeyDelivery: Sendable {
             throw FetchError.noKeys
         }
         guard !fetch.dependsOnLocalFiles else { throw FetchError.localFiles }
-        let keys = try await read(fetch, request, view)
-        for chunk in keys.chunks {
+        var keys = try await read(fetch, request, view, context.identity)
+        while let chunk = keys.chunks.popFirst() {
             try await context.notifier.notify(FetchKeys.notification, [:], attachments: [chunk])
+            keys.reservation.remove(chunk.count)
         }
         var result = FetchKeys.Result(token: keys.token, count: keys.count)
         result.objectWasDeleted = keys.objectWasDeleted
@@ -42,11 +47,16 @@ struct KeyDelivery: Sendable {
         return Reply(result.json, attachments: keys.granted)
     }
 
-    private func read(_ asked: Fetch, _ request: FetchKeys, _ view: LimitedView?) async throws -> Keys {
+    private func read(
+        _ asked: Fetch,
+        _ request: FetchKeys,
+        _ view: LimitedView?,
+        _ identity: String
+    ) async throws -> Keys {
         let (chunkBytes, maxBytes, maxCount) = (chunkBytes, maxBytes, request.maxCount)
-        return try await store.read { reader in
+        return try await store.read { [memory] reader in
             let (head, token) = try FetchService.resolve(request.token, reader)
-            var keys = Keys(token: token)
+            var keys = Keys(reservation: memory.reservation(of: identity), token: token)
             let fetch = try view?.fetch(asked, reader, at: token.sequence, head, isFollowed: true) ?? asked
             func keyed(at sequence: Int64) throws -> KeyedResult? {
                 try KeyedResult(fetch, HistoricalState(reader: reader, sequence: sequence, head: head), view)
@@ -60,7 +70,10 @@ struct KeyDelivery: Sendable {
             guard let result = try keyed(at: token.sequence) else {
                 guard let since = request.since else { throw CatalogError.notFound(fetch) }
                 let (_, earlier) = try FetchService.resolve(since, reader)
-                guard try keyed(at: earlier.sequence) != nil else { throw CatalogError.notFound(fetch) }
+                // A moment that is empty now may have existed at any time, and may again.
+                guard try fetch.kind.isOfMomentObject || keyed(at: earlier.sequence) != nil else {
+                    throw CatalogError.notFound(fetch)
+                }
                 keys.objectWasDeleted = true
                 keys.scope = fetch.kind.needsScope ? [] : nil
                 return keys
@@ -73,23 +86,26 @@ struct KeyDelivery: Sendable {
             }
             var chunk: Bytes = []
             var total = 0
+            func endChunk() throws {
+                guard !chunk.isEmpty else { return }
+                try keys.reservation.add(chunk.count)
+                keys.chunks.append(chunk)
+                chunk = []
+            }
             try result.each { key in
                 keys.count += 1
                 total += key.bytes.count + 4
                 guard keys.count <= maxCount, total <= maxBytes else {
                     throw FetchError.tooManyKeys(limit: maxCount, maxBytes: maxBytes)
                 }
-                if chunk.count + key.bytes.count + 4 > chunkBytes, !chunk.isEmpty {
-                    keys.chunks.append(chunk)
-                    chunk = []
-                }
+                if chunk.count + key.bytes.count + 4 > chunkBytes { try endChunk() }
                 let size = UInt32(truncatingIfNeeded: key.bytes.count)
                 for shift in stride(from: 24, through: 0, by: -8) {
                     chunk.append(UInt8(truncatingIfNeeded: size >> UInt32(shift)))
                 }
                 chunk.append(contentsOf: key.bytes)
             }
-            if !chunk.isEmpty { keys.chunks.append(chunk) }
+            try endChunk()
             return keys
         }
     }
@@ -116,9 +132,6 @@ private struct KeyedResult {
         viewed = objects
     }
 
-    /// The number of assets of an earlier state whose keys are made at a time.
-    private static let batch = 1000
-
     /// Calls a closure with each key.
     func each(_ take: (ResultKey) throws -> Void) throws {
         if let viewed {
@@ -129,17 +142,40 @@ private struct KeyedResult {
             guard try past.reader.fetchKeys.each(fetch, take) else { throw CatalogError.notFound(fetch) }
             return
         }
-        guard fetch.kind.entityClass == .asset else {
+        guard case .assets(let source) = fetch.kind else {
             for object in try past.collections(of: fetch.whole) { try take(fetch.resultKey(of: object)) }
             return
         }
         // The broker asks for an earlier state only when a folder has moved: nothing of it is worth keeping.
-        let results = ResultReader(reader: past.reader, head: past.head, cache: ResultCache(maxBytes: 0))
-        let array = try results.rows(of: fetch.whole, at: past.sequence)
-        for start in stride(from: 0, to: array.count, by: Self.batch) {
-            try past.reader.checkCancellation()
-            let part = Array(array[start..<min(start + Self.batch, array.count)])
-            for asset in try results.assets(part, at: past.sequence) { try take(fetch.resultKey(of: asset)) }
+        let touched = try past.touchedSince()
+        let rows = try past.result(of: fetch.whole, touched)
+        var earlier: [Int64: Asset] = [:]
+        let assets = past.reader.assets
+        for (id, asset) in touched.assets {
+            guard let asset else { continue }
+            if let row = try assets.rowNumber(of: id) ?? assets.departedRowNumber(of: id) { earlier[row] = asset }
         }
+        var left = rows[...]
+        func takeEarlier() throws {
+            while let row = left.first, let asset = earlier[row] {
+                try take(fetch.resultKey(of: asset))
+                left.removeFirst()
+            }
+        }
+        // All others have the keys of that moment now.
+        try past.reader.fetchKeys.each(rows.filter { earlier[$0] == nil }, of: fetch, source) { _, key in
+            try takeEarlier()
+            try take(key)
+            left.removeFirst()
+        }
+        try takeEarlier()
+    }
+}
+
+extension FetchKind {
+    /// True if the fetch refers to a moment, or to a list of moments: these go with their last asset and may come back.
+    fileprivate var isOfMomentObject: Bool {
+        guard let object else { return false }
+        return DerivedCollection(object) != nil || MomentList(object) != nil
     }
 }

@@ -84,6 +84,9 @@ struct ResultReader {
         return assets
     }
 
+    /// The number of assets of an earlier sequence that are read at a time: each may have a megabyte.
+    private static let batch = 50
+
     /// Calls a closure with the assets of some rows as they were at a sequence, in the order of the rows.
     ///
     /// - Parameter projection: the members that are wanted; others may be missing
@@ -97,13 +100,16 @@ struct ResultReader {
             return try reader.assetReader(projection).each(rows) { try visit($1) }
         }
         let rows = Array(rows)
-        let present = try reader.assets.assets(rows)
         let past = HistoricalState(reader: reader, sequence: sequence, head: head)
-        for row in rows {
-            guard let id = try present[row]?.id ?? reader.assets.departed(row),
-                let asset = try past.earlier(id) ?? present[row]
-            else { throw DamagedRow("row \(row) is in no record") }
-            try visit(asset)
+        for start in stride(from: 0, to: rows.count, by: Self.batch) {
+            let part = Array(rows[start..<min(start + Self.batch, rows.count)])
+            let present = try reader.assets.assets(part)
+            for row in part {
+                guard let id = try present[row]?.id ?? reader.assets.departed(row),
+                    let asset = try past.earlier(id) ?? present[row]
+                else { throw DamagedRow("row \(row) is in no record") }
+                try visit(asset)
+            }
         }
     }
 }

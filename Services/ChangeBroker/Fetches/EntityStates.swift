@@ -28,6 +28,11 @@ struct EntityStates<Entity: Sendable>: Sendable {
         if let after = states.after { body(after.entity) }
     }
 
+    /// Returns what a closure makes of the entity as it was and as it is.
+    func both<Value>(_ value: (Entity) -> Value) -> (before: Value?, after: Value?) {
+        (states.before.map { value($0.entity) }, states.after.map { value($0.entity) })
+    }
+
     /// Returns the change of the entity in a result; nil if it belongs to the result neither before nor after.
     func netChange(
         before keyBefore: (Entity) -> ResultKey?,

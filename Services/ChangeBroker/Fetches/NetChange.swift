@@ -32,6 +32,9 @@ struct NetChanges: Sendable {
 
     mutating func add(_ changes: some Sequence<NetChange>) { for change in changes { add(change) } }
 
+    /// Notes that a transaction has changed an entity itself.
+    mutating func touch(_ id: ObjectID) { changes[id, default: NetChange(id: id)].isTouched = true }
+
     /// Sets the change of one entity.
     mutating func replace(_ change: NetChange) { changes[change.id] = change }
 

@@ -39,5 +39,10 @@ extension ObservedFetches {
         var messages: [(observed: ObservedFetch, previous: Int64, builder: ChangeDetailsBuilder?)] = []
 
         var isDone: Bool { left?.isEmpty == true && messages.isEmpty }
+
+        /// Adds a net change of a result, if there is one.
+        mutating func add(_ change: NetChange?, to number: Int) {
+            if let change { changes[number, default: []].append(change) }
+        }
     }
 }

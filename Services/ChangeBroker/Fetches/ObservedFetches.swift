@@ -303,14 +303,13 @@ struct ObservedFetches {
         if let result = results[number] {
             guard result.sequence < work.record.sequence, work.reloaded[number] == nil else { return }
             counts.predicates += 1
-            if let change = result.fetch.netChange(entity, after: work.after[number]) {
-                work.changes[number, default: []].append(change)
-            }
+            let change = result.fetch.netChange(entity, after: work.after[number])
+            work.add(change ?? result.changeWhileAway(of: entity.id), to: number)
         } else if let pending = loading[number], pending.oldestComplete < work.record.sequence,
             !pending.fetch.needsScope
         {
             counts.predicates += 1
-            if let change = pending.fetch.netChange(entity) { work.changes[number, default: []].append(change) }
+            work.add(pending.fetch.netChange(entity), to: number)
         }
     }
 

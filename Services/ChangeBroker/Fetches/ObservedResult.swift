@@ -23,6 +23,11 @@ final class ObservedResult {
     private var logged = 0
     /// Memory for the log, about.
     private(set) var logBytes = 0
+    /// The entities that left the result untouched according to the log, each with the sequence at which it did. One
+    /// that a transaction has changed since is not among them.
+    private var away: [ObjectID: Int64] = [:]
+    /// The moments and lists of moments that are away, as they were in the result.
+    private var awayFacts: [ObjectID: PhotoCollection] = [:]
 
     /// The maximum number of entity changes in the log.
     static let maxLogged = 1000
@@ -80,7 +85,7 @@ final class ObservedResult {
         for change in changes where change.before != change.after {
             if let key = change.after, !tree.insert(key.bytes) { throw ChangeDetailsError(entity: change.id) }
         }
-        let weight = changes.reduce(64) { $0 + $1.bytes }
+        let weight = changes.reduce(64) { $0 + $1.bytes } + noteDepartures(changes) * (moments == nil ? 64 : 1000)
         log.append((sequence, changes, weight))
         logged += changes.count
         logBytes += weight
@@ -88,7 +93,29 @@ final class ObservedResult {
         return ChangeDetailsBuilder(changes, tree)
     }
 
+    /// Keeps track of the entities that are away.
+    ///
+    /// - Returns: the number of those that have left
+    private func noteDepartures(_ changes: [NetChange]) -> Int {
+        var count = 0
+        for change in changes {
+            if !change.isTouched, change.before != nil, change.after == nil {
+                away[change.id] = sequence
+                count += 1
+            } else if !away.isEmpty {
+                away[change.id] = nil
+            }
+        }
+        return count
+    }
+
     // MARK: Changes
+
+    /// Returns the change of an entity that is away, which belongs to the result neither before nor after it; nil for
+    /// any other. If the entity comes back under the same key, it is not as it was.
+    func changeWhileAway(of id: ObjectID) -> NetChange? {
+        away.isEmpty || away[id] == nil ? nil : NetChange(id: id, isTouched: true)
+    }
 
     /// Returns the changes of a result that was read again: what came and went, and what the record changed in place.
     func reload(_ keys: LoadedKeys, at record: ChangeRecord, _ circumstances: inout Circumstances) -> [NetChange] {
@@ -99,8 +126,12 @@ final class ObservedResult {
         var changes = keys.keys.changes(since: tree)
         let after = fetch.with(keys.scope, at: record.sequence)
         for position in 0..<record.entityCount {
-            guard let change = fetch.netChange(record.entity(at: position), after: after),
-                let key = change.before, key == change.after, changes.changes[change.id] == nil,
+            let entity = record.entity(at: position)
+            guard changes.changes[entity.id] == nil, away[entity.id] == nil else {
+                changes.touch(entity.id)
+                continue
+            }
+            guard let change = fetch.netChange(entity, after: after), let key = change.before, key == change.after,
                 tree.contains(key.bytes)
             else { continue }
             changes.add(change)
@@ -134,9 +165,14 @@ final class ObservedResult {
             circumstances.isDeleted = !isThere
         }
         return entities.compactMap { entity in
-            var change = fetch.netChange(entity)
-            // A moment leaves the view with its last asset, and comes back as it was.
-            if change?.before == nil || change?.after == nil { change?.isTouched = false }
+            guard var change = fetch.netChange(entity) else { return nil }
+            // A moment leaves the view with its last asset, and may come back as it was.
+            if change.after == nil {
+                awayFacts[change.id] = entity.facts.before
+                change.isTouched = false
+            } else if change.before == nil {
+                change.isTouched = awayFacts.removeValue(forKey: change.id) != entity.facts.after
+            }
             return change
         }
     }
@@ -151,6 +187,10 @@ final class ObservedResult {
         oldestComplete = oldest.sequence
         logged -= oldest.changes.count
         logBytes -= oldest.bytes
+        guard !away.isEmpty else { return }
+        for change in oldest.changes where away[change.id] == oldest.sequence {
+            (away[change.id], awayFacts[change.id]) = (nil, nil)
+        }
     }
 
     /// Returns the changes after a moment that the log reaches.

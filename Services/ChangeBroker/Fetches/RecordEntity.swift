@@ -14,6 +14,15 @@ enum RecordEntity: Sendable {
         }
     }
 
+    /// The collection or list before and after the transaction; nil for an asset.
+    var facts: (before: PhotoCollection?, after: PhotoCollection?) {
+        switch self {
+        case .asset: (nil, nil)
+        case .collection(let states): states.both(PhotoCollection.collection)
+        case .list(let states): states.both(PhotoCollection.list)
+        }
+    }
+
     /// See ``EntityStates/isDeleted``.
     var isDeleted: Bool? {
         switch self {

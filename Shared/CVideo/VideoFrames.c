@@ -197,6 +197,11 @@ static safelight_video_status find(safelight_video *video, int64_t time, int64_t
         int is_first = 1, found = 0;
         safelight_video_status status;
         while ((status = next(video, &progress)) == SAFELIGHT_VIDEO_OK) {
+            /* The second time, only frames behind the one that was found are wanted. */
+            if (progress.wanted == AV_NOPTS_VALUE && video->last <= *stamp) {
+                is_first = 0;
+                continue;
+            }
             int is_early = is_first && !goes_on && video->last > wanted && attempt < last_attempt && back[attempt] < time;
             is_first = 0;
             if (is_early) break;
@@ -207,9 +212,10 @@ static safelight_video_status find(safelight_video *video, int64_t time, int64_t
             if (video->last >= wanted || (kept->key_frame && video->last >= earliest)) return status;
         }
         if (status != SAFELIGHT_VIDEO_OK) {
-            int is_repeated = progress.wanted == AV_NOPTS_VALUE;
-            if (status == SAFELIGHT_VIDEO_NO_FRAME && (found || is_repeated)) {
-                if (is_repeated || *stamp >= progress.newest) return SAFELIGHT_VIDEO_OK;
+            /* Also if the second time meets a limit: there is the frame of the first time. */
+            if (progress.wanted == AV_NOPTS_VALUE) return SAFELIGHT_VIDEO_OK;
+            if (status == SAFELIGHT_VIDEO_NO_FRAME && found) {
+                if (*stamp >= progress.newest) return SAFELIGHT_VIDEO_OK;
                 /* The last frame of the video was left out: once more, with all frames. */
                 progress.wanted = AV_NOPTS_VALUE;
                 goes_on = 0;

@@ -23,6 +23,11 @@ enum BMFFStructure {
 
     static func read(_ file: ByteReader, kind: ImageFormat) throws(ImageHeader.Failure) -> ImageHeader {
         let outer = boxes(file)
+        // libheif takes the last of several, and also reads boxes behind those that are read here.
+        let all = boxes(file, withAnyName: true)
+        guard all.count < maxBoxes, all.count(where: { $0.name == "meta" }) <= 1 else {
+            throw .invalid("a \(kind.rawValue) file with several descriptions or too many boxes")
+        }
         guard let meta = outer.first(where: { $0.name == "meta" }) else {
             guard !outer.contains(where: { $0.name == "moov" }) else {
                 throw .unsupported(found: "an image sequence without a primary image")
@@ -30,7 +35,8 @@ enum BMFFStructure {
             throw .truncated
         }
         guard meta.isWhole else { throw .truncated }
-        let inner = boxes(meta.content, from: 4)
+        let inner = boxes(meta.content, from: 4, withAnyName: true)
+        guard inner.count < maxBoxes else { throw .invalid("a \(kind.rawValue) file with too many boxes") }
         func content(_ name: String) -> ByteReader? { inner.first { $0.name == name }?.content }
 
         guard let primary = content("pitm").flatMap(primaryItem), let properties = content("iprp") else {
@@ -65,9 +71,10 @@ enum BMFFStructure {
         header.hasLimitedGrey = hasLimitedGrey(described)
         header.isComplete = outer.allSatisfy(\.isWhole)
         let items = items(information: content("iinf"), locations: content("iloc"), data: content("idat"), file: file)
-        // libheif 1.15 copies the opacity of a tile as if it were as deep as the colours, behind the end of its memory.
-        if isDeep(properties), hasAuxiliaryOfTile(content("iref"), items) {
-            throw .unsupported(found: "an image of more than eight bits whose tiles have their own opacity")
+        // libheif 1.15 copies the opacity of a tile with the size and the depth of the colours, behind the end of its
+        // memory.
+        if hasAuxiliaryOfTile(content("iref"), items) {
+            throw .unsupported(found: "an image whose tiles have their own opacity")
         }
         for (_, item) in items.sorted(by: { $0.key < $1.key }) {
             guard let extent = item.extent else { continue }
@@ -127,51 +134,46 @@ enum BMFFStructure {
         return nil
     }
 
-    /// Returns whether a property of any image says that its samples have more than eight bits.
-    private static func isDeep(_ box: ByteReader) -> Bool {
-        guard let container = boxes(box).first(where: { $0.name == "ipco" }) else { return false }
-        let properties = boxes(container.content)
-        // Of more than these the others are not known.
-        return properties.count == maxBoxes
-            || properties.contains { property in
-                let content = property.content
-                return switch property.name {
-                case "pixi": content.bytes.dropFirst(5).contains { $0 > 8 }
-                case "av1C": content.byte(2).map { $0 & 0x40 != 0 } ?? false
-                case "hvcC": content.byte(17).map { $0 & 7 != 0 } ?? false
-                default: false
-                }
-            }
-    }
-
     /// Returns whether an image that is a part of another one has an auxiliary image.
+    ///
+    /// As libheif reads it, one reference begins where the numbers of the one before end, whatever size the box has.
     private static func hasAuxiliaryOfTile(_ references: ByteReader?, _ items: [Int: Item]) -> Bool {
         guard let references, let version = references.byte(0) else { return false }
         let width = version == 0 ? 2 : 4
-        let parts = boxes(references, from: 4)
-        var tiles: Set<Int> = []
+        var parts: [Int: Set<Int>] = [:]
         var described: Set<Int> = []
-        for part in parts {
-            let content = part.content
-            guard let item = content.big(0, width), let count = content.big16(width) else { continue }
-            let others = (0..<min(count, content.count / width)).compactMap { index in
-                content.big(width + 2 + index * width, width)
-            }
-            // These are made of whole images.
-            let isWhole = ["tmap", "iden"].contains(items[item]?.type)
-            if part.name == "dimg", !isWhole { tiles.formUnion(others) }
-            if part.name == "auxl" { described.formUnion(others) }
+        var at = 4
+        while let size = references.big32(at), let name = references.slice(at + 4, 4) {
+            let start = at + (size == 1 ? 16 : 8) + (name.elementsEqual("uuid".utf8) ? 16 : 0)
+            guard let item = references.big(start, width), let count = references.big16(start + width) else { break }
+            let others = (0..<count).compactMap { references.big(start + width + 2 + $0 * width, width) }
+            if name.elementsEqual("dimg".utf8) { parts[item, default: []].formUnion(others) }
+            if name.elementsEqual("auxl".utf8) { described.formUnion(others) }
+            at = start + width + 2 + count * width
         }
-        return parts.count == maxBoxes || !tiles.isDisjoint(with: described)
+        // These are made of whole images, unless they are tiles themselves.
+        var tiles = Set(parts.filter { !["tmap", "iden", "sato"].contains(items[$0.key]?.type) }.values.joined())
+        var open = Array(tiles)
+        while let tile = open.popLast() {
+            guard items[tile]?.type == "iden", let inner = parts[tile] else { continue }
+            open += inner.subtracting(tiles)
+            tiles.formUnion(inner)
+        }
+        return !tiles.isDisjoint(with: described)
     }
 
     /// The most boxes in a box that are read.
     private static let maxBoxes = 4096
 
-    static func boxes(_ reader: ByteReader, from start: Int = 0) -> [Box] {
+    /// Returns the boxes in a box.
+    ///
+    /// - Parameter withAnyName: true if a name that is not UTF-8 does not end them, as in libheif
+    static func boxes(_ reader: ByteReader, from start: Int = 0, withAnyName: Bool = false) -> [Box] {
         var result: [Box] = []
         var offset = start
-        while result.count < maxBoxes, var size = reader.big32(offset), let name = reader.text(offset + 4, 4) {
+        while result.count < maxBoxes, var size = reader.big32(offset), let bytes = reader.slice(offset + 4, 4) {
+            let text = withAnyName ? String(decoding: bytes, as: UTF8.self) : reader.text(offset + 4, 4)
+            guard let name = text else { break }
             var head = 8
             if size == 1 {
                 guard let large = reader.big(offset + 8, 8) else { break }

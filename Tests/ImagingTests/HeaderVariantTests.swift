@@ -51,28 +51,56 @@ struct HeaderVariantTests {
         #expect(ContinuousClock.now - start < .seconds(10))
     }
 
-    @Test func `an image of more than eight bits whose tiles have their own opacity is refused by name`() {
-        func entry(_ item: Int, _ type: String) -> [UInt8] {
-            box("infe", big(0x0200_0000) + big(item, 2) + big(0, 2) + Array(type.utf8))
+    @Test func `an image whose tiles have their own opacity is refused by name, in whatever way its boxes hide it`() {
+        func items(_ types: [String]) -> [UInt8] {
+            let entries = types.enumerated().flatMap { index, type in
+                box("infe", big(0x0200_0000) + big(index + 1, 2) + big(0, 2) + Array(type.utf8))
+            }
+            return box("iinf", big(0) + big(types.count, 2) + entries)
         }
-        let entries = entry(1, "grid") + entry(2, "av01") + entry(3, "av01")
-        let items = box("iinf", big(0) + big(3, 2) + entries)
-        let tiles = box("dimg", big(1, 2) + big(1, 2) + big(2, 2))
-        let size = box("ispe", big(0) + big(1024) + big(722))
-        let deep = [box("pixi", big(0) + [1, 10]), box("av1C", [0x81, 0x20, 0x40, 0])]
-        let flat = [box("pixi", big(0) + [1, 8]), box("av1C", [0x81, 0x20, 0, 0])]
-        for depth in deep + flat {
-            // Of the tile, and of the whole image.
-            for item in [2, 1] {
-                let opacity = box("auxl", big(3, 2) + big(1, 2) + big(item, 2))
-                let file = avif([size, depth], more: items + box("iref", big(0) + tiles + opacity))
-                var failure: ImageHeader.Failure?
-                do throws(ImageHeader.Failure) { _ = try ImageHeader.read(file) } catch { failure = error }
-                let isRefused = if case .unsupported? = failure { true } else { false }
-                #expect(isRefused == (item == 2 && deep.contains(depth)), "\(item), \(depth)")
-                #expect(isRefused || failure == nil)
+        func reference(_ name: String, _ item: Int, _ other: Int) -> [UInt8] {
+            box(name, big(item, 2) + big(1, 2) + big(other, 2))
+        }
+        func isRefused(_ file: [UInt8]) -> Bool? {
+            do throws(ImageHeader.Failure) {
+                _ = try ImageHeader.read(file)
+                return false
+            } catch {
+                if case .unsupported = error { return true }
+                return nil
             }
         }
+        let size = box("ispe", big(0) + big(1024) + big(722))
+        let grid = items(["grid", "av01", "av01"])
+        let tile = reference("dimg", 1, 2)
+        let opacity = reference("auxl", 3, 2)
+        let unnamed = big(8) + [0xFF, 0xFE, 0xFD, 0xFC]
+        for depth in [8, 10] {
+            let properties = [size, box("pixi", big(0) + [1, UInt8(depth)])]
+            func file(_ items: [UInt8], _ references: [UInt8], before: [UInt8] = []) -> [UInt8] {
+                avif(properties, more: items + before + box("iref", big(0) + references))
+            }
+            #expect(isRefused(file(grid, tile + opacity)) == true)
+            #expect(isRefused(file(grid, tile + reference("auxl", 3, 1))) == false, "of the whole image")
+            let identity = items(["iden", "av01", "av01"])
+            #expect(isRefused(file(identity, tile + opacity)) == false, "the part is a whole image")
+            let transform = items(["av01", "sato", "av01", "av01"])
+            let inputs = reference("dimg", 2, 1) + reference("dimg", 2, 3) + reference("auxl", 4, 1)
+            #expect(isRefused(file(transform, inputs)) == false, "made of whole images")
+            let between = reference("dimg", 1, 2) + reference("dimg", 2, 3) + reference("auxl", 4, 3)
+            #expect(isRefused(file(items(["grid", "iden", "av01", "av01"]), between)) == true)
+            // A name that is not UTF-8, and a size that covers all that follows.
+            #expect(isRefused(file(grid, tile + opacity, before: unnamed)) == true)
+            let empty = big(9, 2) + big(0, 2)
+            let odd = big(12) + Array(unnamed.suffix(4)) + empty
+            #expect(isRefused(file(grid, odd + tile + opacity)) == true)
+            let large = big(1000) + Array("zzzz".utf8) + empty
+            #expect(isRefused(file(grid, large + tile + opacity)) == true)
+        }
+        // Of several descriptions the last one counts.
+        #expect(isRefused(avif([size])) == false)
+        #expect(isRefused(avif([size]) + box("meta", big(0))) == nil)
+        #expect(isRefused(avif([size]) + unnamed + box("meta", big(0))) == nil)
     }
 
     /// Returns a BigTIFF without pixels, of 7 by 5 pixels, with more fields of one directory.

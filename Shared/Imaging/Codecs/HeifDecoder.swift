@@ -304,7 +304,6 @@ enum HeifDecoder {
         try check(heif_decode_image(handle, &image, heif_colorspace_undefined, heif_chroma_undefined, nil))
         guard let image else { throw .undecodable(reason: "libheif returned no image") }
         defer { heif_image_release(image) }
-        // An image whose tiles have the opacity is decoded without it.
         guard heif_image_has_channel(image, heif_channel_Alpha) != 0 else { return true }
         let isRGB = heif_image_has_channel(image, heif_channel_Y) == 0
         let base = isRGB ? heif_channel_R : heif_channel_Y

@@ -50,6 +50,25 @@ extension ObjectStoreClient {
         _ = try await send(Call(method: "GET", query: [("list-type", "2"), ("max-keys", "1")]))
     }
 
+    /// Checks that the store takes an object of one byte, below a key that no file has.
+    ///
+    /// - Throws: ``ObjectStoreError``
+    public func checkWriting() async throws {
+        let body: [UInt8] = [0]
+        let headers = Self.checksum(SHA256.hash(data: body).hexadecimal)
+        _ = try await send(Call(method: "PUT", key: "availability", headers: headers, body: .bytes(body)))
+        // Credentials that may not delete are of no concern to uploads.
+        try? await delete("availability")
+    }
+
+    /// Returns the headers that have the store compare the bytes of an upload with a SHA-256 in hexadecimal.
+    private static func checksum(_ digest: String) -> [(String, String)] {
+        [
+            ("x-amz-sdk-checksum-algorithm", "SHA256"),
+            ("x-amz-checksum-sha256", Base64.text([UInt8](hexadecimal: digest) ?? [])),
+        ]
+    }
+
     /// Deletes an object; succeeds if it does not exist. In a versioned bucket, earlier versions stay.
     public func delete(_ key: String) async throws {
         do {
@@ -122,8 +141,7 @@ extension ObjectStoreClient {
         replaces: Bool,
         sent: (@Sendable (Int64) -> Void)?
     ) async throws {
-        var headers = [("x-amz-sdk-checksum-algorithm", "SHA256")]
-        headers.append(("x-amz-checksum-sha256", Base64.text([UInt8](hexadecimal: digest) ?? [])))
+        var headers = Self.checksum(digest)
         if !replaces { headers.append(("if-none-match", "*")) }
         let call = Call(
             method: "PUT",

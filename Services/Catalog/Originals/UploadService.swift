@@ -100,13 +100,21 @@ final class UploadService: Service, Sendable {
                     scheduleRound(after: Self.standbyPause)
                     continue
                 }
-                if !hasBegun { try await begin() }
+                if !hasBegun {
+                    try await begin()
+                    // As a standby it has counted failures that are not in the table.
+                    later.withLock { $0 = [:] }
+                }
                 (hasBegun, sent) = (true, [])
                 remote.throttle.setWorking(true)
                 defer { remote.throttle.setWorking(false) }
                 let start = clock.nowMicroseconds()
-                try await uploadAll()
+                // A store that only serves reads still serves the download jobs.
+                var refusal: (any Error)?
+                do { try await uploadAll() } catch { refusal = error }
+                if Task.isCancelled { return }
                 try await downloadJobs()
+                if let refusal { throw refusal }
                 downloads.endOldLeases()
                 try await evictor.run()
                 try await collector.run()
@@ -200,14 +208,13 @@ final class UploadService: Service, Sendable {
         return later.withLock { later in later[digest].map { $0.next > now } ?? false }
     }
 
-    /// Has a file wait after a failed upload, each time about twice as long, up to a minute. After the last attempt it
-    /// waits for nothing: it is not registered any more.
-    private func delay(_ digest: ResourceDigest, most: Int = .max) {
+    /// Has a file wait after a failed upload, each time about twice as long, up to a minute.
+    private func delay(_ digest: ResourceDigest) {
         let now = clock.nowMicroseconds()
         later.withLock { later in
             let failures = (later[digest]?.failures ?? 0) + 1
             let next = now + Int64.random(in: 250_000...500_000) << min(failures, 7)
-            later[digest] = failures < most ? (failures: failures, next: next) : nil
+            later[digest] = (failures: failures, next: next)
         }
     }
 
@@ -248,7 +255,7 @@ final class UploadService: Service, Sendable {
                     bytes += size
                     later.withLock { $0[digest] = nil }
                 }
-                if case .failed(let digest, _) = outcome { delay(digest, most: Self.attempts) }
+                if case .failed(let digest, _) = outcome { delay(digest) }
                 guard stop == nil, bytes < Self.batchBytes, let next = rest.popFirst() else { continue }
                 group.addTask { await self.upload(next, replaces: repeated.contains(next)) }
             }
@@ -312,8 +319,8 @@ final class UploadService: Service, Sendable {
         } catch let error as ObjectStoreError where error.problem.concernsObject && error.problem != .cancelled {
             return failed(digest, error)
         } catch let error as ObjectStoreError where error.problem == .unexpectedReply {
-            // A store that answers otherwise refuses this object, for example because it is too large.
-            guard (try? await remote.client.checkBucket()) != nil else { return .stopped(error) }
+            // A store that takes others refuses this object, for example because it is too large.
+            guard (try? await remote.client.checkWriting()) != nil else { return .stopped(error) }
             return failed(digest, error)
         } catch let error as StorageError where error.isAbsence {
             return .stopped(error)
@@ -393,6 +400,10 @@ final class UploadService: Service, Sendable {
             try await download(job)
             return nil
         } catch let error as ObjectStoreError where error.problem.concernsObject && error.problem != .cancelled {
+            return (error.problem.rawValue, error.message)
+        } catch let error as ObjectStoreError where error.problem == .unexpectedReply {
+            // A store that answers otherwise does not serve this object, for example because it needs a range of it.
+            guard (try? await remote.client.checkBucket()) != nil else { throw error }
             return (error.problem.rawValue, error.message)
         } catch StorageError.notEnoughSpace {
             // Other downloads may be smaller. The message of the error has paths of this machine.

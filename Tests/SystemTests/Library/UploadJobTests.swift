@@ -64,17 +64,60 @@ struct UploadJobTests {
         for name in ["large.jpg", "small.jpg"] {
             #expect(try services.safelight(["import", services.folder.file(name)]).status == 0)
         }
-        func until(_ text: String) throws {
-            let end = ContinuousClock.now + .seconds(60)
-            while try !services.safelight(["storage"]).output.contains(text) {
-                guard ContinuousClock.now < end else { throw FixtureError(description: "not within 60 s: \(text)") }
-            }
-        }
-        try until("waiting   0 files, 1 failed")
-        try until("uploaded  1 file")
+        try until("waiting   0 files, 1 failed", services)
+        try until("uploaded  1 file", services)
         try store.setFaults("{}")
         #expect(try services.safelight(["storage", "retry"]).status == 0)
-        try until("waiting   0 files, 0 failed")
+        try until("waiting   0 files, 0 failed", services)
+        #expect(services.stop() == [])
+    }
+
+    /// Waits until the output of `safelight storage` has a text.
+    private func until(_ text: String, _ services: SafelightFixture, _ arguments: [String] = []) throws {
+        let end = ContinuousClock.now + .seconds(60)
+        while try !services.safelight(["storage"] + arguments).output.contains(text) {
+            guard ContinuousClock.now < end else { throw FixtureError(description: "not within 60 s: \(text)") }
+        }
+    }
+
+    @Test func `files wait for a store that can only be read, and are not failed`() throws {
+        let store = try S3Server()
+        let services = try SafelightFixture("unwritable-store", environment: store.environment)
+        try services.folder.write(TestImages.jpeg(width: 60, height: 40), to: "one.jpg")
+        try store.setFaults(#"{"unwritable": true}"#)
+        try services.start([.catalog])
+        #expect(try services.safelight(["import", services.folder.file("one.jpg")]).status == 0)
+        // After a refusal of the file, the store is asked for another one.
+        let end = ContinuousClock.now + .seconds(60)
+        while !store.requests.contains(where: { $0.contains("\"PUT\"") && $0.contains("/availability\"") }) {
+            guard ContinuousClock.now < end else { throw FixtureError(description: "no object was written in 60 s") }
+        }
+        #expect(try services.safelight(["storage"]).output.contains("waiting   1 file, 0 failed"))
+        try store.setFaults("{}")
+        try until("uploaded  1 file", services)
+        #expect(services.stop() == [])
+    }
+
+    @Test func `a download without the ranges that it needs fails alone, and later ones are done`() throws {
+        let store = try S3Server()
+        let services = try SafelightFixture("rangeless-store", environment: store.environment)
+        try services.folder.write(TestImages.jpeg(width: 60, height: 40), to: "one.jpg")
+        try services.start([.catalog])
+        #expect(try services.safelight(["import", services.folder.file("one.jpg")]).status == 0)
+        try until("uploaded  1 file", services)
+        // The file may still be in use for a moment.
+        let all = ["--where", "mediaType == 'image'"]
+        let end = ContinuousClock.now + .seconds(60)
+        while try !services.safelight(["storage"]).output.contains("local     0 files") {
+            guard ContinuousClock.now < end else { throw FixtureError(description: "not given up in 60 s") }
+            _ = try services.safelight(["storage", "release"] + all)
+        }
+        try store.setFaults(#"{"truncate": true, "rangeless": true}"#)
+        #expect(try services.safelight(["storage", "jobs", "download"] + all).status == 0)
+        try until("unexpected_reply", services, ["jobs"])
+        try store.setFaults("{}")
+        #expect(try services.safelight(["storage", "jobs", "download"] + all).status == 0)
+        try until("succeeded", services, ["jobs"])
         #expect(services.stop() == [])
     }
 

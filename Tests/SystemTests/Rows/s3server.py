@@ -12,6 +12,7 @@ a JSON object with any of
 - `unconditional`: true to refuse conditions of uploads, as services do that do not know them
 - `plain`: true to know no checksums but `ETag`, as services do that have the first S3 interface
 - `full`: true to refuse new objects with the error of a full store
+- `unwritable`: true to refuse all uploads, as a proxy does that only reads
 - `largest`: the bytes of the largest body, as a proxy allows it
 - `rangeless`: true to answer with whole objects, as a proxy does that does not know ranges
 """
@@ -123,6 +124,8 @@ def application(environ, start):
         return refusal(start, 501, "NotImplemented", method)
     if fault.get("full") and method in ("PUT", "POST"):
         return refusal(start, 507, "InsufficientStorage", method)
+    if fault.get("unwritable") and method in ("PUT", "POST"):
+        return refusal(start, 405, "MethodNotAllowed", method)
     if fault.get("plain") and method == "POST" and b"Checksum" in body:
         return refusal(start, 400, "MalformedXML", method)
     if len(body) > fault.get("largest", len(body)):

@@ -129,6 +129,12 @@ struct KeysCommand: ParsableCommand {
             let folder = try place.folder()
             let output = output.map(ServicePaths.absolute) ?? folder.defaultOutput(of: name)
             if ifMissing, folder.hasSecret(of: name, in: output) {
+                guard folder.isOfTheseServices(output) else {
+                    throw CommandFailure(
+                        message: "\(output.printable) has keys for other services; move it away, and try again",
+                        name: "keys"
+                    )
+                }
                 let isListed = try folder.keys().contains { $0.name == name }
                 try place.output.result(["name": .string(name), "folder": .string(output), "made": false]) {
                     [

@@ -265,6 +265,15 @@ struct WriterElectionTests {
         let error = await #expect(throws: StorageError.self) { try await election.run(follower) }
         #expect("\(error.map { "\($0)" } ?? "")".contains("moved to a file"))
         election.close()
+        // Also a catalog that has looked for the mark before it was set.
+        let session = SQLConnection(PostgreSQLSession(address))
+        let late = #expect(throws: StorageError.self) {
+            try session.inImmediateTransaction { try WriterElection.noteWriter(session, 99, "late") }
+        }
+        #expect(late?.message.contains("moved to a file") == true)
+        // A move that is repeated keeps the mark, also if it fails.
+        try session.inImmediateTransaction { try WriterElection.noteWriter(session, 1, "again", overMoved: true) }
+        #expect(throws: StorageError.self) { try WriterElection.requireNotMoved(session) }
         let started = try TemporaryFolder("election")
         let refused = #expect(throws: StorageError.self) { try store(started, address, history: "c") }
         #expect(refused?.message.contains("without --store") == true)

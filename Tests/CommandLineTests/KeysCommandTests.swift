@@ -30,4 +30,16 @@ struct KeysCommandTests {
         try KeysCommand.Create.parse(create).run()
         #expect(try KeyFolder(path: keys).keys().isEmpty)
     }
+
+    @Test func `keys that were made for other services are refused when they are made if missing`() throws {
+        let folder = try TemporaryFolder("keys")
+        let (first, second, output) = (folder.file("first"), folder.file("second"), folder.file("ann"))
+        for keys in [first, second] { try KeysCommand.Server.parse(["--keys", keys]).run() }
+        func create(_ keys: String) throws {
+            try KeysCommand.Create.parse(["ann", "--keys", keys, "--output", output, "--if-missing"]).run()
+        }
+        try create(first)
+        try create(first)
+        #expect(throws: CommandFailure.self) { try create(second) }
+    }
 }

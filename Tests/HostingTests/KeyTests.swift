@@ -87,6 +87,10 @@ struct KeyTests {
         #expect(try keys.keys() == [ListedKey(name: "ann", publicKey: certificate.publicKey, lists: lists)])
         #expect(try KeyFile.read(secret, isSecret: true).pair?.publicKey == certificate.publicKey)
         #expect(access(secret + ".new", F_OK) != 0)
+        // It is completed with other lists than those with which it began.
+        #expect(rename(secret, secret + ".new") == 0)
+        #expect(try keys.create("ann", lists: [.requests], output: output).publicKey == certificate.publicKey)
+        #expect(try keys.keys().map(\.lists) == [[.requests]])
         withExtendedLifetime(folder) {}
     }
 

@@ -57,9 +57,10 @@ final class EditClaims: Sendable {
     func connectionEnded(_ connection: ConnectionID) {
         let changed = state.withLock { state -> OneTimeEvent? in
             guard let editor = state.editors.removeValue(forKey: connection),
-                !state.editors.values.contains(editor), state.claims.values.contains(where: { $0.editor == editor })
+                state.claims.values.contains(where: { $0.editor == editor })
             else { return nil }
-            state.away[editor] = clock.nowMicroseconds()
+            // Another connection of the same name may have them at once.
+            if !state.editors.values.contains(editor) { state.away[editor] = clock.nowMicroseconds() }
             defer { state.changed = OneTimeEvent() }
             return state.changed
         }
@@ -139,7 +140,7 @@ final class EditClaims: Sendable {
 
     // MARK: Waiting
 
-    /// An event that an editor has gone, after this call.
+    /// An event that a connection of an editor has ended, after this call.
     var nextChange: OneTimeEvent { state.withLock { $0.changed } }
 
     /// The time in microseconds until edits of an editor that has gone may be claimed; nil if none has gone.

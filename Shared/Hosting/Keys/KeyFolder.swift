@@ -116,7 +116,7 @@ public struct KeyFolder: Sendable, Equatable {
     /// to a folder for the client.
     ///
     /// The secret key gets its name last. A call that was interrupted before is completed by the next one with the same
-    /// key.
+    /// key, which then is on the lists of that one only.
     ///
     /// - Parameters:
     ///   - output: path of that folder, which is created
@@ -147,6 +147,9 @@ public struct KeyFolder: Sendable, Equatable {
         var ours = Certificate(publicKey: server.publicKey)
         ours.metadata = [("name", "server")]
         try KeyFile.write(ours, to: "\(output)/server.key", replacing: true)
+        // The call before may have chosen other lists.
+        let others = KeyList.allCases.filter { !lists.contains($0) && access(file(name, $0), F_OK) == 0 }
+        if !others.isEmpty { try revoke(name, from: others) }
         try admit(certificate.publicPart, as: name, to: lists, statement: statement)
         guard rename(newFile, secretFile) == 0 else {
             throw KeyError.failed(path: secretFile, reason: KeyFile.errorText)
@@ -171,6 +174,14 @@ public struct KeyFolder: Sendable, Equatable {
     /// Returns whether the file of a client's secret key is in a folder.
     public func hasSecret(of name: String, in output: String) -> Bool {
         access(Self.secretFile(of: name, in: output), F_OK) == 0
+    }
+
+    /// Returns false if a folder of a client's keys has the public key of other services.
+    public func isOfTheseServices(_ output: String) -> Bool {
+        guard let theirs = try? KeyFile.read("\(output)/server.key", isSecret: false), let ours = try? server() else {
+            return true
+        }
+        return theirs.publicKey == ours.publicKey
     }
 
     /// Reads the public certificate of a listed key, or of the services for the name `server`.

@@ -59,10 +59,40 @@ extension WriterElection {
     static func requireNotMoved(_ database: SQLConnection) throws {
         let sql = "SELECT EXISTS (SELECT 1 FROM safelight_writer WHERE name = ?)"
         guard try database.first(sql, moved, read: { $0.flag(0) }) == true else { return }
-        throw StorageError.offline(
+        throw wasMoved
+    }
+
+    private static var wasMoved: StorageError {
+        .offline(
             "the library of these tables was moved to a file: start the catalog of its folder without --store, and "
                 + "drop the tables; to give up the file and go on with them, execute DELETE FROM safelight_writer"
         )
+    }
+
+    /// Notes the writer of an epoch. A move to a file that is repeated keeps the mark of the first one.
+    ///
+    /// - Parameter overMoved: true also if the library was moved to a file
+    /// - Throws: `StorageError.offline` if it was, also since ``requireNotMoved(_:)``
+    static func noteWriter(
+        _ database: SQLConnection,
+        _ epoch: Int64,
+        _ name: String,
+        overMoved: Bool = false
+    ) throws {
+        let count = try database.runCounting(
+            """
+            INSERT INTO safelight_writer VALUES (1, ?, ?, pg_backend_pid(), clock_timestamp())
+            ON CONFLICT ("only") DO UPDATE SET epoch = excluded.epoch,
+                name = CASE WHEN safelight_writer.name = ? THEN safelight_writer.name ELSE excluded.name END,
+                backend = excluded.backend, renewed = excluded.renewed
+            WHERE safelight_writer.name <> ?
+            """,
+            epoch,
+            name,
+            moved,
+            overMoved ? "" : moved
+        )
+        guard count == 1 else { throw wasMoved }
     }
 
     /// - Throws: `StorageError.resourceChanged` if the library has begun another history than the catalog knows

@@ -135,7 +135,7 @@ final class WriterElection: Sendable {
             var epoch: Int64 = 0
             try connection.inImmediateTransaction {
                 value = try body(connection, true)
-                epoch = try raiseEpoch(connection)
+                epoch = try raiseEpoch(connection, overMoved: !renews)
                 if !renews { try connection.run("UPDATE safelight_writer SET renewed = 'infinity'") }
             }
             guard let value else { throw PostgreSQLError(.statement, "a transaction has no result") }
@@ -190,20 +190,13 @@ final class WriterElection: Sendable {
 
     private static let lockClass = 0x5AFE
 
-    private func raiseEpoch(_ connection: SQLConnection) throws -> Int64 {
+    /// - Parameter overMoved: true also if the library was moved to a file
+    private func raiseEpoch(_ connection: SQLConnection, overMoved: Bool = false) throws -> Int64 {
         let raised = "UPDATE library SET epoch = epoch + 1 RETURNING epoch"
         guard let epoch = try connection.first(raised, read: { $0.int64(0) }) else {
             throw DamagedRow("the database has no library row")
         }
-        try connection.run(
-            """
-            INSERT INTO safelight_writer VALUES (1, ?, ?, pg_backend_pid(), clock_timestamp())
-            ON CONFLICT ("only") DO UPDATE SET epoch = excluded.epoch, name = excluded.name,
-                backend = excluded.backend, renewed = excluded.renewed
-            """,
-            epoch,
-            name
-        )
+        try Self.noteWriter(connection, epoch, name, overMoved: overMoved)
         session.renewed = .now()
         return epoch
     }

@@ -105,6 +105,29 @@ struct RescanTests {
         }
     }
 
+    @Test func `both assets of a file that was changed and imported again are compared with it`() async throws {
+        try await with { catalog in
+            var ids: [ObjectID] = []
+            for seed: UInt64 in 1...4 { ids.append(try await refer(catalog, "a.jpg", seed: seed)) }
+            let path = folder.file("photos/a.jpg")
+            let first = try await catalog.call(RescanLibrary())
+            #expect(first.unchanged == 1 && first.changed == [path] && first.changedCount == 1)
+            try folder.write(image(4), to: "photos/a.jpg")
+            let touched = try await catalog.call(RescanLibrary())
+            #expect(touched.refreshed == 1 && touched.changed == [path])
+            #expect(try await read(catalog, ids[3]) == image(4))
+            // Whichever of them the folder has now.
+            try folder.write(image(2), to: "photos/a.jpg")
+            #expect(try await catalog.call(RescanLibrary()).refreshed == 1)
+            #expect(try await read(catalog, ids[1]) == image(2))
+            #expect(await rpcError { try await read(catalog, ids[3]) }?.errorCode == .resourceChanged)
+            try move("a.jpg", to: "b.jpg")
+            let moved = try await catalog.call(RescanLibrary())
+            #expect(moved.moved == [.init(from: path, to: folder.file("photos/b.jpg"))] && moved.missing == [path])
+            #expect(try await read(catalog, ids[1]) == image(2))
+        }
+    }
+
     @Test func `an unmounted disk is reported, and its files are not treated as deleted`() async throws {
         try await with { catalog in
             let id = try await refer(catalog, "a.jpg", seed: 1)

@@ -81,6 +81,22 @@ struct ImageFileFinderTests {
         }
     }
 
+    @Test func `the folders of libraries are skipped`() throws {
+        try withFolder { folder in
+            try make(
+                [
+                    "a.jpg", "own/library.sqlite", "own/resources/ab/cd/abcd", "server/head",
+                    "server/resources/ab/cd/abcd", "site/resources/b.jpg", "site/head/c.jpg",
+                ],
+                in: folder
+            )
+            var finder = ImageFileFinder()
+            try finder.add(folder.path)
+            let found = finder.rest().map { String($0.string.dropFirst(folder.path.count + 1)) }
+            #expect(found == ["a.jpg", "site/head/c.jpg", "site/resources/b.jpg"])
+        }
+    }
+
     @Test func `a missing path is an error`() {
         var finder = ImageFileFinder()
         #expect(throws: CommandFailure.self) { try finder.add("/nowhere/at/all") }

@@ -13,11 +13,13 @@ import Storage
 /// - Below a folder that cannot be read nothing is concluded. A root without a single referenced file that is empty or
 ///   on another device than they were is treated as not mounted.
 ///
-/// Needs about 300 bytes of memory for each referenced file below the folders.
+/// Several resources have one path after a file was changed in place and imported again; at most one has its bytes.
+///
+/// Needs about 400 bytes of memory for each referenced file below the folders.
 struct ReferenceScan {
     private struct KnownFile {
         let digest: ResourceDigest
-        var reference: FileReference
+        let reference: FileReference
         var isFound = false
     }
 
@@ -28,7 +30,7 @@ struct ReferenceScan {
     private let isStopped: () -> Bool
     private let progress: (_ done: Int, _ total: Int) -> Void
     private var done = 0
-    private var known: [String: KnownFile] = [:]
+    private var known: [String: [KnownFile]] = [:]
     /// Files that no asset refers to, with their sizes.
     private var unknownFiles: [(path: String, size: Int64)] = []
     /// Folders below which nothing is concluded.
@@ -61,7 +63,7 @@ struct ReferenceScan {
     mutating func run(_ roots: [String]) throws {
         try resources.forEachReference { digest, reference in
             if roots.contains(where: { Self.isBelow(reference.path, $0) }) {
-                known[reference.path] = KnownFile(digest: digest, reference: reference)
+                known[reference.path, default: []].append(KnownFile(digest: digest, reference: reference))
             }
             return true
         }
@@ -108,7 +110,7 @@ struct ReferenceScan {
                 }
             }
         }
-        let expected = known.values.filter { Self.isBelow($0.reference.path, root) }
+        let expected = known.values.joined().filter { Self.isBelow($0.reference.path, root) }
         let isElsewhere = expected.allSatisfy { $0.reference.identity.device != UInt64(status.st_dev) }
         if isThere, found == 0, !expected.isEmpty, isElsewhere || others.isEmpty {
             close(root)
@@ -128,22 +130,41 @@ struct ReferenceScan {
     }
 
     private mutating func compare(_ path: String) throws {
-        guard var entry = known[path] else { return }
-        entry.isFound = true
-        known[path] = entry
+        guard var entries = known[path] else { return }
+        for index in entries.indices { entries[index].isFound = true }
+        known[path] = entries
         guard let file = try? allowlist.open(path), let identity = try? FileIdentity(of: file) else {
             // The file exists, but cannot be read now.
-            result.unknown += 1
+            result.unknown += entries.count
             return
         }
-        if identity == entry.reference.identity, entry.reference.missingSince == nil { return result.unchanged += 1 }
-        guard try identity == entry.reference.identity || hash(file, identity) == entry.digest else {
+        let isOther = entries.contains { $0.reference.identity != identity }
+        let digest = try isOther ? hash(file, identity) : nil
+        var isChanged = false
+        for entry in entries {
+            let isSame = entry.reference.identity == identity
+            if isSame, entry.reference.missingSince == nil {
+                result.unchanged += 1
+            } else if isSame || digest == entry.digest {
+                let isSet = try set(FileReference(path: path, identity: identity), of: entry)
+                if isSet { result.refreshed += 1 } else { result.unchanged += 1 }
+            } else {
+                isChanged = true
+            }
+        }
+        if isChanged {
             result.changedCount += 1
             if result.changed.count < RescanLibrary.maxPaths { result.changed.append(path) }
-            return
         }
-        try resources.setReference(FileReference(path: path, identity: identity), of: entry.digest)
-        result.refreshed += 1
+    }
+
+    /// Sets a reference, unless it was changed or removed since the scan has begun.
+    ///
+    /// - Returns: false if it was
+    private func set(_ reference: FileReference, of entry: KnownFile) throws -> Bool {
+        guard (try? resources.reference(of: entry.digest)) == entry.reference else { return false }
+        try resources.setReference(reference, of: entry.digest)
+        return true
     }
 
     /// Returns the digest of a file, or nil if the file changes while it is read.
@@ -166,26 +187,34 @@ struct ReferenceScan {
     private func isClosed(_ path: String) -> Bool { closed.contains { Self.isBelow(path, $0) } }
 
     private mutating func findMoved() throws {
-        var lost: [Int64: [String]] = [:]
-        for (path, entry) in known where !entry.isFound && !isClosed(path) {
-            lost[entry.reference.identity.size, default: []].append(path)
+        var lost: [Int64: [KnownFile]] = [:]
+        for (path, entries) in known where !isClosed(path) {
+            for entry in entries where !entry.isFound {
+                lost[entry.reference.identity.size, default: []].append(entry)
+            }
         }
         for (path, size) in unknownFiles {
             if isStopped() { throw CancellationError() }
-            var wasMoved = false
+            var isKnown = false
             if let candidates = lost[size], let file = try? allowlist.open(path),
                 let identity = try? FileIdentity(of: file),
                 let digest = try hash(file, identity),
-                let old = candidates.sorted().first(where: { known[$0]?.digest == digest })
+                let entry = candidates.first(where: { $0.digest == digest })
             {
-                try resources.setReference(FileReference(path: path, identity: identity), of: digest)
-                known[old]?.isFound = true
-                lost[size]?.removeAll { $0 == old }
-                wasMoved = true
-                result.movedCount += 1
-                if result.moved.count < RescanLibrary.maxPaths { result.moved.append(.init(from: old, to: path)) }
+                let old = entry.reference.path
+                isKnown = true
+                if let index = known[old]?.firstIndex(where: { $0.digest == digest }) {
+                    known[old]?[index].isFound = true
+                }
+                lost[size]?.removeAll { $0.digest == digest }
+                if try set(FileReference(path: path, identity: identity), of: entry) {
+                    result.movedCount += 1
+                    if result.moved.count < RescanLibrary.maxPaths { result.moved.append(.init(from: old, to: path)) }
+                } else {
+                    result.unchanged += 1
+                }
             }
-            if !wasMoved {
+            if !isKnown {
                 result.newCount += 1
                 if result.new.count < RescanLibrary.maxPaths { result.new.append(path) }
             }
@@ -193,16 +222,24 @@ struct ReferenceScan {
     }
 
     private mutating func conclude() throws {
-        for (path, entry) in known.sorted(by: { $0.key < $1.key }) where !entry.isFound {
+        for (path, entries) in known.sorted(by: { $0.key < $1.key }) {
+            let lost = entries.filter { !$0.isFound }
             if isClosed(path) {
-                result.unknown += 1
+                result.unknown += lost.count
                 continue
             }
-            if entry.reference.missingSince == nil {
+            var isMissing = false
+            for entry in lost {
+                if entry.reference.missingSince != nil {
+                    isMissing = true
+                    continue
+                }
                 var reference = entry.reference
                 reference.missingSince = now
-                try resources.setReference(reference, of: entry.digest)
+                let isSet = try set(reference, of: entry)
+                if isSet { isMissing = true } else { result.unchanged += 1 }
             }
+            guard isMissing else { continue }
             result.missingCount += 1
             if result.missing.count < RescanLibrary.maxPaths { result.missing.append(path) }
         }

@@ -13,8 +13,9 @@ struct ImportCommand: LibraryCommand {
         discussion: """
             Files that are already in the library are recognized by their content, so an interrupted import continues \
             when it is run again, even if a service was killed. Those in the trash are taken out of it. Broken files are \
-            reported and skipped. Symbolic links inside folders are not followed; hidden files and files that are \
-            clearly not images are ignored. Ctrl-C finishes the files in progress and then stops.
+            reported and skipped. Symbolic links inside folders are not followed; hidden files, the folders of \
+            libraries and files that are clearly not images are ignored. Ctrl-C finishes the files in progress and \
+            then stops.
 
             Files in one folder with the same stem are imported as one asset: a photo and its raw file (taken within \
             one second of each other), a photo and its video as a Live Photo (same content identifier, or at most six \

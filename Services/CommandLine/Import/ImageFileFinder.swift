@@ -6,7 +6,8 @@ import SystemPackage
 /// Memory is bounded by the largest folder, not by the number of files. Files that belong together by their names
 /// (``FileGrouping``) are returned as one item. Symbolic links inside a folder are not followed; hidden files and
 /// folders are skipped, and so are files that are clearly not images. Files that the user names are always returned,
-/// each as an item of its own: the catalog decides whether they can be imported.
+/// each as an item of its own: the catalog decides whether they can be imported. The folders of libraries are skipped:
+/// their files are in a library already, and some are renders of edits.
 struct ImageFileFinder {
     /// The files and folders that are still to be visited, the next one last.
     private var pending: [SearchItem] = []
@@ -78,6 +79,7 @@ struct ImageFileFinder {
             unreadable.append((folder, error))
             return
         }
+        guard !Self.isLibrary(names, folder) else { return }
         var inside: [SearchItem] = []
         var (files, sidecars): ([FilePath], [FilePath]) = ([], [])
         for name in names.sorted(by: { $0.lexicographicallyPrecedes($1) }) where name.first != UInt8(ascii: ".") {
@@ -95,6 +97,14 @@ struct ImageFileFinder {
         let used = Set(ready.compactMap(\.sidecar))
         others += sidecars.count { !used.contains($0) }
         pending += inside.reversed()
+    }
+
+    /// Returns whether a folder is that of a library, whose database may be on a server.
+    private static func isLibrary(_ names: [[UInt8]], _ folder: FilePath) -> Bool {
+        names.contains(Array("resources".utf8)) && kind(folder.appending("resources")) == S_IFDIR
+            && ["library.sqlite", "head"].contains { name in
+                names.contains(Array(name.utf8)) && kind(folder.appending(name)) == S_IFREG
+            }
     }
 
     private static func component(_ name: [UInt8]) -> FilePath.Component? {

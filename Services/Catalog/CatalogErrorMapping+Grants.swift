@@ -30,7 +30,7 @@ extension CatalogErrorMapping {
             ErrorCode.userCancelled.error(
                 "the owner of the library has not decided in time; nothing was changed"
                     + (isWaiting ? "; the question waits on, and the same transaction joins it" : ""),
-                ["question": .string(question)]
+                ["question": .string(question), "isWaiting": .bool(isWaiting)]
             )
         case .onlyAdds(let identity, let request):
             onlyAdds(identity, "\(request) needs readWrite access")

@@ -17,7 +17,7 @@ struct Instances<Connection: InstanceConnection>: Sendable {
 
     /// The time that an instance is waited for after its connection was lost, or begun: the time in which it starts again.
     /// Requests that went to another instance at once would find no images in its cache.
-    private static var restartTime: Duration { .milliseconds(500) }
+    static var restartTime: Duration { .milliseconds(500) }
 
     /// Returns the instance for requests about an asset: the first in its ``Rendezvous`` order that is connected.
     ///

@@ -74,7 +74,7 @@ extension PhotoLibrary {
     public func cancelUploads(_ uploads: [String]) async {
         guard !uploads.isEmpty else { return }
         // The task may be cancelled, and the requests must be sent nevertheless.
-        await Task { [catalog] in
+        await runToEnd { [catalog] in
             for upload in uploads {
                 do throws(RPCError) {
                     _ = try await catalog.ask(CancelUpload(upload: upload), deadline: .seconds(1))
@@ -83,7 +83,7 @@ extension PhotoLibrary {
                     guard error.errorCode == .handleExpired else { return }
                 }
             }
-        }.value
+        }
     }
 
     private static func cannotRead(_ path: String, _ error: any Error) -> RPCError {

@@ -1,5 +1,6 @@
 public import Basics
 public import Contracts
+import Dispatch
 public import JSONValue
 public import Logging
 public import Messaging
@@ -26,17 +27,22 @@ public final class PhotoLibrary: Sendable {
     let thread: PollThread
     let limits: MessagingLimits
     let logger: Logger
+    private let executor: (any TaskExecutor)?
+    /// The queue of the pauses of a client with an executor.
+    private static let pauses = DispatchQueue(label: "photo-library.pauses")
 
     /// Begins to connect. Services that are not running yet are not an error.
     ///
     /// - Parameters:
     ///   - client: name of at most 128 bytes; transaction ids are unique per identity and client name
+    ///   - executor: that of the tasks that the client starts, for callers that block threads of Swift's pool
     /// - Throws: local errors only: no more sockets are available, or an address is invalid
     public init(
         endpoints: ServiceEndpoints,
         client: String,
         limits: MessagingLimits = MessagingLimits(),
-        logger: Logger
+        logger: Logger,
+        executor: (any TaskExecutor)? = nil
     ) throws(MessagingError) {
         let thread = try PollThread(name: "library")
         self.endpoints = endpoints
@@ -44,6 +50,7 @@ public final class PhotoLibrary: Sendable {
         self.thread = thread
         self.limits = limits
         self.logger = logger
+        self.executor = executor
         func connect(_ addresses: [EndpointAddress]) throws(MessagingError) -> [RequestClient] {
             try RequestClient.connections(to: addresses, thread: thread, limits: limits, logger: logger) { address in
                 endpoints.security(for: address)
@@ -102,9 +109,21 @@ public final class PhotoLibrary: Sendable {
             } catch  where error.isTransient {
                 let pause = backoff.pause(chance: .random(in: 0..<1))
                 guard clock.now + pause < end else { throw error }
-                try await PhotoClient.pause(pause)
+                try await wait(pause)
             }
         }
+    }
+
+    /// Waits between two attempts. A sleep of a task ends on a thread of Swift's pool, which callers may block.
+    private func wait(_ pause: Duration) async throws(RPCError) {
+        guard executor != nil else { return try await PhotoClient.pause(pause) }
+        await TaskDelay.retryDelay(pause, on: Self.pauses)
+        guard !Task.isCancelled else { throw .cancelled("the waiting task was cancelled") }
+    }
+
+    /// Runs work that the cancellation of the caller does not end, without Swift's pool if the client has an executor.
+    func runToEnd(_ work: @escaping @Sendable () async -> Void) async {
+        await Task(executorPreference: executor) { await work() }.value
     }
 }
 

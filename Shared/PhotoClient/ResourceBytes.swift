@@ -11,6 +11,7 @@ extension PhotoLibrary {
     ///     catalog has no such file for this client
     ///   - credit: unread bytes that the catalog may send ahead, at least one chunk
     ///   - isNetworkAccessAllowed: whether bytes in remote storage may be downloaded
+    ///   - connectionDeadline: the time in which there must be a connection; the bytes then may take any time
     ///   - progress: receives the part that was downloaded, from 0 to 1; not called for bytes on the catalog's machine
     public func resource(
         asset: ObjectID,
@@ -18,6 +19,7 @@ extension PhotoLibrary {
         digest: String? = nil,
         credit: Int = 4 << 20,
         isNetworkAccessAllowed: Bool = false,
+        connectionDeadline: Duration = .seconds(30),
         progress: @escaping ResourceBytes.Progress = { _ in }
     ) -> ResourceBytes {
         ResourceBytes(
@@ -27,6 +29,7 @@ extension PhotoLibrary {
             digest: digest,
             credit: max(ReadResource.chunkBytes, credit),
             isNetworkAccessAllowed: isNetworkAccessAllowed,
+            connectionDeadline: connectionDeadline,
             progress: progress
         )
     }
@@ -44,6 +47,7 @@ public struct ResourceBytes: AsyncSequence, Sendable {
     let digest: String?
     let credit: Int
     let isNetworkAccessAllowed: Bool
+    let connectionDeadline: Duration
     let progress: Progress
 
     /// Reads all bytes into memory.
@@ -78,13 +82,14 @@ public struct ResourceBytes: AsyncSequence, Sendable {
 
         /// Returns the next chunk; nil after the last.
         ///
-        /// - Throws: `resource_changed` after the last chunk if the bytes do not have the resource's digest; the
-        ///   catalog's error
+        /// - Throws: `resource_changed` after the last chunk if the bytes do not have the resource's digest;
+        ///   `deadline_exceeded` if there is no connection in time; the catalog's error
         public mutating func next(
             isolation actor: isolated (any Actor)? = #isolation
         ) async throws(RPCError) -> Bytes? {
             while !isOver {
                 do throws(RPCError) {
+                    if stream == nil { try await connect() }
                     if let chunk = try await step() { return chunk }
                 } catch  where error.isTransient && failures < Self.maxFailures {
                     failures += 1
@@ -96,6 +101,19 @@ public struct ResourceBytes: AsyncSequence, Sendable {
         }
 
         public mutating func next() async throws(RPCError) -> Bytes? { try await next(isolation: #isolation) }
+
+        /// Waits for a connection. A stream without a deadline would wait for it without end.
+        private mutating func connect() async throws(RPCError) {
+            let catalog = resource.library.catalog
+            guard !catalog.isConnected else { return }
+            do throws(RPCError) {
+                _ = try await catalog.health(deadline: resource.connectionDeadline)
+            } catch {
+                // The whole time is over, so that this error is not repeated.
+                if error.errorCode == .deadlineExceeded { failures = Self.maxFailures }
+                throw error
+            }
+        }
 
         private mutating func step() async throws(RPCError) -> Bytes? {
             var stream = self.stream ?? open()
@@ -136,7 +154,8 @@ public struct ResourceBytes: AsyncSequence, Sendable {
                 offset: offset,
                 isNetworkAccessAllowed: resource.isNetworkAccessAllowed
             )
-            return resource.library.catalog.stream(request, credit: resource.credit).makeAsyncIterator()
+            let stream = resource.library.catalog.stream(request, credit: resource.credit, waitsForConnection: false)
+            return stream.makeAsyncIterator()
         }
 
         private mutating func accept(_ chunk: Bytes) -> Bytes {

@@ -231,32 +231,48 @@ public final class ServiceClient: Sendable {
     /// - Parameters:
     ///   - credit: bytes of unread notifications that the service may send ahead; replenished as they are read
     ///   - deadline: nil to wait until the response or until the connection is lost
-    public func stream<R: Request>(_ request: R, credit: Int, deadline: Duration? = nil) -> ServiceStream<R> {
+    ///   - waitsForConnection: false if the stream fails with `connection_lost` while there is no connection
+    public func stream<R: Request>(
+        _ request: R,
+        credit: Int,
+        deadline: Duration? = nil,
+        waitsForConnection: Bool = true
+    ) -> ServiceStream<R> {
+        // The time for the choice between several instances.
+        let limit = waitsForConnection ? deadline : Instances<RequestClient>.restartTime
         if let catalogs {
             return ServiceStream(choosing: { number in
-                await catalogs.stream(R.self, number, deadline) { connection, waits in
+                await catalogs.stream(R.self, number, limit) { connection, waits in
                     connection.stream(
                         R.method,
                         request.json,
                         deadline: deadline,
                         credit: credit,
-                        waitsForConnection: waits
+                        waitsForConnection: waits && waitsForConnection
                     )
                 }
             })
         }
         guard connections.connections.count > 1, let routed = request as? any RoutedRequest else {
-            return ServiceStream(requests.stream(R.method, request.json, deadline: deadline, credit: credit))
+            return ServiceStream(
+                requests.stream(
+                    R.method,
+                    request.json,
+                    deadline: deadline,
+                    credit: credit,
+                    waitsForConnection: waitsForConnection
+                )
+            )
         }
         return ServiceStream(choosing: { [connections] number in
             guard number == 0 else { return nil }
-            let choice = await connections.choice(for: routed.routingAsset, within: deadline)
+            let choice = await connections.choice(for: routed.routingAsset, within: limit)
             return choice.connection.stream(
                 R.method,
                 request.json,
                 deadline: deadline,
                 credit: credit,
-                waitsForConnection: !choice.isConnected
+                waitsForConnection: waitsForConnection && !choice.isConnected
             )
         })
     }

@@ -51,6 +51,8 @@ extension PhotoKitTests {
             let library = try PHPhotoLibrary.connect(configuration)
             #expect(PHPhotoLibrary.authorizationStatus() == .notDetermined)
             #expect(PHAsset.fetchAssets(with: nil).error?.name == "not_determined")
+            let recorder = AvailabilityRecorder()
+            library.register(recorder)
             let decided = Recorded<PHAuthorizationStatus>()
             PHPhotoLibrary.requestAuthorization(for: .readWrite) { decided.add($0) }
             while try !services.safelight(["grants"]).output.contains("shows photos"), !Task.isCancelled {
@@ -60,12 +62,16 @@ extension PhotoKitTests {
             #expect(try services.safelight(["grants", "approve", "ann", "--access", "readWrite"]).status == 0)
             #expect(await decided.next() == .authorized)
             #expect(PHPhotoLibrary.authorizationStatus() == .authorized)
+            // Without access nothing was known about the library.
+            #expect(recorder.events.all.isEmpty && library.unavailabilityReason == nil)
+            library.unregisterAvailabilityObserver(recorder)
             let result = PHAsset.fetchAssets(with: nil)
             #expect(result.error == nil && result.isEmpty)
             #expect(try services.safelight(["grants", "revoke", "ann"]).status == 0)
             #expect(PHPhotoLibrary.authorizationStatus() == .denied)
             #expect(PHAsset.fetchAssets(with: nil).error?.code == .accessUserDenied)
             await library.close()
+            #expect(await PHPhotoLibrary.requestAuthorization(for: .readWrite) == .notDetermined)
             #expect(services.stop() == [])
         }
 

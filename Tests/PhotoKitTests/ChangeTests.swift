@@ -1,14 +1,28 @@
 import Foundation
-import PhotoKit
 import Synchronization
 import TestSupport
 import Testing
+
+@testable import PhotoKit
 
 /// Records the changes that it receives.
 final class RecordingObserver: PHPhotoLibraryChangeObserver {
     let changes = Recorded<PHChange>()
 
     func photoLibraryDidChange(_ changeInstance: PHChange) { changes.add(changeInstance) }
+}
+
+/// Unregisters another observer when it is notified.
+private final class UnregisteringObserver: PHPhotoLibraryChangeObserver {
+    let changes = Recorded<PHChange>()
+    let other: RecordingObserver
+
+    init(_ other: RecordingObserver) { self.other = other }
+
+    func photoLibraryDidChange(_ changeInstance: PHChange) {
+        PHPhotoLibrary.shared().unregisterChangeObserver(other)
+        changes.add(changeInstance)
+    }
 }
 
 extension PhotoKitTests {
@@ -112,6 +126,62 @@ extension PhotoKitTests {
             }
         }
 
+        @Test(.spec("S-64"))
+        func `an observer that another one has unregistered is not called`() async throws {
+            try await LibraryFixture.with("unregister", services: [.catalog, .changeBroker]) { _ in
+                let asset = try #require(try LibraryFixture.importImages(1).first)
+                let library = PHPhotoLibrary.shared()
+                let second = RecordingObserver()
+                let first = UnregisteringObserver(second)
+                library.register(first)
+                library.register(second)
+                // All observers have been called for a change before any is called for the next one.
+                for isFavorite in [true, false] {
+                    try library.performChangesAndWait { PHAssetChangeRequest(for: asset).isFavorite = isFavorite }
+                    #expect(await first.changes.next() != nil)
+                }
+                #expect(second.changes.all.isEmpty)
+            }
+        }
+
+        @Test(.spec("S-66", "T-36"))
+        func `without the history, objects are compared with the library, and persistent changes do not seem to end`()
+            async throws
+        {
+            try await LibraryFixture.with("no-history", services: [.catalog]) { fixture in
+                let library = PHPhotoLibrary.shared()
+                let made = try LibraryFixture.importImages(3)
+                try library.performChangesAndWait {
+                    PHAssetChangeRequest(for: made[0]).isFavorite = true
+                    PHAssetChangeRequest.deleteAssets([made[1]])
+                }
+                let change = PHChange(library.currentChangeToken.token, record: nil, library.connection)
+                let changed = try #require(change.changeDetails(for: made[0]))
+                #expect(changed.objectAfterChanges?.isFavorite == true)
+                #expect(!changed.assetContentChanged && !changed.objectWasDeleted)
+                let deleted = try #require(change.changeDetails(for: made[1]))
+                #expect(deleted.objectWasDeleted && deleted.objectAfterChanges == nil)
+                #expect(change.changeDetails(for: made[2]) == nil)
+
+                // The program below is a process of its own, which inherits the variable.
+                setenv("SAFELIGHT_RUN", fixture.folder.file("run"), 1)
+                let ended = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+                    let library = PHPhotoLibrary.shared()
+                    let start = library.currentChangeToken
+                    try? library.performChangesAndWait {
+                        _ = PHAssetCollectionChangeRequest.creationRequestForAssetCollection(withTitle: "Unread")
+                    }
+                    guard let changes = try? library.fetchPersistentChanges(since: start) else { exit(0) }
+                    await library.close()
+                    for _ in changes {}
+                    exit(0)
+                }
+                let message = String(decoding: ended?.standardErrorContent ?? [], as: UTF8.self)
+                #expect(message.contains("PHPersistentChangeFetchResult"))
+                unsetenv("SAFELIGHT_RUN")
+            }
+        }
+
         @Test(.spec("S-71", "S-72", "S-73", "S-75", "S-76", "S-77", "S-78", "T-19", "T-20", "T-27", "T-29", "P-15"))
         func `changes are atomic, and fail with named errors`() async throws {
             try await LibraryFixture.with("changes", services: [.catalog]) { _ in
@@ -165,6 +235,33 @@ extension PhotoKitTests {
                 }
                 #expect(await nested.next() == "nested_change")
                 #expect(try now(made[1]).isHidden)
+
+                // A task that was begun in a block may perform changes after it.
+                let (ends, end) = AsyncStream.makeStream(of: Void.self)
+                let later = Recorded<String>()
+                try library.performChangesAndWait {
+                    _ = Task {
+                        for await _ in ends {}
+                        do {
+                            try await library.performChanges { PHAssetChangeRequest(for: made[1]).rating = 2 }
+                            later.add("performed")
+                        } catch {
+                            later.add("\(error)")
+                        }
+                    }
+                }
+                end.finish()
+                #expect(await later.next() == "performed")
+                #expect(try now(made[1]).rating == 2)
+
+                // Successive calls are one step, of which a request has a hundred.
+                let album = Mutex<String?>(nil)
+                try library.performChangesAndWait {
+                    let request = PHAssetCollectionChangeRequest.creationRequestForAssetCollection(withTitle: "Steps")
+                    for _ in 0..<51 { for asset in made { request.addAssets([asset]) } }
+                    album.withLock { $0 = request.placeholderForCreatedAssetCollection.localIdentifier }
+                }
+                #expect(album.withLock { $0 } != nil)
 
                 do {
                     try await library.performChanges {

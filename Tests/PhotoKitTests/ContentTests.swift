@@ -135,6 +135,19 @@ extension PhotoKitTests {
                 let impossible = URL(fileURLWithPath: fixture.folder.file("no/such/folder.jpg"))
                 manager.writeData(for: resource, toFile: impossible, options: nil) { written.add($0 as? PHPhotosError) }
                 #expect(try await Self.problem(written) != nil)
+
+                // A download may take any time, but a thumbnailer that is away is not waited for after the deadline.
+                var configuration = LibraryFixture.configuration(of: fixture)
+                configuration.deadline = .seconds(2)
+                let library = try PHPhotoLibrary.connect(configuration)
+                let same = try #require(PHAsset.fetchAssets(with: nil).firstObject)
+                let options = PHImageRequestOptions()
+                options.isNetworkAccessAllowed = true
+                let error = await #expect(throws: PHPhotosError.self) {
+                    try await PHImageManager.default().imageData(for: same, options: options)
+                }
+                #expect(error?.name == "deadline_exceeded")
+                await library.close()
             }
         }
 

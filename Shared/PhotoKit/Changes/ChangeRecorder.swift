@@ -8,12 +8,17 @@ import Synchronization
 
 /// The change requests of one change block, in the order in which they were created.
 final class ChangeRecorder: Sendable {
+    /// The recorder of the change block in which the task was begun, which may be over.
+    @TaskLocal private static var inherited: ChangeRecorder?
+
     /// The recorder of the change block that runs; nil outside of one.
-    @TaskLocal static var current: ChangeRecorder?
+    static var current: ChangeRecorder? { inherited.flatMap { $0.state.withLock { $0.isOver } ? nil : $0 } }
 
     private struct State {
         var requests: [any RecordedChange] = []
         var created: Set<String> = []
+        /// True once the block has returned. A task that was begun in it may still run.
+        var isOver = false
     }
 
     private let state = Mutex(State())
@@ -30,8 +35,11 @@ final class ChangeRecorder: Sendable {
     ) throws(RPCError) -> [any RecordedChange] {
         guard current == nil else { throw nested }
         let recorder = ChangeRecorder(connection)
-        $current.withValue(recorder) { block() }
-        return recorder.state.withLock { $0.requests }
+        $inherited.withValue(recorder) { block() }
+        return recorder.state.withLock { state in
+            state.isOver = true
+            return state.requests
+        }
     }
 
     static var nested: RPCError {
@@ -168,6 +176,9 @@ struct ChangeFiles {
 }
 
 extension LibraryConnection {
+    /// The time for which a question about consent waits for the owner.
+    private static let consentTime = Duration.seconds(600)
+
     /// Performs the requests of a block as one transaction, exactly once (S-71 to S-73).
     func perform(_ changes: [any RecordedChange]) async throws(RPCError) {
         let transaction = PhotoLibrary.randomTransaction()
@@ -199,7 +210,18 @@ extension LibraryConnection {
             client: configuration.client,
             transaction: transaction
         )
-        _ = try await ask(request, of: client.catalog, attachments: files.attachments)
+        // The owner may take longer to consent than a request lasts. The same transaction joins the question.
+        let end = ContinuousClock.now + Self.consentTime
+        while true {
+            do throws(RPCError) {
+                _ = try await ask(request, of: client.catalog, attachments: files.attachments)
+                break
+            } catch {
+                guard error.data["isWaiting"] == true, ContinuousClock.now < end, !Task.isCancelled,
+                    !isClosed.load(ordering: .relaxed)
+                else { throw error }
+            }
+        }
         for url in files.moved { try? FileManager.default.removeItem(at: url) }
     }
 }

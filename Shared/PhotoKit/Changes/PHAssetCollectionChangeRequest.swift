@@ -7,6 +7,25 @@ import PhotoModel
 final class MemberChanges: @unchecked Sendable {
     var title: String?
     var edits: [MemberEdit] = []
+
+    /// The maximum number of members of a step.
+    private static let maxMembers = 1000
+
+    /// Appends members. Successive calls are one step where possible, because a request has at most 100.
+    func add(_ members: [ObjectReference]) {
+        guard case .add(let before)? = edits.last, before.count + members.count <= Self.maxMembers,
+            Set(before).isDisjoint(with: members)
+        else { return edits.append(.add(members)) }
+        edits[edits.count - 1] = .add(before + members)
+    }
+
+    /// Removes members, as ``add(_:)`` appends them.
+    func remove(_ members: [ObjectID]) {
+        guard case .remove(let before)? = edits.last, before.count + members.count <= Self.maxMembers,
+            Set(before).isDisjoint(with: members)
+        else { return edits.append(.remove(members)) }
+        edits[edits.count - 1] = .remove(before + members)
+    }
 }
 
 /// A request to create, change or delete albums, inside a change block: `PHAssetCollectionChangeRequest` (S-80 to S-84).
@@ -70,7 +89,7 @@ public final class PHAssetCollectionChangeRequest: RecordedChange, @unchecked Se
 
     /// Appends assets or placeholders. Members keep their position.
     public func addAssets(_ assets: some Sequence<PHObject>) {
-        changes.edits.append(.add(ChangeRecorder.references(assets)))
+        changes.add(ChangeRecorder.references(assets))
     }
 
     /// Inserts assets, each at its own index in the resulting order.
@@ -79,7 +98,7 @@ public final class PHAssetCollectionChangeRequest: RecordedChange, @unchecked Se
     }
 
     /// Removes assets from the album. Those that are no members are ignored.
-    public func removeAssets(_ assets: some Sequence<PHAsset>) { changes.edits.append(.remove(assets.map(\.id))) }
+    public func removeAssets(_ assets: some Sequence<PHAsset>) { changes.remove(assets.map(\.id)) }
 
     public func removeAssets(at indexes: IndexSet) { changes.edits.append(.removeAt(Array(indexes))) }
 

@@ -14,7 +14,7 @@ public final class PHCollectionListChangeRequest: RecordedChange, @unchecked Sen
     /// Creates a request that changes a folder; nil if the library allows no change of it.
     public convenience init?(for collectionList: PHCollectionList) { self.init(changing: collectionList, nil) }
 
-    /// Creates a request whose indexes refer to a fetch result of the folder's children.
+    /// Creates a request whose indexes refer to a fetch result of the folder's children, in the folder's order.
     public convenience init?(for collectionList: PHCollectionList, childCollections: PHFetchResult<PHCollection>) {
         self.init(changing: collectionList, childCollections)
     }
@@ -70,7 +70,7 @@ public final class PHCollectionListChangeRequest: RecordedChange, @unchecked Sen
 
     /// Appends albums and folders, which leave their previous folder.
     public func addChildCollections(_ collections: some Sequence<PHObject>) {
-        changes.edits.append(.add(ChangeRecorder.references(collections)))
+        changes.add(ChangeRecorder.references(collections))
     }
 
     public func insertChildCollections(_ collections: some Sequence<PHObject>, at indexes: IndexSet) {
@@ -78,7 +78,7 @@ public final class PHCollectionListChangeRequest: RecordedChange, @unchecked Sen
     }
 
     public func removeChildCollections(_ collections: some Sequence<PHCollection>) {
-        changes.edits.append(.remove(collections.map(\.id)))
+        changes.remove(collections.map(\.id))
     }
 
     public func removeChildCollections(at indexes: IndexSet) { changes.edits.append(.removeAt(Array(indexes))) }
@@ -104,9 +104,24 @@ public final class PHCollectionListChangeRequest: RecordedChange, @unchecked Sen
             return [.createList(create), .updateList(update)]
         }
         var update = ChangeRequest.UpdateList(id: .id(id), title: changes.title, edits: changes.edits)
-        if changes.edits.contains(where: \.hasIndexes), let snapshot, case .remote(_, let token) = snapshot.source {
+        if changes.edits.contains(where: \.hasIndexes), let snapshot,
+            case .remote(let fetch, let token) = snapshot.source
+        {
+            guard isOrder(fetch) else {
+                throw ErrorCode.invalidOptions.error(
+                    "the indexes of \(id) are those of its own order; fetch its children without predicate, sort "
+                        + "descriptors and offset"
+                )
+            }
             update.snapshot = token
         }
         return [.updateList(update)]
+    }
+
+    /// True if a fetch has the folder's children, from the first one and in its order.
+    private func isOrder(_ fetch: FetchDescription) -> Bool {
+        var fetch = fetch
+        fetch.limit = 0
+        return fetch == FetchDescription(.children, in: id) || (id == .root && fetch == FetchDescription(.children))
     }
 }

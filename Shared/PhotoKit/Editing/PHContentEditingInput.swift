@@ -174,8 +174,11 @@ extension PHAsset {
             number.flatMap { attachments.indices.contains($0) ? attachments[$0] : nil }
         }
         let folder = try TemporaryFiles()
-        let name = result.resource.originalFilename?.split(separator: "/").last.map(String.init) ?? "input"
-        let file = folder.url.appendingPathComponent(name)
+        // The original's name may be too long for a file, or none. Its extension tells programs the format.
+        let ending = result.resource.originalFilename?.split(separator: ".").dropFirst().last ?? ""
+        let isPlain =
+            (1...16).contains(ending.count) && ending.allSatisfy { $0.isASCII && ($0.isLetter || $0.isNumber) }
+        let file = folder.url.appendingPathComponent(isPlain ? "input.\(ending)" : "input")
         if let bytes = attached(result.input) {
             try Data(bytes).write(to: file)
         } else {

@@ -22,6 +22,7 @@ extension LibraryConnection {
         let clock = ContinuousClock()
         let end = clock.now + (access.isAllowed ? Self.downloadDeadline : max(configuration.deadline, .seconds(60)))
         while true {
+            if access.isAllowed { try await reach(client.thumbnailer) }
             do throws(RPCError) {
                 return try await joinOnce(request, access, until: end, size, degraded)
             } catch {
@@ -55,7 +56,13 @@ extension LibraryConnection {
         var bytes: Bytes = []
         let incomplete = ErrorCode.interrupted.error("the image is incomplete")
         let left = access.isAllowed ? nil : max(end - ContinuousClock().now, .milliseconds(1))
-        for try await event in client.thumbnailer.stream(request, credit: 8 << 20, deadline: left) {
+        let stream = client.thumbnailer.stream(
+            request,
+            credit: 8 << 20,
+            deadline: left,
+            waitsForConnection: !access.isAllowed
+        )
+        for try await event in stream {
             switch event {
             case .notification(ImageDelivery.degraded, let params, let attachments):
                 // Part of a request that is sent again: the handler has had its degraded image.
@@ -84,6 +91,7 @@ extension LibraryConnection {
         let clock = ContinuousClock()
         let end = clock.now + Self.downloadDeadline
         while true {
+            try await reach(client.thumbnailer)
             do throws(RPCError) {
                 return try await bytesOnce(request, access)
             } catch {
@@ -97,7 +105,7 @@ extension LibraryConnection {
 
     private func bytesOnce(_ request: ReadVideo, _ access: NetworkAccess) async throws(RPCError) -> Bytes {
         var bytes: Bytes = []
-        for try await event in client.thumbnailer.stream(request, credit: 8 << 20) {
+        for try await event in client.thumbnailer.stream(request, credit: 8 << 20, waitsForConnection: false) {
             switch event {
             case .notification(ReadResource.notification, _, let attachments): for part in attachments { bytes += part }
             case .notification(let method, let params, _): _ = try await access.report(method, params)

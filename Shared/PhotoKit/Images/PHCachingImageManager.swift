@@ -20,7 +20,12 @@ public final class PHCachingImageManager: PHImageManager, @unchecked Sendable {
         var connection: LibraryConnection?
         /// The work that is sent, in order.
         var last: Task<Void, Never>?
+        /// True if the thumbnailer has not answered the last call.
+        var isAway = false
     }
+
+    /// The time for which a call is sent. Requests for images wait for the calls before them.
+    private static let callDeadline = Duration.seconds(2)
 
     private let state = Mutex(State())
 
@@ -132,25 +137,34 @@ public final class PHCachingImageManager: PHImageManager, @unchecked Sendable {
         to thumbnailer: ServiceClient,
         _ make: @Sendable (String) -> R
     ) async {
+        // While the thumbnailer is away only the first call waits for it.
+        guard thumbnailer.isConnected || !state.withLock({ $0.isAway }) else { return }
         // A thumbnailer that has restarted does not know the cache.
         for _ in 0..<2 {
-            guard let cache = await open(connection, thumbnailer) else { return }
+            var cache: String?
             do throws(RPCError) {
-                _ = try await connection.ask(make(cache), of: thumbnailer)
+                let opened = try await open(connection, thumbnailer)
+                cache = opened
+                _ = try await connection.ask(make(opened), of: thumbnailer, deadline: Self.callDeadline)
+                state.withLock { $0.isAway = false }
                 return
             } catch {
-                guard error.errorCode == .handleExpired else { return }
+                state.withLock { $0.isAway = error.isTransient }
+                guard error.errorCode == .handleExpired, let cache else { return }
                 forget(cache)
             }
         }
     }
 
-    private func open(_ connection: LibraryConnection, _ thumbnailer: ServiceClient) async -> String? {
+    private func open(
+        _ connection: LibraryConnection,
+        _ thumbnailer: ServiceClient
+    ) async throws(RPCError) -> String {
         let address = thumbnailer.address
         let (cache, allowsHighQuality) = state.withLock { ($0.caches[address], $0.allowsHighQuality) }
         if let cache { return cache }
         let request = OpenCache(allowsHighQuality: allowsHighQuality)
-        let opened = try? await connection.ask(request, of: thumbnailer).result.cache
+        let opened = try await connection.ask(request, of: thumbnailer, deadline: Self.callDeadline).result.cache
         state.withLock { $0.caches[address] = opened }
         return opened
     }

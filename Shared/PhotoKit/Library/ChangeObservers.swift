@@ -13,7 +13,13 @@ import Synchronization
 /// after the one before; while they run nothing more is read, and what they miss is read from the history (S-63, P-07).
 final class ChangeObservers: Sendable {
     private struct Reference: Sendable {
+        let id: ObjectIdentifier
         weak let observer: (any PHPhotoLibraryChangeObserver)?
+
+        init(_ observer: any PHPhotoLibraryChangeObserver) {
+            id = ObjectIdentifier(observer)
+            self.observer = observer
+        }
     }
 
     private struct State {
@@ -21,6 +27,15 @@ final class ChangeObservers: Sendable {
         var task: Task<Void, Never>?
         /// The number of the present task. Earlier ones notify nobody: they may be at earlier changes.
         var run = 0
+
+        /// Removes an observer, and those that are gone.
+        ///
+        /// - Returns: observers to release outside of the lock: the last release may call `unregister`
+        mutating func remove(_ id: ObjectIdentifier) -> [(any PHPhotoLibraryChangeObserver)?] {
+            let held = observers.map(\.observer)
+            observers = zip(observers, held).filter { $0.id != id && $1 != nil }.map(\.0)
+            return held
+        }
     }
 
     private let connection: LibraryConnection
@@ -33,23 +48,29 @@ final class ChangeObservers: Sendable {
     func register(_ observer: any PHPhotoLibraryChangeObserver) {
         // The token is read before the first observer is added, so that no change after the call is missed.
         let token = state.withLock { $0.task == nil } ? start() : nil
-        state.withLock { state in
-            state.observers.removeAll { $0.observer == nil || $0.observer === observer }
-            state.observers.append(Reference(observer: observer))
-            guard state.task == nil else { return }
-            state.run += 1
-            state.task = connection.start { [weak self, run = state.run] in await self?.follow(token, run) }
+        let held = state.withLock { state in
+            let held = state.remove(ObjectIdentifier(observer))
+            state.observers.append(Reference(observer))
+            if state.task == nil {
+                state.run += 1
+                state.task = connection.start { [weak self, run = state.run] in await self?.follow(token, run) }
+            }
+            return held
         }
+        withExtendedLifetime(held) {}
     }
 
     func unregister(_ observer: any PHPhotoLibraryChangeObserver) {
-        state.withLock { state in
-            state.observers.removeAll { $0.observer == nil || $0.observer === observer }
-            guard state.observers.isEmpty else { return }
-            state.task?.cancel()
-            state.task = nil
-            state.run += 1
+        let held = state.withLock { state in
+            let held = state.remove(ObjectIdentifier(observer))
+            if state.observers.isEmpty {
+                state.task?.cancel()
+                state.task = nil
+                state.run += 1
+            }
+            return held
         }
+        withExtendedLifetime(held) {}
     }
 
     func stop() {
@@ -108,9 +129,13 @@ final class ChangeObservers: Sendable {
         await withCheckedContinuation { continuation in
             queue.async { [self] in
                 let observers = state.withLock { $0.run == run ? $0.observers.compactMap(\.observer) : [] }
-                for observer in observers { observer.photoLibraryDidChange(change) }
+                for observer in observers where isRegistered(observer, run) { observer.photoLibraryDidChange(change) }
                 continuation.resume()
             }
         }
+    }
+
+    private func isRegistered(_ observer: any PHPhotoLibraryChangeObserver, _ run: Int) -> Bool {
+        state.withLock { $0.run == run && $0.observers.contains { $0.id == ObjectIdentifier(observer) } }
     }
 }

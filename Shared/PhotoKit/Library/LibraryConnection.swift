@@ -30,7 +30,8 @@ final class LibraryConnection: Sendable {
         client = try PhotoLibrary(
             endpoints: configuration.endpoints(),
             client: configuration.client,
-            logger: Logger(label: "photokit.client", factory: { _ in SwiftLogNoOpLogHandler() })
+            logger: Logger(label: "photokit.client", factory: { _ in SwiftLogNoOpLogHandler() }),
+            executor: executor
         )
     }
 
@@ -68,6 +69,16 @@ final class LibraryConnection: Sendable {
     /// Sends a request to the catalog, as ``ask(_:of:attachments:deadline:)`` does.
     func catalog<R: Request>(_ request: R, deadline: Duration? = nil) async throws(RPCError) -> R.Result {
         try await ask(request, of: client.catalog, deadline: deadline).result
+    }
+
+    /// Waits for a connection, also across restarts of the service, at most until the deadline.
+    ///
+    /// A request that downloads may take any time, and is sent without a deadline, but only over a connection.
+    ///
+    /// - Parameter deadline: nil for that of the configuration
+    func reach(_ service: ServiceClient, deadline: Duration? = nil) async throws(RPCError) {
+        guard !service.isConnected else { return }
+        _ = try await ask(Health(), of: service, deadline: deadline)
     }
 
     /// Runs asynchronous work on the client's own thread and blocks the caller until it is done.

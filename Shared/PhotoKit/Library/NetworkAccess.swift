@@ -8,8 +8,8 @@ import Synchronization
 
 /// The permission of a request to download originals from remote storage, and the handler of its progress (S-47, S-48).
 ///
-/// The handler is called in order on a serial queue of its own, so that a caller that is blocked by a synchronous request
-/// does not block it.
+/// The handler is called in order on a serial queue of its own, which neither a caller that is blocked by a synchronous
+/// request nor the handler of another request blocks.
 struct NetworkAccess: Sendable {
     let isAllowed: Bool
     /// Returns true to stop the request.
@@ -25,7 +25,7 @@ struct NetworkAccess: Sendable {
     /// True once the handler has stopped the request, which then is not repeated.
     var isStopped: Bool { stop.isSet.load(ordering: .relaxed) }
 
-    private static let queue = DispatchQueue(label: "photokit.progress")
+    private let queue = DispatchQueue(label: "photokit.progress")
 
     /// The handler of requests for images and videos. It gets the identifier of its request, like result handlers.
     init(_ isAllowed: Bool?, _ handler: PHAssetImageProgressHandler?, _ id: Int32) {
@@ -97,7 +97,7 @@ struct NetworkAccess: Sendable {
         _ error: (any Error)?
     ) async -> Bool {
         await withCheckedContinuation { continuation in
-            Self.queue.async { continuation.resume(returning: handler(progress, error)) }
+            queue.async { continuation.resume(returning: handler(progress, error)) }
         }
     }
 }
@@ -118,6 +118,7 @@ extension LibraryConnection {
         let clock = ContinuousClock()
         let end = clock.now + (deadline ?? configuration.deadline)
         while true {
+            try await reach(service, deadline: end - clock.now)
             do throws(RPCError) {
                 return try await follow(request, of: service, access)
             } catch {
@@ -137,7 +138,7 @@ extension LibraryConnection {
         of service: ServiceClient,
         _ access: NetworkAccess
     ) async throws(RPCError) -> ServiceResponse<R.Result> {
-        for try await event in service.stream(request, credit: 1 << 20) {
+        for try await event in service.stream(request, credit: 1 << 20, waitsForConnection: false) {
             switch event {
             case .notification(let method, let params, _): _ = try await access.report(method, params)
             case .answer(let answer): return answer

@@ -47,8 +47,11 @@ public final class PHChange: Sendable {
     public var originClient: String? { record?.origin.client }
 
     /// Returns the change of an object; nil if it did not change.
+    ///
+    /// If the history before the change is not available, it asks the library for the object of now, and blocks until
+    /// the library answers. It is then also nil if the library refuses that, and after ``PHPhotoLibrary/close()``.
     public func changeDetails<ObjectType: PHObject>(for object: ObjectType) -> PHObjectChangeDetails<ObjectType>? {
-        guard let record else { return nil }
+        guard let record else { return difference(of: object) }
         let (id, connection) = (object.id, connection)
         func details<Entity>(
             _ change: EntityChange<Entity>,
@@ -74,6 +77,47 @@ public final class PHChange: Sendable {
             return details(change) { PHCollectionList($0, connection, object.interest) }
         }
         return nil
+    }
+
+    /// Compares an object with that of now.
+    private func difference<ObjectType: PHObject>(of object: ObjectType) -> PHObjectChangeDetails<ObjectType>? {
+        guard let revision = object.revision, !object.id.isTransient else { return nil }
+        let subject: FetchSubject =
+            switch object.id.kind {
+            case .asset: .assets
+            case .assetCollection: .collections
+            case .collectionList: .lists
+            }
+        let fetch = FetchDescription(subject, [object.localIdentifier])
+        let (connection, interest) = (connection, object.interest)
+        let found: [PHObject]
+        do throws(RPCError) {
+            found = try connection.waitForAnswer { () async throws(RPCError) -> [PHObject] in
+                let page = try await connection.page(fetch, nil, from: 0, count: 1, interest)
+                guard page.objects.isEmpty, subject == .assets else { return page.objects }
+                // In the trash it is not deleted yet. Both are read at the same moment.
+                var trash = fetch
+                trash.inTrash = true
+                return try await connection.page(trash, page.token, from: 0, count: 1, interest).objects
+            }
+        } catch {
+            connection.logger.warning("change details are not available", metadata: ["error": "\(error)"])
+            return nil
+        }
+        let after = found.first as? ObjectType
+        guard after?.revision != revision else { return nil }
+        let isContentChanged =
+            if let old = object as? PHAsset, let new = after as? PHAsset {
+                old.asset.contentRevision != new.asset.contentRevision
+            } else {
+                false
+            }
+        return PHObjectChangeDetails(
+            objectBeforeChanges: object,
+            objectAfterChanges: after,
+            assetContentChanged: isContentChanged,
+            objectWasDeleted: after == nil
+        )
     }
 
     /// Returns the changes of a fetch result up to this change; nil if there are none, or if it was fetched afterwards.
@@ -106,6 +150,18 @@ public final class PHChange: Sendable {
         } catch {
             connection.logger.warning("change details are not available", metadata: ["error": "\(error)"])
             return fetchResult.refetched(fetch).map { PHFetchResultChangeDetails(from: fetchResult, to: $0, nil) }
+        }
+    }
+}
+
+extension PHObject {
+    /// The revision of a fetched object; nil for a placeholder.
+    fileprivate var revision: Revision? {
+        switch self {
+        case let asset as PHAsset: asset.asset.revision
+        case let album as PHAssetCollection: album.collection.revision
+        case let folder as PHCollectionList: folder.list.revision
+        default: nil
         }
     }
 }

@@ -87,7 +87,11 @@ extension AssetCollection: IdentifiedEntity {}
 extension CollectionList: IdentifiedEntity {}
 
 /// The transactions after a moment, in order: `PHPersistentChangeFetchResult`. Pages of a hundred are read when they are
-/// needed; reading blocks.
+/// needed.
+///
+/// Reading blocks for as long as the library does not answer. If the library refuses, for example without access, or
+/// was closed, reading stops the program, as it does for a ``PHFetchResult``: an end would look like the last
+/// transaction.
 public struct PHPersistentChangeFetchResult: Sequence, Sendable {
     let connection: LibraryConnection
     let token: ChangeToken
@@ -109,7 +113,6 @@ public struct PHPersistentChangeFetchResult: Sequence, Sendable {
         var token: ChangeToken
         let head: ChangeToken
         private var records: ArraySlice<ChangeRecord> = []
-        private var isFailed = false
 
         init(connection: LibraryConnection, token: ChangeToken, head: ChangeToken) {
             self.connection = connection
@@ -117,21 +120,32 @@ public struct PHPersistentChangeFetchResult: Sequence, Sendable {
             self.head = head
         }
 
-        /// Returns the next transaction; nil after the last one at the time of the fetch, or if the library does not answer.
+        /// Returns the next transaction; nil after the last one at the time of the fetch.
         public mutating func next() -> PHPersistentChange? {
             while records.isEmpty {
-                guard token.sequence < head.sequence, !isFailed else { return nil }
-                let (connection, request) = (connection, ChangesSince(token: token, limit: 100))
-                let page = try? connection.wait { () async throws(RPCError) in try await connection.catalog(request) }
-                guard let page, page.token != token else {
-                    isFailed = true
-                    return nil
-                }
+                guard token.sequence < head.sequence else { return nil }
+                let page = Self.page(connection, after: token)
+                precondition(page.token != token, "PHPersistentChangeFetchResult: the library returned an empty page")
                 token = page.token
-                records = page.records.compactMap { try? ChangeRecord(json: $0) }[...]
+                records = page.records[...]
             }
             guard let record = records.popFirst(), record.sequence <= head.sequence else { return nil }
             return PHPersistentChange(record)
+        }
+
+        private static func page(
+            _ connection: LibraryConnection,
+            after token: ChangeToken
+        ) -> (records: [ChangeRecord], token: ChangeToken) {
+            let request = ChangesSince(token: token, limit: 100)
+            do {
+                let page = try connection.waitForAnswer { () async throws(RPCError) in
+                    try await connection.catalog(request)
+                }
+                return (try page.records.map { try ChangeRecord(json: $0) }, page.token)
+            } catch {
+                preconditionFailure("PHPersistentChangeFetchResult: \(error)")
+            }
         }
     }
 }

@@ -3,6 +3,7 @@ import PhotoClient
 import Contracts
 import JSONValue
 import PhotoModel
+import Synchronization
 
 public enum PHAuthorizationStatus: Int, Sendable, CaseIterable {
     case notDetermined = 0
@@ -63,7 +64,7 @@ extension LibraryConnection {
                 // The catalog answers notDetermined at the deadline of the request.
                 if status != .notDetermined { return status }
             } catch {
-                guard error.isTransient else { return Self.status(error) }
+                guard error.isTransient, !isClosed.load(ordering: .relaxed) else { return Self.status(error) }
             }
         }
         return .notDetermined

@@ -39,7 +39,13 @@ extension PHPhotoLibrary {
 /// The availability observers of a library, and the task that watches the connection to the catalog for them.
 final class AvailabilityObservers: Sendable {
     private struct Reference: Sendable {
+        let id: ObjectIdentifier
         weak let observer: (any PHPhotoLibraryAvailabilityObserver)?
+
+        init(_ observer: any PHPhotoLibraryAvailabilityObserver) {
+            id = ObjectIdentifier(observer)
+            self.observer = observer
+        }
     }
 
     private struct State {
@@ -48,6 +54,15 @@ final class AvailabilityObservers: Sendable {
         var reason: PHPhotosError?
         /// The date of the newest status of this connection.
         var known: Int64?
+
+        /// Removes an observer, and those that are gone.
+        ///
+        /// - Returns: observers to release outside of the lock, because it may be for the last time
+        mutating func remove(_ id: ObjectIdentifier) -> [(any PHPhotoLibraryAvailabilityObserver)?] {
+            let held = observers.map(\.observer)
+            observers = zip(observers, held).filter { $0.id != id && $1 != nil }.map(\.0)
+            return held
+        }
     }
 
     private let connection: LibraryConnection
@@ -58,23 +73,29 @@ final class AvailabilityObservers: Sendable {
     var reason: PHPhotosError? { state.withLock { $0.reason } }
 
     func register(_ observer: any PHPhotoLibraryAvailabilityObserver, of library: PHPhotoLibrary) {
-        state.withLock { state in
-            state.observers.removeAll { $0.observer == nil || $0.observer === observer }
-            state.observers.append(Reference(observer: observer))
-            guard state.task == nil else { return }
-            state.task = connection.start { [weak self, weak library] in
-                while !Task.isCancelled, let self, let library { await self.watch(library) }
+        let held = state.withLock { state in
+            let held = state.remove(ObjectIdentifier(observer))
+            state.observers.append(Reference(observer))
+            if state.task == nil {
+                state.task = connection.start { [weak self, weak library] in
+                    while !Task.isCancelled, let self, let library { await self.watch(library) }
+                }
             }
+            return held
         }
+        withExtendedLifetime(held) {}
     }
 
     func unregister(_ observer: any PHPhotoLibraryAvailabilityObserver) {
-        state.withLock { state in
-            state.observers.removeAll { $0.observer == nil || $0.observer === observer }
-            guard state.observers.isEmpty else { return }
-            state.task?.cancel()
-            state.task = nil
+        let held = state.withLock { state in
+            let held = state.remove(ObjectIdentifier(observer))
+            if state.observers.isEmpty {
+                state.task?.cancel()
+                state.task = nil
+            }
+            return held
         }
+        withExtendedLifetime(held) {}
     }
 
     func stop() {
@@ -97,9 +118,18 @@ final class AvailabilityObservers: Sendable {
         } catch {
             if Task.isCancelled { return }
             state.withLock { $0.known = nil }
+            guard error.isTransient || error.errorCode == .libraryOffline else {
+                // Without access nothing is known about the library.
+                await TaskDelay.retryDelay(.seconds(1))
+                return
+            }
             set(PHPhotosError(.libraryOffline, "the catalog cannot be reached: \(error.message)"), library)
             await TaskDelay.retryDelay(.milliseconds(100))
         }
+    }
+
+    private func isRegistered(_ observer: any PHPhotoLibraryAvailabilityObserver) -> Bool {
+        state.withLock { $0.observers.contains { $0.id == ObjectIdentifier(observer) } }
     }
 
     private func set(_ reason: PHPhotosError?, _ library: PHPhotoLibrary) {
@@ -110,8 +140,8 @@ final class AvailabilityObservers: Sendable {
             return state.observers.compactMap(\.observer)
         }
         guard !observers.isEmpty else { return }
-        connection.callbacks.async {
-            for observer in observers {
+        connection.callbacks.async { [self] in
+            for observer in observers where isRegistered(observer) {
                 if reason == nil {
                     observer.photoLibraryDidBecomeAvailable(library)
                 } else {

@@ -92,8 +92,15 @@ public final class PHCollectionList: PHCollection, @unchecked Sendable {
         containingMoment moment: PHAssetCollection,
         options: PHFetchOptions?
     ) -> PHFetchResult<PHCollectionList> {
-        let lists = fetchCollectionListsContaining(moment, options: options)
-        return PHFetchResult(lists.filter { $0.collectionListSubtype == momentListSubtype }, moment.connection)
+        let unlimited = PHFetchOptions()
+        unlimited.predicate = options?.predicate
+        unlimited.sortDescriptors = options?.sortDescriptors
+        let lists = fetchCollectionListsContaining(moment, options: unlimited)
+        let limit = max(0, options?.fetchLimit ?? 0)
+        let found = lists.filter { $0.collectionListSubtype == momentListSubtype }
+            .dropFirst(max(0, options?.fetchOffset ?? 0))
+            .prefix(limit == 0 ? .max : limit)
+        return PHFetchResult(Array(found), moment.connection, error: lists.error)
     }
 
     private static func lists(_ type: PHCollectionListType, _ subtype: PHCollectionListSubtype) -> FetchDescription {

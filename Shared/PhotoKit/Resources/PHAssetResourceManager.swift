@@ -131,7 +131,8 @@ public final class PHAssetResourceManager: Sendable {
                 asset: resource.id,
                 type: type,
                 digest: resource.resource.offset == nil ? resource.digest : nil,
-                isNetworkAccessAllowed: access.isAllowed
+                isNetworkAccessAllowed: access.isAllowed,
+                connectionDeadline: resource.connection.configuration.deadline
             ) { progress async throws(RPCError) in
                 _ = try await access.report(DownloadResource.notification, ["progress": .double(progress)])
             }

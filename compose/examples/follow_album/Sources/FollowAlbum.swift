@@ -28,9 +28,10 @@ struct FollowAlbum {
         let photos = PHAsset.fetchAssets(in: album, options: nil)
         for photo in photos { say("  \(name(photo))") }
 
-        // The library keeps no observer alive; the result of the fetch is as it was when the observer was registered.
+        // The library keeps no observer alive.
         let follower = Follower(photos)
         PHPhotoLibrary.shared().register(follower)
+        follower.catchUp(with: album)
         say("following \(album.localizedTitle ?? "")")
         for await line in follower.lines { say(line) }
     }
@@ -57,12 +58,26 @@ final class Follower: PHPhotoLibraryChangeObserver {
         photos.withLock { photos in
             guard let details = changeInstance.changeDetails(for: photos) else { return }
             photos = details.fetchResultAfterChanges
-            for photo in details.removedObjects { output.yield("- \(FollowAlbum.name(photo))") }
-            for photo in details.insertedObjects { output.yield("+ \(FollowAlbum.name(photo))") }
-            for photo in details.changedObjects {
-                let edited = changeInstance.changeDetails(for: photo)?.assetContentChanged == true
-                output.yield("\(edited ? "e" : "*") \(FollowAlbum.name(photo))")
-            }
+            show(details) { changeInstance.changeDetails(for: $0)?.assetContentChanged == true }
+        }
+    }
+
+    /// Shows what has changed between the fetch and the registration of this observer, which is not notified of it.
+    func catchUp(with album: PHAssetCollection) {
+        photos.withLock { photos in
+            let now = PHAsset.fetchAssets(in: album, options: nil)
+            guard now.error == nil else { return }
+            let details = PHFetchResultChangeDetails(from: photos, to: now)
+            photos = now
+            show(details) { _ in false }
+        }
+    }
+
+    private func show(_ details: PHFetchResultChangeDetails<PHAsset>, isEdited: (PHAsset) -> Bool) {
+        for photo in details.removedObjects { output.yield("- \(FollowAlbum.name(photo))") }
+        for photo in details.insertedObjects { output.yield("+ \(FollowAlbum.name(photo))") }
+        for photo in details.changedObjects {
+            output.yield("\(isEdited(photo) ? "e" : "*") \(FollowAlbum.name(photo))")
         }
     }
 }

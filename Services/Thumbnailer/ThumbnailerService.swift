@@ -95,7 +95,7 @@ struct ThumbnailerService: RunnableService {
         let grants = GrantFollower(feed: feed(topics: [FeedTopic.grants]), logger: logger)
         let access = AccessTable { identity, newest throws(RPCError) in
             let question = GrantStatus(identity: identity, atLeast: newest)
-            return try await catalog.ask(question, deadline: .seconds(5)).result.permission
+            return try await catalog.ask(question, deadline: .seconds(5)).result
         }
         let refusals = RefusalCounts()
         metrics.all.section("access") { refusals.metrics }
@@ -281,16 +281,39 @@ struct ThumbnailerService: RunnableService {
     ) async throws(RPCError) -> FetchAssets.Result {
         var fetch = FetchDescription(.assets)
         fetch.ids = ids
-        var page = try await catalog.ask(FetchAssets(fetch: fetch, count: ids.count, atLeast: atLeast)).result
+        var page = try await self.page(FetchAssets(fetch: fetch, count: ids.count, atLeast: atLeast), catalog)
         let found = Set(page.assets.map(\.id))
         let others = ids.filter { !found.contains($0) }
         guard !others.isEmpty else { return page }
         // A fetch selects assets in the trash or the others. Both are read at the same moment.
         fetch.ids = others
         fetch.inTrash = true
-        let trash = try await catalog.ask(FetchAssets(fetch: fetch, token: page.token, count: others.count)).result
+        let trash = try await self.page(FetchAssets(fetch: fetch, token: page.token, count: others.count), catalog)
         page.assets += trash.assets
         page.quarantined += trash.quarantined
+        return page
+    }
+
+    /// Fetches a page, in parts if its assets are together too large for a message.
+    private static func page(
+        _ request: FetchAssets,
+        _ catalog: ServiceClient
+    ) async throws(RPCError) -> FetchAssets.Result {
+        do throws(RPCError) {
+            return try await catalog.ask(request).result
+        } catch {
+            guard error.errorCode == .limitExceeded, request.count > 1 else { throw error }
+        }
+        var (first, second) = (request, request)
+        first.count = request.count / 2
+        var page = try await self.page(first, catalog)
+        second.token = page.token
+        second.from = request.from + first.count
+        second.count = request.count - first.count
+        guard second.from < page.count else { return page }
+        let rest = try await self.page(second, catalog)
+        page.assets += rest.assets
+        page.quarantined += rest.quarantined
         return page
     }
 }

@@ -173,6 +173,8 @@ public struct AssetSequence: AsyncSequence, Sendable {
         private var token: ChangeToken?
         private var count = Int.max
         private var pageSize: Int
+        /// The number of pages read since it was halved.
+        private var pagesRead = 0
 
         init(_ assets: AssetSequence) {
             self.assets = assets
@@ -199,14 +201,19 @@ public struct AssetSequence: AsyncSequence, Sendable {
             return page[index]
         }
 
-        /// Asks for smaller pages if the assets of one are too large for a message.
+        /// Asks for smaller pages if the assets of one are too large for a message, and later for larger ones again.
         private mutating func nextPage() async throws(RPCError) -> FetchAssets.Result {
             while true {
                 do throws(RPCError) {
-                    return try await assets.library.assets(assets.fetch, token: token, from: position, count: pageSize)
+                    let library = assets.library
+                    let page = try await library.assets(assets.fetch, token: token, from: position, count: pageSize)
+                    pagesRead += 1
+                    if pagesRead.isMultiple(of: 4) { pageSize = Swift.min(2 * pageSize, assets.pageSize) }
+                    return page
                 } catch {
                     guard error.errorCode == .limitExceeded, pageSize > 1 else { throw error }
                     pageSize /= 2
+                    pagesRead = 0
                 }
             }
         }

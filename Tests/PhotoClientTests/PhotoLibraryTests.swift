@@ -1,5 +1,6 @@
 import Contracts
 import Basics
+import Dispatch
 import JSONValue
 import Messaging
 import PhotoModel
@@ -8,6 +9,18 @@ import TestSupport
 import Testing
 
 @testable import PhotoClient
+
+/// Counts the jobs that it runs.
+private final class CountingExecutor: TaskExecutor {
+    let jobs = RecordedList<Int>()
+    private let queue = DispatchQueue(label: "counting-executor")
+
+    func enqueue(_ job: consuming ExecutorJob) {
+        jobs.add(1)
+        let job = UnownedJob(job)
+        queue.async { [self] in job.runSynchronously(on: asUnownedTaskExecutor()) }
+    }
+}
 
 @Suite(.timeLimit(.minutes(5)), .serialized)
 struct PhotoLibraryTests {
@@ -127,6 +140,43 @@ struct PhotoLibraryTests {
         }
     }
 
+    @Test func `uploads are cancelled on the executor of the client`() async throws {
+        try await ClientFixture.with { fixture in
+            let executor = CountingExecutor()
+            let library = try PhotoLibrary(
+                endpoints: fixture.endpoints,
+                client: "test",
+                limits: ClientFixture.limits,
+                logger: ClientFixture.logger,
+                executor: executor
+            )
+            let cancelled = RecordedList<String>()
+            try await fixture.serving(fixture.endpoints.catalog) { (request, _) throws(RPCError) in
+                cancelled.add(try CancelUpload(params: request.params).upload)
+                return Reply(.object([:]))
+            } while: {
+                await library.cancelUploads(["u1", "u2"])
+            }
+            #expect(cancelled.all == ["u1", "u2"])
+            #expect(!executor.jobs.all.isEmpty)
+            await library.close()
+        }
+    }
+
+    @Test func `the bytes of a resource fail if there is no connection in time`() async throws {
+        try await ClientFixture.with { fixture in
+            let library = fixture.library
+            let late = await #expect(throws: RPCError.self) {
+                try await library.resource(asset: assetID(1), connectionDeadline: .milliseconds(20)).readAll(limit: 1)
+            }
+            #expect(late?.errorCode == .deadlineExceeded)
+            let lost = await #expect(throws: RPCError.self) {
+                for try await _ in library.catalog.stream(Health(), credit: 1, waitsForConnection: false) {}
+            }
+            #expect(lost?.errorCode == .connectionLost)
+        }
+    }
+
     @Test func `an export is read and ended where it was made, also if another one is preferred`() async throws {
         try await ClientFixture.with { fixture in
             var endpoints = fixture.endpoints
@@ -186,6 +236,12 @@ struct PhotoLibraryTests {
         _ request: IncomingRequest,
         _ context: RequestContext
     ) async throws(RPCError) -> Reply {
+        // It is asked for its health before the first file.
+        guard request.method != Health.method else {
+            return Reply(
+                Health.Result(service: "catalog", version: "1", isHealthy: true, problems: [], sequence: 1).json
+            )
+        }
         let read = try ReadResource(params: request.params)
         var offset = Int(read.offset)
         while offset < bytes.count {
@@ -247,7 +303,9 @@ struct PhotoLibraryTests {
             let library = fixture.library
             let digests = RecordedList<String?>()
             try await fixture.serving(fixture.endpoints.catalog) { (request, context) throws(RPCError) in
-                digests.add(try ReadResource(params: request.params).digest)
+                if request.method == ReadResource.method {
+                    digests.add(try ReadResource(params: request.params).digest)
+                }
                 return try await Self.send(bytes, digest: digest, request, context)
             } while: {
                 let whole = try await library.resource(asset: assetID(1), type: .fullSizePhoto, digest: digest)
@@ -303,14 +361,16 @@ struct PhotoLibraryTests {
         #expect(backoff.pause(chance: 0) == .milliseconds(50))
     }
 
-    @Test func `all assets are read in smaller pages if one is too large for a message`() async throws {
+    @Test func `all assets are read in smaller pages while one is too large for a message`() async throws {
         try await ClientFixture.with { fixture in
             let (library, asked) = (fixture.library, RecordedList<Int>())
-            let all = (1...7).map { Asset(id: assetID($0)) }
+            let all = (1...20).map { Asset(id: assetID($0)) }
             try await fixture.serving(fixture.endpoints.catalog) { (request, _) throws(RPCError) in
                 let page = try FetchAssets(params: request.params)
                 asked.add(page.count)
-                guard page.count <= 3 else { throw ErrorCode.limitExceeded.error("the page is too large") }
+                guard page.count <= 3 || page.from >= 12 else {
+                    throw ErrorCode.limitExceeded.error("the page is too large")
+                }
                 let assets = Array(all.dropFirst(page.from).prefix(page.count))
                 return Reply(FetchAssets.Result(token: token(5), count: all.count, assets: assets).json)
             } while: {
@@ -319,7 +379,7 @@ struct PhotoLibraryTests {
                 for try await asset in assets { ids.append(asset.id) }
                 #expect(ids == all.map(\.id))
             }
-            #expect(asked.all == [6, 3, 3, 3])
+            #expect(asked.all == [6, 3, 3, 3, 3, 6, 6])
         }
     }
 

@@ -56,6 +56,25 @@ extension PhotoKitTests {
             }
         }
 
+        @Test func `a page whose assets are too large for one message is read in parts`() async throws {
+            try await LibraryFixture.with("large", services: [.catalog], generated: 400) { _ in
+                let all = Array(PHAsset.fetchAssets(with: nil))
+                try #require(all.count > 300)
+                let caption = String(repeating: "c", count: 63 << 10)
+                for start in stride(from: 0, to: all.count, by: 100) {
+                    try PHPhotoLibrary.shared().performChangesAndWait {
+                        for asset in all.dropFirst(start).prefix(100) {
+                            PHAssetChangeRequest(for: asset).caption = caption
+                        }
+                    }
+                }
+                let result = PHAsset.fetchAssets(with: nil)
+                #expect(result.error == nil && result.count == all.count)
+                #expect(Set(result.map(\.localIdentifier)) == Set(all.map(\.localIdentifier)))
+                #expect(result.allSatisfy { $0.caption == caption })
+            }
+        }
+
         @Test func `after the library was closed, nothing is found, and nothing waits`() async throws {
             try await LibraryFixture.with("closed", services: [.catalog], generated: 200) { fixture in
                 let library = try PHPhotoLibrary.connect(LibraryFixture.configuration(of: fixture))
@@ -164,6 +183,20 @@ extension PhotoKitTests {
                 #expect(
                     smart.count == 21 && smart.allSatisfy { !$0.canPerform(.addContent) && !$0.canPerform(.rename) }
                 )
+
+                // Indexes of a result in another order than the folder's would name other children.
+                let skipping = PHFetchOptions()
+                skipping.fetchOffset = 1
+                let children = PHCollection.fetchCollections(in: folder, options: skipping)
+                #expect(children.error == nil)
+                let refused = #expect(throws: PHPhotosError.self) {
+                    try PHPhotoLibrary.shared().performChangesAndWait {
+                        let change = PHCollectionListChangeRequest(for: folder, childCollections: children)
+                        change?.removeChildCollections(at: [0])
+                    }
+                }
+                #expect(refused?.name == "invalid_options")
+                #expect(Array(PHCollection.fetchCollections(in: folder, options: nil)) == [album])
 
                 let transient = PHAssetCollection.transientAssetCollection(
                     with: [made[3], made[0], made[3]],

@@ -171,7 +171,8 @@ public final class ScriptedCatalog: RequestHandler {
             return (ids.compactMap { state.assets[$0] }, ids.filter { state.assets[$0] == nil }, state.sequence)
         }
         let isInTrash = fetch.fetch.inTrash == true
-        let assets = found.filter { ($0.trashedDate != nil) == isInTrash }
+        let all = found.filter { ($0.trashedDate != nil) == isInTrash }
+        let assets = Array(all.dropFirst(fetch.from).prefix(fetch.count))
         let digests = Set(assets.flatMap { $0.resources.map(\.digest) })
         let quarantined = state.withLock { $0.quarantined.filter { digests.contains($0.digest) } }
         if let token = fetch.atLeast, token.sequence > sequence {
@@ -179,7 +180,7 @@ public final class ScriptedCatalog: RequestHandler {
         }
         return FetchAssets.Result(
             token: ChangeToken(library: library, sequence: sequence),
-            count: assets.count,
+            count: all.count,
             assets: assets,
             missing: missing,
             quarantined: quarantined

@@ -33,6 +33,19 @@ extension ThumbnailerWorkerTests {
             }
         }
 
+        @Test func `a sheet is made of assets that are together too large for one message`() async throws {
+            try await ThumbnailerFixture.open { fixture in
+                let ids = try (0..<3).map { seed in
+                    try fixture.catalog.add(TestImages.jpeg(width: 300, height: 200, seed: UInt64(seed))).id
+                }
+                let refusal = ErrorCode.limitExceeded.error("the page is too large")
+                fixture.catalog.fail(FetchAssets.method, refusal)
+                let answer = try await fixture.client.ask(ImageSheet(assets: ids, columns: 3, cell: 100))
+                #expect(answer.result.failed.isEmpty && fixture.renders == 3)
+                #expect(fixture.catalog.count(FetchAssets.method) >= 3)
+            }
+        }
+
         @Test func `a sheet for which the queue has no space is refused as busy`() async throws {
             try await ThumbnailerFixture.open {
                 $0.queue = 1

@@ -36,7 +36,7 @@ token = observation = None
 while True:
     # Step 2: fetch the list. The token is the state of the library that the list shows.
     if token is None:
-        page = call(catalog, "fetch.assets", fetch=fetch, count=1000)
+        page = call(catalog, "fetch.assets", fetch=fetch, count=1000, members=["id"])
         ids, token, observation, heads_ahead = [asset["id"] for asset in page["assets"]], page["token"], None, 0
 
     # Step 3: observe the fetch. The reply contains what has changed since the token.

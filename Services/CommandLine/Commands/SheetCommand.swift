@@ -59,7 +59,14 @@ struct SheetCommand: LibraryCommand {
 
     func run(in library: PhotoLibrary, output: Output) async throws {
         let fetch = try await fetch.fetch(in: library)
-        let page = try await library.assets(fetch, count: ImageSheet.maxAssets)
+        var assets: [Asset] = []
+        for try await asset in library.allAssets(fetch, pageSize: ImageSheet.maxAssets) {
+            assets.append(asset)
+            if assets.count == ImageSheet.maxAssets { break }
+        }
+        // Their number, and a moment that has all of them.
+        var page = try await library.assets(fetch, count: 0)
+        page.assets = assets
         guard !page.assets.isEmpty else {
             throw CommandFailure(message: "the fetch has no assets: there is nothing to draw", name: "empty_fetch")
         }

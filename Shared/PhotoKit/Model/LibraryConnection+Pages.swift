@@ -13,7 +13,7 @@ extension LibraryConnection {
     ) async throws(RPCError) -> (objects: [PHObject], token: ChangeToken, count: Int) {
         switch fetch.kind {
         case .assets:
-            let page = try await catalog(FetchAssets(fetch: fetch, token: token, from: from, count: count))
+            let page = try await assets(fetch, token, from: from, count: count)
             return (page.assets.map { PHAsset($0, self, interest) }, page.token, page.count)
         case .collections:
             let page = try await catalog(FetchCollections(fetch: fetch, token: token, from: from, count: count))
@@ -31,5 +31,24 @@ extension LibraryConnection {
             let order = page.order.isEmpty ? page.collections.map(\.id) : page.order
             return (order.compactMap { objects[$0] }, page.token, page.count)
         }
+    }
+
+    /// Returns a page of assets, in parts if all together are too large for a message.
+    private func assets(
+        _ fetch: FetchDescription,
+        _ token: ChangeToken?,
+        from: Int,
+        count: Int
+    ) async throws(RPCError) -> FetchAssets.Result {
+        do throws(RPCError) {
+            return try await catalog(FetchAssets(fetch: fetch, token: token, from: from, count: count))
+        } catch {
+            guard error.errorCode == .limitExceeded, count > 1 else { throw error }
+        }
+        let half = count / 2
+        var page = try await assets(fetch, token, from: from, count: half)
+        guard from + half < page.count else { return page }
+        page.assets += try await assets(fetch, page.token, from: from + half, count: count - half).assets
+        return page
     }
 }

@@ -26,7 +26,8 @@ from . import images
 from .change import Change
 from .endpoints import Endpoints, addresses, check_address
 from .errors import (
-    JSON, ConnectionLostError, DeadlineExceededError, NotRunningError, SafelightError, UnavailableError,
+    JSON, ConnectionLostError, DeadlineExceededError, LimitExceededError, NotRunningError, SafelightError,
+    UnavailableError,
 )
 from .feed import Event, Feed
 from .fetching import Predicate, Sort, description
@@ -391,13 +392,25 @@ class AsyncFetchResult:
 
     async def _read(self, number: int) -> List[Asset]:
         if self._page[0] != number:
-            params: JSON = {"fetch": self.fetch, "from": number * PAGE_SIZE, "count": PAGE_SIZE}
-            if self.token is not None:
-                params["token"] = self.token
+            assets = await self._assets(number * PAGE_SIZE, PAGE_SIZE)
+            self._page = (number, [Asset(one, self._library.blocking) for one in assets])
+        return self._page[1]
+
+    async def _assets(self, start: int, count: int) -> List[JSON]:
+        """Returns the assets of a page, in parts if all together are too large for a message."""
+        params: JSON = {"fetch": self.fetch, "from": start, "count": count}
+        if self.token is not None:
+            params["token"] = self.token
+        try:
             page = (await self._library.request(self._library.catalog, "fetch.assets", params)).result
             self.token, self._count = page["token"], page["count"]
-            self._page = (number, [Asset(one, self._library.blocking) for one in page["assets"]])
-        return self._page[1]
+            assets: List[JSON] = page["assets"]
+            return assets
+        except LimitExceededError:
+            if count == 1:
+                raise
+        half = count // 2
+        return await self._assets(start, half) + await self._assets(start + half, count - half)
 
 
 class AsyncLibrary:

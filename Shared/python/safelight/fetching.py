@@ -9,7 +9,7 @@ from typing import (
     Union, overload,
 )
 
-from .errors import JSON
+from .errors import JSON, LimitExceededError
 from .live import apply_details
 from .members import camel_case
 from .objects import LibraryObject, Object, identifier
@@ -208,14 +208,25 @@ class FetchResult(AbstractSequence, Generic[Item]):  # type: ignore[type-arg]
     def _page(self, number: int) -> List[Item]:
         page = self._pages.get(number)
         if page is None:
-            params = {"fetch": self._fetch, "from": number * self._page_size, "count": self._page_size}
-            page = [self._make(one, self._library) for one in self._read(params)[self._member]]
+            objects = self._objects(number * self._page_size, self._page_size)
+            page = [self._make(one, self._library) for one in objects]
             self._pages[number] = page
             if len(self._pages) > PAGES_IN_MEMORY:
                 self._pages.popitem(last=False)
         else:
             self._pages.move_to_end(number)
         return page
+
+    def _objects(self, start: int, count: int) -> List[JSON]:
+        """Returns the objects of a page, in parts if all together are too large for a message."""
+        try:
+            objects: List[JSON] = self._read({"fetch": self._fetch, "from": start, "count": count})[self._member]
+            return objects
+        except LimitExceededError:
+            if count == 1:
+                raise
+        half = count // 2
+        return self._objects(start, half) + self._objects(start + half, count - half)
 
     def _read(self, params: Dict[str, Any]) -> JSON:
         if self._token is not None:

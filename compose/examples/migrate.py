@@ -22,7 +22,9 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
 
 from safelight import Library, NotRunningError, ResourcesDisagreeError, SafelightError
-from safelight.importing import PHOTO_ENDINGS, VIDEO_ENDINGS, apart, by_kind, files_below, groups, kind_of, problem_of
+from safelight.importing import (
+    PHOTO_ENDINGS, VIDEO_ENDINGS, apart, by_kind, files_below, groups, kind_of, problem_of, without_refused_sidecar,
+)
 
 
 @dataclass
@@ -319,7 +321,12 @@ class Migration:
         except SafelightError as error:
             if error.is_temporary or isinstance(error, NotRunningError):
                 raise
-            self.fail(name, error.message)
+            parts = without_refused_sidecar(item.files, error)
+            if not parts:
+                return self.fail(name, error.message)
+            originals, sidecar = parts
+            self.fail(os.path.basename(sidecar), error.message)
+            self.take(replace(item, files=originals))
         except (OSError, ValueError) as error:
             # A file was removed meanwhile, or its disk fails; or a text is not Unicode.
             self.fail(name, error)

@@ -14,16 +14,16 @@ import time
 from safelight import Library, NotRunningError, SafelightError
 
 PAUSE = 5
+FAVORITES = {"where": "isFavorite == TRUE AND mediaType == 'image'", "sort": "creationDate"}
 
 folder = sys.argv[1]
 os.makedirs(folder, exist_ok=True)
 library = Library(client="mirror-favorites", wait=60)
 
 
-def mirror(ids):
-    """Makes the folder equal to these assets. Returns False if something is to be tried again."""
-    assets = library.assets.many(ids)
-    wanted = {f"{asset.id}-{asset.content_revision}.jpg": asset for asset in assets}
+def mirror():
+    """Makes the folder equal to the favourites of now. Returns False if something is to be tried again."""
+    wanted = {f"{asset.id}-{asset.content_revision}.jpg": asset for asset in library.fetch(**FAVORITES)}
     present = {name for name in os.listdir(folder) if re.fullmatch(r"a\w{26}-r\d+\.jpg", name)}
 
     failed = set()
@@ -48,11 +48,11 @@ def mirror(ids):
     return is_done
 
 
-def mirror_or_wait(ids):
-    """Makes the folder equal to these assets, also while services are away."""
+def mirror_or_wait():
+    """Makes the folder equal to the favourites, also while services are away."""
     while True:
         try:
-            if mirror(ids):
+            if mirror():
                 return
         except SafelightError as error:
             if not error.is_temporary:
@@ -62,5 +62,5 @@ def mirror_or_wait(ids):
 
 
 # A live list has a new version if an asset is inserted or removed, and also if one of its assets changes.
-for favorites in library.live(where="isFavorite == TRUE AND mediaType == 'image'", sort="creationDate"):
-    mirror_or_wait(favorites.ids)
+for _ in library.live(**FAVORITES):
+    mirror_or_wait()

@@ -59,7 +59,8 @@ struct ImportRun: Sendable {
 
     /// The time limit of each request, including restarts of services.
     static let deadline = Duration.seconds(300)
-    private static let longestSidecar = 4 << 20
+    /// One byte more than the catalog accepts, so that it refuses a longer one instead of reading a part.
+    private static let longestSidecar = (4 << 20) + 1
 
     init(library: PhotoLibrary, width: Int, isReferenced: Bool = false, verifies: Bool = false) {
         self.library = library
@@ -156,7 +157,8 @@ struct ImportRun: Sendable {
                 item.main,
                 .duplicate(
                     id,
-                    isHealed: try Self.isHealed(item.main, result),
+                    // The file may be gone meanwhile, or only the catalog can read it.
+                    isHealed: (try? Self.isHealed(item.main, result)) ?? false,
                     isRestored: result.restored.contains(id)
                 )
             )
@@ -174,7 +176,8 @@ struct ImportRun: Sendable {
         return result.healed.contains(SHA256.hash(data: bytes).hexadecimal)
     }
 
-    /// Imports an item. If its files do not belong together after all, imports each as an asset of its own.
+    /// Imports an item. If its sidecar cannot be read, imports the files without it and reports it. If the files do not
+    /// belong together after all, imports each as an asset of its own.
     private func importItem(_ item: ImportItem, name: String) async throws -> [FileOutcome] {
         do throws(RPCError) {
             let result = try await create(item, "\(self.name)-\(name)")
@@ -186,20 +189,15 @@ struct ImportRun: Sendable {
                 : .imported(id, sequence: result.sequence, same: result.sameImage.first?.assets.first)
             return [FileOutcome(item.main, outcome)]
         } catch {
+            if let sidecar = item.sidecar, error.data["sidecar"] == true, error.concernsFile {
+                var alone = item
+                alone.sidecar = nil
+                return try await importItem(alone, name: name + ".alone") + [FileOutcome(sidecar, .broken(error))]
+            }
             if error.errorCode == .resourcesDisagree || item.files.count > 1 && error.concernsFile {
                 var outcomes: [FileOutcome] = []
                 for (number, part) in item.apart.enumerated() {
                     outcomes += try await importItem(part, name: "\(name).\(number)")
-                }
-                return outcomes
-            }
-            if item.sidecar != nil, error.concernsFile {
-                var alone = item
-                alone.sidecar = nil
-                var outcomes = try await importItem(alone, name: name + ".alone")
-                // If the photo itself is broken, the sidecar is not reported as well.
-                if error.data["sidecar"] == true, let path = item.sidecar {
-                    outcomes.append(FileOutcome(path, .broken(error)))
                 }
                 return outcomes
             }
@@ -291,12 +289,17 @@ struct ImportRun: Sendable {
         }
         var sidecar: NewResource?
         if let path = item.sidecar {
-            let file = try InputBytes(path)
             sidecar = NewResource(
                 source: .attachment(bytes.attachments.count),
                 originalFilename: path.lastComponent?.string
             )
-            bytes.attachments.append(try file.read(limit: Self.longestSidecar))
+            do throws(RPCError) {
+                bytes.attachments.append(try InputBytes(path).read(limit: Self.longestSidecar))
+            } catch {
+                var error = error
+                error.data["sidecar"] = true
+                throw error
+            }
         }
         return try await perform(resources, sidecar, bytes.attachments, transaction)
     }

@@ -4,8 +4,8 @@ import os
 import stat
 from typing import TYPE_CHECKING, Dict, Iterable, Iterator, List, NamedTuple, Optional, Tuple, Union
 
-from .changing import Path, Target
-from .errors import InvalidResourceError, ResourcesDisagreeError, SafelightError
+from .changing import LARGEST_SIDECAR, Path, Target
+from .errors import InvalidResourceError, LimitExceededError, ResourcesDisagreeError, SafelightError
 from .progress import Progress, ProgressHandler
 
 if TYPE_CHECKING:
@@ -97,6 +97,19 @@ def kind_of(path: str) -> str:
     return "video" if ending in VIDEO_ENDINGS else "xmp" if ending == ".xmp" else "photo"
 
 
+def without_refused_sidecar(files: List[str], error: SafelightError) -> Optional[Tuple[List[str], str]]:
+    """Returns the other files, and the sidecar, if an error is about the sidecar; None if it is not."""
+    sidecar = by_kind(files).get("xmp")
+    originals = [path for path in files if kind_of(path) != "xmp"]
+    if sidecar is None or not originals:
+        return None
+    is_refused = error.data.get("sidecar") or (
+        isinstance(error, LimitExceededError) and os.path.exists(sidecar)
+        and os.path.getsize(sidecar) > LARGEST_SIDECAR
+    )
+    return (originals, sidecar) if is_refused else None
+
+
 def problem_of(path: str) -> Optional[str]:
     """Returns why a file cannot be imported, whatever is in it; None if it can."""
     try:
@@ -152,6 +165,12 @@ def import_files(
         except SafelightError as error:
             if error.is_temporary:
                 raise
+            parts = without_refused_sidecar(files, error)
+            if parts:
+                rest, sidecar = parts
+                imported.append(ImportedFile([sidecar], None, False, error))
+                pending.insert(0, rest)
+                continue
             imported.append(ImportedFile(files, None, False, error))
         except OSError as error:  # the file was removed meanwhile, or its disk fails
             imported.append(ImportedFile(files, None, False, InvalidResourceError(message=str(error))))

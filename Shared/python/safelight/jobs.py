@@ -1,5 +1,6 @@
 """Jobs that bring single files to the object store, or from there."""
 
+import time
 from typing import TYPE_CHECKING, Any, Dict, Iterable, Iterator, List, Optional, Union
 
 from .errors import SafelightError
@@ -72,7 +73,9 @@ class UploadJobs:
             except SafelightError as error:
                 if not error.is_temporary:
                     raise
-                page = {"jobs": []}  # the catalog restarts: all states are read, which is repeated until it answers
+                # The catalog restarts, or is busy: all states are read, which is repeated for 30 seconds.
+                time.sleep(1)
+                page = {"jobs": []}
 
     def upload(self, assets: Iterable[Object], resource_type: str = "photo") -> List[UploadJob]:
         """Creates a job for a resource of each asset, which is done when the object store has the file."""

@@ -202,6 +202,35 @@ class AsyncLibraryTests(unittest.TestCase):
         self.assertEqual([(one["token"], one["fetch"]) for one in asked], [("ab.7", {"predicate": "rating > 3"})])
 
 
+class LargeAssetTests(unittest.TestCase):
+    """A catalog whose pages have at most 70 assets."""
+
+    def page(self, params):
+        if params["count"] > 70:
+            raise errors.LimitExceededError()
+        numbers = range(450)[params["from"]:params["from"] + params["count"]]
+        assets = [{**ASSET, "id": f"a{number}"} for number in numbers]
+        return Reply({"token": "ab.7", "count": 450, "assets": assets}, [])
+
+    def test_a_page_that_is_too_large_for_a_message_is_read_in_parts(self):
+        library = Library("/nonexistent")
+        library.request = lambda service, method, params: self.page(params)
+        result = library.fetch()
+        self.assertEqual([asset.id for asset in result], [f"a{number}" for number in range(450)])
+        self.assertEqual((result[449].id, result.token), ("a449", "ab.7"))
+
+    def test_so_is_a_page_with_asyncio(self):
+        async def fetch():
+            async with AsyncLibrary("/nonexistent") as library:
+                async def request(service, method, params):
+                    return self.page(params)
+
+                library.request = request
+                return [asset.id async for asset in library.fetch()]
+
+        self.assertEqual(asyncio.run(fetch()), [f"a{number}" for number in range(450)])
+
+
 class EndpointTests(unittest.TestCase):
     def test_addresses_of_a_host_are_six_ports(self):
         endpoints = Endpoints(host="photos.example")
@@ -284,8 +313,9 @@ class RestartTests(unittest.TestCase):
         library = self.library(
             {"jobs": [job("pending")], "version": 3}, {"jobs": [job("succeeded")], "version": 1}
         )
-        states = [one.state for one in UploadJobs(library).follow([UploadJob(job("registered"))])]
-        self.assertEqual(states, ["pending", "succeeded"])
+        with mock.patch("time.sleep") as pause:
+            states = [one.state for one in UploadJobs(library).follow([UploadJob(job("registered"))])]
+        self.assertEqual((states, pause.call_count), (["pending", "succeeded"], 1))
 
     def test_jobs_are_listed_while_the_catalog_restarts(self):
         library = self.library({"jobs": [{"id": 1}], "next": 1}, {"jobs": [{"id": 2}]})
@@ -349,6 +379,26 @@ class FileTests(unittest.TestCase):
             asked,
             ["a.jpg a.mov a.xmp", "a.jpg a.xmp", "a.mov a.xmp",
              "b.jpg b.raf b.jpg.xmp b.raf.xmp", "b.jpg b.jpg.xmp", "b.raf b.raf.xmp"],
+        )
+
+    def test_files_are_imported_without_a_sidecar_that_is_refused(self):
+        def one(library, files, album, advance):
+            names = {os.path.basename(path) for path in files}
+            if "a.xmp" in names:
+                raise errors.InvalidResourceError(data={"sidecar": True})
+            if "b.xmp" in names:
+                raise errors.LimitExceededError()
+            return ImportedFile(files, "a1", False, None)
+
+        with tempfile.TemporaryDirectory() as folder:
+            for name in ["a.mov", "a.xmp", "b.jpg", "b.mov", "b.xmp"]:
+                with open(f"{folder}/{name}", "wb") as file:
+                    file.truncate((4 << 20) + 1 if name == "b.xmp" else 1)
+            with mock.patch("safelight.importing._import", one):
+                imported = import_files(None, folder)
+        self.assertEqual(
+            [([os.path.basename(path) for path in file.paths], file.asset) for file in imported],
+            [(["a.xmp"], None), (["a.mov"], "a1"), (["b.xmp"], None), (["b.jpg", "b.mov"], "a1")],
         )
 
     def test_all_formats_of_the_command_line_are_found(self):

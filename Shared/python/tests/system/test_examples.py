@@ -53,23 +53,43 @@ class Program:
 
 
 class MirrorTests(unittest.TestCase):
-    def test_a_favourite_that_failed_once_is_saved_later(self):
-        id = "a" + "0" * 26
-        image = mock.Mock(save=lambda path: open(path, "w").close())
-        asset = mock.Mock(id=id, content_revision="r2", original_filename="one.jpg")
-        asset.thumbnail.side_effect = [safelight.UnavailableError(), image]
+    def mirror(self, name, *lists):
+        """Runs the program with a file in its folder. Returns the files at each pause, and at the end."""
         library = mock.Mock()
-        library.live.return_value = [mock.Mock(ids=[id])]
-        library.assets.many.side_effect = [safelight.UnavailableError(), [asset], [asset]]
+        library.live.return_value = [None]
+        library.fetch.side_effect = lists
         pauses = []
         with tempfile.TemporaryDirectory() as folder:
-            open(f"{folder}/{id}-r1.jpg", "w").close()
+            open(f"{folder}/{name}", "w").close()
             with mock.patch("safelight.Library", return_value=library), \
-                    mock.patch("time.sleep", lambda _: pauses.append(os.listdir(folder))), \
+                    mock.patch("time.sleep", lambda _: pauses.append(sorted(os.listdir(folder)))), \
                     mock.patch("sys.argv", ["mirror_favorites.py", folder]), \
                     contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
                 runpy.run_path(f"{EXAMPLES}/mirror_favorites.py")
-            self.assertEqual((pauses, os.listdir(folder)), ([[f"{id}-r1.jpg"]] * 2, [f"{id}-r2.jpg"]))
+            return [*pauses, sorted(os.listdir(folder))]
+
+    def asset(self, digit, *thumbnails):
+        image = mock.Mock(save=lambda path: open(path, "w").close())
+        asset = mock.Mock(id="a" + digit * 26, content_revision="r2", original_filename="one.jpg")
+        asset.thumbnail.side_effect = [*thumbnails, image]
+        return asset
+
+    def test_a_favourite_that_failed_once_is_saved_later(self):
+        asset = self.asset("0", safelight.UnavailableError())
+        before = f"{asset.id}-r1.jpg"
+        self.assertEqual(
+            self.mirror(before, safelight.UnavailableError(), [asset], [asset]),
+            [[before], [before], [f"{asset.id}-r2.jpg"]],
+        )
+
+    def test_a_favourite_that_fails_does_not_hold_the_others_up(self):
+        failing = self.asset("0", *[safelight.DeadlineExceededError()] * 2)
+        other, later = self.asset("1"), self.asset("2")
+        self.assertEqual(
+            self.mirror("other.txt", [failing, other], [failing, later], [later]),
+            [[f"{other.id}-r2.jpg", "other.txt"], [f"{later.id}-r2.jpg", "other.txt"],
+             [f"{later.id}-r2.jpg", "other.txt"]],
+        )
 
 
 class ExampleTests(unittest.TestCase):

@@ -225,6 +225,16 @@ class MigrationTests(unittest.TestCase):
             [line.split(":")[0] for line in run.stderr.splitlines()], ["caf\\udce9.jpg", "dangling.jpg", "pipe.jpg"]
         )
 
+    def test_a_photo_is_imported_without_a_sidecar_that_cannot_be_read(self):
+        self.picture("a.jpg")
+        self.text("a.jpg.xmp", "not XMP")
+        command = [sys.executable, "-B", MIGRATE, "immich", self.folder]
+        run = subprocess.run(command, env=self.services.environment, capture_output=True, text=True, timeout=120)
+        self.assertEqual(
+            (run.returncode, run.stdout.splitlines(), [line.split(":")[0] for line in run.stderr.splitlines()]),
+            (1, ["a.jpg", "1 imported, 0 already there, 0 edits kept, 0 albums, 1 failed"], ["a.jpg.xmp"]),
+        )
+
     def test_nothing_is_changed_without_services_or_in_a_dry_run(self):
         self.picture("a.jpg")
         command = [sys.executable, "-B", MIGRATE, "immich", self.folder]

@@ -120,7 +120,7 @@ struct EditCommand: LibraryCommand {
                 outcome = try await send(request, in: library, after: done, &progress)
             } catch {
                 progress.clear()
-                throw CommandFailure(error, after: done, of: ids.count)
+                throw CommandFailure(error, after: dryRun ? 0 : done - failed, of: ids.count)
             }
             done += piece.count
             failed += outcome.failed

@@ -11,8 +11,9 @@ struct UndoCommand: LibraryCommand {
         abstract: "Take back the last change that you made with safelight.",
         discussion: """
             The inverse is a new change; the history is kept. A change without an exact inverse is refused by name, \
-            and so is a change whose assets or albums were changed again since. A second undo takes the first one \
-            back. Edits of one asset can also be restored with `safelight history ID --undo-to STEP`.
+            and so is a change whose assets or albums were changed again since. A change of several edits, or of an \
+            edit and something else, is refused too. A second undo takes the first one back. Edits of one asset can \
+            also be restored with `safelight history ID --undo-to STEP`.
             """
     )
 

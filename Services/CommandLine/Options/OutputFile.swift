@@ -119,7 +119,15 @@ struct OutputFileWriter {
             throw Self.failure(path, "\(error)")
         }
         guard let partial else { return }
-        if !replaces { try reserve() }
+        if !replaces {
+            // One step, which an interruption does not leave by half.
+            if link(partial.string, target.string) == 0 { return deletePartial() }
+            guard errno != EEXIST else {
+                deletePartial()
+                throw Self.failure(path, Self.appeared)
+            }
+            try reserve()
+        }
         guard rename(partial.string, target.string) != 0 else { return UnfinishedFiles.remove(partial.string) }
         let problem = Errno(rawValue: errno)
         if !replaces { unlink(target.string) }
@@ -127,7 +135,7 @@ struct OutputFileWriter {
         throw Self.failure(path, "\(problem)")
     }
 
-    /// Creates an empty file under the final name, or fails if there is something; some disks have no better way.
+    /// Creates an empty file under the final name, or fails if there is something: for disks without links.
     private func reserve() throws {
         do {
             let empty = try FileDescriptor.open(

@@ -111,7 +111,9 @@ struct CatalogHandler: RequestHandler {
         case .difference(let diff):
             return Reply(try await fetches.difference(diff, identity: identity, view: view).json)
         case .fetchKeys(let fetch):
-            return try await keys.keys(fetch, context, view: self.view(onBehalfOf: fetch.onBehalfOf, context))
+            let isService = changes.services.includes(identity)
+            let view = try self.view(onBehalfOf: fetch.onBehalfOf, context)
+            return try await keys.keys(fetch, context, isService: isService, view: view)
         case .perform(let transaction):
             // The closure captures one member: a copy of the handler refers to all its parts.
             let reply = try await edits.claims.claimingEdits(of: transaction, context.connection) { [changes] in
@@ -146,7 +148,8 @@ struct CatalogHandler: RequestHandler {
             return Reply(try await jobs.create(create, for: jobClient(context, view)).json)
         case .listJobs(let list):
             let time = context.microsecondsToAnswer(at: barrier.clock.nowMicroseconds())
-            return Reply(try await jobs.list(list, for: jobClient(context, view), within: time).json)
+            let client = { jobClient(context, grants.view(of: context)) }
+            return Reply(try await jobs.list(list, for: client, within: time).json)
         case .updateJobs(let update):
             return Reply(try await jobs.update(update, for: jobClient(context, view)).json)
         case .beginUpload(let new):

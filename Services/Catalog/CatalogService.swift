@@ -231,9 +231,9 @@ struct CatalogService: RunnableService {
         let transients = fetches.transients
         access.onChange { identities in
             servers.review(identities)
-            for identity in identities where !access.mayKeep(identity) {
-                transients.releaseAll(of: identity)
-                Task { await uploads.removeAll(of: identity) }
+            for identity in identities {
+                if !access.mayKeep(identity) { transients.releaseAll(of: identity) }
+                if !access.mayKeep(identity, for: .add) { Task { await uploads.removeAll(of: identity) } }
             }
         }
         let examiner = DamageScanner(

@@ -71,7 +71,7 @@ struct ChangeBrokerService: RunnableService {
         let questions = try catalog(historyThread)
         let access = AccessTable { identity, newest throws(RPCError) in
             let question = GrantStatus(identity: identity, atLeast: newest)
-            return try await questions.ask(question, deadline: .seconds(5)).result.permission
+            return try await questions.ask(question, deadline: .seconds(5)).result
         }
         // CURVE is configured per socket, so clients on other machines connect to a separate one.
         var publishers = [

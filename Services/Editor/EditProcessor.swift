@@ -22,6 +22,8 @@ struct EditProcessor: Sendable {
     let largestAttachment: Int
     /// Returns the first of some assets that an identity does not see; nil if it sees all of them.
     var unseen: @Sendable (_ identity: String, [ObjectID]) async throws(RPCError) -> ObjectID? = { _, _ in nil }
+    /// Returns whether an identity does not see the whole library; asks the catalog if that is not known.
+    var isLimited: @Sendable (_ identity: String) async throws(RPCError) -> Bool = { _ in false }
 
     /// How often an edit is rendered before it fails, because other clients keep changing the asset or the catalog
     /// keeps losing the upload.

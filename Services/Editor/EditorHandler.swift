@@ -16,8 +16,10 @@ struct EditorHandler: RequestHandler {
         let question = try EditorRequest(method: request.method, params: request.params)
         if let cached = context.cachedPermission, !Permission(byte: cached.value).seesEverything {
             // A limited view is checked first of all, so that an asset that is not on the list is like one that does not
-            // exist.
-            if question.hasFetch { throw RPCError.fetchInLimitedView(context.identity) }
+            // exist. While the grants are not followed, the byte does not tell.
+            if question.hasFetch, try await edits.isLimited(context.identity) {
+                throw RPCError.fetchInLimitedView(context.identity)
+            }
             if let asset = try await edits.unseen(context.identity, question.assets) {
                 throw RPCError.assetNotFound(asset)
             }

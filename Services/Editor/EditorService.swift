@@ -67,9 +67,13 @@ struct EditorService: RunnableService {
             limits: configuration.videoLimits,
             logger: logger
         )
-        let access = AccessTable { identity, newest throws(RPCError) in
+        let listener = configuration.listener
+        // Pushed edits come with the name of their key.
+        let access = AccessTable(listedKey: { listener?.key(of: $0)?.publicKey.text }) {
+            identity,
+            newest throws(RPCError) in
             let question = GrantStatus(identity: identity, atLeast: newest)
-            return try await library.catalog.ask(question, deadline: .seconds(5)).result.permission
+            return try await library.catalog.ask(question, deadline: .seconds(5)).result
         }
         let edits = EditProcessor(
             catalog: CatalogConnection(
@@ -100,6 +104,9 @@ struct EditorService: RunnableService {
                     if let hidden = status.hidden.first { return hidden }
                 }
                 return nil
+            },
+            isLimited: { identity throws(RPCError) in
+                try await !access.permission(of: identity, nil).seesEverything
             }
         )
         let handler = EditorHandler(

@@ -49,6 +49,26 @@ struct BurstRulesTests {
         #expect(ids.indices.filter { library.asset(ids[$0])?.representsBurst == true } == [0])
     }
 
+    @Test func `a file of a client that does not see the other frames joins no burst`() throws {
+        var library = InMemoryLibrary()
+        _ = try Self.add([1, 2], to: &library)
+        var change = PreparedChange.create("f", 9, burst: "B")
+        change.resources[0].facts?.sharpness = 9
+        var random = SeededRandom(seed: 3)
+        var transaction = ChangeTransaction(
+            state: library,
+            sequence: library.sequence + 1,
+            now: 9,
+            makeID: { kind in ObjectID(kind, milliseconds: 1, using: &random) }
+        )
+        transaction.joinsBursts = false
+        try transaction.apply([change])
+        let result = try transaction.finish()
+        let asset = try #require(result.assets.first?.after)
+        #expect(result.assets.count == 1, "no other frame changes")
+        #expect(asset.burstIdentifier == nil && asset.sharpness == nil && !asset.representsBurst)
+    }
+
     @Test(.spec("S-37")) func `a frame that is hidden or in the trash cannot be made to represent a burst`() throws {
         var library = InMemoryLibrary()
         let ids = try Self.add([nil, nil, nil], to: &library)

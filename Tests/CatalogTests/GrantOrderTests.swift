@@ -26,6 +26,57 @@ struct GrantOrderTests {
         }
     }
 
+    @Test func `consent is kept when access is taken away and given again`() async throws {
+        let folder = try TemporaryFolder("grant-consent")
+        try await CatalogFixture.with(folder) { catalog in
+            let (grants, identity) = (catalog.service.grants, "uid:4242")
+            _ = try await grants.approve(ApproveGrant(identity: identity, consent: .always), by: "test")
+            _ = try await grants.revoke(RevokeGrant(identity: identity), by: "test")
+            let again = try await grants.approve(ApproveGrant(identity: identity), by: "test")
+            #expect(again.grant?.consent == .always)
+        }
+    }
+
+    @Test func `a service acts for a key only while it is listed, and for users of other machines`() {
+        let grant = Grant(identity: "key:bob", status: .authorized, consent: .always, key: "bob")
+        let denied = Grant(identity: "uid:4243", status: .denied)
+        let registry = GrantRegistry([grant, denied], keys: .none)
+        #expect(registry.permission(onBehalfOf: "key:bob").role == .denied)
+        #expect(registry.permission(onBehalfOf: "uid:4242").role == .readWrite)
+        #expect(registry.permission(onBehalfOf: "uid:4243").role == .denied)
+    }
+
+    @Test func `a limited key learns nothing of an earlier key of its name`() async throws {
+        var random = SeededRandom(seed: 5)
+        let asset = ObjectID(.asset, milliseconds: 5, using: &random)
+        var edited = ChangeRecord(sequence: 1, library: "l", date: 0, origin: ChangeOrigin(identity: "edits"))
+        edited.origin.onBehalfOf = "key:bob"
+        edited.edits = [PublishedEdit(id: "e", asset: asset, state: .accepted)]
+        var asked = ChangeRecord(sequence: 2, library: "l", date: 0, origin: ChangeOrigin(identity: "key:bob"))
+        asked.questions = [ConsentQuestion(id: "q", identity: "key:bob")]
+        let earlier = Grant(identity: "key:bob", status: .authorized, purpose: "theirs", key: "first")
+        var decided = ChangeRecord(sequence: 3, library: "l", date: 0, origin: ChangeOrigin(identity: "uid:1"))
+        decided.grants = [EntityChange(before: nil, after: earlier)]
+        var limited = ChangeRecord(sequence: 4, library: "l", date: 0, origin: ChangeOrigin(identity: "uid:1"))
+        var grant = Grant(identity: "key:bob", status: .limited, scope: .limited, key: "second")
+        grant.removed = [asset]
+        limited.grants = [EntityChange(before: earlier, after: grant)]
+        let records = [edited, asked, decided, limited, edited].map(\.bytes)
+        let folder = try TemporaryFolder("grant-key")
+        try await CatalogFixture.with(folder) { catalog in
+            let seen = try await catalog.service.store.read { reader in
+                let head = try reader.head()
+                let view = LimitedView(identity: "key:bob", key: "second", lists: GrantedAssetLists())
+                var limited = try LimitedRecords(view, reader, after: 0, head)
+                return try records.map { try limited.next($0) { (reader, head) } }
+            }
+            #expect(seen.prefix(3).allSatisfy { $0 == nil })
+            let own = try ChangeRecord(json: JSON(parsing: #require(seen[3])))
+            #expect(own.grants.count == 1 && own.grants[0].before == nil && own.grants[0].after?.removed == [])
+            #expect(seen[4] != nil, "its own edits from now on")
+        }
+    }
+
     @Test func `consent to a transaction is not consent to another one with the same id and digest`() async throws {
         let folder = try TemporaryFolder("consent-digest")
         try await CatalogFixture.with(folder) { catalog in
@@ -45,7 +96,7 @@ struct GrantOrderTests {
                 deadlineMicroseconds: 0
             )
             let undecided = await rpcError { try await changes.perform(asked, context) }
-            #expect(undecided?.errorCode == .userCancelled)
+            #expect(undecided?.errorCode == .userCancelled && undecided?.data["isWaiting"] == true)
             let question = try #require(questions.pending.first)
             _ = try await questions.decide(question.id, isApproved: true, by: "uid:1")
             let refused = await rpcError { try await changes.perform(other, context) }

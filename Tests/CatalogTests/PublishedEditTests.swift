@@ -124,9 +124,9 @@ struct PublishedEditTests {
     {
         let folder = try TemporaryFolder("edits")
         try await CatalogFixture.with(folder) { catalog in
-            for index in 0..<5 { _ = try await call(catalog, accept("e\(index)"), for: "key:ann") }
-            _ = try await call(catalog, accept("e1"), for: "key:bob")
-            _ = try await call(catalog, fail("e2"), for: "key:ann")
+            for index in 0..<5 { _ = try await call(catalog, accept("e\(index)"), for: "uid:4001") }
+            _ = try await call(catalog, accept("e1"), for: "uid:4002")
+            _ = try await call(catalog, fail("e2"), for: "uid:4001")
         }
         try await CatalogFixture.with(folder) { catalog in
             var ids: [String] = []
@@ -137,8 +137,8 @@ struct PublishedEditTests {
                 #expect(page.edits.allSatisfy { $0.accepted.content == ["id": .string($0.accepted.id)] })
                 position = page.next
             } while position != nil
-            #expect(ids == ["key:ann e0", "key:ann e1", "key:ann e3", "key:ann e4", "key:bob e1"])
-            let status = try await catalog.call(EditsStatus(ids: ["e2", "e9", "e0"], onBehalfOf: "key:ann"))
+            #expect(ids == ["uid:4001 e0", "uid:4001 e1", "uid:4001 e3", "uid:4001 e4", "uid:4002 e1"])
+            let status = try await catalog.call(EditsStatus(ids: ["e2", "e9", "e0"], onBehalfOf: "uid:4001"))
             #expect(status.edits.map(\.edit.state) == [.failed, .accepted])
             #expect(status.edits.first?.edit.errorMessage == "it died")
             #expect(status.edits.map(\.sequence) == [7, 1])

@@ -14,14 +14,17 @@ struct AccessTableTests {
     /// A catalog that answers with the permission set in it.
     private final class FakeCatalog: Sendable {
         let permission = Mutex<Permission?>(Permission(.readWrite))
+        let key = Mutex<String?>(nil)
         let asked = Mutex(0)
 
-        func ask(_ identity: String) throws(RPCError) -> Permission {
+        func ask(_ identity: String) throws(RPCError) -> GrantStatus.Result {
             asked.withLock { $0 += 1 }
             guard let permission = permission.withLock({ $0 }) else {
                 throw ErrorCode.unavailable.error("away")
             }
-            return permission
+            var answer = GrantStatus.Result(permission)
+            answer.key = key.withLock { $0 }
+            return answer
         }
     }
 
@@ -69,16 +72,73 @@ struct AccessTableTests {
         let catalog = FakeCatalog()
         let table = Self.table(catalog)
         table.confirm()
+        catalog.key.withLock { $0 = "first" }
         let old = table.cachedPermission(of: "key:a", key: "first")
         #expect(try await table.permission(of: "key:a", old).role == .readWrite)
         #expect(
             table.cachedPermission(of: "key:a") === old && table.cachedPermission(of: "key:a", key: "first") === old
         )
         catalog.permission.withLock { $0 = Permission(.undecided) }
+        catalog.key.withLock { $0 = "second" }
         let new = table.cachedPermission(of: "key:a", key: "second")
         #expect(new !== old)
         #expect(Permission(byte: old.value).role == .denied)
         #expect(try await table.permission(of: "key:a", new).role == .undecided)
+    }
+
+    @Test func `the access of another key of the same name, which the catalog lists, is not that of this key`()
+        async throws
+    {
+        let catalog = FakeCatalog()
+        catalog.key.withLock { $0 = "theirs" }
+        let table = AccessTable(listedKey: { $0 == "key:pusher" ? "own" : nil }) { identity, _ throws(RPCError) in
+            try catalog.ask(identity)
+        }
+        table.confirm()
+        let own = table.cachedPermission(of: "key:a", key: "own")
+        #expect(try await table.permission(of: "key:a", own).role == .denied)
+        await table.note(Grant(identity: "key:a", status: .authorized), at: Self.token(1))
+        #expect(Permission(byte: own.value).role == .denied)
+        #expect(try await table.permission(of: "key:pusher", nil).role == .denied)
+        let theirs = table.cachedPermission(of: "key:b", key: "theirs")
+        #expect(try await table.permission(of: "key:b", theirs).role == .readWrite)
+    }
+
+    @Test func `a key that replaced another one has its own access, also if it makes no request`() async throws {
+        let catalog = FakeCatalog()
+        let listed = Mutex("first")
+        let table = AccessTable(listedKey: { _ in listed.withLock { $0 } }) { identity, _ throws(RPCError) in
+            try catalog.ask(identity)
+        }
+        table.confirm()
+        catalog.key.withLock { $0 = "first" }
+        let old = table.cachedPermission(of: "key:a", key: "first")
+        #expect(try await table.permission(of: "key:a", old).role == .readWrite)
+        // The lists are copied after the catalog has the new key.
+        catalog.key.withLock { $0 = "second" }
+        await table.note(Grant(identity: "key:a", status: .authorized), at: Self.token(1))
+        #expect(table.knownPermission(of: "key:a")?.role == .denied)
+        listed.withLock { $0 = "second" }
+        #expect(try await table.permission(of: "key:a", nil).role == .readWrite)
+        #expect(table.knownPermission(of: "key:a")?.role == .readWrite)
+        #expect(Permission(byte: old.value).role == .denied)
+    }
+
+    @Test func `another consent ends nothing, and what an identity adds is kept as long as it may add`() async throws {
+        let catalog = FakeCatalog()
+        let table = Self.table(catalog)
+        table.confirm()
+        let reviewed = Mutex(0)
+        table.onChange { _ in reviewed.withLock { $0 += 1 } }
+        _ = try await table.permission(of: "key:a", nil)
+        table.changed("key:a", to: Permission(.addOnly))
+        #expect(reviewed.withLock { $0 } == 1)
+        #expect(table.mayKeep("key:a", for: .add) && !table.mayKeep("key:a"))
+        table.changed("key:a", to: Permission(.addOnly, consent: .always))
+        #expect(reviewed.withLock { $0 } == 1)
+        #expect(Permission(byte: table.cachedPermission(of: "key:a").value).consent == .always)
+        table.changed("key:a", to: Permission(.denied))
+        #expect(reviewed.withLock { $0 } == 2 && !table.mayKeep("key:a", for: .add))
     }
 
     @Test func `an answer that was asked for before a change is not remembered`() async throws {
@@ -90,10 +150,10 @@ struct AccessTableTests {
                 calls += 1
                 return calls == 1
             }
-            guard isFirst else { return Permission(.denied) }
+            guard isFirst else { return GrantStatus.Result(Permission(.denied)) }
             reached.fulfill(())
             await release.value()
-            return Permission(.readWrite)
+            return GrantStatus.Result(Permission(.readWrite))
         }
         table.confirm()
         async let early = table.permission(of: "key:a", nil)
@@ -127,7 +187,7 @@ struct AccessTableTests {
         let asked = Mutex<[Int64?]>([])
         let table = AccessTable { _, newest throws(RPCError) in
             asked.withLock { $0.append(newest?.sequence) }
-            return Permission(.readWrite)
+            return GrantStatus.Result(Permission(.readWrite))
         }
         table.confirm()
         _ = try await table.permission(of: "key:a", nil)
@@ -153,10 +213,10 @@ struct AccessTableTests {
                 return calls
             }
             if call == 3 { repeated.fulfill(()) }
-            guard call == 1 else { return Permission(.denied) }
+            guard call == 1 else { return GrantStatus.Result(Permission(.denied)) }
             reached.fulfill(())
             await release.value()
-            return Permission(.readWrite)
+            return GrantStatus.Result(Permission(.readWrite))
         }
         let cached = table.cachedPermission(of: "key:a")
         table.confirm()

@@ -189,7 +189,9 @@ extension FetchService {
         private func assets(_ old: Fetch, _ new: Fetch) throws -> ChangeDetails? {
             let (before, after) = (try rows(old, at: from), try rows(new, at: to))
             var changed: Set<Int64> = []
-            for id in try self.changed ?? touched().assets {
+            // Assets on neither list are not looked up: they cost the same whether they exist or not.
+            for id in try self.changed ?? touched().assets
+            where (old.granted?.contains(id) ?? true) || (new.granted?.contains(id) ?? true) {
                 if let row = try reader.assets.rowNumber(of: id) ?? reader.assets.departedRowNumber(of: id) {
                     changed.insert(row)
                 }

@@ -19,7 +19,7 @@ extension FetchService {
                 if let view { fetch = try view.fetch(fetch, reader, at: token.sequence, head) }
                 let array = try Array(results.window(of: fetch, at: token.sequence))
                 let part = array.dropFirst(request.from).prefix(request.count ?? .max)
-                found = try results.positions(of: request.ids, in: part)
+                found = try results.positions(of: request.ids, in: part, granted: fetch.granted)
             } else {
                 let page = try Self.page(fetch, FetchStore.Window(), token.sequence, results, members, view)
                 let list = page.objects.map(\.id).dropFirst(request.from).prefix(request.count ?? .max)

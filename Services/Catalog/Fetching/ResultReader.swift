@@ -65,9 +65,19 @@ struct ResultReader {
     }
 
     /// Returns the positions of assets in a result; nil for assets that are not in it.
-    func positions(of ids: [ObjectID], in rows: ArraySlice<Int64>) throws -> [Int?] {
+    ///
+    /// - Parameter granted: the list of a limited grant; an asset that is not on it is not looked up, so that it costs
+    ///   the same whether it exists or not
+    func positions(
+        of ids: [ObjectID],
+        in rows: ArraySlice<Int64>,
+        granted: GrantedAssets? = nil
+    ) throws -> [Int?] {
         var wanted: [Int64: Int] = [:]
-        let numbers = try ids.map { try reader.assets.rowNumber(of: $0) ?? reader.assets.departedRowNumber(of: $0) }
+        let numbers = try ids.map { id -> Int64? in
+            guard granted?.contains(id) ?? true else { return nil }
+            return try reader.assets.rowNumber(of: id) ?? reader.assets.departedRowNumber(of: id)
+        }
         let set = Set(numbers.compactMap { $0 })
         for (position, row) in zip(rows.indices, rows) where set.contains(row) {
             wanted[row] = position

@@ -39,7 +39,7 @@ struct GrantListChange: Sendable {
         case .remove: new.subtract(assets)
         }
         guard new.count <= Grant.maxAssets else { throw GrantError.tooManyAssets(limit: Grant.maxAssets) }
-        grant.added = new.subtracting(old).sorted()
+        grant.added = (isKept ? new.subtracting(old) : new).sorted()
         grant.removed = old.subtracting(new).sorted()
         grant.assetCount = new.count
     }

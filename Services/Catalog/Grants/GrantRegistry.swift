@@ -73,10 +73,12 @@ final class GrantRegistry: Sendable {
         }
     }
 
-    /// Returns the permission of the client that a service acts for. The service has checked its access already; a
-    /// decision against it holds here too.
+    /// Returns the permission of the client that a service acts for.
+    ///
+    /// A key has what the catalog knows of it now: nothing once it is on no list, also for what was accepted before. A
+    /// user of another machine has been checked by the service; a decision against it holds here too.
     func permission(onBehalfOf identity: String) -> Permission {
-        if AccessTable.local(identity) != nil || keys.key(identity) != nil { return permission(of: identity) }
+        if identity.hasPrefix("key:") || AccessTable.local(identity) != nil { return permission(of: identity) }
         return decision(identity, nil).map { Permission($0) } ?? Permission(.readWrite)
     }
 

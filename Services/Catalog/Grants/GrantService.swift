@@ -133,7 +133,8 @@ final class GrantService: Sendable {
             return true
         }
         guard isWithinLimits, registry.count < GrantRegistry.limit else { throw tooMany(identity) }
-        let key = registry.publicKey(of: identity)
+        // The file of a key may state a consent for the time after the decision.
+        let (key, consent) = (registry.publicKey(of: identity), registry.grant(of: identity).consent)
         let change = GrantChange(identity: identity) { stored in
             if let stored, stored.key == key {
                 // Decided, or asked by another request meanwhile.
@@ -142,6 +143,7 @@ final class GrantService: Sendable {
             return Grant(
                 identity: identity,
                 access: request.access,
+                consent: consent,
                 purpose: purpose,
                 client: request.client,
                 key: key,
@@ -190,11 +192,10 @@ final class GrantService: Sendable {
             return DecidedGrant(question: try await questions.decide(question, isApproved: true, by: owner))
         }
         return try await decide(request.identity ?? "", by: owner) { grant in
-            let wasDecided = grant.status == .authorized || grant.status == .limited
             grant.scope = request.scope ?? grant.scope
             grant.status = grant.scope == .limited ? .limited : .authorized
             grant.access = request.access ?? grant.access
-            grant.consent = request.consent ?? (wasDecided ? grant.consent : .never)
+            grant.consent = request.consent ?? grant.consent
             grant.purpose = request.purpose?.trimmingBlanks ?? grant.purpose
         }
     }

@@ -7,11 +7,14 @@ struct LimitedRecords {
     private let view: LimitedView
     /// The list after the last record.
     private var ids: Set<ObjectID>
+    /// False until the view's key has a list: edits and questions before it may be those of an earlier key of the name.
+    private var hasList: Bool
 
     /// - Parameter sequence: the sequence after which records follow
     init(_ view: LimitedView, _ reader: LibraryReader, after sequence: Int64, _ head: LibraryHead) throws {
         self.view = view
         ids = try view.assets(reader, at: sequence, head).ids
+        hasList = try view.hasList(reader)
     }
 
     /// Returns the text of the next record as the view has it; nil if nothing of it is in the view.
@@ -20,15 +23,23 @@ struct LimitedRecords {
     mutating func next(_ bytes: [UInt8], _ reader: () throws -> (LibraryReader, LibraryHead)) throws -> [UInt8]? {
         var record = try ChangeRecord(json: JSON(parsing: bytes))
         let old = ids
-        record.grants.removeAll { ($0.after ?? $0.before)?.identity != view.identity }
-        for grant in record.grants.compactMap(\.after) {
-            guard grant.status == .limited, grant.key == view.key else {
-                throw GrantError.viewChanged(view.identity)
-            }
+        record.grants.removeAll { change in
+            let grant = change.after ?? change.before
+            return grant?.identity != view.identity || grant?.key != view.key
+        }
+        for index in record.grants.indices {
+            guard let grant = record.grants[index].after else { continue }
+            guard grant.status == .limited else { throw GrantError.viewChanged(view.identity) }
             ids.subtract(grant.removed)
             ids.formUnion(grant.added)
+            hasList = true
+            guard record.grants[index].before?.key != view.key else { continue }
+            // The grant that it replaces is that of another key, and so is the list that was removed.
+            record.grants[index].before = nil
+            record.grants[index].after?.removed = []
         }
         record.questions.removeAll { $0.identity != view.identity }
+        if !hasList { (record.edits, record.questions) = ([], []) }
         (record.collections, record.lists) = ([], [])
         // The states of edits are for their publisher.
         if record.origin.onBehalfOf != view.identity { record.edits = [] }

@@ -18,6 +18,9 @@ struct LimitedView: Sendable {
 
     // MARK: The list
 
+    /// Returns whether the identity's own key has a list.
+    func hasList(_ reader: LibraryReader) throws -> Bool { try stored(reader) != nil }
+
     private func stored(_ reader: LibraryReader) throws -> GrantStore.List? {
         try reader.grants.list(of: identity).flatMap { $0.key == key ? $0 : nil }
     }
@@ -98,7 +101,7 @@ struct LimitedView: Sendable {
 
     /// Returns whether an asset is on the list now.
     func contains(_ id: ObjectID, _ reader: LibraryReader) throws -> Bool {
-        try stored(reader) != nil && reader.grants.isListed(id, of: identity)
+        try hasList(reader) && reader.grants.isListed(id, of: identity)
     }
 
     // MARK: Fetches

@@ -131,21 +131,27 @@ struct UploadJobService: Sendable {
 
     // MARK: Lists
 
-    /// - Parameter microseconds: the longest time to wait for a change
+    /// - Parameters:
+    ///   - client: returns the client as it is now: its access may change while the request waits
+    ///   - microseconds: the longest time to wait for a change
     /// - Throws: `limit_exceeded` if too many requests wait; the refusal of a standby that does not know the version
-    func list(_ request: ListUploadJobs, for client: Client, within microseconds: Int64) async throws -> UploadJobPage {
-        guard let known = request.changedAfter else { return try await page(request, for: client) }
+    func list(
+        _ request: ListUploadJobs,
+        for client: () -> Client,
+        within microseconds: Int64
+    ) async throws -> UploadJobPage {
+        guard let known = request.changedAfter else { return try await page(request, for: client()) }
         var version = known
         let seen = changes.progress
         // The jobs are not in the history, by which a standby learns of the writer's changes: it reads them again.
         let interval: Int64 = store.election?.refusal == nil ? .max : 1_000_000
         let answer: UploadJobPage? = try await changes.answer(
-            for: client.identity,
+            for: client().identity,
             within: microseconds,
             clock,
             every: interval
         ) { isLast in
-            let page = try await changed(after: version, seen, request, for: client)
+            let page = try await changed(after: version, seen, request, for: client())
             version = page.version
             return page.jobs.isEmpty && !isLast ? nil : page
         }

@@ -12,11 +12,11 @@ import Synchronization
 /// once. While the history cannot be followed, nothing is remembered: each request of an identity other than the owner
 /// asks the catalog, and is refused if that does not answer.
 public final class AccessTable: Sendable {
-    /// Asks what an identity may do.
+    /// Asks what an identity may do, and which public key it has.
     ///
     /// - Parameter newest: the newest change of a grant that is known, which the answer has to include; nil for none
     public typealias Lookup =
-        @Sendable (_ identity: String, _ newest: ChangeToken?) async throws(RPCError) -> Permission
+        @Sendable (_ identity: String, _ newest: ChangeToken?) async throws(RPCError) -> GrantStatus.Result
 
     private struct State {
         var permissions: [String: CachedPermission] = [:]
@@ -36,10 +36,19 @@ public final class AccessTable: Sendable {
 
         /// Notes by what an identity's requests are allowed from now on.
         ///
-        /// - Returns: whether earlier ones were allowed by something else
+        /// - Returns: whether earlier ones were allowed by another role; what needs consent is decided for each
+        ///   transaction when it begins
         mutating func noteAllowed(_ identity: String, _ permission: Permission) -> Bool {
             let old = lastAllowed.updateValue(permission.byte, forKey: identity)
-            return old != nil && old != permission.byte
+            return old.map { Permission(byte: $0).role != permission.role } ?? false
+        }
+
+        /// Returns the permission of an answer of the catalog. One about another key of the same name opens nothing.
+        ///
+        /// - Parameter listed: the identity's key on this service's own lists, if it has not connected with one
+        func permission(of identity: String, _ answer: GrantStatus.Result, _ listed: String?) -> Permission {
+            guard let own = keys[identity] ?? listed, own != answer.key else { return answer.permission }
+            return Permission(.denied)
         }
     }
 
@@ -47,20 +56,25 @@ public final class AccessTable: Sendable {
     private static let limit = 40_000
 
     private let lookup: Lookup
+    private let listedKey: @Sendable (String) -> String?
     /// Returns what is known without asking; nil if that is nothing.
     private let known: @Sendable (String) -> Permission?
     private let state = Mutex(State())
 
     /// Creates the table of a service that asks the catalog.
-    public init(lookup: @escaping Lookup) {
+    ///
+    /// - Parameter listedKey: returns the public key that the service's own lists have for an identity; nil for none
+    public init(listedKey: @escaping @Sendable (String) -> String? = { _ in nil }, lookup: @escaping Lookup) {
         self.lookup = lookup
+        self.listedKey = listedKey
         known = { Self.local($0) }
     }
 
     /// Creates the table of the catalog, which knows everything itself.
     public init(known: @escaping @Sendable (String) -> Permission) {
         self.known = { known($0) }
-        lookup = { (identity: String, _: ChangeToken?) throws(RPCError) in known(identity) }
+        listedKey = { _ in nil }
+        lookup = { (identity: String, _: ChangeToken?) throws(RPCError) in GrantStatus.Result(known(identity)) }
         state.withLock { $0.isCurrent = true }
     }
 
@@ -105,23 +119,27 @@ public final class AccessTable: Sendable {
 
     /// Returns what an identity may do, asking the catalog if it is not known.
     public func permission(of identity: String, _ cached: CachedPermission?) async throws(RPCError) -> Permission {
-        let cached = cached ?? self.cachedPermission(of: identity)
+        let cached = cached ?? self.cachedPermission(of: identity, key: listedKey(identity))
         let permission = Permission(byte: cached.value)
         guard permission.role == .unknown else { return permission }
         let (generation, isCurrent, newest) = state.withLock { ($0.generation, $0.isCurrent, $0.newestChange) }
-        let answer: Permission
+        let found: GrantStatus.Result
         do throws(RPCError) {
-            answer = try await lookup(identity, newest)
+            found = try await lookup(identity, newest)
         } catch {
             throw ErrorCode.unavailable.error(
                 "the catalog does not answer what \(identity) may do; try again (\(error.message))",
                 ["identity": .string(identity)]
             )
         }
-        let review = state.withLock { state -> (@Sendable (Set<String>) -> Void)? in
-            if isCurrent, state.generation == generation, state.isCurrent { cached.value = answer.byte }
-            guard state.permissions[identity] === cached else { return nil }
-            return state.noteAllowed(identity, answer) ? state.review : nil
+        let listed = listedKey(identity)
+        let (answer, review) = state.withLock { state -> (Permission, (@Sendable (Set<String>) -> Void)?) in
+            let answer = state.permission(of: identity, found, listed)
+            // A key that this service lists and the catalog does not may be on its list soon: no change of a grant says so.
+            let isOfKey = answer == found.permission
+            if isOfKey, isCurrent, state.generation == generation, state.isCurrent { cached.value = answer.byte }
+            guard state.permissions[identity] === cached else { return (answer, nil) }
+            return (answer, state.noteAllowed(identity, answer) ? state.review : nil)
         }
         review?([identity])
         return answer
@@ -129,7 +147,7 @@ public final class AccessTable: Sendable {
 
     /// Returns what an identity may do; nil if it is not known, and ``permission(of:_:)`` asks.
     public func knownPermission(of identity: String) -> Permission? {
-        let permission = Permission(byte: cachedPermission(of: identity).value)
+        let permission = Permission(byte: cachedPermission(of: identity, key: listedKey(identity)).value)
         return permission.role == .unknown ? nil : permission
     }
 
@@ -151,9 +169,11 @@ public final class AccessTable: Sendable {
     }
 
     /// Returns whether a service may keep something for an identity: false after its access was taken away.
-    public func mayKeep(_ identity: String) -> Bool {
+    ///
+    /// - Parameter access: the access for which it is kept
+    public func mayKeep(_ identity: String, for access: MethodAccess = .read) -> Bool {
         let permission = Permission(byte: cachedPermission(of: identity).value)
-        return permission.role == .unknown || permission.allows(.read)
+        return permission.role == .unknown || permission.allows(access)
     }
 
     // MARK: Changes
@@ -175,17 +195,20 @@ public final class AccessTable: Sendable {
             return state.permissions[identity] != nil
         }
         guard isKnown else { return }
-        await ask(about: identity, else: Permission(grant))
+        var answer = GrantStatus.Result(Permission(grant))
+        answer.key = grant.key
+        await ask(about: identity, else: answer)
     }
 
     /// Asks the catalog what an identity may do now, and notes it.
     ///
-    /// - Parameter permission: what it may do if the catalog does not answer; nil if it is asked again with the next
-    ///   request
-    private func ask(about identity: String, else permission: Permission? = nil) async {
+    /// - Parameter other: the answer if the catalog does not give one; nil if it is asked again with the next request
+    private func ask(about identity: String, else other: GrantStatus.Result? = nil) async {
         while true {
             let (generation, newest) = state.withLock { ($0.generation, $0.newestChange) }
-            guard let permission = (try? await lookup(identity, newest)) ?? permission else { return }
+            guard let answer = (try? await lookup(identity, newest)) ?? other else { return }
+            let listed = listedKey(identity)
+            let permission = state.withLock { $0.permission(of: identity, answer, listed) }
             // An answer that another change has overtaken may be the older one.
             if changed(identity, to: permission, ifGeneration: generation) { return }
         }

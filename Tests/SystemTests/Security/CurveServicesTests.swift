@@ -72,7 +72,9 @@ struct CurveServicesTests {
 
     @Test func `only keys on the services list may act on behalf of others`() async throws {
         let open = try NetworkFixture()
-        #expect(try open.services.safelight(["keys", "create", "ann", "--domain", "requests"]).status == 0)
+        for name in ["ann", "bob"] {
+            #expect(try open.services.safelight(["keys", "create", name, "--domain", "requests"]).status == 0)
+        }
         #expect(try open.services.safelight(["keys", "create", "helper", "--domain", "requests,services"]).status == 0)
         let (ann, helper, own) = (try open.library("ann"), try open.library("helper"), try open.services.library())
         func act(_ library: PhotoLibrary) async throws {
@@ -82,6 +84,10 @@ struct CurveServicesTests {
         #expect(error?.name == "access_denied")
         try await act(helper)
         try await act(own)
+        // Edits that were accepted for a key are not done once it is revoked.
+        #expect(try open.services.safelight(["keys", "revoke", "bob"]).status == 0)
+        let revoked = await #expect(throws: RPCError.self) { try await act(own) }
+        #expect(revoked?.name == "access_denied")
         _ = try await ann.perform([.createCollection(.init(ref: "a", title: "A"))])
         for library in [ann, helper, own] { await library.close() }
         #expect(open.services.stop() == [])

@@ -66,9 +66,15 @@ extension CatalogErrorMapping {
                     + "narrow the fetch, or read pages with fetch.assets and members [\"id\"]",
                 ["limit": JSON(limit)]
             )
+        case .tooManyKeyBytes(let limit):
+            ErrorCode.limitExceeded.error(
+                "the keys of the result have more than \(limit) bytes; "
+                    + "narrow the fetch, or read pages with fetch.assets and members [\"id\"]",
+                ["limit": JSON(limit)]
+            )
         case .tooManyWaitingKeys(let limit):
             ErrorCode.busy.error(
-                "the keys that wait for the credit of their clients have \(limit) bytes, or those of this client half; "
+                "keys of at most \(limit) bytes wait for the credit of clients, half of them for one client; "
                     + "read the keys of other requests first, or try again later",
                 ["limit": JSON(limit)]
             )

@@ -66,6 +66,12 @@ extension CatalogErrorMapping {
             )
         case .noSidecarSource:
             ErrorCode.invalidParams.error("a sidecar names an attachment or a path", ["parameter": "sidecar"])
+        case .tooMuchMetadata(let limit):
+            ErrorCode.busy.error(
+                "the metadata of files that are being imported has at most \(limit) bytes, half of them for a client; "
+                    + "try again later, with fewer files in a transaction",
+                ["limit": JSON(limit)]
+            )
         case .sidecarTooLarge(let bytes, let limit):
             ErrorCode.limitExceeded.error(
                 "a sidecar has at most \(limit) bytes, this has \(bytes); import the file without it and set its "

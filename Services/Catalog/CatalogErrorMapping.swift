@@ -56,7 +56,7 @@ enum CatalogErrorMapping {
             )
         case .recordTooLarge(let bytes, let limit):
             ErrorCode.limitExceeded.error(
-                "the change record would have \(bytes) bytes, the limit is \(limit); split the transaction",
+                "the change record would have at least \(bytes) bytes, the limit is \(limit); split the transaction",
                 ["limit": JSON(limit)]
             )
         case .tooManyTransactions(let limit):

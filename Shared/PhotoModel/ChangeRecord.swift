@@ -119,13 +119,17 @@ public struct ChangeRecord: Sendable, Hashable, JSONTabled {
 
 extension ChangeRecord {
     /// The canonical JSON of the record.
-    public var bytes: [UInt8] {
+    public var bytes: [UInt8] { bytes(limit: .max) }
+
+    /// Returns the canonical JSON of the record. If it has more bytes than a limit, only a part that has more as well:
+    /// one entity may have megabytes, and a record has a thousand of them.
+    public func bytes(limit: Int) -> [UInt8] {
         // An asset with one file takes about a kibibyte.
         let capacity = 512 + assets.count * 2304 + (collections.count + lists.count) * 1024
-        return JSONWriter.bytes(capacity: capacity) { write(to: &$0) }
+        return JSONWriter.bytes(capacity: capacity) { write(to: &$0, limit: limit) }
     }
 
-    private func write(to writer: inout JSONWriter) {
+    private func write(to writer: inout JSONWriter, limit: Int) {
         writer.writeObject { writer in
             writer.append(",\"sequence\":")
             writer.write(sequence)
@@ -137,15 +141,15 @@ extension ChangeRecord {
             origin.write(to: &writer)
             if !assets.isEmpty {
                 writer.append(",\"assets\":")
-                writer.writeList(count: assets.count) { assets[$1].write(to: &$0) }
+                writer.writeList(count: assets.count) { if $0.count <= limit { assets[$1].write(to: &$0) } }
             }
-            write(collections, ",\"collections\":", to: &writer) { $0.write($1.json) }
-            write(lists, ",\"lists\":", to: &writer) { $0.write($1.json) }
+            write(collections, ",\"collections\":", to: &writer, limit: limit) { $0.write($1.json) }
+            write(lists, ",\"lists\":", to: &writer, limit: limit) { $0.write($1.json) }
             if !edits.isEmpty {
                 writer.append(",\"edits\":")
                 writer.writeList(edits) { $0.write($1.json) }
             }
-            write(grants, ",\"grants\":", to: &writer) { $0.write($1.json) }
+            write(grants, ",\"grants\":", to: &writer, limit: limit) { $0.write($1.json) }
             guard !questions.isEmpty else { return }
             writer.append(",\"questions\":")
             writer.writeList(questions) { $0.write($1.json) }
@@ -156,11 +160,13 @@ extension ChangeRecord {
         _ changes: [EntityChange<Entity>],
         _ name: StaticString,
         to writer: inout JSONWriter,
+        limit: Int,
         _ write: (inout JSONWriter, Entity) -> Void
     ) {
         guard !changes.isEmpty else { return }
         writer.append(name)
         writer.writeList(changes) { writer, change in
+            guard writer.count <= limit else { return }
             writer.append("{\"before\":")
             if let before = change.before { write(&writer, before) } else { writer.append("null") }
             writer.append(",\"after\":")

@@ -285,11 +285,11 @@ struct DetailsTests {
             for fetch in fetches {
                 before.append(try await keys(FetchKeys(fetch: fetch, maxCount: 100), catalog).bytes)
             }
-            // The first is changed, the second deleted, the third leaves the album; others come.
+            // The first is changed, one in the middle deleted, the last leaves the album; others come.
             try await catalog.perform([
                 .updateAsset(.init(id: .id(assets[0]), set: AssetPatch(caption: "a", rating: 5))),
-                .deleteAssets(.init(ids: [assets[1]])),
-                .updateCollection(.init(id: .id(album), remove: [assets[2]])),
+                .deleteAssets(.init(ids: [assets[3]])),
+                .updateCollection(.init(id: .id(album), remove: [assets[5]])),
             ])
             let late = try await catalog.importImages([image(7)])
             try await catalog.perform([.updateCollection(.init(id: .id(album), add: late.map { .id($0) }))])

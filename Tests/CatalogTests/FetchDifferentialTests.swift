@@ -140,6 +140,13 @@ struct FetchDifferentialTests {
                 Issue.record("seed \(seed), moment \(moment): \(fetch.json.text)")
                 return
             }
+            let parts = expected.map { asset in
+                var part = Asset(id: asset.id)
+                part.resources = asset.resources
+                return part
+            }
+            let found = try await fetches.assets(request, onlyResources: true).assets
+            #expect(found == parts, "seed \(seed), moment \(moment)")
         }
         for sequence in Int64(3)...12 {
             let changes = try change(&current, &library, sequence)

@@ -66,27 +66,43 @@ struct ResultCacheTests {
         #expect(cache[.init(fetch: fetch, sequence: 500)] == nil)
     }
 
-    @Test func `keys that wait have a limit for all and for an identity, and those of one request alone may pass it`()
-        throws
-    {
+    @Test func `keys that wait for clients have a limit for all and for an identity`() throws {
         let memory = KeyMemory(limit: 100)
-        let first = memory.reservation(of: "a")
-        for _ in 0..<2 { try first.add(60) }
-        #expect(throws: FetchError.tooManyWaitingKeys(limit: 100)) { try memory.reservation(of: "b").add(1) }
-        first.remove(90)
-        let second = memory.reservation(of: "a")
+        let first = memory.reservation(of: "a", isService: false)
+        try first.add(30)
+        #expect(throws: FetchError.tooManyKeyBytes(limit: 50)) { try first.add(21) }
+        let second = memory.reservation(of: "a", isService: false)
         try second.add(20)
         #expect(throws: FetchError.tooManyWaitingKeys(limit: 100)) { try second.add(1) }
-        let other = memory.reservation(of: "b")
+        let other = memory.reservation(of: "b", isService: false)
         try other.add(50)
-        #expect(throws: FetchError.tooManyWaitingKeys(limit: 100)) { try other.add(1) }
+        let third = memory.reservation(of: "c", isService: false)
+        #expect(throws: FetchError.tooManyWaitingKeys(limit: 100)) { try third.add(1) }
         #expect(memory.bytes == 100)
         other.remove(50)
         second.remove(20)
         #expect(memory.bytes == 30)
         first.remove(30)
         // A request that ends gives its memory back.
-        try memory.reservation(of: "a").add(7)
+        try memory.reservation(of: "a", isService: false).add(7)
+        #expect(memory.bytes == 0)
+    }
+
+    @Test func `keys of clients leave services theirs, and a result of a service alone may pass the limit`() throws {
+        let memory = KeyMemory(limit: 100)
+        let clients = ["a", "b"].map { memory.reservation(of: $0, isService: false) }
+        for client in clients { try client.add(50) }
+        let first = memory.reservation(of: "s", isService: true)
+        for _ in 0..<2 { try first.add(60) }
+        let second = memory.reservation(of: "s", isService: true)
+        #expect(throws: FetchError.tooManyWaitingKeys(limit: 100)) { try second.add(1) }
+        first.remove(60)
+        try second.add(40)
+        #expect(throws: FetchError.tooManyWaitingKeys(limit: 100)) { try first.add(1) }
+        #expect(memory.bytes == 200)
+        for client in clients { client.remove(50) }
+        first.remove(60)
+        second.remove(40)
         #expect(memory.bytes == 0)
     }
 }

@@ -24,6 +24,26 @@ struct RulesTests {
         #expect(record.lists.first { $0.id == .root }?.after?.childCount == 1)
     }
 
+    @Test func `a transaction whose assets have too many texts for a record is refused before its last asset`() throws {
+        let library = InMemoryLibrary()
+        var random = SeededRandom(seed: 3)
+        var transaction = ChangeTransaction(
+            state: library,
+            sequence: 1,
+            now: 9,
+            makeID: { kind in ObjectID(kind, milliseconds: 1, using: &random) }
+        )
+        transaction.maxTextBytes = 2000
+        let changes = (0..<20).map { number in
+            var change = PreparedChange.create("\(number)", number + 1)
+            change.resources[0].facts?.keywords = [String(repeating: "k", count: 1000)]
+            return change
+        }
+        let error = #expect(throws: RPCError.self) { try transaction.apply(changes) }
+        #expect(error?.errorCode == .limitExceeded && error?.data["limit"] == 2000)
+        #expect(transaction.assets.count == 11, "the first eight are not counted")
+    }
+
     @Test(.spec("P-16", "S-35"))
     func `a favorite changes the modification date but not the content modification date`() throws {
         var library = InMemoryLibrary()

@@ -23,6 +23,16 @@ struct SidecarTextTests {
         }
     }
 
+    @Test func `a keyword of few characters with many accents is short`() throws {
+        let keyword = String(repeating: "a" + String(repeating: "\u{0301}", count: 200), count: 100)
+        let description = "<dc:description>"
+        let subject = "<dc:subject><rdf:Bag><rdf:li>\(keyword)</rdf:li></rdf:Bag></dc:subject>" + description
+        let packet = Self.packet.replacing(description, with: subject)
+        let facts = try SidecarMetadata(xmp: Array(packet.utf8))
+        let bytes = try #require(facts.keywords?.first?.utf8.count)
+        #expect((1...1024).contains(bytes))
+    }
+
     @Test func `a description with commas is whole`() { check(Array(Self.packet.utf8), "packet") }
 
     @Test func `the packet header may be missing, and white space may come first`() {

@@ -41,6 +41,15 @@ struct ChangeRecordTests {
         #expect(record.token.description == "0123456789abcdef0123456789abcdef.9223372036854775807")
     }
 
+    @Test func `a record that is too large is not written to its end`() throws {
+        var record = try Self.full()
+        record.assets = Array(repeating: record.assets[0], count: 100)
+        let whole = record.bytes
+        #expect(record.bytes(limit: whole.count) == whole)
+        let part = record.bytes(limit: 1000)
+        #expect(part.count > 1000 && part.count < whole.count / 10)
+    }
+
     @Test func `the text that is written by parts is that of the table`() {
         var random = SeededRandom(named: "record texts")
         for number in 0..<TestEnvironment.rounds(300) {

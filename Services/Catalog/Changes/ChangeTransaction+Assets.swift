@@ -28,6 +28,7 @@ extension ChangeTransaction {
         asset.contentModificationDate = now
         asset.originalFilename = original.originalFilename
         asset.setMetadata(facts)
+        if !joinsBursts { (asset.burstIdentifier, asset.sharpness) = (nil, nil) }
         asset.resources = resources.map(\.resource)
         asset.markLivePhoto()
         asset.addEmbeddedVideo(facts.embeddedVideo)

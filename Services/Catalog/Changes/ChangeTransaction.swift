@@ -30,6 +30,13 @@ struct ChangeTransaction<State: LibraryState> {
     var sameImage: [PerformChanges.SameImage] = []
     /// True if the result names the other assets with the picture of a new one: the client may learn what else exists.
     var reportsSameImage = true
+    /// True if new files that a camera took as frames of a burst join it: the client may change the other frames.
+    var joinsBursts = true
+    /// The maximum bytes of the texts of the assets: that of a record, which is larger.
+    var maxTextBytes = Int.max
+    /// The bytes of the texts of the assets that were counted, and the number of assets up to the last of these.
+    private var textBytes = 0
+    private var countedAssets = 8
     /// The digests of the image data of files that were read.
     var imageDigests: [ImageDigest] = []
     /// The index of the request that is applied.
@@ -191,11 +198,25 @@ struct ChangeTransaction<State: LibraryState> {
     mutating func set(_ asset: Asset) throws {
         try assets.set(asset.id, to: asset, from: state.asset)
         try checkLimit()
+        if assets.count > countedAssets { try countTexts(of: assets.changes.last?.before == asset ? nil : asset) }
     }
 
     mutating func remove(asset id: ObjectID) throws {
         try assets.set(id, to: nil, from: state.asset)
         try checkLimit()
+        if assets.count > countedAssets, let asset = assets.changes.last?.before { try countTexts(of: asset) }
+    }
+
+    /// Refuses a transaction as soon as the texts of its assets are larger than a record, so that not all of them are
+    /// in memory. The first few are not counted.
+    ///
+    /// - Parameter asset: nil if it does not change, and is not in the record
+    private mutating func countTexts(of asset: Asset?) throws {
+        countedAssets = assets.count
+        textBytes += asset?.textBytes ?? 0
+        guard textBytes <= maxTextBytes else {
+            throw CatalogError.recordTooLarge(bytes: textBytes, limit: maxTextBytes)
+        }
     }
 
     mutating func set(_ collection: AssetCollection) throws {

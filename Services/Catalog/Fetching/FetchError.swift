@@ -37,6 +37,8 @@ enum FetchError: RefusedRequest, Equatable {
     case scopeTooLarge(limit: Int)
     /// The result has too many keys, or too many bytes of keys.
     case tooManyKeys(limit: Int, maxBytes: Int)
+    /// The keys of a client's result have too many bytes.
+    case tooManyKeyBytes(limit: Int)
     /// The keys that wait for the credit of their clients have too many bytes.
     case tooManyWaitingKeys(limit: Int)
 

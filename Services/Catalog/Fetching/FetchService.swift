@@ -75,11 +75,22 @@ final class FetchService: Sendable {
         }
     }
 
-    /// Returns the asset values of a page, for callers in this process.
-    func assets(_ request: FetchAssets, identity: String = "") async throws -> FetchAssets.Result {
-        let fetch = try checkedAssetFetch(request, identity)
+    /// Returns a page of assets, for callers in this process.
+    ///
+    /// - Parameter onlyResources: true if each has its identifier and its resources alone
+    func assets(_ request: FetchAssets, onlyResources: Bool = false) async throws -> FetchAssets.Result {
+        let fetch = try checkedAssetFetch(request, "")
+        let projection = onlyResources ? AssetProjection(members: ["id", "resources"]) : .full
         return try await store.read { reader in
-            try self.page(of: try self.selection(request, fetch, identity, reader))
+            let selection = try self.selection(request, fetch, "", reader)
+            var page = selection.page
+            try selection.results.each(selection.rows, at: page.sequence, projection: projection) { asset in
+                // One of an earlier sequence was read as a whole.
+                var part = Asset(id: asset.id)
+                part.resources = asset.resources
+                page.assets.append(onlyResources ? part : asset)
+            }
+            return page
         }
     }
 
@@ -129,13 +140,6 @@ final class FetchService: Sendable {
             asset.resources[index].isLocallyAvailable = false
         }
         return asset
-    }
-
-    private func page(of selection: Selection) throws -> FetchAssets.Result {
-        var page = selection.page
-        page.assets = try selection.results.assets(Array(selection.rows), at: page.sequence)
-        page.quarantined = quarantine.entries(of: page.assets)
-        return page
     }
 
     private func selection(

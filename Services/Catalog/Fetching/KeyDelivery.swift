@@ -26,8 +26,15 @@ struct KeyDelivery: Sendable {
         var granted: [Bytes] = []
     }
 
-    /// - Parameter view: for an identity with a limited grant, what it sees
-    func keys(_ request: FetchKeys, _ context: RequestContext, view: LimitedView? = nil) async throws -> Reply {
+    /// - Parameters:
+    ///   - isService: true if a service asks, whose keys have memory of their own
+    ///   - view: for an identity with a limited grant, what it sees
+    func keys(
+        _ request: FetchKeys,
+        _ context: RequestContext,
+        isService: Bool,
+        view: LimitedView? = nil
+    ) async throws -> Reply {
         guard context.acceptsNotifications else {
             throw FetchError.keysWithoutNotifications
         }
@@ -36,7 +43,7 @@ struct KeyDelivery: Sendable {
             throw FetchError.noKeys
         }
         guard !fetch.dependsOnLocalFiles else { throw FetchError.localFiles }
-        var keys = try await read(fetch, request, view, context.identity)
+        var keys = try await read(fetch, request, view, context.identity, isService)
         while let chunk = keys.chunks.popFirst() {
             try await context.notifier.notify(FetchKeys.notification, [:], attachments: [chunk])
             keys.reservation.remove(chunk.count)
@@ -51,12 +58,13 @@ struct KeyDelivery: Sendable {
         _ asked: Fetch,
         _ request: FetchKeys,
         _ view: LimitedView?,
-        _ identity: String
+        _ identity: String,
+        _ isService: Bool
     ) async throws -> Keys {
         let (chunkBytes, maxBytes, maxCount) = (chunkBytes, maxBytes, request.maxCount)
         return try await store.read { [memory] reader in
             let (head, token) = try FetchService.resolve(request.token, reader)
-            var keys = Keys(reservation: memory.reservation(of: identity), token: token)
+            var keys = Keys(reservation: memory.reservation(of: identity, isService: isService), token: token)
             let fetch = try view?.fetch(asked, reader, at: token.sequence, head, isFollowed: true) ?? asked
             func keyed(at sequence: Int64) throws -> KeyedResult? {
                 try KeyedResult(fetch, HistoricalState(reader: reader, sequence: sequence, head: head), view)

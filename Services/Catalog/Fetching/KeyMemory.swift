@@ -1,47 +1,64 @@
 import Synchronization
 
 /// Limits the memory of the keys that wait for the credit of their clients: a client that gives none keeps them.
+///
+/// Services have as much again: no other client can stop the loads of the broker, on which all observers depend.
 final class KeyMemory: Sendable {
     private struct Held {
-        var bytes = 0
+        var ofServices = 0
+        var ofClients = 0
+        /// Those of clients.
         var byIdentity: [String: Int] = [:]
     }
 
-    /// The maximum bytes of all keys, of which one identity may have half. A larger result is read while there are no
-    /// others.
+    /// The maximum bytes of the keys of all clients, of which one identity may have half; and those of all services, of
+    /// which one has a larger result while there are no others.
     let limit: Int
     private let held = Mutex(Held())
 
     init(limit: Int = 256 << 20) { self.limit = limit }
 
     /// The bytes that are held.
-    var bytes: Int { held.withLock { $0.bytes } }
+    var bytes: Int { held.withLock { $0.ofServices + $0.ofClients } }
 
     /// Returns the reservation of one request, without any bytes.
-    func reservation(of identity: String) -> Reservation { Reservation(identity, of: self) }
+    func reservation(of identity: String, isService: Bool) -> Reservation {
+        Reservation(identity, isService: isService, of: self)
+    }
 
     /// Holds the memory of the keys of one request, as long as it exists. Only one task at a time uses it.
     final class Reservation: Sendable {
         private let identity: String
+        private let isService: Bool
         private let memory: KeyMemory
         private let own = Mutex(0)
 
-        fileprivate init(_ identity: String, of memory: KeyMemory) {
+        fileprivate init(_ identity: String, isService: Bool, of memory: KeyMemory) {
             self.identity = identity
+            self.isService = isService
             self.memory = memory
         }
 
         /// Reserves memory for further keys.
         ///
-        /// - Throws: `busy`
+        /// - Throws: `busy`, or `limit_exceeded` if the keys of one request are more than a client may ever have
         func add(_ bytes: Int) throws(FetchError) {
             let own = own.withLock { $0 }
+            let limitOfIdentity = memory.limit / 2
+            guard isService || own + bytes <= limitOfIdentity else {
+                throw .tooManyKeyBytes(limit: limitOfIdentity)
+            }
             let isAdded = memory.held.withLock { held in
+                if isService {
+                    guard held.ofServices == own || held.ofServices + bytes <= memory.limit else { return false }
+                    held.ofServices += bytes
+                    return true
+                }
                 let ofIdentity = held.byIdentity[identity] ?? 0
-                guard held.bytes == own || held.bytes + bytes <= memory.limit,
-                    ofIdentity == own || ofIdentity + bytes <= memory.limit / 2
-                else { return false }
-                held.bytes += bytes
+                guard held.ofClients + bytes <= memory.limit, ofIdentity + bytes <= limitOfIdentity else {
+                    return false
+                }
+                held.ofClients += bytes
                 held.byIdentity[identity] = ofIdentity + bytes
                 return true
             }
@@ -53,7 +70,11 @@ final class KeyMemory: Sendable {
         func remove(_ bytes: Int) {
             own.withLock { $0 -= bytes }
             memory.held.withLock { held in
-                held.bytes -= bytes
+                guard !isService else {
+                    held.ofServices -= bytes
+                    return
+                }
+                held.ofClients -= bytes
                 let left = (held.byIdentity[identity] ?? 0) - bytes
                 held.byIdentity[identity] = left > 0 ? left : nil
             }

@@ -147,7 +147,7 @@ struct StorageService: Sendable {
         var result = KeepInStorage.Result()
         var page = FetchAssets(fetch: request.fetch, count: FetchAssets.maxPage)
         while true {
-            let found = try await fetches.assets(page)
+            let found = try await fetches.assets(page, onlyResources: true)
             page.token = found.token
             page.from += found.assets.count
             let digests = Set(found.assets.flatMap(\.resources).compactMap { ResourceDigest($0.digest) })

@@ -45,6 +45,8 @@ enum ResourceError: RefusedRequest, Equatable {
     case adjustmentDataTooLarge(bytes: Int, limit: Int)
     /// A sidecar names neither an attachment nor a path.
     case noSidecarSource
+    /// The metadata of files that waits for the commit of their transactions has the maximum size.
+    case tooMuchMetadata(limit: Int)
     /// The sidecar is too large.
     case sidecarTooLarge(bytes: Int, limit: Int64)
 

@@ -83,6 +83,7 @@ extension ResourceIngestor {
         let facts = try await read(unread.map { ($0.file.request, $0.resource, $0.file.create.burst != nil) })
         for (member, facts) in zip(unread, facts) {
             let request = member.file.request
+            try about(request) { try taken.reserve(facts.textBytes) }
             var resources = [member.resource]
             resources[0].facts = facts
             try about(request) { try ResourceRules.resolve(&resources) }

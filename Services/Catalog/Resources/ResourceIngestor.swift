@@ -28,6 +28,7 @@ struct ResourceIngestor: Sendable {
     let logger: Logger
     /// The number of requests, or groups of them, of one transaction that are prepared concurrently.
     let width = 4
+    let metadataMemory = FactMemory()
 
     /// Prepares all requests. An error names the index of its request.
     ///
@@ -42,6 +43,7 @@ struct ResourceIngestor: Sendable {
     ) async throws -> [PreparedChange] {
         var prepared = requests.map { PreparedChange($0) }
         guard requests.contains(where: \.hasBytes) else { return prepared }
+        taken.count(in: metadataMemory.reservation(of: context.identity))
         let latest = ContinuousClock.now + ImportThrottle.longestDelay
         let groups = Self.divide(requests)
         try await withThrowingTaskGroup(of: [(Int, PreparedChange)].self) { group in
@@ -126,11 +128,14 @@ struct ResourceIngestor: Sendable {
                 if isKnown { return PreparedChange(request, resources: resources) }
             }
             let isBurstFrame = create.burst != nil
-            for index in resources.indices { try await read(&resources[index], isBurstFrame: isBurstFrame) }
+            for index in resources.indices { try await read(&resources[index], isBurstFrame: isBurstFrame, taken) }
             try ResourceRules.resolve(&resources)
             if let sidecar = create.sidecar, let index = resources.firstIndex(where: \.type.isOriginal) {
                 let facts = try await read(sidecar: sidecar, context)
+                let before = resources[index].facts?.textBytes ?? 0
                 resources[index].facts?.merge(facts)
+                let added = (resources[index].facts?.textBytes ?? 0) - before
+                try reserve(max(0, added), ofSidecarIn: taken)
             }
             var change = PreparedChange(request, resources: resources)
             if let edit = create.edit {
@@ -159,7 +164,7 @@ struct ResourceIngestor: Sendable {
         isPaired: Bool = false
     ) async throws -> PreparedResource {
         var render = try await ingest(resource, context, taken)
-        try await read(&render)
+        try await read(&render, taken)
         let video: ResourceType = isPaired ? .fullSizePairedVideo : .fullSizeVideo
         render.type = render.facts?.mediaType == .video ? video : .fullSizePhoto
         try Self.check(render)
@@ -373,31 +378,20 @@ struct ResourceIngestor: Sendable {
         return context.attachments[number]
     }
 
-    private func read(_ resource: inout PreparedResource, isBurstFrame: Bool = false) async throws {
+    private func read(
+        _ resource: inout PreparedResource,
+        isBurstFrame: Bool = false,
+        _ taken: TakenResources
+    ) async throws {
         guard let digest = ResourceDigest(resource.digest) else { throw ResourceError.badDigest }
-        resource.facts = try await extractor.facts(
+        let facts = try await extractor.facts(
             of: digest,
             name: resource.name,
             type: resource.type,
             isBurstFrame: isBurstFrame && resource.type.isOriginal
         )
-    }
-
-    /// Returns the metadata of a sidecar; its bytes are not stored.
-    private func read(sidecar: NewResource, _ context: RequestContext) async throws -> SidecarMetadata {
-        let limit = Int64(SidecarMetadata.maxBytes)
-        let bytes: Bytes
-        switch sidecar.source {
-        case .attachment(let number): bytes = try attachment(number, context)
-        case .path(let named):
-            let file = try roots.open(named, for: context.identity)
-            bytes = try await blockingIO.run(for: .connection(context.connection)) { try file.readAll(limit: limit) }
-        case .upload, nil: throw ResourceError.noSidecarSource
-        }
-        guard bytes.count <= SidecarMetadata.maxBytes else {
-            throw ResourceError.sidecarTooLarge(bytes: bytes.count, limit: limit)
-        }
-        return try await extractor.sidecar(bytes, name: sidecar.path ?? sidecar.originalFilename ?? "the sidecar")
+        try taken.reserve(facts.textBytes)
+        resource.facts = facts
     }
 }
 

@@ -1,12 +1,14 @@
 import Storage
 import Synchronization
 
-/// The bytes that were stored for one request. They are not collected as long as this object is alive.
+/// The bytes that were stored for one request, and the memory of the metadata that was read from them. The bytes are
+/// not collected as long as this object is alive.
 final class TakenResources: Sendable {
     private let stored = Mutex<[StoredResource]>([])
     private let unsynced = Mutex<[StagedResource]>([])
     private let uploadNames = Mutex<[String]>([])
     private let maybeCommitted = Mutex(false)
+    private let metadata = Mutex<FactMemory.Reservation?>(nil)
 
     /// - Parameter upload: the upload that delivered the bytes
     func add(_ resource: StagedResource, upload: String? = nil) {
@@ -14,6 +16,14 @@ final class TakenResources: Sendable {
         unsynced.withLock { $0.append(resource) }
         if let upload { uploadNames.withLock { $0.append(upload) } }
     }
+
+    /// Counts the metadata in a reservation from now on, until this object ends.
+    func count(in reservation: FactMemory.Reservation) { metadata.withLock { $0 = reservation } }
+
+    /// Reserves memory for the metadata of a file.
+    ///
+    /// - Throws: `limit_exceeded`, `busy`
+    func reserve(_ bytes: Int) throws { try metadata.withLock { $0 }?.add(bytes) }
 
     /// Returns the resources that were added since the last call; they may not be durable yet.
     func staged() -> [StagedResource] {

@@ -42,8 +42,23 @@ struct AssetReader {
     private static let statements = PerDialect(Statements.init)
     private static let keyColumn = Int32(AssetRowMapping.columns.count + 1)
 
+    /// The assets that are read at a time from PostgreSQL, whose answer is in memory as a whole: the texts of one may
+    /// have a megabyte.
+    private static let serverBatch = 100
+
     /// Calls a closure with each asset in the order of the row numbers; those that do not exist are left out.
     func each(_ rows: some Collection<Int64>, _ visit: (Int64, Asset) throws -> Void) throws {
+        guard database.dialect == .postgresql, projection.hasKeywords || projection.hasMemberships else {
+            return try eachAtOnce(rows, visit)
+        }
+        var rest = Array(rows)[...]
+        while !rest.isEmpty {
+            try eachAtOnce(rest.prefix(Self.serverBatch), visit)
+            rest = rest.dropFirst(Self.serverBatch)
+        }
+    }
+
+    private func eachAtOnce(_ rows: some Collection<Int64>, _ visit: (Int64, Asset) throws -> Void) throws {
         let list = Self.list(rows)
         let statements = Self.statements[database.dialect]
         let assets = try cursor(statements.assets, list)

@@ -185,6 +185,8 @@ struct GroupCommit {
         )
         var performed = PerformedWrite()
         transaction.reportsSameImage = request.reportsSameImage
+        transaction.joinsBursts = request.reportsSameImage
+        transaction.maxTextBytes = context.maxRecordBytes
         if let limited = request.limited {
             let grants = GrantStore(database: database)
             let isOwnList = try grants.list(of: limited.identity)?.key == limited.key
@@ -222,9 +224,9 @@ struct GroupCommit {
             record.edits = changes.edits
             record.grants = grant.map { [$0] } ?? []
             record.questions = request.question.map { [$0] } ?? []
-            let bytes = record.bytes
             let isSingle = request.key == nil && request.changes.isEmpty && changes.assets.count == 1
             let limit = isSingle ? context.maxSingleRecordBytes : context.maxRecordBytes
+            let bytes = record.bytes(limit: limit)
             guard bytes.count <= limit else { throw CatalogError.recordTooLarge(bytes: bytes.count, limit: limit) }
             work.isWriting = true
             try library.save(changes, sequence: head.sequence + 1, &work.counters)

@@ -13,6 +13,8 @@ struct StoredLibraryState: LibraryState {
 
     private final class RowCache {
         var assets: [ObjectID: StoredAsset?] = [:]
+        /// The bytes of the texts of assets that were read ahead.
+        var textBytes = 0
     }
 
     init(_ database: SQLConnection) {
@@ -30,9 +32,20 @@ struct StoredLibraryState: LibraryState {
         return stored?.asset
     }
 
+    /// The number of assets that are read together, and the bytes of their texts after which none are read ahead: one
+    /// asset may have megabytes, and the transaction may be refused before it comes to it.
+    private static let prefetched = (assets: 50, textBytes: 8 << 20)
+
     func prefetch(_ ids: [ObjectID]) throws {
-        for id in ids where known.assets[id] == nil { known.assets[id] = .some(nil) }
-        for stored in try assets.stored(ids) { known.assets[stored.asset.id] = .some(stored) }
+        for start in stride(from: 0, to: ids.count, by: Self.prefetched.assets) {
+            guard known.textBytes <= Self.prefetched.textBytes else { return }
+            let part = Array(ids[start..<min(start + Self.prefetched.assets, ids.count)])
+            for id in part where known.assets[id] == nil { known.assets[id] = .some(nil) }
+            for stored in try assets.stored(part) {
+                known.assets[stored.asset.id] = .some(stored)
+                known.textBytes += stored.asset.textBytes
+            }
+        }
     }
 
     func collection(_ id: ObjectID) throws -> AssetCollection? { try collections.collection(id) }

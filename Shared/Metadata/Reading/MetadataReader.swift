@@ -157,6 +157,11 @@ public enum MetadataReader {
         var seen: Set<String> = []
         var all: [String] = []
         for field in MetadataFields.keywords { all += block.texts(field) }
-        return all.map { String($0.prefix(256)) }.filter { seen.insert($0).inserted }
+        return all.compactMap(keyword).filter { seen.insert($0).inserted }
+    }
+
+    /// Returns a keyword with at most 256 characters, which are cut if they have many accents; nil for an empty text.
+    static func keyword(_ text: String) -> String? {
+        AssetMetadataReader.clipped(String(text.prefix(256)))
     }
 }

@@ -43,7 +43,7 @@ public struct SidecarMetadata: Sendable, Hashable {
         let words = block.texts("Xmp.dc.subject")
         if !words.isEmpty {
             var seen: Set<String> = []
-            keywords = words.map { String($0.prefix(256)) }.filter { seen.insert($0).inserted }
+            keywords = words.compactMap(MetadataReader.keyword).filter { seen.insert($0).inserted }
         }
         cameraMake = MetadataReader.first(MetadataFields.makes, block)
         cameraModel = MetadataReader.first(MetadataFields.models, block)

@@ -1,0 +1,68 @@
+import Synchronization
+
+/// Limits the memory of the metadata that is read from files and waits for the commit of its transaction. A small file,
+/// named by many requests, may have megabytes of it.
+final class FactMemory: Sendable {
+    private struct Held {
+        var bytes = 0
+        var byIdentity: [String: Int] = [:]
+    }
+
+    /// The maximum bytes of all transactions, of which those of one identity may have half.
+    let limit: Int
+    /// The maximum bytes of one transaction: that of its record.
+    let limitOfTransaction: Int
+    private let held = Mutex(Held())
+
+    init(limit: Int = 256 << 20, limitOfTransaction: Int = 8 << 20) {
+        (self.limit, self.limitOfTransaction) = (limit, limitOfTransaction)
+    }
+
+    /// The bytes that are held.
+    var bytes: Int { held.withLock { $0.bytes } }
+
+    /// Returns the reservation of one transaction, without any bytes.
+    func reservation(of identity: String) -> Reservation { Reservation(identity, of: self) }
+
+    /// Holds the memory of the metadata of one transaction, as long as it exists.
+    final class Reservation: Sendable {
+        private let identity: String
+        private let memory: FactMemory
+        private let own = Mutex(0)
+
+        fileprivate init(_ identity: String, of memory: FactMemory) {
+            self.identity = identity
+            self.memory = memory
+        }
+
+        /// Reserves memory for the metadata of further files.
+        ///
+        /// - Throws: `limit_exceeded` if the transaction has to be split, `busy`
+        func add(_ bytes: Int) throws {
+            guard bytes > 0 else { return }
+            try own.withLock { own in
+                let (limit, sum) = (memory.limitOfTransaction, own + bytes)
+                guard sum <= limit else { throw CatalogError.recordTooLarge(bytes: sum, limit: limit) }
+                let isAdded = memory.held.withLock { held in
+                    let ofIdentity = (held.byIdentity[identity] ?? 0) + bytes
+                    guard held.bytes + bytes <= memory.limit, ofIdentity <= memory.limit / 2 else { return false }
+                    held.bytes += bytes
+                    held.byIdentity[identity] = ofIdentity
+                    return true
+                }
+                guard isAdded else { throw ResourceError.tooMuchMetadata(limit: memory.limit) }
+                own = sum
+            }
+        }
+
+        deinit {
+            let own = own.withLock { $0 }
+            guard own > 0 else { return }
+            memory.held.withLock { held in
+                held.bytes -= own
+                let left = (held.byIdentity[identity] ?? 0) - own
+                held.byIdentity[identity] = left > 0 ? left : nil
+            }
+        }
+    }
+}

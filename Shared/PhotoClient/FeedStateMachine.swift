@@ -248,7 +248,7 @@ struct GapDetector: Sendable, Equatable {
 
     /// The result for a `head` message.
     enum HeadVerdict: Sendable, Equatable {
-        /// Nothing was missed up to `head`.
+        /// The subscriber has every message up to `head`.
         case upToDate
         /// Behind, possibly only because this topic had no messages: wait.
         case behind

@@ -13,7 +13,7 @@ struct ImportThrottleTests {
 
     private func options(_ policy: RemoteStorageOptions.Policy = .optimize) throws -> RemoteStorageOptions {
         var options = RemoteStorageOptions(
-            // Nothing answers there.
+            // No server listens at this address.
             location: try ObjectStoreLocation(url: "s3://photos", endpoint: "http://127.0.0.1:1"),
             credentials: ObjectStoreCredentials(accessKey: "key", secret: "secret")
         )

@@ -336,7 +336,7 @@ struct ChangedEntities<Entity> {
 
     /// Sets the current state of an entity.
     ///
-    /// - Parameter original: returns the state before the transaction; called when the entity is set or removed for the first time
+    /// - Parameter original: returns the state before the transaction; called when the entity is first set or removed
     mutating func set(_ id: ObjectID, to entity: Entity?, from original: (ObjectID) throws -> Entity?) rethrows {
         if let position = positions[id] {
             changes[position].current = entity

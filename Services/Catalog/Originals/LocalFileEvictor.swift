@@ -74,7 +74,7 @@ final class LocalFileEvictor: Sendable {
         guard remote.options.policy == .optimize, total > remote.options.localBytes else {
             return state.withLock { $0.isOver = false }
         }
-        // Nothing is given up while a backup is made.
+        // Local files are kept while a backup is made.
         guard !resources.isHeld else { return state.withLock { $0.isOver = true } }
         var rest = files.sorted { $0.lastUse < $1.lastUse }[...]
         while total > remote.options.localBytes, !rest.isEmpty, !Task.isCancelled {

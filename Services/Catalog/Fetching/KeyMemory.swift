@@ -6,9 +6,7 @@ import Synchronization
 final class KeyMemory: Sendable {
     private struct Held {
         var ofServices = 0
-        var ofClients = 0
-        /// Those of clients.
-        var byIdentity: [String: Int] = [:]
+        var ofClients = BytesByIdentity()
     }
 
     /// The maximum bytes of the keys of all clients, of which one identity may have half; and those of all services, of
@@ -19,7 +17,7 @@ final class KeyMemory: Sendable {
     init(limit: Int = 256 << 20) { self.limit = limit }
 
     /// The bytes that are held.
-    var bytes: Int { held.withLock { $0.ofServices + $0.ofClients } }
+    var bytes: Int { held.withLock { $0.ofServices + $0.ofClients.total } }
 
     /// Returns the reservation of one request, without any bytes.
     func reservation(of identity: String, isService: Bool) -> Reservation {
@@ -49,17 +47,9 @@ final class KeyMemory: Sendable {
                 throw .tooManyKeyBytes(limit: limitOfIdentity)
             }
             let isAdded = memory.held.withLock { held in
-                if isService {
-                    guard held.ofServices == own || held.ofServices + bytes <= memory.limit else { return false }
-                    held.ofServices += bytes
-                    return true
-                }
-                let ofIdentity = held.byIdentity[identity] ?? 0
-                guard held.ofClients + bytes <= memory.limit, ofIdentity + bytes <= limitOfIdentity else {
-                    return false
-                }
-                held.ofClients += bytes
-                held.byIdentity[identity] = ofIdentity + bytes
+                guard isService else { return held.ofClients.add(bytes, of: identity, limit: memory.limit) }
+                guard held.ofServices == own || held.ofServices + bytes <= memory.limit else { return false }
+                held.ofServices += bytes
                 return true
             }
             guard isAdded else { throw .tooManyWaitingKeys(limit: memory.limit) }
@@ -70,13 +60,7 @@ final class KeyMemory: Sendable {
         func remove(_ bytes: Int) {
             own.withLock { $0 -= bytes }
             memory.held.withLock { held in
-                guard !isService else {
-                    held.ofServices -= bytes
-                    return
-                }
-                held.ofClients -= bytes
-                let left = (held.byIdentity[identity] ?? 0) - bytes
-                held.byIdentity[identity] = left > 0 ? left : nil
+                if isService { held.ofServices -= bytes } else { held.ofClients.remove(bytes, of: identity) }
             }
         }
 

@@ -3,23 +3,18 @@ import Synchronization
 /// Limits the memory of the metadata that is read from files and waits for the commit of its transaction. A small file,
 /// named by many requests, may have megabytes of it.
 final class FactMemory: Sendable {
-    private struct Held {
-        var bytes = 0
-        var byIdentity: [String: Int] = [:]
-    }
-
     /// The maximum bytes of all transactions, of which those of one identity may have half.
     let limit: Int
     /// The maximum bytes of one transaction: that of its record.
     let limitOfTransaction: Int
-    private let held = Mutex(Held())
+    private let held = Mutex(BytesByIdentity())
 
     init(limit: Int = 256 << 20, limitOfTransaction: Int = 8 << 20) {
         (self.limit, self.limitOfTransaction) = (limit, limitOfTransaction)
     }
 
     /// The bytes that are held.
-    var bytes: Int { held.withLock { $0.bytes } }
+    var bytes: Int { held.withLock { $0.total } }
 
     /// Returns the reservation of one transaction, without any bytes.
     func reservation(of identity: String) -> Reservation { Reservation(identity, of: self) }
@@ -43,13 +38,7 @@ final class FactMemory: Sendable {
             try own.withLock { own in
                 let (limit, sum) = (memory.limitOfTransaction, own + bytes)
                 guard sum <= limit else { throw CatalogError.recordTooLarge(bytes: sum, limit: limit) }
-                let isAdded = memory.held.withLock { held in
-                    let ofIdentity = (held.byIdentity[identity] ?? 0) + bytes
-                    guard held.bytes + bytes <= memory.limit, ofIdentity <= memory.limit / 2 else { return false }
-                    held.bytes += bytes
-                    held.byIdentity[identity] = ofIdentity
-                    return true
-                }
+                let isAdded = memory.held.withLock { $0.add(bytes, of: identity, limit: memory.limit) }
                 guard isAdded else { throw ResourceError.tooMuchMetadata(limit: memory.limit) }
                 own = sum
             }
@@ -58,11 +47,7 @@ final class FactMemory: Sendable {
         deinit {
             let own = own.withLock { $0 }
             guard own > 0 else { return }
-            memory.held.withLock { held in
-                held.bytes -= own
-                let left = (held.byIdentity[identity] ?? 0) - own
-                held.byIdentity[identity] = left > 0 ? left : nil
-            }
+            memory.held.withLock { $0.remove(own, of: identity) }
         }
     }
 }

@@ -151,11 +151,7 @@ struct CatalogConfiguration: Sendable {
 /// The clocks and the name generator, which tests replace.
 struct CatalogEnvironment: Sendable {
     /// Returns the wall time in microseconds since 1970.
-    var now: @Sendable () -> Int64 = {
-        var time = timespec()
-        clock_gettime(CLOCK_REALTIME, &time)
-        return Int64(time.tv_sec) * 1_000_000 + Int64(time.tv_nsec) / 1000
-    }
+    var now: @Sendable () -> Int64 = { WallClock.nowMicroseconds() }
     var clock = MonotonicClock.system
     /// The clock of retention, for which the time counts that the machine was suspended.
     var elapsed = MonotonicClock.elapsed

@@ -30,30 +30,58 @@ struct CatalogHandler: RequestHandler {
 
     func limits(of method: String) -> MethodLimits { CatalogRequest.limits(of: method) }
 
-    /// Small changes without bytes run on the thread of the commits: they change threads once less on the way in and once
-    /// less on the way out, and those that arrive together are committed together.
-    func executor(for request: IncomingRequest) -> (any TaskExecutor)? {
-        guard request.method == PerformChanges.method, let requests = request.params["requests"]?.arrayValue,
-            requests.count <= Self.fewChanges, requests.allSatisfy(Self.isSmall)
+    /// Small changes are read on the poll thread, in the order in which they arrive, and answered on the thread of the
+    /// commits: they change threads once on the way in and once on the way out.
+    func executor(for request: IncomingRequest, _ context: RequestContext) -> (any TaskExecutor)? {
+        guard request.method == PerformChanges.method, context.attachments.isEmpty,
+            Self.areSmall(request.params["requests"])
         else { return nil }
-        return changes.writer.executor
+        // Which objects others may name is in files that may have to be read.
+        let seesEverything = context.cachedPermission.map { Permission(byte: $0.value).seesEverything } ?? true
+        let isOwn = request.params["onBehalfOf"] == nil
+        return SmallChangeExecutor(changes.writer.executor, beginsAtOnce: seesEverything && isOwn)
+    }
+
+    /// Returns true if the requests of a transaction are few and small.
+    static func areSmall(_ requests: JSON?) -> Bool {
+        guard let requests = requests?.arrayValue else { return false }
+        return requests.count <= fewChanges && requests.allSatisfy(isSmall)
     }
 
     private static let fewChanges = 16
+    /// The most bytes of a text that is read on the poll thread.
+    private static let shortText = 4096
 
-    /// Returns true if a change names few objects and has neither bytes nor a list to compare with.
+    /// More members than a change or the properties to set have; those of a malformed request are not looked at here.
+    private static let fewMembers = 64
+
+    /// Returns true if a change has neither bytes nor a list to compare with, names few objects, and has short texts.
     private static func isSmall(_ change: JSON) -> Bool {
-        (change.objectValue?.members ?? []).allSatisfy { name, value in
-            name != "resources" && name != "render" && name != "snapshot"
-                && value.arrayValue.map { $0.count <= fewChanges } ?? true
+        let members = change.objectValue?.members ?? []
+        return members.count <= fewMembers
+            && members.allSatisfy { name, value in
+                guard name != "resources", name != "render", name != "snapshot" else { return false }
+                guard let members = value.objectValue?.members else { return isShort(value) }
+                return members.count <= fewMembers && members.allSatisfy { isShort($1) }
+            }
+    }
+
+    private static func isShort(_ value: JSON) -> Bool {
+        switch value {
+        case .string(let text): text.utf8.count <= shortText
+        case .array(let values): values.count <= fewChanges && values.allSatisfy(isShort)
+        case .object(let object): object.members.isEmpty
+        default: true
         }
     }
 
     @concurrent
     func handle(_ request: IncomingRequest, _ context: RequestContext) async throws(RPCError) -> Reply {
         do {
-            return try await ReadSource.$current.withValue(.connection(context.connection)) {
-                try await answer(CatalogRequest(method: request.method, params: request.params), context)
+            let question = try CatalogRequest(method: request.method, params: request.params)
+            guard let client = question.onBehalfOf else { return try await answer(question, context) }
+            return try await WorkSource.$current.withValue(WorkSource(of: context, onBehalfOf: client)) {
+                try await answer(question, context)
             }
         } catch {
             if let error = error as? StorageError, let cause = availability.note(error) { throw cause }
@@ -159,11 +187,12 @@ struct CatalogHandler: RequestHandler {
         case .appendUpload(let next):
             return Reply(try await uploads.append(next, context.attachments, identity: identity).json)
         case .finishUpload(let upload):
-            var finished = try await uploads.finish(upload, identity: identity)
+            var finished = try await uploads.finish(upload, identity: identity, hidesPresence: view != nil)
             // A client that may not read the whole library does not learn which bytes it had.
             if view != nil { finished.isHealed = false }
             return Reply(finished.json)
-        case .cancelUpload(let upload): return Reply(try await uploads.cancel(upload, identity: identity).json)
+        case .cancelUpload(let upload):
+            return Reply(try await uploads.cancel(upload, identity: identity, hidesPresence: view != nil).json)
         case .reportWorkerFault(let fault): return Reply(try await quarantine.report(fault, from: identity).json)
         case .listQuarantine(let list): return Reply(try await quarantine.list(list).json)
         case .liftQuarantine(let lift): return Reply(try await quarantine.lift(lift).json)
@@ -203,5 +232,19 @@ struct CatalogHandler: RequestHandler {
         guard let client else { return nil }
         try changes.services.check(context.identity, for: "onBehalfOf")
         return try grants.view(onBehalfOf: client)
+    }
+}
+
+extension CatalogRequest {
+    /// The client that a service asks for; nil for all others.
+    fileprivate var onBehalfOf: String? {
+        switch self {
+        case .details(let details): details.onBehalfOf
+        case .fetchKeys(let fetch): fetch.onBehalfOf
+        case .perform(let transaction): transaction.onBehalfOf
+        case .since(let page): page.onBehalfOf
+        case .editsStatus(let status): status.onBehalfOf
+        default: nil
+        }
     }
 }

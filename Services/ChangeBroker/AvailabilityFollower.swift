@@ -1,6 +1,5 @@
 import Basics
 import Contracts
-import Glibc
 import JSONValue
 import PhotoClient
 
@@ -33,17 +32,10 @@ struct AvailabilityFollower: Sendable {
                     await TaskDelay.retryDelay(Self.limitPause)
                     continue
                 }
-                await feed.noteUnreachable(error.message, at: Self.now())
+                await feed.noteUnreachable(error.message, at: WallClock.nowMicroseconds())
                 await TaskDelay.retryDelay(pause)
             }
         }
-    }
-
-    /// Microseconds since 1970.
-    private static func now() -> Int64 {
-        var time = timespec()
-        clock_gettime(CLOCK_REALTIME, &time)
-        return Int64(time.tv_sec) * 1_000_000 + Int64(time.tv_nsec) / 1000
     }
 }
 

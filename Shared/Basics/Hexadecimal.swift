@@ -60,4 +60,13 @@ extension RandomNumberGenerator {
     public mutating func nextHexadecimal(byteCount: Int = 16) -> String {
         (0..<byteCount).map { _ in UInt8.random(in: .min ... .max, using: &self) }.hexadecimal
     }
+
+    /// A name that is given once and sorts by the time: a UUID of version 7 (RFC 9562, section 5.7), as 32 digits.
+    ///
+    /// - Parameter milliseconds: since 1970; the lower 48 bits are used
+    public mutating func nextTimeOrderedHexadecimal(milliseconds: Int64) -> String {
+        let time = UInt64(truncatingIfNeeded: milliseconds) << 16 | 0x7000 | .random(in: 0...0xFFF, using: &self)
+        let rest: UInt64 = 1 << 63 | .random(in: 0..<1 << 62, using: &self)
+        return [time, rest].flatMap { word in withUnsafeBytes(of: word.bigEndian, Array.init) }.hexadecimal
+    }
 }

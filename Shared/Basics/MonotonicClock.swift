@@ -16,11 +16,17 @@ public struct MonotonicClock: Sendable {
     /// The system's `CLOCK_BOOTTIME`, which unlike ``system`` proceeds while the machine is suspended.
     public static let elapsed = MonotonicClock { now(CLOCK_BOOTTIME) }
 
-    private static func now(_ clock: clockid_t) -> Int64 {
+    fileprivate static func now(_ clock: clockid_t) -> Int64 {
         var time = timespec()
         clock_gettime(clock, &time)
         return Int64(time.tv_sec) * 1_000_000 + Int64(time.tv_nsec) / 1000
     }
+}
+
+/// The clock for dates, which may be set at any time.
+public enum WallClock {
+    /// Returns microseconds since 1970: the system's `CLOCK_REALTIME`.
+    public static func nowMicroseconds() -> Int64 { MonotonicClock.now(CLOCK_REALTIME) }
 }
 
 extension Duration {

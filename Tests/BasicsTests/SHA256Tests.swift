@@ -22,9 +22,7 @@ struct SHA256Tests {
     @Test func `pieces of any size give the digest of the whole, and a copy goes on by itself`() {
         var random = SeededRandom(named: "sha pieces")
         for _ in 0..<50 {
-            let bytes = (0..<Int.random(in: 0...5000, using: &random)).map { _ in
-                UInt8.random(in: .min ... .max, using: &random)
-            }
+            let bytes = random.bytes(Int.random(in: 0...5000, using: &random))
             var hash = SHA256()
             var position = 0
             while position < bytes.count {

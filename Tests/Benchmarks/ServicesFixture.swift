@@ -83,6 +83,24 @@ final class ServicesFixture {
         }
     }
 
+    /// Starts a catalog, and returns the seconds until it answers a client that connects once it is ready: an earlier
+    /// attempt would be repeated after the pause of libzmq.
+    func secondsToStartCatalog() async throws -> Double {
+        try await seconds {
+            let program = try RunningProgram(
+                place.program("catalog"),
+                ["--run", run, "--log", "warning", "--library", library, "--ready-fd", "1"]
+            )
+            running["catalog"] = program
+            guard await blocking({ program.waitForOutput("ready") }) else {
+                throw BenchmarkError("the catalog is not ready: \(program.errorText.suffix(500))")
+            }
+            let client = try connect()
+            _ = try await client.catalog.health(deadline: .seconds(30))
+            await client.close()
+        }
+    }
+
     /// Starts a change-broker that follows that of the services.
     ///
     /// - Returns: the address of its feed

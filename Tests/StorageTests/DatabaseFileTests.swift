@@ -59,11 +59,11 @@ struct DatabaseFileTests {
                 try database.execute(sql: "INSERT INTO note (text) VALUES (?)", arguments: [text])
             }
         }
-        try write(pages: 40)
+        try write(pages: 20)
         #expect(try size() == empty)
         try file.checkpointIfDue()
         let checkpointed = try #require(try size())
-        #expect(checkpointed >= empty + 40 * 4096)
+        #expect(checkpointed >= empty + 20 * 4096)
 
         // The log begins anew, and is small.
         try write(pages: 1)
@@ -206,6 +206,38 @@ struct DatabaseFileTests {
         }
         #expect(counts == [0, 0])
         #expect(try await file.read { try Int.fetchOne($0, sql: "SELECT COUNT(*) FROM note") } == 1)
+    }
+
+    @Test func `a log that an earlier process has left is synced before it is read`() throws {
+        try DatabaseFile(path: path, migrator: migrator()).close()
+        unlink(path + "-wal")
+        // The system does not sync this device, and says so.
+        #expect(symlink("/dev/null", path + "-wal") == 0)
+        let error = #expect(throws: StorageError.self) { try DatabaseFile(path: path, migrator: migrator()) }
+        #expect(error?.message.contains("fdatasync") == true, "\(String(describing: error))")
+        unlink(path + "-wal")
+        try DatabaseFile(path: path, migrator: migrator()).close()
+    }
+
+    @Test func `a copy that fails leaves no file`() throws {
+        var migrator = DatabaseMigrator()
+        migrator.registerMigration("1") { database in
+            try database.execute(sql: "CREATE TABLE album (id INTEGER PRIMARY KEY)")
+            try database.execute(sql: "CREATE TABLE photo (album INTEGER REFERENCES album)")
+        }
+        let file = try DatabaseFile(path: path, migrator: migrator)
+        let copy = folder.path + "/copy"
+        try file.copy(to: copy)
+        #expect(try DirectoryOperations.names(in: folder.path).filter { $0.hasPrefix("copy") } == ["copy"])
+        unlink(copy)
+        try file.pool.writeWithoutTransaction { database in
+            try database.execute(sql: "PRAGMA foreign_keys = OFF")
+            try database.execute(sql: "INSERT INTO photo VALUES (7)")
+        }
+        let error = #expect(throws: StorageError.self) { try file.copy(to: copy) }
+        #expect(error?.name == "corrupt")
+        #expect(try DirectoryOperations.names(in: folder.path).filter { $0.hasPrefix("copy") } == [])
+        try file.close()
     }
 
     @Test func `a file that is not a database is reported as corrupt`() {

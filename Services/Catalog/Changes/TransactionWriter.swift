@@ -10,10 +10,9 @@ import Synchronization
 
 /// Commits transactions in groups: everything that waits is committed together, up to a limit.
 ///
-/// It runs on a thread of its own, on which the tasks of small changes run too: all that have arrived add their
-/// transactions before the next commit begins. Connections are served in turn: a client with many waiting transactions
-/// does not delay those of another one. An outcome is returned after the commit is durable and the head file has been
-/// written.
+/// It runs on a thread of its own, which also makes the replies to small changes. Clients are served in turn: one with
+/// many waiting transactions does not delay those of another one. An outcome is returned after the commit is durable and
+/// the head file has been written.
 final class TransactionWriter: Sendable {
     /// Limits of the queue and of one commit.
     struct Limits: Sendable {
@@ -293,19 +292,39 @@ final class TransactionWriter: Sendable {
     }
 }
 
-/// The thread on which transactions are committed, and the executor of the tasks of small changes: such a task is
-/// started there, waits for its commit and sends its reply without changing threads.
-final class WriterExecutor: TaskExecutor, Sendable {
+/// The thread on which transactions are committed, and on which the tasks of small changes continue after the commit, so
+/// that a reply is made without changing threads.
+final class WriterExecutor: Sendable {
     /// A serial queue, used as one thread that exists only while there is work.
     private let queue = DispatchQueue(label: "writer")
 
-    func enqueue(_ job: consuming ExecutorJob) {
-        let job = UnownedJob(job)
-        queue.async { job.runSynchronously(on: self.asUnownedTaskExecutor()) }
-    }
-
     /// Runs work after everything that is already queued. It may block.
     func async(_ work: @escaping @Sendable () -> Void) { queue.async(execute: work) }
+}
+
+/// The executor of the task of one small change. The task begins on the thread that makes it, the poll thread, where it
+/// reads the request and adds its transaction to those that wait; it continues on the thread of the commits.
+///
+/// So small changes of a connection wait in the order of their arrival, unless one waits for something else first, such
+/// as consent. The thread of the commits, which has the most to do, does not read requests.
+final class SmallChangeExecutor: TaskExecutor, Sendable {
+    private let writer: WriterExecutor
+    private let hasBegun: Atomic<Bool>
+
+    /// - Parameter beginsAtOnce: false if what the task does first may block; then all of it is done on the thread of the
+    ///   commits
+    init(_ writer: WriterExecutor, beginsAtOnce: Bool = true) {
+        self.writer = writer
+        hasBegun = Atomic(!beginsAtOnce)
+    }
+
+    func enqueue(_ job: consuming ExecutorJob) {
+        let job = UnownedJob(job)
+        guard hasBegun.exchange(true, ordering: .acquiringAndReleasing) else {
+            return job.runSynchronously(on: asUnownedTaskExecutor())
+        }
+        writer.async { job.runSynchronously(on: self.asUnownedTaskExecutor()) }
+    }
 }
 
 // MARK: - Metrics

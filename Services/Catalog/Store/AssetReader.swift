@@ -144,3 +144,19 @@ private struct Parts {
         }
     }
 }
+
+/// A statement that is being executed, and its current row.
+private final class StatementCursor {
+    private var statement: SQLStatement
+
+    /// - Parameter value: of the only placeholder
+    init(_ sql: String, _ value: some SQLBindable, _ database: SQLConnection) throws {
+        statement = try SQLStatement(sql, database)
+        value.bind(to: &statement)
+    }
+
+    var currentRow: SQLRow { statement.currentRow }
+
+    /// Moves to the next row; false at the end.
+    func next() throws -> Bool { try statement.step() }
+}

@@ -1,3 +1,4 @@
+import Basics
 import Glibc
 public import Logging
 
@@ -22,16 +23,10 @@ public enum ServiceLog {
         write: @escaping @Sendable ([UInt8]) -> Void
     ) -> Logger {
         Logger(label: label) { label in
-            var handler = ServiceLogHandler(label: label, now: ServiceLog.now, write: write)
+            var handler = ServiceLogHandler(label: label, now: WallClock.nowMicroseconds, write: write)
             handler.logLevel = level
             return handler
         }
-    }
-
-    static func now() -> Int64 {
-        var time = timespec()
-        clock_gettime(CLOCK_REALTIME, &time)
-        return Int64(time.tv_sec) * 1_000_000 + Int64(time.tv_nsec) / 1000
     }
 
     /// Formats a date in microseconds since 1970 as `2026-03-01T12:00:00.123456Z`.

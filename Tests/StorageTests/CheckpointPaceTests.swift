@@ -1,0 +1,56 @@
+import Testing
+
+@testable import Storage
+
+@Suite(.timeLimit(.minutes(1)))
+struct CheckpointPaceTests {
+    /// Begins a log, lets it grow until it is due, and writes it into the database.
+    private func fillLog(_ pace: inout CheckpointPace, _ duration: Int64) {
+        _ = pace.isDue(0)
+        let (isEarly, isDue) = (pace.isDue(pace.pages - 1), pace.isDue(pace.pages))
+        #expect(!isEarly && isDue)
+        pace.checkpointEnded(isWhole: true, after: duration)
+    }
+
+    @Test func `the log becomes large on a fast disk, and small on a slow one`() {
+        var pace = CheckpointPace(maxPages: 16_000)
+        #expect(pace.pages == 4_000)
+        for _ in 0..<3 { fillLog(&pace, 20_000) }
+        #expect(pace.pages == 16_000)
+        // Neither too long nor so short that twice the size would be bearable.
+        fillLog(&pace, 80_000)
+        #expect(pace.pages == 16_000)
+        fillLog(&pace, 300_000)
+        #expect(pace.pages == 8_000)
+        for _ in 0..<9 { fillLog(&pace, 10_000_000) }
+        #expect(pace.pages == 1_000)
+        fillLog(&pace, 1_000)
+        #expect(pace.pages == 2_000)
+    }
+
+    @Test func `a checkpoint that has little to write does not make the disk a fast one`() {
+        var pace = CheckpointPace(maxPages: 16_000)
+        for _ in 0..<9 { fillLog(&pace, 300_000) }
+        #expect(pace.pages == 1_000)
+        // Nothing was committed since, or a reader keeps the log from being begun anew.
+        for pages in [1_000, 1_010, 1_020] {
+            let isDue = pace.isDue(pages)
+            #expect(isDue)
+            pace.checkpointEnded(isWhole: true, after: 100)
+        }
+        #expect(pace.pages == 1_000)
+        // A reader needs a part of a new log.
+        _ = pace.isDue(1)
+        _ = pace.isDue(1_000)
+        pace.checkpointEnded(isWhole: false, after: 100)
+        #expect(pace.pages == 1_000)
+        fillLog(&pace, 100)
+        #expect(pace.pages == 2_000)
+    }
+
+    @Test func `a size of few pages stays above zero`() {
+        var pace = CheckpointPace(maxPages: 2)
+        for _ in 0..<3 { fillLog(&pace, 1_000_000) }
+        #expect(pace.pages == 1)
+    }
+}

@@ -1,7 +1,6 @@
 import Contracts
 import Dispatch
 public import JSONValue
-public import Messaging
 public import Storage
 import Synchronization
 
@@ -9,7 +8,7 @@ import Synchronization
 /// Swift concurrency.
 ///
 /// Work is queued in lanes with separate threads, so that a short read never waits for a long copy. The threads of a
-/// lane share one queue that is fair between connections; long work returns to the queue after each step.
+/// lane share one queue that is fair between clients; long work returns to the queue after each step.
 public final class BlockingIOExecutor: Sendable {
     /// A class of work by how long it occupies a thread.
     public enum Lane: String, CaseIterable, Sendable {
@@ -29,19 +28,15 @@ public final class BlockingIOExecutor: Sendable {
     }
 
     /// The origin of a job, for fair scheduling.
-    public enum Source: Hashable, Sendable {
-        case connection(ConnectionID)
-        case identity(String)
-        /// The service's own work.
-        case service
-    }
+    public typealias Source = WorkSource
 
     /// Default maximum number of running and waiting jobs per lane.
     public static let defaultLimit = 4096
 
     private let lanes: [Lane: LaneQueue]
 
-    /// - Parameter limit: maximum number of running and waiting jobs per lane; further jobs are refused with `busy`
+    /// - Parameter limit: maximum number of running and waiting jobs per lane; further jobs are refused with `busy`,
+    ///   except a few of each source
     public init(limit: Int = BlockingIOExecutor.defaultLimit) {
         lanes = Dictionary(uniqueKeysWithValues: Lane.allCases.map { ($0, LaneQueue($0, limit: limit)) })
     }
@@ -66,8 +61,8 @@ public final class BlockingIOExecutor: Sendable {
         _ body: (Steps) async throws -> Value
     ) async throws -> Value {
         guard let queue = lanes[lane] else { throw ErrorCode.internalError.error("there is no lane \(lane)") }
-        try queue.begin()
-        defer { queue.end() }
+        try queue.begin(source)
+        defer { queue.end(source) }
         return try await body(Steps(queue: queue, source: source))
     }
 

@@ -26,6 +26,49 @@ public struct FairQueue<Source: Hashable & Sendable, Element> {
         count += 1
     }
 
+    /// Inserts an element before the first one of its source that satisfies a condition, else behind all of them.
+    ///
+    /// - Parameter isNext: true if it is the source's turn now; a source without elements comes last otherwise
+    public mutating func insert(
+        _ element: Element,
+        from source: Source,
+        isNext: Bool = false,
+        before condition: (Element) -> Bool
+    ) {
+        let isNew = elements[source, default: []].isEmpty
+        let index = elements[source]?.firstIndex(where: condition) ?? count(of: source)
+        elements[source, default: []].insert(element, at: index)
+        count += 1
+        if isNext {
+            if !isNew, let place = order.firstIndex(of: source) { order.remove(at: place) }
+            order.prepend(source)
+        } else if isNew {
+            order.append(source)
+        }
+    }
+
+    /// Removes the next elements that satisfy a condition, without a change of turns: afterwards the next element, if
+    /// there is one, does not satisfy it.
+    public mutating func skip(while condition: (Element) -> Bool) {
+        while let source = order.first {
+            while let element = elements[source]?.first, condition(element) {
+                elements[source]?.removeFirst()
+                count -= 1
+            }
+            guard elements[source]?.isEmpty != false else { return }
+            elements[source] = nil
+            order.removeFirst()
+        }
+    }
+
+    /// Removes all elements that satisfy a condition.
+    public mutating func removeAll(where condition: (Element) -> Bool) {
+        for source in order { elements[source]?.removeAll(where: condition) }
+        order.removeAll { elements[$0]?.isEmpty != false }
+        elements = elements.filter { !$0.value.isEmpty }
+        count = elements.values.reduce(0) { $0 + $1.count }
+    }
+
     /// Removes and returns the first element of a source that satisfies a condition; nil if there is none.
     public mutating func remove(from source: Source, where condition: (Element) -> Bool) -> Element? {
         guard let index = elements[source]?.firstIndex(where: condition) else { return nil }
@@ -48,3 +91,5 @@ public struct FairQueue<Source: Hashable & Sendable, Element> {
         return element
     }
 }
+
+extension FairQueue: Sendable where Element: Sendable {}

@@ -1,7 +1,6 @@
 import Contracts
 import Dispatch
 import JSONValue
-import Messaging
 import Storage
 import Synchronization
 
@@ -10,10 +9,12 @@ final class LaneQueue: Sendable {
     typealias Step = @Sendable () -> Void
 
     private struct State {
-        var waiting = FairQueue<BlockingIOExecutor.Source, Step>()
+        var waiting = FairQueue<WorkSource, Step>()
         /// Serial dispatch queues, each used as one thread that exists only while it has work.
         var idle: [DispatchQueue]
         var jobs = 0
+        /// The running and waiting jobs of the sources that have some.
+        var jobsBySource: [WorkSource: Int] = [:]
     }
 
     private let limit: Int
@@ -29,10 +30,14 @@ final class LaneQueue: Sendable {
         return ["jobs": JSON(jobs), "waiting": JSON(waiting)]
     }
 
-    func begin() throws(RPCError) {
+    /// Takes a place for a job. A source that has few always gets one, so that another source with many does not
+    /// exclude it.
+    func begin(_ source: WorkSource) throws(RPCError) {
         let isFull = state.withLock { state in
-            guard state.jobs < limit else { return true }
+            let own = state.jobsBySource[source, default: 0]
+            guard state.jobs < limit || own < WorkSource.reservedPlaces(of: limit) else { return true }
             state.jobs += 1
+            state.jobsBySource[source] = own + 1
             return false
         }
         if isFull {
@@ -43,9 +48,15 @@ final class LaneQueue: Sendable {
         }
     }
 
-    func end() { state.withLock { $0.jobs -= 1 } }
+    func end(_ source: WorkSource) {
+        state.withLock { state in
+            state.jobs -= 1
+            let others = state.jobsBySource[source, default: 1] - 1
+            state.jobsBySource[source] = others == 0 ? nil : others
+        }
+    }
 
-    func append(_ step: @escaping Step, from source: BlockingIOExecutor.Source) {
+    func append(_ step: @escaping Step, from source: WorkSource) {
         let thread = state.withLock { state in
             state.waiting.append(step, from: source)
             return state.idle.popLast()

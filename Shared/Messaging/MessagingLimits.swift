@@ -26,25 +26,32 @@ public struct MessagingLimits: Sendable {
     ///
     /// At least ``maxMessageBytes``. A message beyond it is dropped and answered with `busy`.
     public var requestBytesPerConnection = 64 << 20
-    /// The same for one service, all its servers together.
+    /// The same for one service, all its servers together. Clients with keys may use half of it, all other services and
+    /// local clients the rest.
     ///
     /// Messages above ``parseInlineBytes`` may use three quarters of it, so that large requests leave memory for small
     /// ones.
     public var requestBytes = 256 << 20
+    /// The same for all connections of one key: half of that of all clients with keys.
+    var requestBytesPerKey: Int { requestBytes / 4 }
     /// Bytes queued for one peer.
     ///
     /// Notifications and replies wait for capacity; once as many bytes again are waiting, a reply becomes
     /// `limit_exceeded`.
     public var outboxBytesPerConnection = 32 << 20
-    /// Bytes queued by a server or publisher for all peers. A server's peer with at most 64 KiB on their way does not
-    /// wait for the others.
+    /// Bytes queued by a publisher for all peers; by the servers of a service for local clients and other services, and
+    /// as many for clients with keys, of which one key may have half. A server's peer with at most 64 KiB on their way
+    /// does not wait for the others. As many bytes again may wait.
     public var outboxBytes = 256 << 20
-    /// The time after which a server ends the connection of a peer that has not read a whole message, while less than
+    /// The time after which a server ends the connection of a peer that has not read a whole message, while at most
     /// half of ``outboxBytes`` is free. The one with the most bytes is ended, one each second. Within that time a link
     /// of 1.2 Mbit/s carries the largest message.
     public var stallTimeout: Duration = .seconds(120)
-    /// Connections of one key on which a server receives requests; further ones are ended.
-    public var connectionsPerKey = 1024
+    /// Connections of one key from which a server or a publisher receives something; further ones are ended. At most a
+    /// quarter of those that ``MessagingContext/limitTCPConnections(to:)`` allows.
+    public var connectionsPerKey = Int.max
+    /// The same for a puller. Also the number of connections that may be made while it does not read.
+    public var pushersPerKey = 16
     /// Messages queued for one peer that does not read; further ones are dropped and counted.
     public var outboxMessagesPerConnection = 65_536
     /// The deadline of a request without `deadlineMs`, from the time at which it was opened. Also the time for which
@@ -70,6 +77,9 @@ public struct MessagingLimits: Sendable {
     ///
     /// These messages are in memory before the server has seen them, each up to ``maxMessageBytes``.
     public var requestHighWaterMark: Int32 = 16
+    /// libzmq's receive high-water mark of a puller, in messages from one peer, of which over CURVE the peer's
+    /// credential is one for good (4.3.4).
+    public var pullHighWaterMark: Int32 = 2
     /// libzmq's send high-water mark of a publisher: messages queued for one subscriber before it loses some. With 8
     /// KiB each this is 8 MiB.
     public var publishHighWaterMark: Int32 = 1000
@@ -85,9 +95,9 @@ public struct MessagingLimits: Sendable {
     /// Maximum size of one message of a subscriber in bytes, handshake included; libzmq closes a peer that announces a
     /// larger one.
     public var subscriberMessageBytes = 512
-    /// Subscriptions that libzmq queues from one peer. With a longer queue a peer that subscribes without a pause keeps one
-    /// call of libzmq's busy for as long as it sends, because the queue is filled faster than it is emptied. A peer that
-    /// has to wait loses nothing.
+    /// Subscriptions that libzmq queues from one peer. With a longer queue a peer that subscribes without a pause keeps
+    /// one call of libzmq's busy for as long as it sends, because the queue is filled faster than it is emptied. A peer
+    /// that has to wait loses nothing.
     ///
     /// Two, not one: over CURVE libzmq's own message with the peer's credential takes one place for good (4.3.4).
     public var subscriptionHighWaterMark: Int32 = 2

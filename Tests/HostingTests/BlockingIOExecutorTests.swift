@@ -41,6 +41,24 @@ struct BlockingIOExecutorTests {
         #expect(queue.popFirst() == 1)
     }
 
+    @Test func `elements that are outdated are skipped or removed, and the turns stay`() {
+        var queue = FairQueue<String, Int>()
+        for number in [1, 2, 3] { queue.append(number, from: "a") }
+        for number in [11, 12] { queue.append(number, from: "b") }
+        queue.insert(4, from: "a") { $0 > 2 }
+        queue.insert(5, from: "c", isNext: true) { _ in true }
+        queue.insert(13, from: "b", isNext: true) { _ in false }
+        // b has 11, 12, 13; c has 5; a has 1, 2, 4, 3.
+        queue.skip { [11, 12, 13, 5, 1].contains($0) }
+        #expect(queue.count == 3 && queue.popFirst() == 2)
+        queue.append(21, from: "d")
+        queue.removeAll { $0 == 21 || $0 == 4 }
+        #expect(queue.count == 1 && queue.popFirst() == 3 && queue.isEmpty)
+        queue.skip { _ in true }
+        queue.insert(6, from: "a") { _ in true }
+        #expect(queue.popFirst() == 6)
+    }
+
     @Test func `short work runs while all threads for long work are blocked`() async throws {
         let blockingIO = BlockingIOExecutor()
         let barrier = Barrier()
@@ -108,6 +126,31 @@ struct BlockingIOExecutorTests {
             let sum = try await group.reduce(0, +)
             #expect(sum == 2)
         }
+    }
+
+    @Test func `a source with all places of a lane does not exclude another one`() async throws {
+        let blockingIO = BlockingIOExecutor(limit: 16)
+        let barrier = Barrier()
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for _ in 0..<16 {
+                group.addTask { try await blockingIO.run(.long, for: .identity("many")) { barrier.hold() } }
+            }
+            while blockingIO.metrics["long"]?["jobs"] != 16, !Task.isCancelled { await Task.yield() }
+            let error = await #expect(throws: RPCError.self) {
+                try await blockingIO.run(.long, for: .identity("many")) {}
+            }
+            #expect(error?.errorCode == .busy)
+            group.addTask { try await blockingIO.run(.long, for: .identity("one")) { barrier.hold() } }
+            while blockingIO.metrics["long"]?["jobs"] != 17, !Task.isCancelled { await Task.yield() }
+            let own = await #expect(throws: RPCError.self) {
+                try await blockingIO.run(.long, for: .identity("one")) {}
+            }
+            #expect(own?.errorCode == .busy, "it has one place for each sixteen of the limit")
+            barrier.open(17)
+            try await group.waitForAll()
+        }
+        #expect(blockingIO.metrics["long"]?["jobs"] == 0)
+        _ = try await blockingIO.run(.long, for: .identity("many")) {}
     }
 
     @Test func `whole files are hashed, copied and referenced in steps with the same results`() async throws {

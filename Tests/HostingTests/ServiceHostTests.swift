@@ -97,7 +97,7 @@ struct EndpointTests {
         let flags = try TrafficOptions.parse(["--max-connections", "100"]).resolve {
             $0 == "SAFELIGHT_REQUEST_MEMORY_MIB" ? "64" : "200"
         }
-        #expect((flags.connections, flags.requestMebibytes) == (100, 64))
+        #expect((flags.connections, flags.requestMebibytes, flags.serviceBytes) == (100, 64, 200 << 20))
         for (name, value) in [("SAFELIGHT_MAX_CONNECTIONS", "15"), ("SAFELIGHT_REQUEST_MEMORY_MIB", "63")] {
             #expect(throws: HostingError.self) {
                 try TrafficOptions.parse([]).resolve { $0 == name ? value : nil }

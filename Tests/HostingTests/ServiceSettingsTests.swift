@@ -28,7 +28,10 @@ struct ServiceSettingsTests {
         let expected: JSON = [
             "service": "editor", "endpoints": ["editor": "ipc:///r/x.sock", "catalog": "ipc:///r/x.sock"],
             "library": "/l", "limits": ["maxConnections": 4096, "workers": 3, "jobSeconds": 9, "queue": 5],
-            "memory": ["serviceBytes": 8, "requestBytes": .int(256 << 20), "workerBytes": 7, "cacheBytes": 6],
+            "memory": [
+                "serviceBytes": 8, "requestBytes": .int(256 << 20), "replyBytes": .int(512 << 20), "workerBytes": 7,
+                "cacheBytes": 6,
+            ],
             "confinement": "seccomp",
         ]
         #expect(try settings.json(confinement: "seccomp", serviceBytes: 8).prettyText == expected.prettyText)
@@ -68,7 +71,8 @@ struct ServiceSettingsTests {
     }
 
     @Test func `limits of memory at which the service would end are warned about`() throws {
-        let traffic = TrafficLimits()
+        var traffic = TrafficLimits()
+        traffic.serviceBytes = 1152 << 20
         let settings = ServiceSettings(
             .changeBroker,
             endpoints: [(.broker, address)],
@@ -77,8 +81,8 @@ struct ServiceSettingsTests {
             partsOfMemory: ["maxFetchLogBytes": .int(64 << 20)],
             traffic: traffic
         )
-        #expect(settings.memoryBytes == 576 << 20)
-        for (limit, warnings) in [("768", 0), ("767", 1)] {
+        #expect(settings.memoryBytes == (576 + 288) << 20, "a quarter of the service's memory is for replies")
+        for (limit, warnings) in [("1152", 0), ("1151", 1)] {
             let log = LogLines()
             try settings.warnAboutMemory(log.logger()) { _ in limit }
             #expect(log.all.count == warnings, "\(limit)")

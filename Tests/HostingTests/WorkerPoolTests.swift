@@ -181,6 +181,27 @@ struct WorkerPoolTests {
         }
     }
 
+    @Test func `a job of another client is next, however many jobs of one client wait`() async throws {
+        try await PythonPool().run { pool in
+            let order = try await withThrowingTaskGroup(of: String.self) { group in
+                let first = Task { await failure(of: WorkerJob(method: "sleep", params: ["seconds": 60]), in: pool) }
+                try await until(pool) { $0["busy"] == 1 }
+                for (count, client) in ["many", "many", "many", "one"].enumerated() {
+                    group.addTask {
+                        try await WorkSource.$current.withValue(.identity(client)) {
+                            _ = try await pool.run(WorkerJob(method: "sleep", params: ["seconds": 0.05]))
+                        }
+                        return client
+                    }
+                    try await until(pool) { $0["queued"] == .int(Int64(count + 1)) }
+                }
+                first.cancel()
+                return try await group.reduce(into: []) { $0.append($1) }
+            }
+            #expect(order == ["many", "one", "many", "many"])
+        }
+    }
+
     @Test func `cancelling drops a waiting job and kills a running one`() async throws {
         try await PythonPool().run { pool in
             let running = Task { await failure(of: WorkerJob(method: "sleep", params: ["seconds": 60]), in: pool) }

@@ -1,6 +1,7 @@
 import CProcess
 import Glibc
 import JSONValue
+import TestSupport
 import Testing
 
 @testable import Hosting
@@ -73,22 +74,15 @@ struct WorkerProtocolTests {
     }
 
     @Test func `random frames are decoded or refused without a crash`() throws {
-        var random = SystemRandomNumberGenerator()
-        let seed = UInt64.random(in: 0...UInt64.max, using: &random)
-        print("seed \(seed)")
-        var state = seed | 1
-        func next() -> UInt64 {
-            state ^= state << 13
-            state ^= state >> 7
-            state ^= state << 17
-            return state
-        }
+        var random = SeededRandom(named: "random frames of workers")
         let good = framed(#"{"method":"a","params":{},"files":0,"attachments":[3,1]}"#) + [1, 2, 3, 4]
         for _ in 0..<2000 {
             let (a, b) = pair()
             defer { for end in [a, b] { close(end) } }
             var bytes = good
-            for _ in 0...(next() % 4) { bytes[Int(next() % UInt64(bytes.count))] = UInt8(truncatingIfNeeded: next()) }
+            for _ in 0...Int.random(in: 0..<4, using: &random) {
+                bytes[Int.random(in: bytes.indices, using: &random)] = .random(in: 0...255, using: &random)
+            }
             send(bytes, to: a)
             shutdown(a, Int32(SHUT_WR))
             var reader = WorkerFrame.Reader(limit: 1000)
@@ -185,5 +179,41 @@ struct WorkerQueueTests {
         let rest = queue.removeAll()
         #expect(rest == expected)
         #expect(queue.count == 0)
+    }
+
+    @Test func `clients take turns, each with its urgent jobs first, and a job that comes back is next`() {
+        var queue = WorkerQueue<Int>(limit: 300)
+        var (lastID, areTaken) = (0 as UInt64, true)
+        func add(_ job: Int, _ priority: WorkerPriority, _ client: String) {
+            lastID += 1
+            areTaken = queue.append(job, id: lastID, priority: priority, from: .identity(client)) && areTaken
+        }
+        for job in 0..<3 { add(job, .normal, "many") }
+        for job in 3..<6 { add(job, .high, "many") }
+        add(10, .low, "one")
+        add(11, .normal, "one")
+        add(20, .high, "other")
+        #expect(areTaken && queue.count == 9)
+        let first = [queue.next(), queue.next(), queue.next()]
+        #expect(first == [3, 11, 20])
+        queue.requeue(11, id: 100, priority: .normal, from: .identity("one"))
+        queue.requeue(20, id: 101, priority: .high, from: .identity("other"))
+        let (rest, again) = (queue.removeAll(), queue.remove(101))
+        #expect(rest == [20, 11, 4, 5, 0, 1, 2, 10] && again == nil)
+    }
+
+    @Test func `a client that has filled the queue does not exclude another one`() {
+        var queue = WorkerQueue<Int>(limit: 32)
+        var ids: [String: UInt64] = ["many": 0, "one": 1000]
+        func add(_ client: String) -> Bool {
+            ids[client, default: 0] += 1
+            return queue.append(0, id: ids[client, default: 0], priority: .normal, from: .identity(client))
+        }
+        let many = (0..<40).count { _ in add("many") }
+        let one = (0..<40).count { _ in add("one") }
+        #expect(many == 32 && one == 2)
+        let removed = (UInt64(1)...32).compactMap { queue.remove($0) }
+        #expect(removed.count == 32 && queue.count == 2)
+        #expect(add("one"), "there is space again")
     }
 }

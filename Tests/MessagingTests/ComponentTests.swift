@@ -121,16 +121,51 @@ struct ComponentTests {
     }
 
     @Test func `a peer with few bytes on their way does not wait for those of others`() {
-        let all = ByteSemaphore(available: 10, maxAvailable: 10)
-        let (greedy, modest) = (
-            ByteSemaphore(available: 1 << 20, maxAvailable: 1 << 20),
-            ByteSemaphore(available: 1 << 20, maxAvailable: 1 << 20)
-        )
-        #expect(greedy.tryAcquire(100_000) && all.tryAcquire(100_000, for: greedy))
-        #expect(modest.tryAcquire(50_000) && all.tryAcquire(50_000, for: modest))
-        #expect(all.available == 10 - 150_000)
-        #expect(modest.tryAcquire(20_000) && !all.tryAcquire(20_000, for: modest))
-        #expect(all.available == 10 - 150_000)
+        var limits = MessagingLimits()
+        (limits.outboxBytes, limits.outboxBytesPerConnection) = (10, 1 << 20)
+        let part = ServerCapacity(limits).local
+        let (greedy, modest) = (ConnectionOutbox(limits, in: part), ConnectionOutbox(limits, in: part))
+        var reservations = [greedy.tryReserve(100_000), modest.tryReserve(50_000)]
+        #expect(!reservations.contains { $0 == nil })
+        // Those of a peer with few are its own.
+        #expect(part.outbox[0].available == 10 - 100_000)
+        #expect(modest.tryReserve(20_000) == nil && modest.usage.bytes == 50_000)
+        #expect(modest.usage.releases == 0, "a message that was not sent is no sign that the peer reads")
+        #expect(part.outbox[0].available == 10 - 100_000)
+        reservations = []
+        #expect(part.outbox[0].available == 10 && greedy.usage.bytes == 0 && modest.usage.bytes == 0)
+    }
+
+    @Test func `as many bytes wait as are on their way, and of both a key has half over all of its connections`()
+        async throws
+    {
+        var limits = MessagingLimits()
+        (limits.outboxBytes, limits.outboxBytesPerConnection) = (4 << 20, 1 << 20)
+        let capacity = ServerCapacity(limits)
+        let key = capacity.partOfKey()
+        let bytes = 256 << 10
+        let (sent, refused) = (Counter(), Counter())
+        // Eight connections that read nothing, with eight replies each: 16 MiB.
+        var tasks: [Task<Result<ByteReservation, ReservationRefused>, Never>] = []
+        for _ in 0..<8 {
+            let outbox = ConnectionOutbox(limits, in: key)
+            for _ in 0..<8 {
+                let task = Task {
+                    let result = await outbox.reserve(bytes)
+                    if case .success = result { sent.add() } else { refused.add() }
+                    return result
+                }
+                tasks.append(task)
+            }
+        }
+        // The others wait.
+        while sent.count < 8 || sent.count + refused.count < 56 { try await shortDelay() }
+        #expect(sent.count == 8 && key.outbox[0].available == 0)
+        #expect(key.waiting.bytesInUse <= 2 << 20)
+        #expect(ConnectionOutbox(limits, in: capacity.partOfKey()).tryReserve(bytes) != nil)
+        for task in tasks { task.cancel() }
+        for task in tasks { _ = await task.value }
+        #expect(key.waiting.bytesInUse == 0)
     }
 
     @Test func `calls that end before they are sent are forgotten without a connection too`() {

@@ -152,10 +152,11 @@ struct ConnectionStateTests {
 }
 
 extension RequestClient {
-    /// Keeps the client's thread busy until the condition holds; signals when it is.
+    /// Keeps the client's thread busy until the condition holds, for at most half a minute; signals when it is.
     fileprivate func holdThread(signaling begun: () -> Void, until condition: () -> Bool) {
         begun()
-        while !condition() { usleep(1000) }
+        let end = ContinuousClock.now + .seconds(30)
+        while !condition(), ContinuousClock.now < end { usleep(1000) }
     }
 }
 

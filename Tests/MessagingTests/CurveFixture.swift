@@ -13,7 +13,8 @@ final class CurveFixture: Sendable {
 
     init(context: MessagingContext = .shared) throws {
         server = try CurveKeyPair.generate()
-        try context.admit(to: domain, logger: logger) { [weak self] _, key in
+        try context.admit(to: domain, logger: logger, isService: { name, _ in name == "service" }) {
+            [weak self] _, key in
             self?.list.withLock { $0[key] }
         }
     }

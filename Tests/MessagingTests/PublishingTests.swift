@@ -337,9 +337,11 @@ struct PublishingTests {
         try await MessagingFixture.with { fixture in
             var limits = MessagingLimits()
             limits.inboxMessages = 4
-            limits.receiveHighWaterMark = 2
             limits.sendHighWaterMark = 2
-            limits.outboxBytesPerConnection = 200_000
+            // Large messages, because a connection over TCP keeps up to ten megabytes in the kernel.
+            let body = Bytes(repeating: 1, count: 200_000)
+            let count = 200
+            limits.outboxBytesPerConnection = 5 * body.count
             let puller = try Puller(
                 address: fixture.address(kind, "edits"),
                 thread: fixture.serverThread,
@@ -352,19 +354,32 @@ struct PublishingTests {
                 limits: limits,
                 security: .trustedLoopback
             )
+            let pushed = Counter()
             let pushing = Task {
-                for number in 0..<200 {
-                    try await pusher.push([[UInt8(number)], Bytes(repeating: 1, count: 20_000)])
+                for number in 0..<count {
+                    try await pusher.push([[UInt8(number)], body])
+                    pushed.add()
                 }
             }
+            // Nothing is read before the pusher has waited for a while with a full outbox.
+            var (seen, looks) = (0, 0)
+            while pushed.count < count, looks < 25 {
+                try await shortDelay()
+                let queued = await pusher.metrics()["outboxBytes"]?.intValue ?? 0
+                let isFull = queued >= Int64(limits.outboxBytesPerConnection)
+                looks = isFull && pushed.count == seen ? looks + 1 : 0
+                seen = pushed.count
+            }
+            #expect(pushed.count < count, "all messages were pushed, and none was read")
             var pulled = 0
             for await message in puller.messages {
                 #expect(message.frames.first == [UInt8(pulled)])
                 #expect(message.frames.count == 2)
                 if kind == .ipc { #expect(message.identity.hasPrefix("uid:")) }
                 pulled += 1
-                if pulled == 200 { break }
+                if pulled == count { break }
             }
+            #expect(pulled == count)
             try await pushing.value
         }
     }

@@ -12,8 +12,19 @@ final class RawPeer: @unchecked Sendable {
     private var socket: UnsafeMutableRawPointer?
     private let queue = DispatchQueue(label: "raw-peer")
 
-    init(_ kind: Int32, _ address: EndpointAddress, options: [(Int32, Int32)] = [], timeout: Int32 = 20_000) throws {
+    init(
+        _ kind: Int32,
+        _ address: EndpointAddress,
+        options: [(Int32, Int32)] = [],
+        security: SocketSecurity = .none,
+        timeout: Int32 = 20_000
+    ) throws {
         let socket = Self.makeSocket(kind, [(ZMQ_LINGER, 0)] + options, timeout)
+        if case .curveClient(let server, let keys) = security {
+            zmq_setsockopt(socket, ZMQ_CURVE_SERVERKEY, server.bytes, server.bytes.count)
+            zmq_setsockopt(socket, ZMQ_CURVE_PUBLICKEY, keys.publicKey.bytes, keys.publicKey.bytes.count)
+            zmq_setsockopt(socket, ZMQ_CURVE_SECRETKEY, keys.secretKey.bytes, keys.secretKey.bytes.count)
+        }
         guard zmq_connect(socket, address.description) == 0 else { throw RawError.cannotConnect }
         self.socket = socket
     }

@@ -18,7 +18,7 @@ struct RequestServerStateMachineTests {
             machine = RequestServerStateMachine(
                 transport: .tcp,
                 limits: limits,
-                memory: RequestMemory(),
+                capacity: ServerCapacity(limits),
                 isAdmitted: isAdmitted,
                 methodLimits: { $0 == "plain" ? .usual : .unlimited }
             )
@@ -48,7 +48,7 @@ struct RequestServerStateMachineTests {
         {
             let decision = receive(RequestServerStateMachineTests.call(id, params), from: peer, at: now)
             guard case .run(let accepted) = decision else { throw Unexpected(decision: decision) }
-            return machine.open(accepted, semaphores: [])
+            return machine.open(accepted)
         }
 
         /// Returns whether the response is sent.
@@ -69,7 +69,7 @@ struct RequestServerStateMachineTests {
             guard case .run(let accepted)? = decision, accepted.incoming.id == id else {
                 throw Unexpected(decision: decision ?? .nothing)
             }
-            return machine.open(accepted, semaphores: [])
+            return machine.open(accepted)
         }
 
         /// Receives a request that must wait.

@@ -2,10 +2,11 @@ public import Contracts
 public import JSONValue
 public import Messaging
 
-/// The check at the entry of a service: compares the access that a method declares with what the identity may do, before
-/// anything of the method runs.
+/// The check at the entry of a service: compares the access that a method declares with what the identity may do,
+/// before anything of the method runs.
 ///
-/// Requests of the user who runs the services (role `host`) pass with one comparison; others cost one load from memory and one look-up of the method.
+/// Requests of the user who runs the services (role `host`) pass with one comparison; others cost one load from memory
+/// and one look-up of the method.
 public struct GuardedHandler: RequestHandler {
     private let handler: any RequestHandler
     private let access: @Sendable (String) -> MethodAccess?
@@ -41,7 +42,12 @@ public struct GuardedHandler: RequestHandler {
             refusals.count(context.identity)
             throw error
         }
-        return try await handler.handle(request, context)
+        // Queues that clients share serve them in turn.
+        return try await WorkSource.$current.withValue(WorkSource(of: context)) { () async -> Result<Reply, RPCError> in
+            do throws(RPCError) { return .success(try await handler.handle(request, context)) } catch {
+                return .failure(error)
+            }
+        }.get()
     }
 
     public func replyAtOnce(to request: IncomingRequest, _ context: RequestContext) -> Reply? {
@@ -54,7 +60,9 @@ public struct GuardedHandler: RequestHandler {
         return handler.replyAtOnce(to: request, context)
     }
 
-    public func executor(for request: IncomingRequest) -> (any TaskExecutor)? { handler.executor(for: request) }
+    public func executor(for request: IncomingRequest, _ context: RequestContext) -> (any TaskExecutor)? {
+        handler.executor(for: request, context)
+    }
 
     public func limits(of method: String) -> MethodLimits { handler.limits(of: method) }
 

@@ -43,9 +43,13 @@ public struct NetworkListener: Sendable {
         approval: ZAPAuthenticator.Approval? = nil
     ) throws(MessagingError) -> SocketSecurity {
         let list = endpoint.list
-        try MessagingContext.shared.admit(to: list.rawValue, logger: logger, approval: approval) { [register] _, key in
-            register.name(of: key, on: list)
-        }
+        try MessagingContext.shared.admit(
+            to: list.rawValue,
+            logger: logger,
+            approval: approval,
+            isService: { [register] name, key in register.name(of: key, on: .services) == name },
+            admission: { [register] _, key in register.name(of: key, on: list) }
+        )
         return .curveServer(secretKey: pair.secretKey, domain: list.rawValue)
     }
 

@@ -29,13 +29,13 @@ public struct RequestServers: Sendable {
     ) throws(MessagingError) {
         var limits = limits
         traffic.apply(to: &limits)
-        let memory = RequestMemory()
+        let capacity = ServerCapacity(limits)
         local = try RequestServer(
             address: address,
             thread: thread,
             limits: limits,
             security: security,
-            memory: memory,
+            capacity: capacity,
             clock: clock,
             logger: logger,
             handler: handler
@@ -46,7 +46,7 @@ public struct RequestServers: Sendable {
                 thread: thread,
                 limits: limits,
                 security: listener.security(of: endpoint),
-                memory: memory,
+                capacity: capacity,
                 clock: clock,
                 logger: logger,
                 handler: handler

@@ -68,7 +68,7 @@ public struct ServiceSettings: Sendable {
 
     /// The memory in bytes that the limits allow, without that of the workers.
     var memoryBytes: Int64 {
-        memory.members.reduce(Int64(traffic.requestMebibytes) << 20) { sum, member in
+        memory.members.reduce(Int64(traffic.requestMebibytes << 20 + traffic.replyBytes)) { sum, member in
             let (total, overflow) = sum.addingReportingOverflow(member.value.intValue ?? 0)
             return overflow ? .max : total
         }
@@ -82,7 +82,7 @@ public struct ServiceSettings: Sendable {
     ) throws(HostingError) {
         let limit = try MemoryGuard.limit(environment: environment)
         guard memoryBytes > limit / 4 * 3 else { return }
-        let names = ["requestBytes"] + memory.members.map(\.name)
+        let names = ["requestBytes", "replyBytes"] + memory.members.map(\.name)
         logger.warning(
             "the service ends when the memory is used that its limits allow: raise the memory, or lower them",
             metadata: [
@@ -128,6 +128,7 @@ public struct ServiceSettings: Sendable {
         for (name, value) in self.limits.members { limits[name] = value }
         var memory: JSONObject = [
             "serviceBytes": .int(serviceBytes), "requestBytes": JSON(traffic.requestMebibytes << 20),
+            "replyBytes": JSON(traffic.replyBytes),
         ]
         if let workers { memory["workerBytes"] = JSON(workers.limits.memoryBytes) }
         for (name, value) in self.memory.members + partsOfMemory.members { memory[name] = value }

@@ -14,6 +14,12 @@ public struct TrafficLimits: Sendable, Equatable {
     public var connections = 4096
     /// Memory of pending requests, in MiB.
     public var requestMebibytes = 256
+    /// The memory at which the service ends itself, in bytes. Limits of memory without a flag are parts of it.
+    public internal(set) var serviceBytes = MemoryGuard.usualMebibytes << 20
+
+    /// The memory of replies that have not left the service, in bytes: half of it for local clients and other services,
+    /// half for all other clients; of each half again a half for those on their way, and one for those that wait.
+    public var replyBytes: Int { max(128 << 20, serviceBytes / 4) }
 
     /// Creates the default limits.
     public init() {}
@@ -27,12 +33,13 @@ public struct TrafficLimits: Sendable, Equatable {
             setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
         }
         safelight_limit_accepts(Int32(clamping: connections))
+        MessagingContext.shared.limitTCPConnections(to: Int(safelight_accept_limit_figures().most_tcp))
     }
 
     func apply(to limits: inout MessagingLimits) {
         limits.requestBytes = requestMebibytes << 20
         limits.requestBytesPerConnection = limits.requestBytes / 4
-        limits.connectionsPerKey = max(Self.connectionRange.lowerBound, connections / 4)
+        limits.outboxBytes = replyBytes / 4
     }
 
     /// Returns the numbers of open and refused connections of this process; nil if connections are not limited.

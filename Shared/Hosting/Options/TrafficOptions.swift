@@ -47,6 +47,7 @@ public struct TrafficOptions: ParsableArguments {
                 in: TrafficLimits.requestRange,
                 environment: environment
             ) ?? limits.requestMebibytes
+        limits.serviceBytes = try Int(MemoryGuard.limit(environment: environment))
         return limits
     }
 }

@@ -53,7 +53,8 @@ public struct WorkerJobError: Error, Sendable, Equatable {
     }
 }
 
-/// The priority of a waiting job; jobs of equal priority run in order of arrival.
+/// The priority of a waiting job. High and normal ones order the jobs of one client; clients take turns. Jobs of low
+/// priority run when no others wait.
 public enum WorkerPriority: Int, Sendable, CaseIterable {
     case high, normal, low
 }

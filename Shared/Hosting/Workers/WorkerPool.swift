@@ -1,5 +1,4 @@
 import Basics
-import DequeModule
 public import JSONValue
 public import Logging
 import Synchronization
@@ -34,6 +33,7 @@ public final class WorkerPool: Sendable {
     struct Ticket {
         let id: UInt64
         let job: WorkerJob
+        let source: WorkSource
         let priority: WorkerPriority
         let wallSeconds: Int
         let outcome = Promise<Result<WorkerResult, WorkerFailure>>()
@@ -80,7 +80,7 @@ public final class WorkerPool: Sendable {
     ///   - environment: variables in addition to the inherited ones (paths, locale, ImageMagick's and Swift's).
     ///   - count: number of workers, 1...``maxCount``.
     ///   - limits: limits of each worker.
-    ///   - queueLimit: maximum number of waiting jobs; further jobs are refused.
+    ///   - queueLimit: maximum number of waiting jobs; further jobs are refused, except a few of each client.
     ///   - keptWorkers: the number of workers that stay without a job: for jobs that cannot wait the tenth of a second
     ///     until a worker is ready.
     ///   - idleTime: the time without a job after which another worker ends.
@@ -157,7 +157,7 @@ public final class WorkerPool: Sendable {
         }
     }
 
-    /// Runs a job on a worker.
+    /// Runs a job on a worker, in the turn of the client for which the task works (``WorkSource/current``).
     ///
     /// When it returns or throws, no part of the job is running any more and its descriptors may be closed. If the
     /// calling task is cancelled, a waiting job is dropped and a running one ends with its worker.
@@ -264,8 +264,14 @@ public final class WorkerPool: Sendable {
             }
             if let problem = state.startFailure { throw .unavailable(problem) }
             state.nextID += 1
-            let ticket = Ticket(id: state.nextID, job: job, priority: priority, wallSeconds: wallSeconds)
-            guard state.queue.append(ticket, id: ticket.id, priority: priority) else {
+            let ticket = Ticket(
+                id: state.nextID,
+                job: job,
+                source: .current,
+                priority: priority,
+                wallSeconds: wallSeconds
+            )
+            guard state.queue.append(ticket, id: ticket.id, priority: priority, from: ticket.source) else {
                 state.counts.rejected += 1
                 throw .queueFull(limit: state.queue.limit)
             }
@@ -292,47 +298,78 @@ public final class WorkerPool: Sendable {
 
 // MARK: - The jobs that wait
 
-/// A bounded queue of jobs that wait for a worker, ordered by priority, then by arrival. It uses no clock or thread.
+/// A bounded queue of jobs that wait for a worker. Clients take turns; the jobs of each are ordered by priority, then
+/// by arrival. Jobs of low priority come when there are no others. It uses no clock or thread.
 ///
 /// Jobs are not shared or grouped here: the thumbnailer groups requests for one file before
 /// (`CoalescingPriorityQueue`), because only it knows which jobs are equal. A job returns to the
 /// front when its worker ended before the job began, which queued requests never do; hence two queues.
 struct WorkerQueue<Ticket> {
-    private var lines: [Deque<(id: UInt64, ticket: Ticket)>] = WorkerPriority.allCases.map { _ in [] }
+    private struct Entry {
+        let id: UInt64
+        let priority: WorkerPriority
+        let ticket: Ticket
+    }
+
+    private var urgent = FairQueue<WorkSource, Entry>()
+    private var low = FairQueue<WorkSource, Entry>()
+    /// The sources of the waiting jobs, and whether their priority is low.
+    private var places: [UInt64: (source: WorkSource, isLow: Bool)] = [:]
     let limit: Int
-    private(set) var count = 0
 
     init(limit: Int) { self.limit = limit }
 
-    /// Appends a job to those of its priority; returns false if the queue is full.
-    mutating func append(_ ticket: Ticket, id: UInt64, priority: WorkerPriority) -> Bool {
-        guard count < limit else { return false }
-        lines[priority.rawValue].append((id, ticket))
-        count += 1
+    var count: Int { urgent.count + low.count }
+
+    /// Appends a job to those of its source and priority; returns false if the queue is full. A source that has few
+    /// always gets a place, so that another source with many does not exclude it.
+    mutating func append(
+        _ ticket: Ticket,
+        id: UInt64,
+        priority: WorkerPriority,
+        from source: WorkSource = .service
+    ) -> Bool {
+        let own = urgent.count(of: source) + low.count(of: source)
+        guard count < limit || own < WorkSource.reservedPlaces(of: limit) else { return false }
+        let entry = Entry(id: id, priority: priority, ticket: ticket)
+        insert(entry, from: source, isNext: false) { $0.rawValue > priority.rawValue }
         return true
     }
 
-    /// Puts a dequeued job back in front of those of its priority, regardless of the limit.
-    mutating func requeue(_ ticket: Ticket, id: UInt64, priority: WorkerPriority) {
-        lines[priority.rawValue].prepend((id, ticket))
-        count += 1
+    /// Puts a dequeued job back in front of those of its source and priority, regardless of the limit. It is the turn
+    /// of its source again.
+    mutating func requeue(_ ticket: Ticket, id: UInt64, priority: WorkerPriority, from source: WorkSource = .service) {
+        let entry = Entry(id: id, priority: priority, ticket: ticket)
+        insert(entry, from: source, isNext: true) { $0.rawValue >= priority.rawValue }
+    }
+
+    private mutating func insert(
+        _ entry: Entry,
+        from source: WorkSource,
+        isNext: Bool,
+        before isLater: (WorkerPriority) -> Bool
+    ) {
+        let isLow = entry.priority == .low
+        places[entry.id] = (source, isLow)
+        if isLow {
+            low.insert(entry, from: source, isNext: isNext) { isLater($0.priority) }
+        } else {
+            urgent.insert(entry, from: source, isNext: isNext) { isLater($0.priority) }
+        }
     }
 
     /// Removes and returns the next job; nil if the queue is empty.
     mutating func next() -> Ticket? {
-        guard let line = lines.firstIndex(where: { !$0.isEmpty }) else { return nil }
-        count -= 1
-        return lines[line].removeFirst().ticket
+        guard let entry = urgent.popFirst() ?? low.popFirst() else { return nil }
+        places[entry.id] = nil
+        return entry.ticket
     }
 
     /// Removes and returns a job; nil if it is no longer waiting.
     mutating func remove(_ id: UInt64) -> Ticket? {
-        for line in lines.indices {
-            guard let position = lines[line].firstIndex(where: { $0.id == id }) else { continue }
-            count -= 1
-            return lines[line].remove(at: position).ticket
-        }
-        return nil
+        guard let (source, isLow) = places.removeValue(forKey: id) else { return nil }
+        return isLow
+            ? low.remove(from: source) { $0.id == id }?.ticket : urgent.remove(from: source) { $0.id == id }?.ticket
     }
 
     /// Removes and returns all jobs.

@@ -248,7 +248,7 @@ extension WorkerPool {
             state.slots[index].stage = .starting
             if isCancelled { return .cancelled }
             guard state.stage == .running else { return .unavailable("the service is stopping") }
-            state.queue.requeue(waiting, id: waiting.id, priority: waiting.priority)
+            state.queue.requeue(waiting, id: waiting.id, priority: waiting.priority, from: waiting.source)
             state.slots.first { $0.stage == .idle }?.wakeup.signal()
             return nil
         }

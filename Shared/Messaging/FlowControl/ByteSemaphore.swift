@@ -53,6 +53,9 @@ final class ByteSemaphore: Sendable {
         state.withLock { (maxAvailable.addingClamped(-$0.available), $0.releases) }
     }
 
+    /// True if at least half of the bytes are in use.
+    var isHalfUsed: Bool { available <= maxAvailable / 2 }
+
     /// Bytes waiting in line.
     var waitingBytes: Int { state.withLock { $0.waitingBytes } }
 
@@ -70,15 +73,16 @@ final class ByteSemaphore: Sendable {
         }
     }
 
-    /// Acquires the bytes from a semaphore of all peers, if that is possible without waiting. A peer with few bytes on
-    /// their way does not wait for the others.
-    ///
-    /// - Parameter peer: the peer's own semaphore, from which the bytes were acquired already
-    func tryAcquire(_ bytes: Int, for peer: ByteSemaphore) -> Bool {
-        if tryAcquire(bytes) { return true }
-        guard peer.usage.bytes <= Self.peerBytesAlways else { return false }
-        acquireWithoutWaiting(bytes)
-        return true
+    /// Acquires the bytes if few are in use with them. A peer with few bytes on their way does not wait for the others.
+    func tryAcquireFew(_ bytes: Int) -> Bool {
+        state.withLock { state in
+            let used = maxAvailable.addingClamped(-state.available).addingClamped(bytes)
+            guard !state.isClosed, state.available > 0, state.waiters.isEmpty, used <= Self.peerBytesAlways else {
+                return false
+            }
+            state.available -= bytes
+            return true
+        }
     }
 
     /// The bytes that each peer may have on their way although none are left for all peers together.
@@ -116,10 +120,13 @@ final class ByteSemaphore: Sendable {
     }
 
     /// Releases bytes, up to the ceiling, and resumes waiters in order.
-    func release(_ bytes: Int) {
+    ///
+    /// - Parameter isSent: false for those of a message that was not sent, so that it does not look as if the peer had
+    ///   read something
+    func release(_ bytes: Int, isSent: Bool = true) {
         let passing: [Waiter] = state.withLock { state in
             state.available = min(state.available.addingClamped(max(bytes, 0)), maxAvailable)
-            if bytes >= OutgoingMessage.countedBytes { state.releases &+= 1 }
+            if isSent, bytes >= OutgoingMessage.countedBytes { state.releases &+= 1 }
             var passing: [Waiter] = []
             while state.available > 0, let next = state.waiters.popFirst() {
                 state.available -= next.bytes

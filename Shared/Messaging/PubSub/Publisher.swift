@@ -41,6 +41,7 @@ public actor Publisher: SocketOwner {
     private var rebinding: Rebinding?
     private let socketBox: SocketBox<MonitoredSocket>
     private var subscriptions = SubscriptionTable()
+    private let peers: PeerTable
     private var excesses = LogThrottle()
     /// Messages removed from the queue.
     private var outgoing: [OutgoingMessage] = []
@@ -76,6 +77,7 @@ public actor Publisher: SocketOwner {
         try plain.set(ZMQ_XPUB_NODROP, 1 as Int32)
         let socket = try MonitoredSocket(plain, context: thread.context)
         self.boundAddress = try socket.socket.bind(address, security: security)
+        self.peers = PeerTable(thread.context, boundAddress, security, mostOfKey: limits.connectionsPerKey)
         self.thread = thread
         self.limits = limits
         self.slowSubscriberPolicy = SlowSubscriberPolicy(minimumWait: limits.publishWait)
@@ -144,6 +146,7 @@ public actor Publisher: SocketOwner {
         guard socketBox.socket != nil else { return }
         thread.loop.remove(wakeup)
         socketBox.close()
+        peers.removeAll()
         queue.close()
     }
 
@@ -154,9 +157,12 @@ public actor Publisher: SocketOwner {
         bindAgain()
         if hasEvents { readEvents() }
         let isWaiting = !flushOutgoing()
-        var wakeAfter = rebinding.map { $0.next.addingClamped(-MonotonicClock.system.nowMicroseconds()) }
-        if isWaiting { wakeAfter = Self.fullPause }
-        return PollInterest(hasMoreWork: readSubscriptions(), wakeAfter: wakeAfter)
+        let hasMoreWork = readSubscriptions()
+        let now = MonotonicClock.system.nowMicroseconds()
+        for peer in peers.silent(at: now) { end(peer, "it has no topics, and few connections are left for others") }
+        var wakeAt = min(rebinding?.next ?? .max, peers.nextCheck)
+        if isWaiting { wakeAt = now.addingClamped(Self.fullPause) }
+        return PollInterest(hasMoreWork: hasMoreWork, wakeAfter: wakeAt == .max ? nil : wakeAt.addingClamped(-now))
     }
 
     /// Sends the queued messages.
@@ -216,6 +222,7 @@ public actor Publisher: SocketOwner {
         // libzmq reports no end of connections that it closes by itself.
         readEvents()
         drop(subscriptions.closeAll())
+        peers.removeAll()
         counts.restarts += 1
         let now = MonotonicClock.system.nowMicroseconds()
         rebinding = Rebinding(start: now, next: now)
@@ -263,8 +270,12 @@ public actor Publisher: SocketOwner {
     private func readEvents() {
         for event in socketBox.socket?.events() ?? [] {
             switch event {
-            case .opened(let descriptor): subscriptions.open(descriptor)
-            case .closed(let descriptor): drop(subscriptions.close(descriptor))
+            case .opened(let descriptor):
+                subscriptions.open(descriptor)
+                peers.opened(descriptor, at: MonotonicClock.system.nowMicroseconds())
+            case .closed(let descriptor):
+                drop(subscriptions.close(descriptor))
+                peers.closed(descriptor)
             case .ready, .refused: break
             }
         }
@@ -283,21 +294,29 @@ public actor Publisher: SocketOwner {
             // libzmq reports the end of a connection and the next one with its descriptor before a message of that one:
             // read in between, so that topics are never attributed to the descriptor's previous owner.
             readEvents()
+            if let descriptor = message.descriptor, !peers.identify(descriptor, as: message.curveIdentity) {
+                end(descriptor, "its key has too many connections")
+                continue
+            }
             guard message.violation == nil, let frame = message.frames.first, let kind = frame.first, kind <= 1 else {
                 counts.unrecognized += 1
                 continue
             }
             let topic = Bytes(frame.dropFirst())
-            if kind == 1 { subscribe(topic, message.descriptor) } else { unsubscribe(topic, message.descriptor) }
+            if kind == 1 {
+                subscribe(topic, message.descriptor, message.curveIdentity?.key)
+            } else {
+                unsubscribe(topic, message.descriptor)
+            }
         }
         return true
     }
 
-    private func subscribe(_ topic: Bytes, _ descriptor: Int32?) {
-        var outcome = subscriptions.add(topic, of: descriptor)
+    private func subscribe(_ topic: Bytes, _ descriptor: Int32?, _ key: String?) {
+        var outcome = subscriptions.add(topic, of: descriptor, key: key)
         if outcome == .unknownConnection {
             readEvents()
-            outcome = subscriptions.add(topic, of: descriptor)
+            outcome = subscriptions.add(topic, of: descriptor, key: key)
         }
         guard outcome == .added else { return }
         if let name = String(validating: topic, as: UTF8.self) {
@@ -329,23 +348,24 @@ public actor Publisher: SocketOwner {
         for topic in topics { if let name = String(validating: topic, as: UTF8.self) { hook(name, false) } }
     }
 
+    private func end(_ descriptor: Int32, _ reason: String) {
+        if let peer = peers[descriptor] { end(peer, reason) }
+    }
+
     /// Ends the connection of a subscriber.
     ///
     /// The hook is called for its topics before: libzmq 4.3.4 ends the process if the thread does not read for the
     /// interval of its heartbeats after a connection has ended whose input waits.
-    private func end(_ descriptor: Int32, _ reason: String) {
-        guard let serial = subscriptions.serial(of: descriptor) else { return }
-        let isShutDown = Socket.shutDown(descriptor) {
+    private func end(_ peer: PeerTable.Peer, _ reason: String) {
+        let isEnded = peers.end(peer) {
             readEvents()
-            guard subscriptions.serial(of: descriptor) == serial else { return false }
-            drop(subscriptions.markEnding(descriptor))
-            return true
+            if peers.isOpen(peer) { drop(subscriptions.markEnding(peer.descriptor)) }
         }
-        guard isShutDown else { return }
+        guard isEnded else { return }
         counts.ended += 1
         guard let count = excesses.count(at: MonotonicClock.system.nowMicroseconds()) else { return }
         logger.warning(
-            "subscriber disconnected: too many or too long topics",
+            "subscriber disconnected: too many connections, or too many or too long topics",
             metadata: ["address": "\(boundAddress)", "reason": "\(reason)", "disconnected": "\(count)"]
         )
     }

@@ -8,6 +8,8 @@ import Basics
 struct SubscriptionTable {
     private struct Connection {
         let serial: UInt64
+        /// The key of its peer; nil without CURVE, and before its first topic.
+        var key: String?
         var topics: Set<Bytes> = []
         /// The publisher is ending the connection; what it still sends is ignored.
         var isEnding = false
@@ -71,11 +73,14 @@ struct SubscriptionTable {
 
     /// Counts a subscription.
     ///
-    /// - Parameter descriptor: nil for peers within this process, which cannot be told apart
-    mutating func add(_ topic: Bytes, of descriptor: Int32?) -> Outcome {
+    /// - Parameters:
+    ///   - descriptor: nil for peers within this process, which cannot be told apart
+    ///   - key: the key of the peer; nil without CURVE
+    mutating func add(_ topic: Bytes, of descriptor: Int32?, key: String? = nil) -> Outcome {
         if let descriptor {
             // Nothing else may refer to the set while it grows: it would be copied for each topic.
             guard let isEnding = connections[descriptor]?.isEnding else { return .unknownConnection }
+            connections[descriptor]?.key = key
             guard !isEnding, connections[descriptor]?.topics.insert(topic).inserted == true else { return .ignored }
         }
         readers[topic, default: 0] += 1
@@ -103,11 +108,17 @@ struct SubscriptionTable {
     /// Returns the number of topics of a connection.
     func count(of descriptor: Int32) -> Int { connections[descriptor]?.topics.count ?? 0 }
 
-    /// Returns a number that distinguishes a connection from later ones with its descriptor; nil if it was closed.
-    func serial(of descriptor: Int32) -> UInt64? { connections[descriptor]?.serial }
-
-    /// The descriptor of the connection with the most topics; of several, the newest.
+    /// The descriptor of a connection of the key with the most topics: of its connections that with the most; of
+    /// several, the newest. Of connections without a key each counts for itself.
     var largest: Int32? {
-        connections.max { ($0.value.topics.count, $0.value.serial) < ($1.value.topics.count, $1.value.serial) }?.key
+        var countByKey: [String: Int] = [:]
+        for connection in connections.values {
+            if let key = connection.key { countByKey[key, default: 0] += connection.topics.count }
+        }
+        func rank(_ connection: Connection) -> (Int, Int, UInt64) {
+            let count = connection.topics.count
+            return (connection.key.flatMap { countByKey[$0] } ?? count, count, connection.serial)
+        }
+        return connections.max { rank($0.value) < rank($1.value) }?.key
     }
 }

@@ -12,6 +12,10 @@ public struct PulledMessage: Sendable, Equatable {
 
 /// Receives messages from pushers: PULL. It loses nothing it has read: if its reader is slow it stops reading from the
 /// socket, and the pushers wait.
+///
+/// libzmq reads ahead from each connection, and keeps what it has read after the connection has ended. So over TCP a
+/// key has few connections, and few are made while the socket is not read, because it is not known whose they are; the
+/// others are ended, and connect again.
 public actor Puller: SocketOwner {
     private let thread: PollThread
     /// The ZAP domain, whose list of keys applies; nil without CURVE.
@@ -19,8 +23,11 @@ public actor Puller: SocketOwner {
     private let limits: MessagingLimits
     private let wakeup: PollWakeup
     private nonisolated let inbox: Mailbox<PulledMessage>
-    private let socketBox: SocketBox<Socket>
-    private var counts = (received: 0, refused: 0, bytes: 0)
+    private let socketBox: SocketBox<MonitoredSocket>
+    private let peers: PeerTable
+    /// The number of connections made since the socket was last empty from which no message has been read.
+    private var unknown = 0
+    private var counts = (received: 0, refused: 0, bytes: 0, ended: 0)
 
     /// The bound address, with the actual port if the given one left it open.
     public nonisolated let boundAddress: EndpointAddress
@@ -34,9 +41,17 @@ public actor Puller: SocketOwner {
         limits: MessagingLimits = .init(),
         security: SocketSecurity = .none
     ) throws(MessagingError) {
-        let socket = try Socket(ZMQ_PULL, context: thread.context)
-        try socket.configure(limits, send: 1, receive: limits.receiveHighWaterMark, linger: .zero, hasHeartbeat: false)
-        self.boundAddress = try socket.bind(address, security: security)
+        let plain = try Socket(ZMQ_PULL, context: thread.context)
+        try plain.configure(limits, send: 1, receive: limits.pullHighWaterMark, linger: .zero, hasHeartbeat: false)
+        let socket = try MonitoredSocket(plain, context: thread.context)
+        self.boundAddress = try socket.socket.bind(address, security: security)
+        self.peers = PeerTable(
+            thread.context,
+            boundAddress,
+            security,
+            mostOfKey: limits.pushersPerKey,
+            mostSilent: 4 * limits.pushersPerKey
+        )
         self.thread = thread
         self.domain = security.domain
         self.limits = limits
@@ -59,7 +74,10 @@ public actor Puller: SocketOwner {
 
     /// Returns the counters, by name.
     public func metrics() -> JSONObject {
-        ["received": JSON(counts.received), "bytesIn": JSON(counts.bytes), "refused": JSON(counts.refused)]
+        [
+            "received": JSON(counts.received), "bytesIn": JSON(counts.bytes), "refused": JSON(counts.refused),
+            "connections": JSON(peers.count), "connectionsEnded": JSON(counts.ended),
+        ]
     }
 
     /// Unbinds and closes the socket.
@@ -71,6 +89,7 @@ public actor Puller: SocketOwner {
         guard socketBox.socket != nil else { return }
         thread.loop.remove(wakeup)
         socketBox.close()
+        peers.removeAll()
         inbox.finish()
     }
 
@@ -82,15 +101,39 @@ public actor Puller: SocketOwner {
 
     func poll(hasEvents: Bool) -> PollInterest {
         guard socketBox.socket != nil else { return PollInterest(wantsInput: false) }
+        if hasEvents { readEvents() }
+        var interest = receive()
+        if !interest.wantsInput, boundAddress.transport == .tcp { endUnknown() }
+        let now = MonotonicClock.system.nowMicroseconds()
+        for peer in peers.silent(at: now) { end(peer) }
+        if peers.nextCheck != .max { interest.wakeAfter = peers.nextCheck.addingClamped(-now) }
+        return interest
+    }
+
+    /// Receives messages, up to the budget.
+    private func receive() -> PollInterest {
         for _ in 0..<limits.receiveBudget {
             guard !inbox.isFull() else { return PollInterest(wantsInput: false) }
             guard
-                let message = socketBox.socket?.receive(
+                let message = socketBox.socket?.socket.receive(
                     maxFrames: limits.maxFrames,
                     maxBytes: limits.maxMessageBytes,
                     wantsPeer: true
                 )
-            else { return PollInterest() }
+            else {
+                unknown = 0
+                return PollInterest()
+            }
+            // As for a publisher: events are read in between, so that a message is never attributed to the previous
+            // connection of its descriptor.
+            readEvents()
+            let peer = message.descriptor.flatMap { peers[$0] }
+            if peer?.hasSent != true { unknown = max(0, unknown - 1) }
+            if let descriptor = message.descriptor, !peers.identify(descriptor, as: message.curveIdentity) {
+                counts.refused += 1
+                if let peer { end(peer) }
+                continue
+            }
             let hasLarge = message.frames.dropFirst().contains { $0.count > limits.maxAttachmentBytes }
             guard message.violation == nil, !hasLarge, isAdmitted(message.curveIdentity) else {
                 counts.refused += 1
@@ -106,6 +149,33 @@ public actor Puller: SocketOwner {
             _ = inbox.enqueue(pulled, bytes: message.totalBytes, always: true)
         }
         return PollInterest(hasMoreWork: true)
+    }
+
+    private func readEvents() {
+        for event in socketBox.socket?.events() ?? [] {
+            switch event {
+            case .opened(let descriptor):
+                unknown += 1
+                peers.opened(descriptor, at: MonotonicClock.system.nowMicroseconds())
+            case .closed(let descriptor): peers.closed(descriptor)
+            case .ready, .refused: break
+            }
+        }
+    }
+
+    /// Ends the newest connections of those that were made while the socket is not read. They have hardly sent anything
+    /// yet.
+    private func endUnknown() {
+        let surplus = unknown - limits.pushersPerKey
+        guard surplus > 0 else { return }
+        for peer in peers.allSilent.suffix(surplus) {
+            end(peer)
+            unknown -= 1
+        }
+    }
+
+    private func end(_ peer: PeerTable.Peer) {
+        if peers.end(peer, readingEvents: { readEvents() }) { counts.ended += 1 }
     }
 }
 

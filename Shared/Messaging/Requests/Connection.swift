@@ -11,8 +11,10 @@ final class Connection {
     let curveIdentity: CurveIdentity?
     /// The access of the identity as far as the handler knows it; nil if it keeps none.
     var cachedPermission: CachedPermission?
+    /// The part of the server's capacity that it shares with other connections.
+    let part: ServerCapacity.Part
     /// Capacity for messages on their way to this peer.
-    let outboxSemaphore: ByteSemaphore
+    let outbox: ConnectionOutbox
     /// Requests without a response yet.
     var open: [JSON: OpenRequest] = [:]
     /// Handler tasks that still run for this connection, including those already answered.
@@ -36,19 +38,23 @@ final class Connection {
     /// True while it is among the connections whose next waiting request may be opened.
     var hasTurn = false
     /// The memory used by its requests.
-    let memory = RequestMemory()
+    let memory: MemoryQuota
     var isParsing = false
 
-    init(id: ConnectionID, message: IncomingMessage, transport: EndpointAddress.Transport, limits: MessagingLimits) {
+    init(
+        id: ConnectionID,
+        message: IncomingMessage,
+        transport: EndpointAddress.Transport,
+        limits: MessagingLimits,
+        part: ServerCapacity.Part
+    ) {
         self.id = id
         self.descriptor = message.descriptor
         self.identity = Self.identity(of: message, over: transport)
         self.curveIdentity = message.curveIdentity
-        self.outboxSemaphore = ByteSemaphore(
-            available: limits.outboxBytesPerConnection,
-            maxAvailable: limits.outboxBytesPerConnection,
-            maxWaitingBytes: limits.outboxBytesPerConnection
-        )
+        self.part = part
+        self.outbox = ConnectionOutbox(limits, in: part)
+        self.memory = MemoryQuota(limit: limits.requestBytesPerConnection, partOf: part.requests)
     }
 
     /// Returns the peer's identity: the name of its key over CURVE; over ipc the uid from libzmq's

@@ -8,15 +8,22 @@ struct ConnectionTable {
     /// descriptor was reused. Which of them owns the descriptor is unknown then, so none is ended before the descriptor
     /// is closed again.
     private var byDescriptor: [Int32: Set<Bytes>] = [:]
-    /// The number of connections of each key.
-    private var countByKey: [String: Int] = [:]
     /// Closed descriptors that no new connection has reused yet.
     private var gone: Set<Int32> = []
     private var lastSerial: UInt64 = 0
     private(set) var seen = 0
-    let transport: EndpointAddress.Transport
+    private let transport: EndpointAddress.Transport
+    private let capacity: ServerCapacity
+    /// The parts of the capacity that keys of clients have, by key.
+    private var parts: [String: ServerCapacity.Part] = [:]
+    /// All connections of the socket, those without a message too.
+    let peers: PeerTable
 
-    init(transport: EndpointAddress.Transport) { self.transport = transport }
+    init(transport: EndpointAddress.Transport, capacity: ServerCapacity, peers: PeerTable) {
+        self.transport = transport
+        self.capacity = capacity
+        self.peers = peers
+    }
 
     enum LookupResult {
         case connection(Connection)
@@ -54,15 +61,23 @@ struct ConnectionTable {
             id: ConnectionID(routing: routing, serial: lastSerial),
             message: message,
             transport: transport,
-            limits: limits
+            limits: limits,
+            part: part(of: message.curveIdentity)
         )
         byRouting[routing] = connection
-        if let key = connection.curveIdentity?.key {
-            let count = countByKey[key, default: 0] + 1
-            countByKey[key] = count
-            connection.isExcess = count > limits.connectionsPerKey
+        if let descriptor = connection.descriptor {
+            connection.isExcess = !peers.identify(descriptor, as: connection.curveIdentity)
         }
         return .connection(connection)
+    }
+
+    /// Returns the part of the capacity for connections of an identity.
+    private mutating func part(of identity: CurveIdentity?) -> ServerCapacity.Part {
+        guard let identity, !peers.isService(identity) else { return capacity.local }
+        if let part = parts[identity.key] { return part }
+        let part = capacity.partOfKey()
+        parts[identity.key] = part
+        return part
     }
 
     /// Returns whether no other connection has the descriptor of this one, as far as is known.
@@ -70,15 +85,9 @@ struct ConnectionTable {
         connection.descriptor.map { byDescriptor[$0]?.count == 1 } ?? false
     }
 
-    private mutating func uncount(_ connection: Connection) {
-        guard let key = connection.curveIdentity?.key, let count = countByKey[key] else { return }
-        countByKey[key] = count > 1 ? count - 1 : nil
-    }
-
     mutating func remove(_ id: ConnectionID) -> Connection? {
         guard let connection = self[id] else { return nil }
         byRouting[id.routing] = nil
-        uncount(connection)
         if let descriptor = connection.descriptor {
             byDescriptor[descriptor]?.remove(id.routing)
             if byDescriptor[descriptor]?.isEmpty == true { byDescriptor[descriptor] = nil }
@@ -86,15 +95,25 @@ struct ConnectionTable {
         return connection
     }
 
+    /// Removes and returns all connections.
+    mutating func removeAll() -> [Connection] {
+        defer { (byRouting, byDescriptor, parts) = ([:], [:], [:]) }
+        peers.removeAll()
+        return Array(byRouting.values)
+    }
+
     /// Records that a connection was accepted with this descriptor.
-    mutating func opened(_ descriptor: Int32) { gone.remove(descriptor) }
+    mutating func opened(_ descriptor: Int32, at now: Int64) {
+        gone.remove(descriptor)
+        peers.opened(descriptor, at: now)
+    }
 
     /// Removes and returns the connections of a closed descriptor.
     mutating func closed(_ descriptor: Int32) -> [Connection] {
         gone.insert(descriptor)
+        // A part whose requests still end stays until the key's next connection is closed.
+        if let key = peers.closed(descriptor), parts[key]?.isIdle == true { parts[key] = nil }
         let ended = byDescriptor.removeValue(forKey: descriptor) ?? []
-        let removed = ended.compactMap { byRouting.removeValue(forKey: $0) }
-        for connection in removed { uncount(connection) }
-        return removed
+        return ended.compactMap { byRouting.removeValue(forKey: $0) }
     }
 }

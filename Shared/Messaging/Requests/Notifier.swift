@@ -57,7 +57,7 @@ public struct Notifier: Sendable {
         if let violation = outbox.limits.violation(of: frames) { throw violation }
         let bytes = frames.reduce(0) { $0 + $1.count }
         if let credit = request.credit, await credit.acquire(bytes) != .acquired { throw Self.ended }
-        switch await request.reserveBytes(bytes) {
+        switch await request.outbox.reserve(bytes) {
         case .success(let reservation):
             guard request.signal.ending == nil else { throw Self.ended }
             outbox.post(.notification(request, OutgoingMessage(request.prefix + frames, reservation: reservation)))

@@ -1,5 +1,4 @@
 import Basics
-import JSONValue
 import Synchronization
 
 /// An open request, shared by its task, its notifier and the poll thread.
@@ -12,8 +11,8 @@ final class OpenRequest: Sendable {
     let signal = CancellationSignal()
     /// The credit that notifications use; nil if the request was opened without credit.
     let credit: ByteSemaphore?
-    /// Outbox capacity of the connection and of the server.
-    let semaphores: [ByteSemaphore]
+    /// The capacity for messages to the client.
+    let outbox: ConnectionOutbox
     /// Memory reserved for the request.
     private let reservation: RequestReservation?
 
@@ -22,54 +21,15 @@ final class OpenRequest: Sendable {
         _ context: RequestContext,
         prefix: [Bytes],
         credit: ByteSemaphore?,
-        semaphores: [ByteSemaphore],
+        outbox: ConnectionOutbox,
         reservation: RequestReservation?
     ) {
         self.incoming = incoming
         self.context = context
         self.prefix = prefix
         self.credit = credit
-        self.semaphores = semaphores
+        self.outbox = outbox
         self.reservation = reservation
-    }
-
-    /// Reserves capacity for a message in each outbox on its way, waiting if necessary.
-    ///
-    /// - Returns: the reservation that releases the capacity, or the outcome that prevented it.
-    func reserveBytes(_ bytes: Int) async -> Result<ByteReservation, ReservationRefused> {
-        var acquired: [ByteSemaphore] = []
-        for gate in semaphores {
-            var outcome = ByteSemaphore.Outcome.acquired
-            let isAcquired = acquired.first.map { gate.tryAcquire(bytes, for: $0) } ?? false
-            if !isAcquired { outcome = await gate.acquire(bytes) }
-            guard outcome == .acquired else {
-                for gate in acquired { gate.release(bytes) }
-                return .failure(ReservationRefused(outcome: outcome, isOfAllPeers: !acquired.isEmpty))
-            }
-            acquired.append(gate)
-        }
-        return .success(ByteReservation(bytes: bytes, semaphores: acquired))
-    }
-
-    /// Reserves capacity without waiting: for small messages that must be sent in any case.
-    func reserveBytesWithoutWaiting(_ bytes: Int) -> ByteReservation {
-        for gate in semaphores { gate.acquireWithoutWaiting(bytes) }
-        return ByteReservation(bytes: bytes, semaphores: semaphores)
-    }
-}
-
-struct ReservationRefused: Error {
-    let outcome: ByteSemaphore.Outcome
-    /// True if the outbox of all peers together has no capacity, not that of the request's own peer.
-    let isOfAllPeers: Bool
-
-    /// The error of a message that was refused because too many bytes wait.
-    ///
-    /// - Parameter advice: what the peer can do about its own messages
-    func error(_ advice: String) -> RPCError {
-        isOfAllPeers
-            ? .limitExceeded("too many bytes are queued for all peers of this service together; try again later")
-            : .limitExceeded("too many bytes are queued for this peer; \(advice)")
     }
 }
 

@@ -20,7 +20,7 @@ public struct IncomingRequest: Sendable {
 
 /// The methods of a service, called by a ``RequestServer``.
 public protocol RequestHandler: Sendable {
-    /// Handles one request, on Swift's concurrent executor or on that of ``executor(for:)``. Many run concurrently.
+    /// Handles one request, on Swift's concurrent executor or on that of ``executor(for:_:)``. Many run concurrently.
     ///
     /// The task is cancelled when the caller cancels the request, at its deadline, and when its connection ends.
     @concurrent func handle(_ request: IncomingRequest, _ context: RequestContext) async throws(RPCError) -> Reply
@@ -32,8 +32,9 @@ public protocol RequestHandler: Sendable {
     /// notifier sends nothing.
     func replyAtOnce(to request: IncomingRequest, _ context: RequestContext) -> Reply?
 
-    /// Returns the executor that a request's task runs on; nil for Swift's concurrent executor. Called on the poll thread.
-    func executor(for request: IncomingRequest) -> (any TaskExecutor)?
+    /// Returns the executor that a request's task runs on; nil for Swift's concurrent executor. Called on the poll
+    /// thread, on which the executor may run the task until it first waits.
+    func executor(for request: IncomingRequest, _ context: RequestContext) -> (any TaskExecutor)?
 
     /// Returns the limits for requests of a method; they are checked on the poll thread before anything is parsed or
     /// run.
@@ -67,7 +68,7 @@ extension RequestHandler {
     public func refusal(of method: String, for identity: String, _ cached: CachedPermission?) -> RPCError? { nil }
 
     /// Returns nil.
-    public func executor(for request: IncomingRequest) -> (any TaskExecutor)? { nil }
+    public func executor(for request: IncomingRequest, _ context: RequestContext) -> (any TaskExecutor)? { nil }
 
     /// Returns nil.
     public func replyAtOnce(to request: IncomingRequest, _ context: RequestContext) -> Reply? { nil }

@@ -9,14 +9,11 @@ extension RequestServer {
         let connection = request.recipient.connection
         let frames = [reply.frame(id: request.incoming.id)] + reply.attachments
         let bytes = frames.reduce(0) { $0 + $1.count }
-        guard limits.violation(of: frames) == nil, connection.outboxSemaphore.tryAcquire(bytes) else { return false }
-        guard outboxSemaphore.tryAcquire(bytes, for: connection.outboxSemaphore) else {
-            connection.outboxSemaphore.release(bytes)
+        guard limits.violation(of: frames) == nil, let reservation = connection.outbox.tryReserve(bytes) else {
             return false
         }
         state.metrics.answers += 1
         state.metrics.answersAtOnce += 1
-        let reservation = ByteReservation(bytes: bytes, semaphores: [connection.outboxSemaphore, outboxSemaphore])
         transmit(OutgoingMessage(request.recipient.prefix + frames, reservation: reservation), to: connection)
         return true
     }
@@ -34,12 +31,7 @@ extension RequestServer {
         state.metrics.answers += 1
         state.metrics.errors[error.name, default: 0] += 1
         let frame = EnvelopeWriter.error(id: answer.id, error)
-        connection.outboxSemaphore.acquireWithoutWaiting(frame.count)
-        outboxSemaphore.acquireWithoutWaiting(frame.count)
-        let reservation = ByteReservation(
-            bytes: frame.count,
-            semaphores: [connection.outboxSemaphore, outboxSemaphore]
-        )
+        let reservation = connection.outbox.reserveWithoutWaiting(frame.count)
         transmit(OutgoingMessage(prefix + [frame], reservation: reservation), to: connection)
     }
 
@@ -102,9 +94,7 @@ extension RequestServer {
         let bytes = connection.uncountedBytes
         guard bytes >= OutgoingMessage.countedBytes else { return }
         connection.uncountedBytes = 0
-        let semaphores = [connection.outboxSemaphore, outboxSemaphore]
-        for gate in semaphores { gate.acquireWithoutWaiting(bytes) }
-        message.reservation = ByteReservation(bytes: bytes, semaphores: semaphores, keeping: message.reservation)
+        message.reservation = connection.outbox.reserveWithoutWaiting(bytes, keeping: message.reservation)
     }
 
     private static let shortestPause: Int64 = 1000
@@ -145,7 +135,7 @@ extension RequestServer {
     func end(_ connection: Connection, _ reason: TerminationReason) {
         for ending in state.end(connection, reason) { carryOut(ending) }
         connection.queue = []
-        connection.outboxSemaphore.close()
+        connection.outbox.close()
         blocked.remove(connection.id)
         handler.connectionEnded(connection.id)
     }
@@ -154,17 +144,26 @@ extension RequestServer {
 // MARK: - Peers that do not read
 
 extension RequestServer {
-    /// Ends a connection that does not read, at most once a second while less than half of the outbox is free.
+    /// Ends a connection that does not read, at most once a second while at most half of the outbox is free.
     func endStalled(at now: Int64) {
         guard now >= outboxCheck else { return }
         outboxCheck = now.addingClamped(Self.outboxCheckInterval)
         let wasShort = isOutboxShort
-        isOutboxShort = outboxSemaphore.available < limits.outboxBytes / 2
+        isOutboxShort = state.isOutboxShort
         guard isOutboxShort, let connection = state.stalledConnection(at: now, isFirst: !wasShort) else { return }
         disconnect(connection, "it has read no whole message for long, and its replies keep those of others waiting")
     }
 
     private static let outboxCheckInterval: Int64 = 1_000_000
+
+    /// Ends connections that have sent nothing, while few are left for others.
+    func endSilent(at now: Int64) {
+        let peers = state.connections.peers
+        for peer in peers.silent(at: now) {
+            let isEnded = peers.end(peer) { for event in socketBox.socket?.events() ?? [] { handle(event) } }
+            if isEnded { noteEnd(of: nil, "it has sent nothing, and few connections are left for others") }
+        }
+    }
 
     /// Ends a connection; libzmq then reports its end like any other.
     func disconnect(_ connection: Connection, _ reason: String) {
@@ -175,12 +174,16 @@ extension RequestServer {
         }
         guard isShutDown else { return }
         connection.isEnding = true
+        noteEnd(of: connection.identity, reason)
+    }
+
+    private func noteEnd(of identity: String?, _ reason: String) {
         state.metrics.connectionsEnded += 1
         guard let count = disconnections.count(at: clock.nowMicroseconds()) else { return }
         logger.warning(
             "connection ended",
             metadata: [
-                "address": "\(boundAddress)", "identity": "\(connection.identity)", "reason": "\(reason)",
+                "address": "\(boundAddress)", "identity": "\(identity ?? "unknown")", "reason": "\(reason)",
                 "disconnected": "\(count)",
             ]
         )

@@ -18,10 +18,8 @@ public actor RequestServer: SocketOwner {
     let handler: any RequestHandler
     let outbox: ServerOutbox
     let wakeup: PollWakeup
-    /// Outbox capacity of all connections together.
-    let outboxSemaphore: ByteSemaphore
-    /// The memory used by the requests of the service.
-    private let memory: RequestMemory
+    /// The memory for requests and replies.
+    private let capacity: ServerCapacity
 
     let socketBox: SocketBox<MonitoredSocket>
     var state: RequestServerStateMachine
@@ -32,7 +30,7 @@ public actor RequestServer: SocketOwner {
     var blocked: Set<ConnectionID> = []
     var blockedPause: Int64 = 0
     var blockedUntil: Int64 = 0
-    /// When the outbox is looked at next, and whether less than half of it was free the last time.
+    /// When the outbox is looked at next, and whether at most half of it was free the last time.
     var outboxCheck = Int64.min
     var isOutboxShort = false
     var disconnections = LogThrottle()
@@ -49,13 +47,13 @@ public actor RequestServer: SocketOwner {
     ///
     /// A stale socket file at an ipc path is replaced, so the caller must hold a lock on that path.
     ///
-    /// - Parameter memory: shared by the servers of one service
+    /// - Parameter capacity: shared by the servers of one service
     public init(
         address: EndpointAddress,
         thread: PollThread,
         limits: MessagingLimits = .init(),
         security: SocketSecurity = .none,
-        memory: RequestMemory = RequestMemory(),
+        capacity: ServerCapacity? = nil,
         clock: MonotonicClock = .system,
         logger: Logger,
         handler: any RequestHandler
@@ -74,17 +72,19 @@ public actor RequestServer: SocketOwner {
         let authenticator = thread.context.authenticator
         var isAdmitted: (@Sendable (CurveIdentity) -> Bool)?
         if let domain = security.domain { isAdmitted = { authenticator.isAdmitted($0, to: domain) } }
+        let capacity = capacity ?? ServerCapacity(limits)
         self.state = RequestServerStateMachine(
             transport: boundAddress.transport,
             limits: limits,
-            memory: memory,
+            capacity: capacity,
+            peers: PeerTable(thread.context, boundAddress, security, mostOfKey: limits.connectionsPerKey),
             isAdmitted: isAdmitted,
             cachedPermission: { handler.cachedPermission(of: $0, key: $1) },
             methodLimits: { handler.limits(of: $0) }
         )
         self.thread = thread
         self.limits = limits
-        self.memory = memory
+        self.capacity = capacity
         self.clock = clock
         self.logger = logger
         self.handler = handler
@@ -94,11 +94,6 @@ public actor RequestServer: SocketOwner {
         self.listening = security.domain.map { domain in
             authenticator.listen(to: domain) { outbox.post(.revoked($0)) }
         }
-        self.outboxSemaphore = ByteSemaphore(
-            available: limits.outboxBytes,
-            maxAvailable: limits.outboxBytes,
-            maxWaitingBytes: limits.outboxBytes
-        )
         self.socketBox = SocketBox(socket)
         thread.loop.add(self, socketBox, wakeup)
     }
@@ -114,8 +109,8 @@ public actor RequestServer: SocketOwner {
             running: state.running,
             connections: connections.byRouting.count,
             seen: connections.seen,
-            outboxBytes: limits.outboxBytes - outboxSemaphore.available,
-            requestBytes: memory.bytesInUse
+            outboxBytes: connections.byRouting.values.reduce(0) { $0 + $1.outbox.usage.bytes },
+            requestBytes: capacity.requests.bytesInUse
         )
     }
 
@@ -145,6 +140,7 @@ public actor RequestServer: SocketOwner {
     private func nextWake() -> Int64? {
         var nearest = blocked.isEmpty ? state.nextTime : min(state.nextTime, blockedUntil)
         if isOutboxShort { nearest = min(nearest, outboxCheck) }
+        nearest = min(nearest, state.connections.peers.nextCheck)
         return nearest == .max ? nil : max(0, nearest.addingClamped(-clock.nowMicroseconds()))
     }
 
@@ -189,7 +185,7 @@ extension RequestServer {
     /// Runs an open request's handler in a task.
     func start(_ request: OpenRequest) {
         let execution = RequestExecution(request: request, handler: handler, outbox: outbox)
-        let executor = handler.executor(for: request.incoming)
+        let executor = handler.executor(for: request.incoming, request.context)
         let task = Task(executorPreference: executor) { @concurrent in await execution.run() }
         tasks[ObjectIdentifier(request)] = task
         request.signal.attach(task)
@@ -209,6 +205,7 @@ extension RequestServer {
         for ending in state.endings(at: now) { carryOut(ending) }
         for answer in state.expiredWaiting(at: now) { send(answer) }
         endStalled(at: now)
+        endSilent(at: now)
         if case .flushing(let until) = state.stage, now >= until || blocked.isEmpty { closeNow() }
     }
 
@@ -278,7 +275,7 @@ extension RequestServer {
 
     func handle(_ event: ConnectionEvent) {
         switch event {
-        case .opened(let descriptor): state.opened(descriptor)
+        case .opened(let descriptor): state.opened(descriptor, at: clock.nowMicroseconds())
         case .closed(let descriptor):
             for connection in state.closed(descriptor) { end(connection, .connectionLost) }
         case .refused: state.metrics.handshakesRefused += 1
@@ -330,8 +327,7 @@ extension RequestServer {
             if let reply = handler.replyAtOnce(to: request.incoming, request.context), send(reply, to: request) {
                 return
             }
-            let semaphores = [request.recipient.connection.outboxSemaphore, outboxSemaphore]
-            start(state.open(request, semaphores: semaphores))
+            start(state.open(request))
         }
     }
 
@@ -342,10 +338,7 @@ extension RequestServer {
     private func parse(_ message: IncomingMessage, _ recipient: RequestServerStateMachine.Recipient) {
         let (limits, outbox, id, prefix) = (limits, outbox, recipient.connection.id, recipient.prefix)
         Self.parser.async {
-            let frame = message.frames.first ?? []
-            let envelope = Envelope(parsing: frame, limits: limits)
-            message.reservation?.addValues(of: envelope, frameBytes: frame.count)
-            outbox.post(.parsed(id, envelope, message, prefix: prefix))
+            outbox.post(.parsed(id, Envelope(of: message, limits: limits), message, prefix: prefix))
         }
     }
 }
@@ -377,7 +370,7 @@ struct RequestExecution: Sendable {
                 violation.message += "; request less at once"
                 throw violation
             }
-            switch await request.reserveBytes(frames.reduce(0) { $0 + $1.count }) {
+            switch await request.outbox.reserve(frames.reduce(0) { $0 + $1.count }) {
             case .success(let reservation):
                 return .answer(
                     request,
@@ -399,7 +392,7 @@ struct RequestExecution: Sendable {
             }
             let message = OutgoingMessage(
                 request.prefix + [frame],
-                reservation: request.reserveBytesWithoutWaiting(frame.count)
+                reservation: request.outbox.reserveWithoutWaiting(frame.count)
             )
             return .answer(request, message, failure: error.name)
         }

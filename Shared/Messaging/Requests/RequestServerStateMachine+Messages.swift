@@ -12,18 +12,9 @@ extension RequestServerStateMachine {
         let recipient = Recipient(connection: connection, prefix: Array(message.frames.prefix(1 + length)))
         content.frames.removeFirst(1 + length)
         content.totalFrames -= 1 + length
-        content.reservation = RequestReservation.make(
-            content.keptBytes,
-            connection: connection.memory,
-            service: memory,
-            limits: limits
-        )
+        content.reservation = RequestReservation.make(content.keptBytes, of: connection.memory, limits: limits)
         guard content.reservation != nil else {
-            let error = RPCError.busy(
-                "open requests may use at most \(limits.requestBytesPerConnection) bytes per connection and "
-                    + "\(limits.requestBytes) per service; wait for responses"
-            )
-            return refuse(error, "busy", id: Self.headID(of: content), recipient)
+            return refuse(limits.requestMemoryExceeded, "busy", id: Self.headID(of: content), recipient)
         }
         if connection.isParsing { return hold(content, recipient) }
         return decode(content, recipient, at: now)
@@ -77,9 +68,7 @@ extension RequestServerStateMachine {
             recipient.connection.isParsing = true
             return .parse(message, recipient)
         }
-        let envelope = Envelope(parsing: frame, limits: limits)
-        message.reservation?.addValues(of: envelope, frameBytes: frame.count)
-        return decide(envelope, message, recipient, at: now)
+        return decide(Envelope(of: message, limits: limits), message, recipient, at: now)
     }
 
     private mutating func decide(

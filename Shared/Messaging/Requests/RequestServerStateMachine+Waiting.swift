@@ -35,9 +35,7 @@ extension RequestServerStateMachine {
         at now: Int64
     ) -> Bool {
         let connection = recipient.connection
-        // Waiting requests leave half of the service's memory for the others.
-        guard connection.waiting.placeCount < limits.waitingRequestsPerConnection,
-            memory.bytesInUse <= limits.requestBytes / 2
+        guard connection.waiting.placeCount < limits.waitingRequestsPerConnection, connection.part.requestsMayWait
         else { return false }
         var message = message
         message.frames.removeFirst()

@@ -56,7 +56,7 @@ struct RequestServerStateMachine {
         case addCredit(OpenRequest, bytes: Int, Answer?)
         /// The JSON frame is large: it is parsed elsewhere, and the connection's further messages wait.
         case parse(IncomingMessage, Recipient)
-        /// The handler replies at once, or the request is opened with ``RequestServerStateMachine/open(_:semaphores:)``.
+        /// The handler replies at once, or the request is opened with ``RequestServerStateMachine/open(_:)``.
         case run(AcceptedRequest)
     }
 
@@ -74,8 +74,8 @@ struct RequestServerStateMachine {
     let cachedPermission: @Sendable (_ identity: String, _ key: String?) -> CachedPermission?
     /// Returns whether a key is still on the list; nil without CURVE.
     let isAdmitted: (@Sendable (CurveIdentity) -> Bool)?
-    /// The memory used by the requests of the service.
-    let memory: RequestMemory
+    /// The memory of the service for requests and replies.
+    private let capacity: ServerCapacity
     private(set) var connections: ConnectionTable
     private(set) var stage = Stage.idle
     /// Tasks of requests, including those already answered.
@@ -93,16 +93,17 @@ struct RequestServerStateMachine {
     init(
         transport: EndpointAddress.Transport,
         limits: MessagingLimits,
-        memory: RequestMemory,
+        capacity: ServerCapacity,
+        peers: PeerTable = PeerTable(),
         isAdmitted: (@Sendable (CurveIdentity) -> Bool)? = nil,
         cachedPermission: @escaping @Sendable (_ identity: String, _ key: String?) -> CachedPermission? = { _, _ in
             nil
         },
         methodLimits: @escaping @Sendable (String) -> MethodLimits
     ) {
-        self.connections = ConnectionTable(transport: transport)
+        self.connections = ConnectionTable(transport: transport, capacity: capacity, peers: peers)
         self.limits = limits
-        self.memory = memory
+        self.capacity = capacity
         self.isAdmitted = isAdmitted
         self.cachedPermission = cachedPermission
         self.methodLimits = methodLimits
@@ -161,15 +162,14 @@ struct RequestServerStateMachine {
     mutating func close() -> [Connection] {
         guard stage != .closed else { return [] }
         stage = .closed
-        defer { connections = ConnectionTable(transport: connections.transport) }
-        return Array(connections.byRouting.values)
+        return connections.removeAll()
     }
 
     // MARK: Connections
 
-    mutating func opened(_ descriptor: Int32) {
+    mutating func opened(_ descriptor: Int32, at now: Int64) {
         metrics.peersOpened += 1
-        connections.opened(descriptor)
+        connections.opened(descriptor, at: now)
     }
 
     /// Removes and returns the connections of a closed descriptor.
@@ -224,14 +224,14 @@ struct RequestServerStateMachine {
     // MARK: Open requests
 
     /// Opens a request that needs a task.
-    mutating func open(_ accepted: AcceptedRequest, semaphores: [ByteSemaphore]) -> OpenRequest {
+    mutating func open(_ accepted: AcceptedRequest) -> OpenRequest {
         let context = accepted.context
         let request = OpenRequest(
             accepted.incoming,
             context,
             prefix: accepted.recipient.prefix,
             credit: context.credit.map { ByteSemaphore(available: $0, maxAvailable: limits.maxCredit) },
-            semaphores: semaphores,
+            outbox: accepted.recipient.connection.outbox,
             reservation: accepted.reservation
         )
         nextDeadline = min(nextDeadline, context.deadlineMicroseconds)
@@ -358,6 +358,11 @@ struct RequestServerStateMachine {
 // MARK: - Peers that do not read
 
 extension RequestServerStateMachine {
+    /// True if at most half of the capacity for replies is free, for all or for some of the server's connections.
+    var isOutboxShort: Bool {
+        capacity.local.isOutboxShort || (isAdmitted != nil && capacity.clients.isOutboxShort)
+    }
+
     /// Returns the connection to end because its peer does not read: of those with much on its way of which nothing has
     /// left for ``MessagingLimits/stallTimeout``, the one with the most bytes. Called while the outbox is short.
     ///
@@ -367,7 +372,7 @@ extension RequestServerStateMachine {
     func stalledConnection(at now: Int64, isFirst: Bool) -> Connection? {
         var largest: (connection: Connection, bytes: Int)?
         for connection in connections.byRouting.values where !connection.isEnding {
-            let (bytes, releases) = connection.outboxSemaphore.usage
+            let (bytes, releases) = connection.outbox.usage
             guard !isFirst, bytes > Self.stalledBytes, let stall = connection.stall, stall.releases == releases else {
                 connection.stall = (releases, now)
                 continue

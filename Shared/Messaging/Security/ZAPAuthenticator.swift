@@ -19,6 +19,10 @@ public final class ZAPAuthenticator: Sendable {
     ///
     /// Called on the authenticator's own thread; it must not block.
     public typealias Approval = @Sendable (_ identity: String, _ publicKey: String) -> Bool?
+    /// Returns whether a listed key is that of a service on another machine.
+    ///
+    /// Called on the authenticator's own thread; it may read a small file.
+    public typealias ServiceCheck = @Sendable (_ name: String, _ publicKey: String) -> Bool
     /// Called with the keys that were removed from the list; it must not block.
     typealias RevocationHook = @Sendable (_ publicKeys: Set<String>) -> Void
 
@@ -40,9 +44,12 @@ public final class ZAPAuthenticator: Sendable {
     private struct Domain {
         let admission: Admission
         let approval: Approval?
+        let isService: ServiceCheck
         let logger: Logger
         /// Names of the keys that have connected since the start, by key.
         var admitted: [String: String] = [:]
+        /// Those of these keys that were of services when they last connected.
+        var services: Set<String> = []
         var admissions = 0
         var refusals = 0
         var revocations = 0
@@ -94,12 +101,20 @@ public final class ZAPAuthenticator: Sendable {
         context: MessagingContext,
         logger: Logger,
         approval: Approval?,
+        isService: @escaping ServiceCheck,
         admission: @escaping Admission
     ) throws(MessagingError) {
         try handler.withLock { handler throws(MessagingError) in
             if handler == nil { handler = try ZAPHandler(authenticator: self, context: context, clock: clock) }
         }
-        state.withLock { $0.domains[domain] = Domain(admission: admission, approval: approval, logger: logger) }
+        state.withLock { state in
+            state.domains[domain] = Domain(
+                admission: admission,
+                approval: approval,
+                isService: isService,
+                logger: logger
+            )
+        }
     }
 
     /// Checks the admitted keys again soon, because what their owners may do has changed.
@@ -127,6 +142,11 @@ public final class ZAPAuthenticator: Sendable {
         state.withLock { $0.domains[domain]?.admitted[curveIdentity.key] == curveIdentity.name }
     }
 
+    /// Returns whether an admitted key is that of a service.
+    func isService(_ curveIdentity: CurveIdentity, in domain: String) -> Bool {
+        state.withLock { $0.domains[domain]?.services.contains(curveIdentity.key) == true }
+    }
+
     func listen(to domain: String, _ hook: @escaping RevocationHook) -> RevocationSubscription {
         let number = state.withLock { state in
             state.lastHook += 1
@@ -143,9 +163,11 @@ public final class ZAPAuthenticator: Sendable {
     // MARK: For the ZAP handler
 
     /// Decides about one connection.
-    ///
     func decide(domain name: String, key: CurvePublicKey?, address: String) -> ZAPRequest.Decision {
-        let (admission, approval) = state.withLock { ($0.domains[name]?.admission, $0.domains[name]?.approval) }
+        let (admission, approval, serviceCheck) = state.withLock { state in
+            let domain = state.domains[name]
+            return (domain?.admission, domain?.approval, domain?.isService)
+        }
         var curveIdentity: CurveIdentity?
         if let admission, let key, let identity = admission(name, key.text),
             (1...Self.longestName).contains(identity.utf8.count)
@@ -162,6 +184,7 @@ public final class ZAPAuthenticator: Sendable {
             reportHasty(curveIdentity, domain: name, address: address, at: now)
             return .later
         }
+        let isService = curveIdentity.map { serviceCheck?($0.name, $0.key) == true } ?? false
         let report = state.withLock { state -> (Logger, Int)? in
             guard var domain = state.domains[name] else {
                 state.unknownDomainRefusals += 1
@@ -171,6 +194,11 @@ public final class ZAPAuthenticator: Sendable {
             if let curveIdentity {
                 domain.admissions += 1
                 domain.admitted[curveIdentity.key] = curveIdentity.name
+                if isService {
+                    domain.services.insert(curveIdentity.key)
+                } else {
+                    domain.services.remove(curveIdentity.key)
+                }
                 return nil
             }
             domain.refusals += 1
@@ -222,6 +250,7 @@ public final class ZAPAuthenticator: Sendable {
                 for key in gone {
                     state.domains[name]?.admitted[key] = nil
                     state.domains[name]?.allowances[key] = nil
+                    state.domains[name]?.services.remove(key)
                 }
                 state.domains[name]?.revocations += gone.count
                 return state.hooks[name].map { Array($0.values) } ?? []

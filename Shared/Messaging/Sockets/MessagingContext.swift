@@ -27,6 +27,8 @@ public final class MessagingContext: Sendable {
 
     /// Authenticates connections to the CURVE servers of this context.
     public let authenticator = ZAPAuthenticator()
+    /// The TCP connections of the listening sockets.
+    let tcpConnections = ConnectionCounts()
     private let base: Mutex<Base?>
 
     init() {
@@ -65,6 +67,10 @@ public final class MessagingContext: Sendable {
         }
     }
 
+    /// Sets how many TCP connections the process accepts. Near this number connections that have sent nothing are
+    /// ended, and keys with many connections get no others.
+    public func limitTCPConnections(to most: Int) { tcpConnections.most = most }
+
     /// Sets the list of keys that may connect to the CURVE servers of a domain; call it before the servers are bound.
     ///
     /// An earlier list of the same domain is replaced. Throws if the ZAP handler's socket cannot be made.
@@ -73,14 +79,24 @@ public final class MessagingContext: Sendable {
     ///   - domain: as in ``SocketSecurity/curveServer(secretKey:domain:)``
     ///   - logger: logs refused connections, at most once a second
     ///   - approval: decides besides about the owners of listed keys; nil for no further condition
+    ///   - isService: returns whether a listed key is that of a service on another machine, which shares the capacity
+    ///     of local clients
     ///   - admission: returns the name of a key that may connect, nil for all others
     public func admit(
         to domain: String,
         logger: Logger,
         approval: ZAPAuthenticator.Approval? = nil,
+        isService: @escaping ZAPAuthenticator.ServiceCheck = { _, _ in false },
         admission: @escaping ZAPAuthenticator.Admission
     ) throws(MessagingError) {
-        try authenticator.open(domain, context: self, logger: logger, approval: approval, admission: admission)
+        try authenticator.open(
+            domain,
+            context: self,
+            logger: logger,
+            approval: approval,
+            isService: isService,
+            admission: admission
+        )
     }
 }
 

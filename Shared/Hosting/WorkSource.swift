@@ -1,0 +1,30 @@
+import Contracts
+public import Messaging
+
+/// The client that work is done for. Queues that clients share serve the sources in turn, so that a client with much
+/// work does not delay the others.
+public enum WorkSource: Hashable, Sendable {
+    /// A client by its identity. A key is one client, however many connections it has.
+    case identity(String)
+    /// A connection of the user who runs the services, whose programs and services are separate clients, or of a
+    /// service on another machine.
+    case connection(ConnectionID)
+    /// The service's own work.
+    case service
+
+    /// The client whose request the present task answers.
+    @TaskLocal public static var current = WorkSource.service
+
+    /// The client that has sent a request, or that the service acts for which has sent it.
+    ///
+    /// - Parameter client: the client that a service acts for; nil for none. From others it counts for nothing.
+    public init(of context: RequestContext, onBehalfOf client: String? = nil) {
+        switch Permission(byte: context.cachedPermission?.value ?? 0).role {
+        case .host, .service: self = client.map(Self.identity) ?? .connection(context.connection)
+        default: self = .identity(context.identity)
+        }
+    }
+
+    /// Returns how many places each source has in a queue even if others have taken all of them.
+    public static func reservedPlaces(of limit: Int) -> Int { min(8, limit / 16) }
+}

@@ -1,0 +1,34 @@
+import Synchronization
+
+/// Counts the TCP connections of a process, over all of its sockets, so that no client takes all of them.
+final class ConnectionCounts: Sendable {
+    private let limit = Atomic(Int.max)
+    private let all = Atomic(0)
+    private let clients = Atomic(0)
+
+    /// The number of connections that the process accepts.
+    var most: Int {
+        get { limit.load(ordering: .relaxed) }
+        set { limit.store(newValue, ordering: .relaxed) }
+    }
+
+    /// The connections of one key at one socket: a quarter.
+    var mostOfKey: Int { max(16, most / 4) }
+
+    /// The number of connections above half, and above three quarters; zero or less if there are fewer.
+    var surplus: (ofHalf: Int, ofThreeQuarters: Int) {
+        let all = all.load(ordering: .relaxed)
+        return (all - most / 2, all - most / 4 * 3)
+    }
+
+    /// True if the keys of clients have so many that further ones are only for keys with few. The last quarter is for
+    /// these, and for services.
+    func isFull(forKeyWith count: Int) -> Bool {
+        clients.load(ordering: .relaxed) > most / 4 * 3 && count > max(1, most / 512)
+    }
+
+    func add(_ count: Int) { all.wrappingAdd(count, ordering: .relaxed) }
+
+    /// Counts connections that are known to be of clients with keys, other than services.
+    func addOfClients(_ count: Int) { clients.wrappingAdd(count, ordering: .relaxed) }
+}

@@ -43,6 +43,9 @@ struct ChangeBrokerConfiguration: Sendable {
     /// Bytes of all of their results and logs together, about, and of the logs alone.
     var maxFetchBytes = 640 << 20
     var maxFetchLogBytes = 64 << 20
+    /// The most time that the long evaluations of the fetches of one identity may take at once; a tenth of the time
+    /// that passes comes back. Beyond it they are given up.
+    var maxEvaluationTime: Duration = .seconds(10)
     /// Topics of all subscribers of one endpoint together, and of one connection.
     var maxTopics = 100_000
     var maxTopicsPerConnection = 8192

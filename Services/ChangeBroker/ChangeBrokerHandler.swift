@@ -14,7 +14,7 @@ struct ChangeBrokerHandler: RequestHandler {
     /// Decodes the records that observations need.
     let decoder = RecordDecoder("observations")
 
-    private let detailWork = FairSemaphore<ConnectionID>(permits: 1)
+    private let detailWork = FairSemaphore<WorkSource>(permits: 4, permitsPerSource: 1)
 
     private var feed: RecordFeed { history.feed }
     private var observations: ObservationService {

@@ -99,7 +99,7 @@ struct ChangeBrokerService: RunnableService {
         let feed = RecordFeed(
             configuration,
             publishers: publishers,
-            instance: PhotoLibrary.randomTransaction(),
+            instance: PhotoLibrary.uniqueTransaction(),
             access: access,
             logger: logger
         )

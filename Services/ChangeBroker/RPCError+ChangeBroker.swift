@@ -118,6 +118,13 @@ extension RPCError {
         "all observed results together, or all of yours, are too large; unobserve some"
     )
 
+    /// A fetch whose observation was given up because its evaluation with a change took too long.
+    static let fetchTooSlow = ErrorCode.limitExceeded.error(
+        "the predicate takes too long to be evaluated with each change; use fewer tests of texts, fetch when something "
+            + "has changed, or observe the fetch again after \(SlowFetches.time.components.seconds) seconds",
+        ["seconds": .int(SlowFetches.time.components.seconds)]
+    )
+
     /// - Parameter mismatch: a ``ChangeDetailsMismatch``
     static func detailsTooLarge(_ mismatch: some Error) -> RPCError { ErrorCode.limitExceeded.error("\(mismatch)") }
 }

@@ -32,6 +32,7 @@ actor RecordFeed {
     var availability: LibraryStatus.Result?
     /// Results that are kept current, and those that are being loaded.
     var fetches: ObservedFetches
+    var slowFetches = SlowFetches()
     /// The sequence of the last record that the observed results have been updated with.
     var updatedThrough: Int64 = 0
     /// Changes where what was under way for observed results is void.
@@ -71,7 +72,8 @@ actor RecordFeed {
         self.logger = logger
         self.fetches = ObservedFetches(
             maxBytes: configuration.maxFetchBytes,
-            maxLogBytes: configuration.maxFetchLogBytes
+            maxLogBytes: configuration.maxFetchLogBytes,
+            maxEvaluationTime: configuration.maxEvaluationTime
         )
         // Both publishers together.
         let subscribedTopics = SubscribedTopics(limit: 2 * (configuration.maxTopics + 1))
@@ -284,7 +286,7 @@ actor RecordFeed {
 
     /// Changes the instance because all observations are gone: clients notice it and observe again.
     func renewInstance() {
-        instance = PhotoLibrary.randomTransaction()
+        instance = PhotoLibrary.uniqueTransaction()
         headSink.yield()
     }
 

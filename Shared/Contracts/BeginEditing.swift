@@ -8,7 +8,8 @@ public struct BeginEditing: Request {
     public var asset: ObjectID
     /// Adjustment data formats that the editor can read.
     public var canHandle: [HandledFormat]
-    /// The RAW or the compressed original, if the asset has both.
+    /// The RAW or the compressed original as the input, if the asset has both; with the adjustment data if it belongs
+    /// to that original. Nil for the usual input.
     public var originalChoice: OriginalChoice?
     /// The longer side of the display-size image, in pixels, 16...4096.
     public var displaySize: Int
@@ -55,7 +56,8 @@ public struct BeginEditing: Request {
                 "originalChoice",
                 \.originalChoice,
                 .name(OriginalChoice.self),
-                "The RAW or the compressed original, if the asset has both."
+                "The RAW or the compressed original as the input, if the asset has both; with the adjustment data if "
+                    + "it belongs to that original."
             ),
             .defaulted(
                 "displaySize",

@@ -12,7 +12,7 @@ public struct VideoPlayback: Request {
     public var asset: ObjectID
     /// The video with or without edits.
     public var version: VideoVersion
-    /// Of a video on this machine, every mode delivers high quality.
+    /// Each mode delivers the whole file in high quality, also of a video in remote storage.
     public var deliveryMode: VideoDeliveryMode
     /// True if the original may be downloaded from remote storage.
     public var isNetworkAccessAllowed = false
@@ -47,7 +47,7 @@ public struct VideoPlayback: Request {
                 "deliveryMode",
                 \.deliveryMode,
                 .name(VideoDeliveryMode.self),
-                "A video that is on this machine is delivered in high quality by each mode.",
+                "Each mode delivers the whole file in high quality, also of a video in remote storage.",
                 default: .automatic
             ),
             .defaulted(

@@ -15,7 +15,7 @@ public struct AssetCollection: Sendable, Hashable, JSONTabled {
     public var creationDate: Int64 = 0
     /// The time of the last change of the collection or its members, in microseconds since 1970.
     public var modificationDate: Int64 = 0
-    /// The earliest and latest capture date of the members, hidden ones included.
+    /// The earliest and latest capture date of the members, hidden ones included; nil for a smart album.
     public var startDate: Int64?
     public var endDate: Int64?
     /// The number of members, hidden ones included; nil is PhotoKit's `NSNotFound` (S-39).
@@ -53,8 +53,13 @@ public struct AssetCollection: Sendable, Hashable, JSONTabled {
             .optional("parentKey", \.parentKey, .orderKey, "Its position in that folder."),
             .required("creationDate", \.creationDate, .date(), "When it was created."),
             .required("modificationDate", \.modificationDate, .date(), "Last change of it or its members."),
-            .optional("startDate", \.startDate, .date(), "Earliest capture date among the members."),
-            .optional("endDate", \.endDate, .date(), "Latest capture date among the members."),
+            .optional(
+                "startDate",
+                \.startDate,
+                .date(),
+                "Earliest capture date among the members; smart albums have none."
+            ),
+            .optional("endDate", \.endDate, .date(), "Latest capture date among the members; smart albums have none."),
             .optional("estimatedAssetCount", \.estimatedAssetCount, .count(0...Int.max), "Number of members."),
             .optional("keyAsset", \.keyAsset, .id(.asset), "The cover."),
             .optional("approximateLocation", \.approximateLocation, .object(Location.self), "Approximate location."),

@@ -21,6 +21,8 @@ public enum ChangeRequest: Sendable, Hashable {
     case acceptEdit(AcceptEdit)
     case failEdit(FailEdit)
 
+    private static let words = JSONType<[String]>.list(of: .text(maxBytes: TextLimit.keyword), limit: 1024)
+
     /// Imports an asset: `asset.create`.
     public struct CreateAsset: Sendable, Hashable, JSONTabled {
         /// The placeholder of the new asset; nil if it is not referred to.
@@ -31,6 +33,10 @@ public enum ChangeRequest: Sendable, Hashable {
         public var resources: [NewResource]
         /// The properties to set after the file's metadata was applied.
         public var set: AssetPatch
+        /// The keywords to remove afterwards: of those of the file, or of those that are set.
+        public var removeKeywords: [String]
+        /// The keywords to add then.
+        public var addKeywords: [String]
         /// The source of the asset.
         public var sourceType: SourceType
         /// The rule if the library already has the bytes.
@@ -46,6 +52,8 @@ public enum ChangeRequest: Sendable, Hashable {
             ref: String? = nil,
             resources: [NewResource],
             set: AssetPatch = AssetPatch(),
+            addKeywords: [String] = [],
+            removeKeywords: [String] = [],
             sourceType: SourceType = .typeUserLibrary,
             ifDuplicate: DuplicateRule = .useExisting,
             burst: NewBurst? = nil,
@@ -58,6 +66,8 @@ public enum ChangeRequest: Sendable, Hashable {
             self.ref = ref
             self.resources = resources
             self.set = set
+            self.addKeywords = addKeywords
+            self.removeKeywords = removeKeywords
             self.sourceType = sourceType
             self.ifDuplicate = ifDuplicate
         }
@@ -77,6 +87,20 @@ public enum ChangeRequest: Sendable, Hashable {
                     "Its files: exactly one original."
                 ),
                 .defaulted("set", \.set, .object(AssetPatch.self), "Properties to set.", default: AssetPatch()),
+                .defaulted(
+                    "addKeywords",
+                    \.addKeywords,
+                    words,
+                    "Keywords to add to those of the file, of set or of the existing asset.",
+                    default: []
+                ),
+                .defaulted(
+                    "removeKeywords",
+                    \.removeKeywords,
+                    words,
+                    "Keywords to remove from those, before others are added.",
+                    default: []
+                ),
                 .defaulted(
                     "sourceType",
                     \.sourceType,
@@ -136,8 +160,6 @@ public enum ChangeRequest: Sendable, Hashable {
             self.removeKeywords = removeKeywords
             self.ifRevision = ifRevision
         }
-
-        private static let words = JSONType<[String]>.list(of: .text(maxBytes: TextLimit.keyword), limit: 1024)
 
         public static let table = JSONTable(
             "asset.update",

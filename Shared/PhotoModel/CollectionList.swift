@@ -15,7 +15,7 @@ public struct CollectionList: Sendable, Hashable, JSONTabled {
     public var creationDate: Int64 = 0
     /// The time of the last change of the list or its children, in microseconds since 1970.
     public var modificationDate: Int64 = 0
-    /// The earliest and latest capture date below the list.
+    /// The earliest and latest capture date below a list of moments; nil for a folder.
     public var startDate: Int64?
     public var endDate: Int64?
     /// The number of albums and folders directly in the list.
@@ -47,8 +47,13 @@ public struct CollectionList: Sendable, Hashable, JSONTabled {
             .optional("parentKey", \.parentKey, .orderKey, "Its position in that folder."),
             .required("creationDate", \.creationDate, .date(), "When it was created."),
             .required("modificationDate", \.modificationDate, .date(), "Last change of it or its children."),
-            .optional("startDate", \.startDate, .date(), "Earliest capture date below it."),
-            .optional("endDate", \.endDate, .date(), "Latest capture date below it."),
+            .optional(
+                "startDate",
+                \.startDate,
+                .date(),
+                "Earliest capture date below a list of moments; folders have none."
+            ),
+            .optional("endDate", \.endDate, .date(), "Latest capture date below a list of moments; folders have none."),
             .required("childCount", \.childCount, .count(0...Int.max), "Albums and folders directly in it."),
         ]
     )

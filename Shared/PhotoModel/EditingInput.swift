@@ -4,7 +4,7 @@ public import JSONValue
 public enum EditBase: String, Sendable, Hashable, CaseIterable {
     /// The file as it was imported.
     case original
-    /// The base of the last edit, if that was not the original.
+    /// The base of the last edit, if that was not the original that is presented.
     case previous
     /// The version that is presented: the render of the last edit.
     case current
@@ -59,6 +59,24 @@ extension Asset {
         guard isReadable, keepsPreviousVersion else { return currentResource.map { (.current, $0, isReadable) } }
         if let previous = resource(.adjustmentBasePhoto) { return (.previous, previous, true) }
         return (.original, original, true)
+    }
+
+    /// Returns one of two originals as the version on which an edit is based (T-49). If the last edit began with it,
+    /// and the editor can read its adjustment data, the edit is resumed.
+    ///
+    /// - Parameter handles: returns true if the editor can read adjustment data of this format and version
+    /// - Returns: as ``editingInput(handles:)``; nil if the asset has no such original
+    public func editingInput(
+        of choice: OriginalChoice,
+        handles: (_ formatIdentifier: String, _ formatVersion: String) -> Bool
+    ) -> (base: EditBase, resource: AssetResource, hasAdjustmentData: Bool)? {
+        guard let original = originalChoices[choice] else { return nil }
+        if let input = editingInput(handles: handles), input.hasAdjustmentData,
+            input.resource.digest == original.digest
+        {
+            return input
+        }
+        return (.original, original, false)
     }
 
     /// Returns the resources of a version; empty if the asset does not have it.

@@ -13,6 +13,8 @@ indirect enum PredicateLiteral {
 /// Both notations of a predicate are checked here, so they cannot differ.
 struct PredicateChecker {
     let entityClass: PredicateClass
+    /// The unit of durations that are numbers without a unit.
+    var durations = Predicate.DurationUnit.microseconds
 
     func key(_ name: String, offset: Int? = nil) throws(PredicateError) -> PredicateKey {
         guard let key = PredicateKey(named: name, of: entityClass) else {
@@ -329,15 +331,17 @@ extension PredicateChecker {
             return try self.value(.list(elements.map(PredicateLiteral.json)), key, type)
         case .json(let value): json = value
         case .date(let date):
-            guard type == .date else { throw wrong(key, "\(key.name) is not a date but \(type.words)") }
+            guard type == .date else { throw wrong(key, "\(key.name) is not a date but \(words(type))") }
             return .integer(date)
         case .list(let literals):
             if case .bits(let names) = type { return .integer(try mask(literals, key, names)) }
-            throw wrong(key, "\(key.name) is compared with \(type.words), not with a list")
+            throw wrong(key, "\(key.name) is compared with \(words(type)), not with a list")
         }
         if let value = try scalar(json, key, type) { return value }
-        throw wrong(key, "\(key.name) is compared with \(type.words)")
+        throw wrong(key, "\(key.name) is compared with \(words(type))")
     }
+
+    private func words(_ type: PredicateType) -> String { type.words(durations: durations) }
 
     /// Returns the value of a literal; `nil` if it is of the wrong type.
     private func scalar(
@@ -358,6 +362,9 @@ extension PredicateChecker {
                 .map { .integer($0) }
         case .duration:
             if let text = json.stringValue { return DurationText.microseconds(text).map { .integer($0) } }
+            guard durations == .microseconds else {
+                return json.doubleValue.flatMap(Self.microseconds(of:)).map { .integer($0) }
+            }
             if let microseconds = json.intValue { return .integer(microseconds) }
             guard let microseconds = json.doubleValue, abs(microseconds) <= Self.maxMicroseconds else { return nil }
             return .integer(Int64(microseconds.rounded()))
@@ -372,6 +379,13 @@ extension PredicateChecker {
             if let number = json.intValue, number >= 0 { return .integer(number) }
             return names.first { $0.name == json.stringValue }.map { .integer($0.number) }
         }
+    }
+
+    /// Returns the microseconds of a number of seconds, at most ``maxMicroseconds``: programs write "without a limit" as
+    /// infinity or as the largest number. Nil for what is not a number.
+    private static func microseconds(of seconds: Double) -> Int64? {
+        guard !seconds.isNaN else { return nil }
+        return Int64(min(max(seconds * 1_000_000, -maxMicroseconds), maxMicroseconds).rounded())
     }
 
     private func checkLength(_ text: String, _ key: PredicateKey) throws(PredicateError) {
@@ -392,7 +406,7 @@ extension PredicateChecker {
         var mask: Int64 = 0
         for literal in literals {
             guard case .json(let json) = literal, let name = names.first(where: { $0.name == json.stringValue }) else {
-                throw wrong(key, "\(key.name) is compared with \(PredicateType.bits(names).words)")
+                throw wrong(key, "\(key.name) is compared with \(words(.bits(names)))")
             }
             mask |= name.number
         }

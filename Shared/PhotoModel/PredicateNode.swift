@@ -41,14 +41,25 @@ public indirect enum PredicateNode: Sendable, Hashable {
     case not(PredicateNode)
 }
 
+/// The sizes of a predicate that have limits.
+struct PredicateSize {
+    var nodes = 0
+    /// The values of all IN lists.
+    var values = 0
+    /// The scalars of all LIKE patterns.
+    var likeScalars = 0
+}
+
 extension PredicateNode {
-    func measure(_ nodes: inout Int, _ values: inout Int) {
-        nodes += 1
+    func measure(_ size: inout PredicateSize) {
+        size.nodes += 1
         switch self {
-        case .and(let operands), .or(let operands): for operand in operands { operand.measure(&nodes, &values) }
-        case .not(let operand): operand.measure(&nodes, &values)
-        case .isIn(_, let list): values += list.count
-        case .any(_, .isIn(let list)): values += list.count
+        case .and(let operands), .or(let operands): for operand in operands { operand.measure(&size) }
+        case .not(let operand): operand.measure(&size)
+        case .isIn(_, let list): size.values += list.count
+        case .any(_, .isIn(let list)): size.values += list.count
+        case .text(_, let match), .any(_, .matches(let match)):
+            if match.kind == .like { size.likeScalars += match.pattern.unicodeScalars.count }
         default: break
         }
     }
@@ -79,6 +90,11 @@ extension PredicateNode {
 
 extension PredicateNode {
     func evaluate(_ subject: some PredicateSubject) -> Bool {
+        var texts = FoldedTexts()
+        return evaluate(subject, &texts)
+    }
+
+    private func evaluate(_ subject: some PredicateSubject, _ texts: inout FoldedTexts) -> Bool {
         switch self {
         case .constant(let truth): return truth
         case .comparison(let key, let relation, let value):
@@ -89,22 +105,33 @@ extension PredicateNode {
         case .isIn(let key, let list): return list.contains(subject.value(of: key))
         case .text(let key, let match):
             guard case .text(let text) = subject.value(of: key) else { return false }
-            return match.matches(text)
+            return match.folding.isEmpty ? match.matches(folded: text) : texts.contain(key, match) { [text] }
         case .bits(let key, let mask, let isEqual, let value):
             guard case .integer(let bits) = subject.value(of: key) else { return !isEqual }
             return (bits & mask == value) == isEqual
-        case .any(let key, .isIn(let list)):
-            return subject.words(of: key).contains { word in list.contains { $0.utf8.elementsEqual(word.utf8) } }
-        case .any(let key, .matches(let match)): return subject.words(of: key).contains { match.matches($0) }
+        case .any(let key, .isIn(let list)): return Self.contains(subject.words(of: key), oneOf: list)
+        case .any(let key, .matches(let match)): return texts.contain(key, match) { subject.words(of: key) }
         case .near(let circle):
             guard let place = subject.place else { return false }
             return circle.contains(latitude: place.latitude, longitude: place.longitude)
         case .inside(let box):
             guard let place = subject.place else { return false }
             return box.contains(latitude: place.latitude, longitude: place.longitude)
-        case .and(let operands): return operands.allSatisfy { $0.evaluate(subject) }
-        case .or(let operands): return operands.contains { $0.evaluate(subject) }
-        case .not(let operand): return !operand.evaluate(subject)
+        case .and(let operands): return operands.allSatisfy { $0.evaluate(subject, &texts) }
+        case .or(let operands): return operands.contains { $0.evaluate(subject, &texts) }
+        case .not(let operand): return !operand.evaluate(subject, &texts)
+        }
+    }
+
+    /// - Parameter list: in the order of its bytes, which ``normalized()`` makes
+    private static func contains(_ words: [String], oneOf list: [String]) -> Bool {
+        words.contains { word in
+            var (low, high) = (0, list.count)
+            while low < high {
+                let middle = (low + high) / 2
+                if list[middle].utf8.lexicographicallyPrecedes(word.utf8) { low = middle + 1 } else { high = middle }
+            }
+            return low < list.count && list[low].utf8.elementsEqual(word.utf8)
         }
     }
 
@@ -117,6 +144,29 @@ extension PredicateNode {
         case .greater: right.isBefore(left) == true
         case .greaterOrEqual: left.isBefore(right) == false
         }
+    }
+}
+
+/// The texts of one entity as the tests of a predicate compare them: a text is folded once for all tests, because
+/// folding takes far longer than a test.
+private struct FoldedTexts {
+    private struct Form: Hashable {
+        let key: PredicateKey
+        let folding: TextFolding
+    }
+
+    private var forms: [Form: [String]] = [:]
+
+    /// Returns whether one of the texts of a key passes a test.
+    ///
+    /// - Parameter read: returns the texts as they are stored, in normal form C
+    mutating func contain(_ key: PredicateKey, _ match: TextMatch, _ read: () -> [String]) -> Bool {
+        if match.folding.isEmpty { return read().contains { match.matches(folded: $0) } }
+        let form = Form(key: key, folding: match.folding)
+        if let texts = forms[form] { return texts.contains { match.matches(folded: $0) } }
+        let texts = read().map { match.folding.apply($0) }
+        forms[form] = texts
+        return texts.contains { match.matches(folded: $0) }
     }
 }
 

@@ -12,16 +12,18 @@ extension Predicate {
     /// `NEAR(latitude, longitude, metres)` and `INSIDE(south, west, north, east)`. Keywords are case-insensitive, keys
     /// are case-sensitive.
     ///
+    /// - Parameter durations: the unit of durations that are numbers without a unit
     /// - Throws: `unsupported_predicate`, `invalid_predicate`, `limit_exceeded`, with the byte offset in the text
     public init(
         format: String,
         arguments: [JSON] = [],
-        of entityClass: PredicateClass
+        of entityClass: PredicateClass,
+        durations: DurationUnit = .microseconds
     ) throws(PredicateError) {
         var lexer = PredicateLexer(format, arguments: arguments)
         var parser = PredicateParser(
             tokens: try lexer.tokens(),
-            checker: PredicateChecker(entityClass: entityClass)
+            checker: PredicateChecker(entityClass: entityClass, durations: durations)
         )
         try self.init(try parser.document(), of: entityClass)
     }

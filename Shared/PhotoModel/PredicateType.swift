@@ -8,7 +8,8 @@ public enum PredicateType: Sendable, Hashable {
     ///
     /// A day as text, `2024-05-01`, is all of its time in UTC: `<=` and the end of BETWEEN include it.
     case date
-    /// Microseconds. Literals are microseconds, or text with a unit: "60 s", see ``DurationText``.
+    /// Microseconds. Literals are numbers of a ``Predicate/DurationUnit``, or text with a unit: "60 s", see
+    /// ``DurationText``.
     case duration
     /// Literals are true and false, or 1 and 0.
     case flag
@@ -34,14 +35,15 @@ public enum PredicateType: Sendable, Hashable {
         .bits(Value.names.map { Name(name: $0.name, number: Int64($0.bit)) })
     }
 
-    var words: String {
+    /// Returns the literals of the type in words.
+    func words(durations: Predicate.DurationUnit) -> String {
         switch self {
         case .text: "text"
         case .integer: "a whole number"
         case .number: "a number"
         case .date: "a date: RFC 3339 text, or microseconds since 1970"
         case .duration:
-            "microseconds, or a number with a unit: \(DurationText.units.map(\.name).joined(separator: ", "))"
+            "\(durations.rawValue), or a number with a unit: \(DurationText.units.map(\.name).joined(separator: ", "))"
         case .flag: "true or false"
         case .id: "an identifier"
         case .name(let names): "one of " + names.map(\.name).joined(separator: ", ")

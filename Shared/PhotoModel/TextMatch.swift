@@ -18,15 +18,15 @@ public struct TextMatch: Sendable, Hashable {
     public let pattern: String
     /// The differences that the test ignores.
     public let folding: TextFolding
-    /// The parts of the pattern of LIKE; none for the other kinds.
-    private let globs: [Glob]
+    /// The parts of the pattern of LIKE between its `*`; none for the other kinds.
+    private let pieces: [LikePiece]
 
     public init(_ kind: Kind, _ pattern: String, folding: TextFolding = []) {
         let pattern = folding.apply(pattern)
         self.kind = kind
         self.pattern = pattern
         self.folding = folding
-        globs = kind == .like ? Self.globs(of: pattern) : []
+        pieces = kind == .like ? LikePiece.pieces(of: pattern) : []
     }
 
     /// Returns true if a stored text matches.
@@ -48,70 +48,110 @@ public struct TextMatch: Sendable, Hashable {
 
     /// Searches in a time that is proportional to the lengths (Knuth, Morris and Pratt).
     private static func contains(_ text: [UInt8], _ pattern: [UInt8]) -> Bool {
-        guard !pattern.isEmpty else { return true }
-        guard text.count >= pattern.count else { return false }
-        // For each byte of the pattern, the length of the longest shorter prefix that also ends there.
+        let prefixes = LinearSearch.prefixes(of: pattern)
+        return LinearSearch.position(of: pattern, prefixes, in: text, text.indices, areEqual: { $0 == $1 }) != nil
+    }
+
+    /// Compares the first and the last piece with the ends of the text, and searches for each of the others behind the
+    /// one before it.
+    private func isLike(_ text: [Unicode.Scalar]) -> Bool {
+        guard let first = pieces.first, let last = pieces.last else { return text.isEmpty }
+        guard pieces.count > 1 else { return text.count == first.count && first.matches(text, at: 0) }
+        var (start, end) = (first.count, text.count - last.count)
+        guard start <= end, first.matches(text, at: 0), last.matches(text, at: end) else { return false }
+        for piece in pieces.dropFirst().dropLast() {
+            guard let found = piece.position(in: text, start..<end) else { return false }
+            start = found + piece.count
+        }
+        return true
+    }
+
+    /// The steps for each scalar of a text that a test takes at most. The pieces of LIKE are searched for in parts of
+    /// the text that do not overlap.
+    var steps: Int { pieces.map(\.steps).max() ?? 1 }
+}
+
+/// A part of a pattern of LIKE between two `*`.
+private struct LikePiece: Sendable, Hashable {
+    /// Nil stands for `?`.
+    private let scalars: [Unicode.Scalar?]
+    /// The table of the linear search; nil for a piece with `?`, which is compared at every position.
+    private let prefixes: [Int]?
+
+    private init(_ scalars: [Unicode.Scalar?]) {
+        self.scalars = scalars
+        prefixes = scalars.contains(nil) ? nil : LinearSearch.prefixes(of: scalars)
+    }
+
+    static func pieces(of pattern: String) -> [LikePiece] {
+        var pieces: [LikePiece] = []
+        var piece: [Unicode.Scalar?] = []
+        var scalars = pattern.unicodeScalars.makeIterator()
+        while let scalar = scalars.next() {
+            switch scalar {
+            case "*":
+                pieces.append(LikePiece(piece))
+                piece = []
+            case "?": piece.append(nil)
+            case "\\":
+                let quoted: Unicode.Scalar = scalars.next() ?? "\\"
+                piece.append(quoted)
+            default: piece.append(scalar)
+            }
+        }
+        return pieces + [LikePiece(piece)]
+    }
+
+    var count: Int { scalars.count }
+
+    /// The steps for each scalar of a text that a search takes at most.
+    var steps: Int { prefixes == nil ? count : 1 }
+
+    /// Returns whether the text has the piece at a position, behind which it has as many scalars.
+    func matches(_ text: [Unicode.Scalar], at position: Int) -> Bool {
+        scalars.indices.allSatisfy { scalars[$0] == nil || scalars[$0] == text[position + $0] }
+    }
+
+    /// Returns the first position of the piece in a part of a text; nil if it is not in it.
+    func position(in text: [Unicode.Scalar], _ part: Range<Int>) -> Int? {
+        if let prefixes {
+            return LinearSearch.position(of: scalars, prefixes, in: text, part, areEqual: { $0 == $1 })
+        }
+        guard count <= part.count else { return nil }
+        return (part.lowerBound...(part.upperBound - count)).first { matches(text, at: $0) }
+    }
+}
+
+/// The search of Knuth, Morris and Pratt, which takes a time that is proportional to the lengths.
+private enum LinearSearch {
+    /// Returns for each element of a pattern the length of the longest shorter prefix that also ends there.
+    static func prefixes<Element: Equatable>(of pattern: [Element]) -> [Int] {
         var prefixes = [Int](repeating: 0, count: pattern.count)
         var matched = 0
-        for index in 1..<pattern.count {
+        for index in pattern.indices.dropFirst() {
             while matched > 0, pattern[matched] != pattern[index] { matched = prefixes[matched - 1] }
             if pattern[matched] == pattern[index] { matched += 1 }
             prefixes[index] = matched
         }
-        matched = 0
-        for byte in text {
-            while matched > 0, pattern[matched] != byte { matched = prefixes[matched - 1] }
-            if pattern[matched] == byte { matched += 1 }
-            if matched == pattern.count { return true }
-        }
-        return false
+        return prefixes
     }
 
-    private enum Glob: Sendable, Hashable { case any, one, scalar(Unicode.Scalar) }
-
-    private static func globs(of pattern: String) -> [Glob] {
-        var globs: [Glob] = []
-        var scalars = pattern.unicodeScalars.makeIterator()
-        while let scalar = scalars.next() {
-            switch scalar {
-            case "*": globs.append(.any)
-            case "?": globs.append(.one)
-            case "\\": globs.append(.scalar(scalars.next() ?? "\\"))
-            default: globs.append(.scalar(scalar))
-            }
+    /// Returns the first position of a pattern in a part of a text; nil if it is not in it.
+    static func position<Wanted, Element>(
+        of pattern: [Wanted],
+        _ prefixes: [Int],
+        in text: [Element],
+        _ part: Range<Int>,
+        areEqual: (Wanted, Element) -> Bool
+    ) -> Int? {
+        guard !pattern.isEmpty else { return part.lowerBound }
+        guard pattern.count <= part.count else { return nil }
+        var matched = 0
+        for index in part {
+            while matched > 0, !areEqual(pattern[matched], text[index]) { matched = prefixes[matched - 1] }
+            if areEqual(pattern[matched], text[index]) { matched += 1 }
+            if matched == pattern.count { return index + 1 - matched }
         }
-        return globs
-    }
-
-    /// Scans text and pattern once. After a mismatch only the last `*` is extended by one scalar, so the time is
-    /// bounded by the product of the lengths.
-    private func isLike(_ text: [Unicode.Scalar]) -> Bool {
-        var position = 0
-        var glob = 0
-        var retry: (glob: Int, position: Int)?
-        while position < text.count {
-            if glob < globs.count {
-                switch globs[glob] {
-                case .any:
-                    glob += 1
-                    retry = (glob, position)
-                    continue
-                case .one:
-                    glob += 1
-                    position += 1
-                    continue
-                case .scalar(let scalar) where scalar == text[position]:
-                    glob += 1
-                    position += 1
-                    continue
-                case .scalar: break
-                }
-            }
-            guard let last = retry else { return false }
-            retry = (last.glob, last.position + 1)
-            glob = last.glob
-            position = last.position + 1
-        }
-        return globs[glob...].allSatisfy { if case .any = $0 { true } else { false } }
+        return nil
     }
 }

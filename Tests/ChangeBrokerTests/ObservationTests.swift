@@ -98,7 +98,7 @@ struct ObservationTests: ObservationSteps {
                     _ = try await fixture.library.changeBroker.ask(request)
                     #expect(await broker.feed.observedFetches.count == 1, "the other connection held it, too")
                     // The observations of a closed connection can be ended by the next connection of its identity.
-                    while true {
+                    while !Task.isCancelled {
                         do throws(RPCError) {
                             _ = try await fixture.library.changeBroker.ask(request)
                             break

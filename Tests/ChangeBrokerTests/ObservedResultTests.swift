@@ -264,6 +264,35 @@ struct ObservedResultTests {
         #expect(since?.inserted.map(\.id) == [asset.id] && since?.changed.isEmpty == true)
     }
 
+    @Test func `the keys of a result that is read again say what is in it, not its predicate`() throws {
+        let folder = RandomEntities.id(.collectionList, 1)
+        let predicate = try Predicate(format: "rating > 3", of: .asset)
+        let fetch = try Fetch(.assets(.below(folder)), predicate: predicate)
+        // The predicate would leave it out.
+        let asset = Asset(id: RandomEntities.id(.asset, 3), revision: Revision(1))
+        let key = fetch.resultKey(of: asset).bytes
+        var fetches = ObservedFetches()
+        let number = fetches.beginLoading(fetch, after: 1)
+        #expect(try fetches.finishLoading(number, KeyTree(ascending: [key[...]]), at: 1, scope: [folder]))
+        let added = fetches.add("x", fetch, at: 1)
+        let observed = try #require(added)
+        var album = AssetCollection(id: RandomEntities.id(.assetCollection, 2))
+        album.parent = ObjectID.root
+        var (changed, moved) = (asset, album)
+        changed.caption = "sea"
+        moved.parent = folder
+        var record = record(2)
+        record.assets = [EntityChange(before: asset, after: changed)]
+        record.collections = [EntityChange(before: album, after: moved)]
+        var keys = KeyFrames()
+        try keys.add([0, 0, 0, UInt8(key.count)] + key)
+        let scope: Set = [folder, album.id]
+        let loaded = LoadedKeys(keys: keys, token: record.token, scope: scope, members: nil, isDeleted: false)
+        #expect(fetches.reloads(for: record).map { $0.number } == [number])
+        update(&fetches, record, [number: loaded])
+        #expect(observed.details(observed.result.changes(after: 1))?.changed.map(\.id) == [asset.id])
+    }
+
     @Test(arguments: [1, 2])
     func `a moment of a limited view that comes back is changed if its facts are others`(_ restored: Int) throws {
         let assets = [1, 2].map { number in

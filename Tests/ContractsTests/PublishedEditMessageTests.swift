@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 
 /// Decoding of messages to the edits endpoint.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(TestEnvironment.rounds(1))))
 struct PublishedEditMessageTests {
     private let asset: ObjectID = {
         var random = SeededRandom(seed: 1)
@@ -99,9 +99,7 @@ struct PublishedEditMessageTests {
         }
         var random = SeededRandom(named: "published messages")
         for _ in 0..<TestEnvironment.rounds(500) {
-            let frame = (0..<Int.random(in: 0...200, using: &random)).map { _ in
-                UInt8.random(in: 0...255, using: &random)
-            }
+            let frame = random.bytes(Int.random(in: 0...200, using: &random))
             _ = PublishedEditMessage(frames: [frame])
         }
     }

@@ -1,6 +1,7 @@
 import Contracts
 import JSONValue
 import PhotoModel
+import TestSupport
 import Testing
 
 @Suite(.timeLimit(.minutes(5)))
@@ -82,6 +83,24 @@ struct RequestTableTests {
         let perform = PerformChanges(requests: requests, client: "test", transaction: "t1")
         let back = try PerformChanges(params: JSON(parsing: perform.json.bytes))
         #expect(back.requests == requests)
+    }
+
+    @Test(.spec("T-27")) func `a request for a new asset has its keywords, and none that it does not have`() throws {
+        var create = ChangeRequest.CreateAsset(ref: "p", resources: [NewResource(source: .attachment(0))])
+        // The digests of requests, which are stored, are those of this text.
+        let text = #"{"ref":"p","resources":[{"attachment":0}],"type":"asset.create"}"#
+        #expect(ChangeRequest.createAsset(create).json.canonical.text == text)
+        create.addKeywords = ["sea"]
+        create.removeKeywords = ["sun"]
+        let perform = PerformChanges(requests: [.createAsset(create)])
+        let back = try PerformChanges(params: JSON(parsing: perform.json.bytes))
+        #expect(back.requests == [.createAsset(create)])
+        let error = #expect(throws: RPCError.self) {
+            try PerformChanges(
+                params: ["requests": [["type": "asset.create", "resources": [], "addKeywords": [1]]]]
+            )
+        }
+        #expect(error?.errorCode == .invalidParams)
     }
 
     @Test func `the text of a result is that of its table`() throws {

@@ -90,7 +90,9 @@ struct ChangeRecordTests {
 
     @Test func `the text of an asset of which few members changed is that of the table`() throws {
         var random = SeededRandom(named: "record texts of small changes")
-        for number in 0..<TestEnvironment.rounds(600) {
+        let rounds = TestEnvironment.rounds(600)
+        var compared = 0
+        for number in 0..<rounds {
             let before = RandomEntities.asset(number, using: &random)
             let other = try #require(RandomEntities.asset(number, using: &random).json.objectValue)
             var members = try #require(before.json.objectValue)
@@ -104,10 +106,13 @@ struct ChangeRecordTests {
                 date: 0,
                 origin: ChangeOrigin(identity: "uid:1000")
             )
+            // Two members of different assets may contradict each other.
             guard let after = try? Asset(json: .object(members)) else { continue }
             record.assets = [EntityChange(before: before, after: after)]
             #expect(record.bytes == record.json.bytes)
+            compared += 1
         }
+        #expect(compared > rounds / 2, "only \(compared) of \(rounds) records were compared")
     }
 
     @Test func `members of a newer format are ignored, missing or wrong members are named`() throws {

@@ -12,9 +12,8 @@ struct PredicateEvaluationTests {
         for _ in 0..<TestEnvironment.rounds(60) {
             let tree = RandomEntities.condition(key, using: &random)
             let predicate = try Predicate(json: tree, of: .asset)
-            for asset in assets {
-                #expect(predicate.evaluate(asset) == NaivePredicate.evaluate(tree, on: asset), "\(tree) \(asset.json)")
-            }
+            let wrong = assets.first { predicate.evaluate($0) != NaivePredicate.evaluate(tree, on: $0) }
+            #expect(wrong == nil, "\(tree)")
         }
     }
 
@@ -28,13 +27,37 @@ struct PredicateEvaluationTests {
             let again = try Predicate(json: JSON(parsing: predicate.json.bytes), of: .asset)
             #expect(again == predicate)
             #expect(again.json.bytes == predicate.json.bytes)
-            for asset in assets {
-                let answer = predicate.evaluate(asset)
-                passed += answer ? 1 : 0
-                #expect(answer == NaivePredicate.evaluate(tree, on: asset), "\(tree.text) \(asset.json.text)")
-            }
+            let answers = assets.map { predicate.evaluate($0) }
+            passed += answers.count(where: { $0 })
+            let wrong = assets.indices.first { answers[$0] != NaivePredicate.evaluate(tree, on: assets[$0]) }
+            #expect(wrong == nil, "\(tree.text) \(wrong.map { assets[$0].json.text } ?? "")")
         }
         #expect(passed > 0)
+    }
+
+    @Test func `a text is folded once for all tests of a predicate`() throws {
+        var asset = Asset(id: .none)
+        asset.caption = String(repeating: "\u{C9}", count: 1 << 15)
+        func seconds(_ tests: Int) throws -> Duration {
+            let text = (0..<tests).map { "caption BEGINSWITH[c] 'x\($0)'" }.joined(separator: " OR ")
+            let predicate = try Predicate(format: text, of: .asset)
+            return ContinuousClock().measure { #expect(!predicate.evaluate(asset)) }
+        }
+        let one = try seconds(1)
+        #expect(try seconds(200) < one * 20)
+    }
+
+    @Test func `a long list of texts is compared with many texts of an asset`() throws {
+        var asset = Asset(id: .none)
+        asset.keywords = (0..<200).map { String(repeating: "\u{E9}", count: 50) + "\($0)" }
+        func isFound(_ last: String) throws -> Bool {
+            let words = (200..<700).map { JSON.string(String(repeating: "\u{E9}", count: 50) + "\($0)") }
+            let tree: JSON = ["any": "keywords", "op": "in", "value": .array(words + [.string(last)])]
+            return try Predicate(json: tree, of: .asset).evaluate(asset)
+        }
+        #expect(try isFound(asset.keywords[199]))
+        #expect(try isFound(String(repeating: "e\u{301}", count: 50) + "7"), "as in normal form C")
+        #expect(try !isFound("no"))
     }
 
     @Test func `nil equals only nil`() throws {
@@ -104,5 +127,20 @@ struct PredicateEvaluationTests {
         )
         #expect(throws: PredicateError.self) { try Predicate(format: "estimatedAssetCount > 1", of: .collectionList) }
         #expect(throws: PredicateError.self) { try Predicate(format: "rating > 1", of: .assetCollection) }
+    }
+
+    @Test(arguments: [
+        ("rating > 3", 0), ("caption CONTAINS 'b'", 10), ("caption CONTAINS 'b' OR caption CONTAINS 'c'", 20),
+        ("ANY keywords CONTAINS 'b'", 1000), ("title CONTAINS 'b'", 0), ("caption CONTAINS[cd] 'b'", 842),
+    ])
+    func `the steps of an evaluation are those of the texts that are tested`(format: String, steps: Int) throws {
+        var asset = Asset(id: RandomEntities.id(.asset, 1), revision: Revision(1))
+        asset.caption = "caption é"
+        asset.keywords = [String(repeating: "a", count: 600), String(repeating: "b", count: 400)]
+        var sizes: [PredicateKey: TextSize] = [:]
+        asset.addTextSizes(of: .asset, to: &sizes)
+        let predicate = try Predicate(format: format, of: .asset)
+        #expect(predicate.steps(for: sizes) == steps)
+        #expect(predicate.testsTexts == (format != "rating > 3"))
     }
 }

@@ -85,6 +85,31 @@ struct PredicateParserTests {
         #expect(try Predicate(json: JSON(parsing: tree), of: .asset).json.text == tree)
     }
 
+    @Test(.spec("S-20"))
+    func `durations of a text are in the unit of its program`() throws {
+        func seconds(_ text: String, _ arguments: JSON...) throws -> String {
+            try Predicate(format: text, arguments: arguments, of: .asset, durations: .seconds).json.text
+        }
+        let long = #"{"key":"duration","op":">","value":60000000}"#
+        #expect(try seconds("duration > 60") == long && seconds("60 < duration") == long)
+        #expect(try seconds("duration > %f", 60.0) == long && seconds("duration > %d", 60) == long)
+        #expect(try seconds("duration > 60 s") == long && seconds("duration > '1 min'") == long)
+        #expect(
+            try seconds("duration BETWEEN %@", [0.5, 2])
+                == #"{"key":"duration","op":"between","value":[500000,2000000]}"#
+        )
+        #expect(try seconds("duration IN {1, 2.5}") == #"{"key":"duration","op":"in","value":[1000000,2500000]}"#)
+        // Programs write "without a limit" so.
+        let any = #"{"key":"duration","op":"<","value":1000000000000000}"#
+        for most in [Double.infinity, .greatestFiniteMagnitude] {
+            #expect(try seconds("duration < %f", .double(most)) == any)
+        }
+        for wrong: JSON in [.double(.nan), true] {
+            let refused = #expect(throws: PredicateError.self) { try seconds("duration < %@", wrong) }
+            #expect(refused?.message.contains("compared with seconds") == true)
+        }
+    }
+
     @Test func `arguments are only ever values`() throws {
         let id = RandomEntities.id(.asset, 7).text
         let hostile = "x' OR 1 == 1 OR 'x' == 'x\"); DROP TABLE asset; --"

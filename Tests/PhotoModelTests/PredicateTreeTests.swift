@@ -83,6 +83,26 @@ struct PredicateTreeTests {
         }
     }
 
+    @Test func `all patterns of LIKE together have a limit, and the error names it`() throws {
+        // Each pattern has sixteen characters.
+        func patterns(_ count: Int) -> JSON {
+            let tests = (0..<count).map { number -> JSON in
+                let name = number.isMultiple(of: 2) ? "key" : "any"
+                let key: JSON = number.isMultiple(of: 2) ? "caption" : "keywords"
+                return .object([name: key, "op": "like", "value": .string("*\(1_000_000 + number)aaaaaa?*")])
+            }
+            return ["or": .array(tests)]
+        }
+        let largest = try Predicate(json: patterns(64), of: .asset)
+        #expect(try Predicate(json: largest.json, of: .asset) == largest)
+        let error = try #require(throws: PredicateError.self) { try Predicate(json: patterns(65), of: .asset) }
+        #expect(error.name == .limitExceeded)
+        #expect(error.message.contains("LIKE patterns have 1040 characters together, limit 1024"))
+        let text = (0..<65).map { "caption LIKE '*\(1_000_000 + $0)aaaaaa?*'" }.joined(separator: " OR ")
+        let same = try #require(throws: PredicateError.self) { try Predicate(format: text, of: .asset) }
+        #expect(same.message == error.message)
+    }
+
     @Test func `a text form that is accepted is accepted as the canonical tree`() throws {
         // Each bracket has two connectives around it.
         func nested(_ count: Int) throws -> Predicate {

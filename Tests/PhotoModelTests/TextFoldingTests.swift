@@ -1,6 +1,7 @@
-import PhotoModel
 import TestSupport
 import Testing
+
+@testable import PhotoModel
 
 @Suite(.timeLimit(.minutes(TestEnvironment.rounds(1))))
 struct TextFoldingTests {
@@ -36,7 +37,10 @@ struct TextFoldingTests {
         for value in (0 as UInt32)...0x2FFFF {
             guard let scalar = Unicode.Scalar(value) else { continue }
             for folding: TextFolding in [[], .ignoringCase, .ignoringDiacritics, .caseAndDiacritics] {
-                let once = folding.apply(String(scalar))
+                let text = String(scalar)
+                let once = folding.apply(text)
+                // The same bytes fold to the same ones again.
+                if once.utf8.elementsEqual(text.utf8) { continue }
                 let twice = folding.apply(once)
                 if !once.utf8.elementsEqual(twice.utf8) {
                     Issue.record("U+\(String(value, radix: 16)) folds to \(once) and then to \(twice)")
@@ -62,6 +66,36 @@ struct TextFoldingTests {
                 #expect(Array(folded(text).utf8) == Array(folded(text.uppercased()).utf8), "\(Array(view))")
             }
         }
+    }
+
+    @Test func `texts with ASCII characters are folded as character by character`() {
+        var random = SeededRandom(named: "folding of ASCII")
+        let ascii = (UInt8(0)..<0x80).map { Unicode.Scalar($0) }
+        let others =
+            Array("éÉİıſKÅσΣﬁßЙが가".unicodeScalars)
+            + Array("\u{301}\u{308}\u{327}\u{345}\u{338}\u{20D2}\u{1161}\u{11A8}\u{200D}\u{1F600}".unicodeScalars)
+        for percent in [0.0, 10, 50, 90] {
+            for _ in 0..<TestEnvironment.rounds(1000) {
+                var view = String.UnicodeScalarView()
+                for _ in 0..<Int.random(in: 0...20, using: &random) {
+                    view.append(random.pick(random.chance(percent) ? others : ascii))
+                }
+                let text = String(view)
+                for folding: TextFolding in [[], .ignoringCase, .ignoringDiacritics, .caseAndDiacritics] {
+                    let (fast, slow) = (folding.apply(text), folding.applyToAny(text))
+                    #expect(Array(fast.utf8) == Array(slow.utf8), "\(folding.letters) \(Array(view))")
+                }
+            }
+        }
+    }
+
+    @Test func `a text with few other characters is folded in a small part of their time`() {
+        func time(_ text: String) -> Duration {
+            ContinuousClock().measure { #expect(!folded(text).isEmpty) }
+        }
+        let plain = String(repeating: "Some words of a caption and ", count: 4000)
+        // A single accent took the whole text through the tables of Unicode.
+        #expect(time(plain + "é") * 5 < time(String(repeating: "é", count: plain.utf8.count / 2)))
     }
 
     @Test func `options are parsed as written between the brackets`() {
@@ -90,5 +124,52 @@ struct TextFoldingTests {
     @Test func `a pattern with many stars does not take exponential time`() {
         let match = TextMatch(.like, String(repeating: "*a", count: 200) + "b")
         #expect(!match.matches(String(repeating: "a", count: 2000)))
+    }
+
+    /// The meaning of a pattern, by trying everything.
+    private static func isLike(_ pattern: ArraySlice<Unicode.Scalar>, _ text: ArraySlice<Unicode.Scalar>) -> Bool {
+        let rest = pattern.dropFirst()
+        switch pattern.first {
+        case nil: return text.isEmpty
+        case "*"?: return (text.startIndex...text.endIndex).contains { isLike(rest, text[$0...]) }
+        case "?"?: return !text.isEmpty && isLike(rest, text.dropFirst())
+        case "\\"?:
+            let quoted: Unicode.Scalar = rest.first ?? "\\"
+            return text.first == quoted && isLike(rest.dropFirst(), text.dropFirst())
+        case let scalar?: return text.first == scalar && isLike(rest, text.dropFirst())
+        }
+    }
+
+    @Test func `patterns of LIKE agree with a naive match`() {
+        var random = SeededRandom(named: "patterns of LIKE")
+        func scalars(_ letters: String, _ most: Int) -> [Unicode.Scalar] {
+            let letters = Array(letters.unicodeScalars)
+            let count = Int.random(in: 0...most, using: &random)
+            return (0..<count).map { _ in letters[Int.random(in: letters.indices, using: &random)] }
+        }
+        func text(_ scalars: [Unicode.Scalar]) -> String {
+            var view = String.UnicodeScalarView()
+            view.append(contentsOf: scalars)
+            return String(view)
+        }
+        var found = 0
+        for _ in 0..<TestEnvironment.rounds(20_000) {
+            let (pattern, subject) = (scalars("ab\u{E9}*?\\", 7), scalars("ab\u{E9}*", 9))
+            let isMatch = TextMatch(.like, text(pattern)).matches(text(subject))
+            found += isMatch ? 1 : 0
+            #expect(isMatch == Self.isLike(pattern[...], subject[...]), "\(text(pattern)) and \(text(subject))")
+        }
+        #expect(found > 100)
+    }
+
+    @Test func `a piece of a pattern without question marks is searched for in the time of the text`() {
+        let text = String(repeating: "a", count: 1 << 18)
+        func time(_ piece: String) -> Duration {
+            let match = TextMatch(.like, "*\(piece)*")
+            return ContinuousClock().measure { #expect(!match.matches(text)) }
+        }
+        let short = time("b")
+        // A comparison at every position would take 254 times as many steps.
+        #expect(time(String(repeating: "a", count: 253) + "b") < short * 20)
     }
 }

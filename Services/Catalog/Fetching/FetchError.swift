@@ -48,6 +48,8 @@ enum FetchError: RefusedRequest, Equatable {
     case tooManyAssets(ObjectID, limit: Int)
     /// The identity has too many transient collections, or too many members in them.
     case tooManyTransients(limit: Int, members: Int)
+    /// The transient collections of all identities together have as many members as they may have.
+    case transientsFull(members: Int)
     /// The result is too large for a transient collection.
     case resultTooLarge(count: Int, limit: Int)
     /// The transient collection does not exist, or not any more, or belongs to another identity.

@@ -4,8 +4,9 @@ import PhotoModel
 
 /// Implements `ids.toCloud` and `ids.toLocal` (T-39).
 ///
-/// An asset is identified by the bytes of its original, which export and import keep; albums and folders are by their own
-/// identifier, which every backup and copy of the library keeps. So a mapping needs no state that could be lost.
+/// An asset is identified by the bytes of its original, which export and import keep, and a pair by those of the
+/// compressed one, whichever is presented; albums and folders are by their own identifier, which every backup and copy
+/// of the library keeps. So a mapping needs no state that could be lost.
 extension FetchService {
     private static let assetPrefix = "safelight:original:"
     private static let collectionPrefix = "safelight:collection:"
@@ -57,8 +58,7 @@ extension FetchService {
         guard id.kind == .asset else {
             return try !id.isTransient && now.had(id) ? collectionPrefix + id.text : nil
         }
-        guard let original = try now.asset(id)?.resources.first(where: \.type.isCloudOriginal) else { return nil }
-        return assetPrefix + original.digest
+        return try now.asset(id)?.primaryOriginal.map { assetPrefix + $0.digest }
     }
 
     /// Returns the digest in the cloud identifier of an asset.
@@ -89,7 +89,8 @@ extension LimitedView {
     }
 }
 
-extension ResourceType {
-    /// True for the original that identifies an asset; each asset has one.
-    fileprivate var isCloudOriginal: Bool { self == .photo || self == .video || self == .audio }
+extension Asset {
+    /// The original whose bytes identify the asset in every copy of the library. Copies may present different originals
+    /// of a pair.
+    fileprivate var primaryOriginal: AssetResource? { originalChoices[.compressed] ?? originalResource }
 }

@@ -330,7 +330,7 @@ final class FetchService: Sendable {
         let past = HistoricalState(reader: reader, sequence: sequence, head: head)
         if let members {
             var objects = try members.ids.compactMap { try members.transients[$0] ?? past.collection($0) }
-            if let predicate = fetch.predicate { objects.removeAll { !predicate.evaluate($0) } }
+            if let predicate = fetch.predicate { objects = try predicate.matching(objects, reader.checkCancellation) }
             if !fetch.sort.isEmpty { objects.sort { fetch.areInIncreasingOrder($0, $1) } }
             return fetch.page(objects, window)
         }
@@ -407,6 +407,7 @@ final class FetchService: Sendable {
         var count = known.count
         try history.each(after: known.sequence, through: head, bytes: .max) { record in
             for change in record.assets {
+                try reader.checkCancellation()
                 if let before = change.before, fetch.includes(before) { count -= 1 }
                 if let after = change.after, fetch.includes(after) { count += 1 }
             }

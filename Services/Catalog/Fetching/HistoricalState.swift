@@ -109,7 +109,10 @@ struct HistoricalState {
         let touched = try touchedSince()
         var objects = try reader.collectionFetches.page(fetch, .init())?.objects ?? []
         objects.removeAll { touched.collections[$0.id] != nil }
-        let before = touched.collections.values.compactMap { $0 }.filter { fetch.includes($0) }
+        let before = try touched.collections.values.compactMap { $0 }.filter { object in
+            try reader.checkCancellation()
+            return fetch.includes(object)
+        }
         return (objects + before).sorted { fetch.areInIncreasingOrder($0, $1) }
     }
 

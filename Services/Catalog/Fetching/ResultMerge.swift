@@ -21,7 +21,12 @@ struct ResultMerge {
         let moved = Set(rows.values)
         var array = array
         array.removeAll(where: moved.contains)
-        let coming = try touched.values.compactMap { $0 }.filter { fetch.includes($0) }
+        let coming = try touched.values.compactMap { $0 }
+            .filter { asset in
+                // The predicate may take long with long texts.
+                try reader.checkCancellation()
+                return fetch.includes(asset)
+            }
             .sorted { fetch.areInIncreasingOrder($0, $1) }
             .map { asset in
                 guard let row = rows[asset.id] else { throw DamagedRow("\(asset.id) has no row") }

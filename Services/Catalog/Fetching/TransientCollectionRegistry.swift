@@ -55,7 +55,7 @@ final class TransientCollectionRegistry: Sendable {
 
     /// Stores members under a new identifier.
     ///
-    /// - Throws: `limit_exceeded`
+    /// - Throws: `limit_exceeded`, `busy`
     func create(
         _ kind: ObjectKind,
         _ members: [ObjectID],
@@ -70,10 +70,12 @@ final class TransientCollectionRegistry: Sendable {
             let own = state.leases.keys(of: identity).compactMap { state.held[$0]?.members }
             let all = state.held.values.reduce(0) { $0 + $1.members.count }
             guard own.count < limits.perIdentity,
-                own.reduce(0, { $0 + $1.count }) + members.count <= limits.membersPerIdentity,
-                all + members.count <= limits.members
+                own.reduce(0, { $0 + $1.count }) + members.count <= limits.membersPerIdentity
             else {
                 throw FetchError.tooManyTransients(limit: limits.perIdentity, members: limits.membersPerIdentity)
+            }
+            guard all + members.count <= limits.members else {
+                throw FetchError.transientsFull(members: limits.members)
             }
             state.leases.insert(id, owner: identity, now: now)
             state.held[id] = Held(members: members, title: title, creationDate: wallClock())

@@ -83,7 +83,7 @@ final class ConsentService: Sendable {
     /// Returns when the owner has consented to a transaction.
     ///
     /// - Throws: `user_cancelled` if the owner declines or does not decide before the deadline, `id_reused`,
-    ///   `limit_exceeded`
+    ///   `limit_exceeded`, `busy`
     func require(
         _ summary: ConsentSummary,
         of changes: PerformChanges,
@@ -151,9 +151,10 @@ final class ConsentService: Sendable {
             let own = state.entries.values.count(where: {
                 $0.question.identity == identity && $0.isApproved == nil
             })
-            guard own < limits.perIdentity, state.entries.count < limits.all, recent.count < limits.perHour else {
+            guard own < limits.perIdentity, recent.count < limits.perHour else {
                 throw GrantError.tooManyQuestions(of: identity, limit: limits.perIdentity)
             }
+            guard state.entries.count < limits.all else { throw GrantError.questionsFull(limit: limits.all) }
             state.asked[identity] = recent + [now]
             var entry = Entry(question: question, key: key, digest: digest, askedAt: now)
             entry.waiters[number] = promise

@@ -8,6 +8,8 @@ enum GrantError: RefusedRequest, Equatable {
     case tooManyRequests(of: String, limit: Int)
     /// Too many transactions wait for consent.
     case tooManyQuestions(of: String, limit: Int)
+    /// Too many questions of all identities together wait for the owner.
+    case questionsFull(limit: Int)
     /// The owner declined the transaction.
     case declined(question: String)
     /// The owner has not decided in time.

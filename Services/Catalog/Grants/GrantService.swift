@@ -70,7 +70,7 @@ final class GrantService: Sendable {
 
     /// Answers at once if the identity's access is decided; else writes the question down and waits.
     ///
-    /// - Throws: `missing_purpose`, `limit_exceeded`
+    /// - Throws: `missing_purpose`, `limit_exceeded`, `busy`
     func open(_ request: OpenSession, _ context: RequestContext) async throws -> OpenSession.Result {
         let identity = context.identity
         let purpose = request.purpose.trimmingBlanks
@@ -100,15 +100,15 @@ final class GrantService: Sendable {
 
     private func wait(_ identity: String) throws(GrantError) -> (UInt64, Promise<Void>) {
         let promise = Promise<Void>()
-        let number = state.withLock { state -> UInt64? in
-            guard state.waiters.count < limits.waiting,
-                state.waiters.values.count(where: { $0.identity == identity }) < limits.waitingPerIdentity
-            else { return nil }
+        let number = try state.withLock { (state) throws(GrantError) -> UInt64 in
+            guard state.waiters.values.count(where: { $0.identity == identity }) < limits.waitingPerIdentity else {
+                throw tooMany(identity)
+            }
+            guard state.waiters.count < limits.waiting else { throw .questionsFull(limit: limits.waiting) }
             state.last += 1
             state.waiters[state.last] = Waiter(identity: identity, promise: promise)
             return state.last
         }
-        guard let number else { throw tooMany(identity) }
         return (number, promise)
     }
 
@@ -123,16 +123,16 @@ final class GrantService: Sendable {
         guard !isSame(registry.grant(of: identity)) else { return }
         let now = clock.nowMicroseconds()
         let (lifetime, most) = (limits.lifetime, limits.questionsPerIdentity)
-        let isWithinLimits = state.withLock { state in
+        guard registry.count < GrantRegistry.limit else { throw GrantError.tooManyGrants(limit: GrantRegistry.limit) }
+        try state.withLock { (state) throws(GrantError) in
             var times = (state.asked[identity] ?? []).filter { now - $0 < lifetime }
-            guard times.count < most, state.asked.count < limits.waiting || state.asked[identity] != nil else {
-                return false
+            guard times.count < most else { throw tooMany(identity) }
+            guard state.asked.count < limits.waiting || state.asked[identity] != nil else {
+                throw .questionsFull(limit: limits.waiting)
             }
             times.append(now)
             state.asked[identity] = times
-            return true
         }
-        guard isWithinLimits, registry.count < GrantRegistry.limit else { throw tooMany(identity) }
         // The file of a key may state a consent for the time after the decision.
         let (key, consent) = (registry.publicKey(of: identity), registry.grant(of: identity).consent)
         let change = GrantChange(identity: identity) { stored in

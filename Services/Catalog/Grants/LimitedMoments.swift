@@ -87,8 +87,8 @@ extension LimitedView {
         guard moment < head.sequence else {
             return try reader.fetches.assetRows(members, FetchStore.Window(from: 0, count: 1))?.isEmpty == false
         }
-        let past = HistoricalState(reader: reader, sequence: moment, head: head)
-        return try past.hasObject(of: members) && !past.result(of: members).isEmpty
+        // It makes no difference, also not to the time, whether the library had the object.
+        return try !HistoricalState(reader: reader, sequence: moment, head: head).result(of: members).isEmpty
     }
 
     /// Returns true if a collection is in the view: a smart album, or a moment or a list of moments with an asset of the

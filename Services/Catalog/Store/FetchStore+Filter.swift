@@ -26,8 +26,9 @@ extension FetchStore {
         let reader = AssetReader(database: database)
         let looksAtFiles = fetch.dependsOnLocalFiles
         for start in stride(from: 0, to: candidates.count, by: Self.batch) {
-            try database.checkCancellation()
             try reader.each(candidates[start..<min(start + Self.batch, candidates.count)]) { row, asset in
+                // The predicate may take long with long texts.
+                try database.checkCancellation()
                 var asset = asset
                 if looksAtFiles {
                     for index in asset.resources.indices where !database.isLocal(asset.resources[index].digest) {
@@ -50,5 +51,18 @@ extension FetchStore {
         guard try eachFiltered(fetch, predicate, { types.append($1.mediaType) }) else { return nil }
         return types.dropFirst(fetch.offset).prefix(fetch.limit > 0 ? fetch.limit : .max)
             .reduce(into: [:]) { $0[$1, default: 0] += 1 }
+    }
+}
+
+extension Predicate {
+    /// Returns the objects that match.
+    ///
+    /// - Parameter check: called before each evaluation, which may take long; throws if nobody waits for the result
+    ///   any more
+    func matching(_ objects: [PhotoCollection], _ check: () throws -> Void) throws -> [PhotoCollection] {
+        try objects.filter { object in
+            try check()
+            return evaluate(object)
+        }
     }
 }

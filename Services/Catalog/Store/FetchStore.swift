@@ -57,15 +57,6 @@ struct FetchStore {
         return "SELECT a.row FROM " + query.source + query.order + Self.limit(fetch, window)
     }
 
-    /// Returns the row numbers of the assets on a list, as JSON.
-    private func listedRows(_ granted: GrantedAssets) throws -> String {
-        let rows = try database.all(
-            "SELECT row FROM asset WHERE id IN (SELECT value FROM json_each(?)) ORDER BY row",
-            jsonList(granted.ids.map(\.text))
-        ) { $0.int64(0) }
-        return "[" + rows.map(String.init).joined(separator: ",") + "]"
-    }
-
     private struct Query {
         var tables: SQLFragment
         var conditions: SQLFragment
@@ -79,7 +70,9 @@ struct FetchStore {
 
     private func assetQuery(_ fetch: Fetch, _ approach: QueryStrategy) throws -> Query? {
         guard case .assets(let kind) = fetch.kind else { return nil }
-        var source = SQLFragment("asset a")
+        // Rows are never renumbered, and are found without the index of identifiers.
+        let rows = try fetch.granted.map { granted in try granted.storeForm { try listedRows(granted) } }
+        var source = rows.map(listed) ?? SQLFragment("asset a")
         var fewerTables: SQLFragment?
         var conditions: [SQLFragment] = []
         var order = "a.added_date, a.id"
@@ -105,9 +98,11 @@ struct FetchStore {
             ]
             order = "k.added_date, a.id"
         case .ids(let list):
+            // An identifier that is not on the list of a limited grant is not looked up.
+            let ids = fetch.granted.map { granted in list.ids.filter(granted.contains) } ?? list.ids
             source = SQLFragment(
                 "json_each(?) e CROSS JOIN asset a ON a.id = e.value",
-                [SQLValue(jsonList(list.ids.map(\.text)))]
+                [SQLValue(jsonList(ids.map(\.text)))]
             )
             order = "e.key"
         case .collection(let id):
@@ -117,6 +112,10 @@ struct FetchStore {
                 fewerTables = SQLFragment("membership m")
             }
             conditions.append(SQLFragment("m.collection = ?", [SQLValue(row)]))
+            if let rows {
+                conditions.append(SQLFragment("a.row IN (SELECT atom FROM json_each(?))", [SQLValue(rows)]))
+                fewerTables = nil
+            }
             order = "m.order_key"
             isShown = "m.shown = 1"
         case .smartAlbum(let album):
@@ -133,12 +132,17 @@ struct FetchStore {
             }
             if album == .allHidden { conditions.append(SQLFragment("a.visible = 0")) }
         case .moment(let moment):
-            guard try CollectionStore(database: database).rowNumber(of: moment.id) != nil else { return nil }
+            // A limited view has the moments of its own assets, whether or not others are in them.
+            guard try rows != nil || CollectionStore(database: database).rowNumber(of: moment.id) != nil else {
+                return nil
+            }
             conditions.append(SQLFragment("a.moment = ?", [SQLValue(moment.key)]))
             order = "a.creation_date, a.id"
         case .below(let list):
             if let scope = fetch.scope {
                 conditions.append(Self.members(of: scope))
+            } else if let rows, let moments = MomentList(list) {
+                conditions.append(try isIn(moments, rows))
             } else {
                 guard try CollectionStore(database: database).list(list) != nil else { return nil }
                 conditions.append(Self.below(list))
@@ -181,17 +185,11 @@ struct FetchStore {
         if let predicate {
             var lowering = PredicateLowering(table: .asset, isRowByRow: approach == .inOrder || leading != nil)
             lowering.isInOrder = approach == .inOrder
+            lowering.isListed = rows != nil
             lowering.dialect = database.dialect
             conditions.append(
                 lowering.lower(database.dialect == .postgresql ? predicate.candidates(.asset) : predicate)
             )
-        }
-        if let granted = fetch.granted {
-            // Rows are never renumbered, and are found without the index of identifiers.
-            let rows = try granted.storeForm { try listedRows(granted) }
-            conditions.append(SQLFragment("a.row IN (SELECT atom FROM json_each(?))", [SQLValue(rows)]))
-            // The other tables of a fetch do not have the identifier.
-            fewerTables = nil
         }
         let dates = leading == nil ? nil : "k"
         return Query(

@@ -8,6 +8,9 @@ struct PredicateLowering {
     var isRowByRow = false
     /// True if that index is of visible assets, whose rows need not be read.
     var isInOrder = false
+    /// True if the rows are those of a limited grant: keywords are looked up for each of them, never by an index that
+    /// has those of other assets.
+    var isListed = false
     var dialect = SQLDialect.sqlite
 
     func lower(_ node: PredicateNode) -> SQLFragment { lower(node, isNegated: false) }
@@ -59,6 +62,10 @@ struct PredicateLowering {
             guard let search = node.keywordSearch else { return SQLFragment("FALSE") }
             return "(EXISTS (SELECT 1 FROM keyword k WHERE k.asset = a.row AND +k.\(search.column) = "
                 + .bound(search.word) + "))"
+        case .any(.keywords, .isIn(let words)) where isListed:
+            return ofAsset("+k.text IN (" + .joined(words.map(SQLFragment.bound), ", ") + ")")
+        case .any(.keywords, .matches(let match)) where isListed:
+            return ofAsset(text(match, column: "+k.text", folded: "+k.folded"))
         case .any(.keywords, .isIn(let words)):
             return "(a.row IN (SELECT asset FROM keyword WHERE text IN ("
                 + .joined(words.map(SQLFragment.bound), ", ") + ")))"
@@ -74,6 +81,13 @@ struct PredicateLowering {
         case .or(let operands): return "(" + .joined(operands.map { lower($0, isNegated: isNegated) }, " OR ") + ")"
         case .not(let operand): return "(NOT " + lower(operand, isNegated: true) + ")"
         }
+    }
+
+    /// Returns the condition that a keyword of the asset passes a test.
+    private func ofAsset(_ test: SQLFragment) -> SQLFragment {
+        // PostgreSQL tests a query with an offset for each asset. It may begin with the index of keywords otherwise.
+        let end = dialect == .postgresql ? " OFFSET 0))" : "))"
+        return "(EXISTS (SELECT 1 FROM keyword k WHERE k.asset = a.row AND " + test + end
     }
 
     private func known(_ test: SQLFragment, _ column: String, _ key: PredicateKey, _ isNegated: Bool) -> SQLFragment {

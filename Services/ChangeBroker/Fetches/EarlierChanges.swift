@@ -7,13 +7,16 @@ struct EarlierChanges: Sendable {
     private(set) var changes = NetChanges()
     /// The encoded bytes of the records read.
     private(set) var bytes = 0
+    /// How long the evaluation of the records has taken.
+    private(set) var evaluationTime = Duration.zero
 
     init(after token: ChangeToken) { self.token = token }
 
     /// Adds the changes of the next record.
-    mutating func add(_ found: [NetChange], at sequence: Int64, _ size: Int) {
+    mutating func add(_ found: [NetChange], at sequence: Int64, _ size: Int, took time: Duration = .zero) {
         changes.add(found)
         bytes += size
+        evaluationTime += time
         advance(to: sequence)
     }
 

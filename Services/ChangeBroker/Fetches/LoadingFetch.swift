@@ -10,6 +10,8 @@ struct LoadingFetch {
         var isDeleted: Bool?
         /// The whole record, for a fetch whose scope is not known yet.
         var record: ChangeRecord?
+        /// The steps that the evaluation of the record may take.
+        var steps = 0
     }
 
     /// The fetch without offset and limit.
@@ -19,10 +21,15 @@ struct LoadingFetch {
     private(set) var log: [Entry] = []
     /// Memory for the log, about.
     private(set) var bytes = 0
+    /// The steps that the evaluation of all records may take, which are evaluated together when the keys have arrived.
+    private var steps = 0
     private var isGivenUp = false
 
     /// The maximum memory for the log of one fetch, about.
     static let maxBytes = 4 << 20
+    /// The most steps of the evaluations when the keys arrive, for which everything else waits: about ten
+    /// milliseconds.
+    static let maxSteps = 8 << 20
 
     init(fetch: Fetch, oldestComplete: Int64) {
         self.fetch = fetch
@@ -45,9 +52,10 @@ struct LoadingFetch {
     mutating func append(_ entry: Entry, recordBytes: Int = 0) -> Int {
         guard !isGivenUp else { return 0 }
         let added = entry.changes.reduce(64 + recordBytes) { $0 + $1.bytes }
-        guard bytes + added <= Self.maxBytes else { return -giveUp() }
+        guard bytes + added <= Self.maxBytes, steps + entry.steps <= Self.maxSteps else { return -giveUp() }
         log.append(entry)
         bytes += added
+        steps += entry.steps
         return added
     }
 

@@ -65,6 +65,17 @@ extension Fetch {
         (0..<record.entityCount).compactMap { netChange(record.entity(at: $0), after: after) }
     }
 
+    /// Returns the same, with the time that it took; nil for the changes if that is longer than a limit.
+    func netChanges(of record: ChangeRecord, within limit: Duration) -> (changes: [NetChange]?, time: Duration) {
+        let start = ContinuousClock.now
+        var changes: [NetChange] = []
+        for position in 0..<record.entityCount {
+            if let change = netChange(record.entity(at: position)) { changes.append(change) }
+            guard ContinuousClock.now - start <= limit else { return (nil, ContinuousClock.now - start) }
+        }
+        return (changes, ContinuousClock.now - start)
+    }
+
     /// Returns the effect of a transaction on one entity of the result.
     ///
     /// - Parameter after: this fetch with the scope after the transaction; nil if it is the same
@@ -75,6 +86,15 @@ extension Fetch {
             return states.netChange(before: key) { (after ?? self).key($0) }
         case .collection(let states): return states.netChange(before: key) { (after ?? self).key($0) }
         case .list(let states): return states.netChange(before: key) { (after ?? self).key($0) }
+        }
+    }
+
+    /// Returns the keys of an entity before and after a transaction, whether or not it belongs to the result.
+    func keys(of entity: RecordEntity) -> (before: ResultKey?, after: ResultKey?) {
+        switch entity {
+        case .asset(let states): states.both { resultKey(of: $0) }
+        case .collection(let states): states.both { resultKey(of: .collection($0)) }
+        case .list(let states): states.both { resultKey(of: .list($0)) }
         }
     }
 

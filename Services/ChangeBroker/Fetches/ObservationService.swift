@@ -12,7 +12,7 @@ struct ObservationService: Sendable {
     let configuration: ChangeBrokerConfiguration
     let decoder: RecordDecoder
     /// Admits the reading of earlier records for details.
-    let detailWork: FairSemaphore<ConnectionID>
+    let detailWork: FairSemaphore<WorkSource>
     let clock: MonotonicClock
 
     private var feed: RecordFeed { history.feed }
@@ -20,6 +20,8 @@ struct ObservationService: Sendable {
     /// The maximum number and size of records read again for one response; beyond it the client fetches again.
     private static let maxRecords: Int64 = 10_000
     private static let maxRecordBytes = 16 << 20
+    /// The maximum time of their evaluation for one response; beyond it the client fetches again too.
+    private static let maxEvaluationTime = Duration.seconds(2)
     /// The maximum number of entries in one response's details; beyond it the after list replaces them.
     private static let maxEntries = 100_000
 
@@ -47,7 +49,7 @@ struct ObservationService: Sendable {
                 since: request.token,
                 request.isIncremental,
                 request.form,
-                for: context.connection
+                for: WorkSource(of: context)
             )
             guard let details else { continue }
             return FetchObserve.Result(
@@ -84,7 +86,7 @@ struct ObservationService: Sendable {
                 since: request.token,
                 request.isIncremental,
                 request.form,
-                for: context.connection
+                for: WorkSource(of: context)
             )
             if let result { return result }
         }
@@ -224,19 +226,19 @@ struct ObservationService: Sendable {
         since token: ChangeToken?,
         _ isIncremental: Bool,
         _ form: DetailsForm,
-        for connection: ConnectionID
+        for source: WorkSource
     ) async throws(RPCError) -> FetchDetailsResult? {
         var earlier = token.map(EarlierChanges.init)
         var isKnown = true
         var moment: ObservationState?
-        if let token, let state = try await reread(observation, since: token, isIncremental, for: connection) {
+        if let token, let state = try await reread(observation, since: token, isIncremental, for: source) {
             moment = state
         }
         // While earlier records are read, the log may forget more of its beginning.
         for _ in 0..<4 where isKnown && moment == nil {
             guard let range = await feed.detailsRange(of: observation) else { return nil }
             if let token, token.sequence < min(range.oldestComplete, range.lastChange), var begun = earlier {
-                isKnown = try await read(&begun, through: range.oldestComplete, of: observation, for: connection)
+                isKnown = try await read(&begun, through: range.oldestComplete, of: observation, for: source)
                 earlier = begun
             }
             guard isKnown else { break }
@@ -288,7 +290,7 @@ struct ObservationService: Sendable {
         _ observation: String,
         since token: ChangeToken,
         _ isIncremental: Bool,
-        for connection: ConnectionID
+        for source: WorkSource
     ) async throws(RPCError) -> ObservationState? {
         guard let fetch = await feed.fetch(of: observation), fetch.needsScope,
             let range = await feed.detailsRange(of: observation),
@@ -305,7 +307,7 @@ struct ObservationService: Sendable {
             onBehalfOf: fetch.granted?.identity
         )
         do throws(RPCError) {
-            let details = try await detailWork.withPermit(for: connection) { () async throws(RPCError) in
+            let details = try await detailWork.withPermit(for: source) { () async throws(RPCError) in
                 try await history.catalog.ask(request).result.details
             }
             guard let details else { throw RPCError.detailsCancelled }
@@ -335,7 +337,7 @@ struct ObservationService: Sendable {
         _ earlier: inout EarlierChanges,
         through end: Int64,
         of observation: String,
-        for connection: ConnectionID
+        for source: WorkSource
     ) async throws(RPCError) -> Bool {
         // Records before the log do not tell how the scope of a fetch was then.
         guard let fetch = await feed.fetch(of: observation), !fetch.needsScope else { return false }
@@ -345,26 +347,27 @@ struct ObservationService: Sendable {
                 return false
             }
             let begun = earlier
-            // One page at a time for all clients in turn, because a page takes memory and decoding it takes long.
-            let result = await detailWork.withPermit(for: connection) { () async -> Result<EarlierChanges, RPCError> in
+            // One page of a client at a time, clients in turn, because a page takes memory and decoding it takes long.
+            let result = await detailWork.withPermit(for: source) { () async -> Result<EarlierChanges?, RPCError> in
                 do throws(RPCError) { return .success(try await page(after: begun, through: end, of: fetch)) } catch {
                     return .failure(error)
                 }
             }
             guard let result else { throw RPCError.detailsCancelled }
-            let next = try result.get()
-            guard next.token.sequence > earlier.token.sequence else { return false }
+            guard let next = try result.get(), next.token.sequence > earlier.token.sequence else { return false }
             earlier = next
         }
         return true
     }
 
     /// Adds the effect of the next page of records.
+    ///
+    /// - Returns: nil if the evaluation of the fetch takes too long
     private func page(
         after begun: EarlierChanges,
         through end: Int64,
         of fetch: Fetch
-    ) async throws(RPCError) -> EarlierChanges {
+    ) async throws(RPCError) -> EarlierChanges? {
         var earlier = begun
         let page = try await history.page(
             after: begun.token,
@@ -375,13 +378,15 @@ struct ObservationService: Sendable {
         )
         for bytes in page.records {
             // A page may extend beyond the beginning of the log.
+            let left = Self.maxEvaluationTime - earlier.evaluationTime
             let changes = await decoder.decode(bytes) { record in
-                (record.sequence, record.sequence <= end ? fetch.netChanges(of: record) : nil)
+                (record.sequence, record.sequence <= end ? fetch.netChanges(of: record, within: left) : nil)
             }
             do throws(JSONProblem) {
-                let (sequence, found) = try changes.get()
-                guard let found else { return earlier }
-                earlier.add(found, at: sequence, bytes.count)
+                let (sequence, evaluated) = try changes.get()
+                guard let evaluated else { return earlier }
+                guard let found = evaluated.changes else { return nil }
+                earlier.add(found, at: sequence, bytes.count, took: evaluated.time)
             } catch {
                 throw .unreadableRecord(error)
             }

@@ -33,6 +33,9 @@ final class ObservedFetch {
         self.previous = max(sequence, result.sequence)
     }
 
+    /// The identities of the observers.
+    var identities: Set<String> { Set(holders.keys.map(\.identity)) }
+
     /// The number of objects.
     var count: Int { fetch.shown(of: result.tree.count).count }
 

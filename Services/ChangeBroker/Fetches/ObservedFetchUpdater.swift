@@ -36,7 +36,7 @@ struct ObservedFetchUpdater: Sendable {
     private func update(with change: ChangeRecord, _ bytes: Bytes) async throws(RPCError) -> Bool {
         var reloaded: [Int: LoadedKeys] = [:]
         while true {
-            switch await feed.updateFetches(with: change, bytes, reloaded) {
+            switch await feed.updateFetches(with: change, bytes, reloaded, on: decoder) {
             case .done: return true
             case .stopped: return false
             case .reload(let missing):

@@ -1,5 +1,4 @@
 import Contracts
-import JSONValue
 import Messaging
 import PhotoModel
 
@@ -20,7 +19,7 @@ struct ObservedFetches {
     private(set) var limited: [String: Set<Int>] = [:]
     /// The results, loading or not, that depend on the moments of a limited view.
     private var viewed: Set<Int> = []
-    private var index = FetchIndex()
+    private(set) var index = FetchIndex()
     private(set) var fetches: [Int: ObservedFetch] = [:]
     private var numbers: [String: Int] = [:]
     private var lastNumber = 0
@@ -34,17 +33,22 @@ struct ObservedFetches {
     private(set) var viewUsage: [String: (rows: Int, bytes: Int)] = [:]
     private(set) var logBytes = 0
     let maxBytes: Int
-    private let maxLogBytes: Int
-    private var counts = (
-        records: 0, candidates: 0, predicates: 0, messages: 0, dropped: 0, broken: 0, shortened: 0, reloaded: 0
+    let maxLogBytes: Int
+    /// The time of the long evaluations of each identity.
+    var allowance: EvaluationAllowance
+    var counts = (
+        records: 0, candidates: 0, predicates: 0, messages: 0, dropped: 0, broken: 0, shortened: 0, reloaded: 0,
+        long: 0, tooLong: 0
     )
 
     /// - Parameters:
     ///   - maxBytes: memory for all results and logs
     ///   - maxLogBytes: memory for the logs alone
-    init(maxBytes: Int = .max, maxLogBytes: Int = .max) {
+    ///   - maxEvaluationTime: the most time that the long evaluations of one identity may take at once
+    init(maxBytes: Int = .max, maxLogBytes: Int = .max, maxEvaluationTime: Duration = .seconds(10)) {
         self.maxBytes = maxBytes
         self.maxLogBytes = maxLogBytes
+        allowance = EvaluationAllowance(limit: maxEvaluationTime)
     }
 
     /// True if no record matters to any fetch.
@@ -289,7 +293,7 @@ struct ObservedFetches {
         case .list(let states): candidates = index.candidates(states)
         }
         counts.candidates += candidates.count
-        work.open = (entity, Array(candidates))
+        work.open = (entity, Array(candidates), candidates.isEmpty ? [:] : entity.textSizes)
         if let isDeleted = entity.isDeleted, let numbers = byObject[entity.id] {
             for number in numbers where work.reloaded[number] == nil {
                 work.circumstances[number, default: .init()].isDeleted = isDeleted
@@ -297,17 +301,21 @@ struct ObservedFetches {
         }
     }
 
-    /// Evaluates one fetch with an entity of the record, whose text may be long.
+    /// Evaluates one fetch with an entity of the record.
     private mutating func evaluate(_ number: Int, with entity: RecordEntity, _ work: inout Work) {
         // The records that the keys were loaded with are not applied again.
         if let result = results[number] {
             guard result.sequence < work.record.sequence, work.reloaded[number] == nil else { return }
             counts.predicates += 1
-            let change = result.fetch.netChange(entity, after: work.after[number])
-            work.add(change ?? result.changeWhileAway(of: entity.id), to: number)
+            work.add(result.fetch.netChange(entity, after: work.after[number]), of: entity.id, to: result)
         } else if let pending = loading[number], pending.oldestComplete < work.record.sequence,
             !pending.fetch.needsScope
         {
+            // The keys are loaded again, after the record.
+            guard !pending.fetch.evaluatesLong(work.open?.textSizes ?? [:]) else {
+                logBytes -= loading[number]?.giveUp() ?? 0
+                return
+            }
             counts.predicates += 1
             work.add(pending.fetch.netChange(entity), to: number)
         }
@@ -338,7 +346,10 @@ struct ObservedFetches {
             var entry = LoadingFetch.Entry(sequence: record.sequence)
             entry.changes = work.changes[number] ?? []
             entry.isDeleted = work.circumstances[number]?.isDeleted
-            if pending.fetch.needsScope { entry.record = record }
+            if pending.fetch.needsScope {
+                entry.record = record
+                entry.steps = pending.fetch.steps(for: record)
+            }
             logBytes += loading[number]?.append(entry, recordBytes: entry.record == nil ? 0 : work.recordBytes) ?? 0
         }
         outcome.tooLarge += bound()
@@ -422,28 +433,5 @@ struct ObservedFetches {
     mutating func removeAll() {
         for result in Array(results.values) { remove(result) }
         for number in Array(loading.keys) { cancelLoading(number) }
-    }
-
-    /// The maximum number of fetches listed.
-    private static let listed = 100
-
-    /// - Parameter behind: records that they have yet to be updated with
-    func metrics(behind: Int64) -> JSONObject {
-        let list = fetches.values.sorted { $0.number < $1.number }.prefix(Self.listed).map { observed -> JSON in
-            [
-                "observation": .string(observed.observation), "rows": JSON(observed.result.rows),
-                "bytes": JSON(observed.result.bytes), "holders": JSON(observed.holders.count),
-                "lastChange": .int(observed.previous),
-            ]
-        }
-        return [
-            "count": JSON(fetches.count), "results": JSON(results.count), "unindexed": JSON(index.unindexedCount),
-            "rows": JSON(rows), "bytes": JSON(resultBytes + logBytes), "logBytes": JSON(logBytes),
-            "maxBytes": JSON(maxBytes), "maxLogBytes": JSON(maxLogBytes), "logsShortened": JSON(counts.shortened),
-            "records": JSON(counts.records), "candidates": JSON(counts.candidates),
-            "predicatesEvaluated": JSON(counts.predicates), "messages": JSON(counts.messages),
-            "dropped": JSON(counts.dropped), "broken": JSON(counts.broken), "reloaded": JSON(counts.reloaded),
-            "behind": .int(behind), "list": .array(list),
-        ]
     }
 }

@@ -124,17 +124,16 @@ final class ObservedResult {
             if fetch.kind.entityClass != .asset { return made }
         }
         var changes = keys.keys.changes(since: tree)
-        let after = fetch.with(keys.scope, at: record.sequence)
         for position in 0..<record.entityCount {
             let entity = record.entity(at: position)
             guard changes.changes[entity.id] == nil, away[entity.id] == nil else {
                 changes.touch(entity.id)
                 continue
             }
-            guard let change = fetch.netChange(entity, after: after), let key = change.before, key == change.after,
-                tree.contains(key.bytes)
-            else { continue }
-            changes.add(change)
+            // The keys say what is in the result, so that the predicate, which may take long, is not evaluated.
+            let (before, after) = fetch.keys(of: entity)
+            guard let before, before == after, tree.contains(before.bytes) else { continue }
+            changes.add(NetChange(id: entity.id, before: before, after: after, isTouched: true))
         }
         return changes.all
     }

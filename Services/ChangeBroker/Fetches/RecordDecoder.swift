@@ -3,10 +3,10 @@ import Dispatch
 import JSONValue
 import PhotoModel
 
-/// Decodes change records on one thread of its own.
+/// Decodes change records, and evaluates fetches with them, on one thread of its own.
 ///
-/// A record of a thousand entities takes long. Several requests at once would take every thread of Swift's pool, and all
-/// other requests would wait for them.
+/// A record of a thousand entities takes long, and so does a predicate with many tests of long texts. Several requests
+/// at once would take every thread of Swift's pool, and all other requests would wait for them.
 final class RecordDecoder: Sendable {
     private let queue: DispatchQueue
 
@@ -14,6 +14,17 @@ final class RecordDecoder: Sendable {
     init(_ name: String) {
         // Below the threads that receive and publish.
         queue = DispatchQueue(label: "records.\(name)", qos: .utility)
+    }
+
+    /// Returns the result of a function, which is called on the decoder's thread, and the time that it took.
+    func run<Value: Sendable>(_ body: @escaping @Sendable () -> Value) async -> (value: Value, time: Duration) {
+        await withCheckedContinuation { continuation in
+            queue.async {
+                let start = ContinuousClock.now
+                let value = body()
+                continuation.resume(returning: (value, ContinuousClock.now - start))
+            }
+        }
     }
 
     /// Returns the result of a function of the record, which is called on the decoder's thread.

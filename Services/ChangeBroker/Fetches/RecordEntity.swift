@@ -31,4 +31,15 @@ enum RecordEntity: Sendable {
         case .list(let states): states.isDeleted
         }
     }
+
+    /// By key the texts that predicates can test, before and after the transaction together.
+    var textSizes: [PredicateKey: TextSize] {
+        var sizes: [PredicateKey: TextSize] = [:]
+        switch self {
+        case .asset(let states): states.each { $0.addTextSizes(of: .asset, to: &sizes) }
+        case .collection(let states): states.each { $0.addTextSizes(of: .assetCollection, to: &sizes) }
+        case .list(let states): states.each { $0.addTextSizes(of: .collectionList, to: &sizes) }
+        }
+        return sizes
+    }
 }

@@ -17,7 +17,7 @@ struct ObservationState: Sendable {
     var ids: [ObjectID]?
 }
 
-/// The result of ``RecordFeed/updateFetches(with:_:_:)``.
+/// The result of ``RecordFeed/updateFetches(with:_:_:on:)``.
 enum UpdateProgress: Sendable {
     case done
     /// The record is not the next one any more.
@@ -46,11 +46,14 @@ extension RecordFeed {
     /// Updates the observed results with the next record and publishes what it does to them, before the head that names
     /// it. In between it gives way to whoever waits for the feed.
     ///
-    /// - Parameter reloaded: the keys of the results that an earlier call has asked for
+    /// - Parameters:
+    ///   - reloaded: the keys of the results that an earlier call has asked for
+    ///   - decoder: makes the evaluations that may take long
     func updateFetches(
         with change: ChangeRecord,
         _ bytes: Bytes,
-        _ reloaded: [Int: LoadedKeys] = [:]
+        _ reloaded: [Int: LoadedKeys] = [:],
+        on decoder: RecordDecoder
     ) async -> UpdateProgress {
         guard change.library == ring?.library else { return .stopped }
         guard change.sequence > updatedThrough else { return .done }
@@ -60,8 +63,15 @@ extension RecordFeed {
         let generation = fetchGeneration
         var work = fetches.work(on: change, bytes: bytes.count, reloaded: reloaded)
         var record: BrokerRecord?
-        var (broken, tooLarge): ([String], [String]) = ([], [])
+        var (broken, tooLarge, tooSlow): ([String], [String], [String]) = ([], [], [])
         while !work.isDone {
+            while let evaluation = fetches.longEvaluation(&work) {
+                let hasTime = fetches.isInTime(evaluation)
+                let found = await decoder.run { hasTime ? evaluation.change : nil }
+                guard generation == fetchGeneration, !Task.isCancelled else { return .stopped }
+                let isInTime = hasTime ? fetches.finish(evaluation, found.value, took: found.time, &work) : false
+                if !isInTime { tooSlow += giveUpSlowFetch(evaluation) }
+            }
             let end = ContinuousClock.now + Self.updateTime
             repeat {
                 let outcome = fetches.step(&work) { subscribedTopics.hasSubscriber($0) }
@@ -72,14 +82,14 @@ extension RecordFeed {
                     guard let record else { continue }
                     send(message.topic, LiveFrames.fetch(message, of: record, limit: configuration.liveMessageBytes))
                 }
-            } while !work.isDone && ContinuousClock.now < end
+            } while !work.isDone && !fetches.isNextLong(work) && ContinuousClock.now < end
             guard !work.isDone else { break }
             await Task.yield()
             await waitForSubscribers()
             guard generation == fetchGeneration, !Task.isCancelled else { return .stopped }
         }
         updatedThrough = max(updatedThrough, change.sequence)
-        report(broken, tooLarge, at: change.sequence)
+        report(broken, tooLarge, tooSlow, at: change.sequence)
         if updatedThrough == ring?.head || ContinuousClock.now >= nextUpdateWake {
             nextUpdateWake = .now + configuration.headSpacing
             wake()
@@ -87,7 +97,7 @@ extension RecordFeed {
         return .done
     }
 
-    private func report(_ broken: [String], _ tooLarge: [String], at sequence: Int64) {
+    private func report(_ broken: [String], _ tooLarge: [String], _ tooSlow: [String] = [], at sequence: Int64) {
         if !broken.isEmpty {
             logger.error(
                 "observed fetches do not agree with the catalog and are given up",
@@ -100,7 +110,25 @@ extension RecordFeed {
                 metadata: ["observations": "\(tooLarge.prefix(10))", "limit": "\(configuration.maxFetchBytes)"]
             )
         }
+        if !tooSlow.isEmpty {
+            logger.warning(
+                "observed fetches take too long to evaluate and are given up",
+                metadata: ["observations": "\(tooSlow.prefix(10))", "sequence": "\(sequence)"]
+            )
+        }
         if !broken.isEmpty || !tooLarge.isEmpty { renewInstance() }
+    }
+
+    /// Gives up the observations of a result whose evaluation with a record takes too long. For a while it cannot be
+    /// observed again.
+    ///
+    /// - Returns: the observations
+    private func giveUpSlowFetch(_ evaluation: ObservedFetches.LongEvaluation) -> [String] {
+        let observations = fetches.removeResult(evaluation.number)
+        guard !observations.isEmpty else { return [] }
+        slowFetches.insert(evaluation.fetch, now: .now)
+        renewInstance()
+        return observations
     }
 
     /// Gives the observations of a result up that could not be read again.
@@ -147,7 +175,10 @@ extension RecordFeed {
     ) throws(RPCError) -> Bool {
         guard !Task.isCancelled else { throw .observationEnded }
         let known = fetches[observation]
-        guard known != nil || fetch.flatMap(fetches.result) != nil else { return false }
+        guard known != nil || fetch.flatMap(fetches.result) != nil else {
+            if let fetch, slowFetches.contains(fetch, now: .now) { throw .fetchTooSlow }
+            return false
+        }
         let identity = holder.identity
         if known?.holders[holder] == nil, fetches.count(heldBy: identity) >= configuration.maxFetchesPerIdentity,
             known?.holders.keys.contains(where: { $0.identity == identity }) != true

@@ -1,0 +1,39 @@
+import JSONValue
+import PhotoModel
+
+/// Fetches of limited views, whose time must not reveal what else the library has.
+extension FetchStore {
+    /// Returns the row numbers of the assets on a list, as JSON.
+    func listedRows(_ granted: GrantedAssets) throws -> String {
+        let rows = try database.all(
+            "SELECT row FROM asset WHERE id IN (SELECT value FROM json_each(?)) ORDER BY row",
+            jsonList(granted.ids.map(\.text))
+        ) { $0.int64(0) }
+        return Self.numberList(rows)
+    }
+
+    /// Returns the condition that a listed asset is in a moment of a list of moments. Only the moments of listed
+    /// assets are looked at.
+    func isIn(_ list: MomentList, _ rows: String) throws -> SQLFragment {
+        let sql = "SELECT DISTINCT a.moment FROM json_each(?) g CROSS JOIN asset a ON a.row = g.atom"
+        let moments = try database.all(sql + " WHERE a.moment IS NOT NULL", rows) { $0.int64(0) }
+            .filter { Moment(key: $0)?.lists.contains(list) == true }
+        return SQLFragment("a.moment IN (SELECT atom FROM json_each(?))", [SQLValue(Self.numberList(moments))])
+    }
+
+    private static func numberList(_ numbers: [Int64]) -> String {
+        "[" + numbers.map(String.init).joined(separator: ",") + "]"
+    }
+
+    /// Returns the table of assets of a limited grant. All conditions are tested for these alone, and no index is used
+    /// that has others too, so that the time of a fetch reveals nothing about assets that are not on the list.
+    func listed(_ rows: String) -> SQLFragment {
+        let tables =
+            switch database.dialect {
+            case .sqlite: "json_each(?) g CROSS JOIN asset a ON a.row = g.atom"
+            // PostgreSQL does not move conditions into a query with an offset.
+            case .postgresql: "(SELECT x.* FROM json_each(?) g CROSS JOIN asset x ON x.row = g.atom OFFSET 0) a"
+            }
+        return SQLFragment(tables, [SQLValue(rows)])
+    }
+}

@@ -88,6 +88,12 @@ extension CatalogErrorMapping {
                 "an identity may have \(limit) transient collections with \(members) members in all; release some",
                 ["limit": JSON(limit)]
             )
+        case .transientsFull(let members):
+            ErrorCode.busy.error(
+                "the transient collections of all clients together have at most \(members) members, and others use "
+                    + "them; try again later",
+                ["limit": JSON(members)]
+            )
         case .resultTooLarge(let count, let limit):
             ErrorCode.limitExceeded.error(
                 "the result has \(count) members, a transient collection at most \(limit)",

@@ -21,6 +21,11 @@ extension CatalogErrorMapping {
                 "too many transactions of \(identity) wait for consent; wait for the owner's decisions",
                 ["limit": JSON(limit)]
             )
+        case .questionsFull(let limit):
+            ErrorCode.busy.error(
+                "\(limit) questions of all clients together wait for the owner's decisions; try again later",
+                ["limit": JSON(limit)]
+            )
         case .declined(let question):
             ErrorCode.userCancelled.error(
                 "the owner of the library declined the transaction; nothing was changed",

@@ -102,6 +102,11 @@ extension CatalogErrorMapping {
                 "\(open) uploads are open; finish or cancel some (limit \(limit))",
                 ["limit": JSON(limit), "open": JSON(open)]
             )
+        case .uploadsFull(let open, let limit):
+            ErrorCode.busy.error(
+                "all clients together have \(limit) uploads open, this one \(open) of them; try again later",
+                ["limit": JSON(limit), "open": JSON(open)]
+            )
         case .uploadTooLarge(let remaining):
             ErrorCode.limitExceeded.error(
                 "an upload may have at most \(remaining) bytes now; import what is uploaded already first, cancel "

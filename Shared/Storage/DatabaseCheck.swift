@@ -1,6 +1,7 @@
 import CProcess
 import Dispatch
 import GRDB
+import Glibc
 import Synchronization
 
 /// The result of an integrity check of a database; damage is thrown.
@@ -121,10 +122,11 @@ extension DatabaseFile {
     ///
     /// Writers are not blocked: the copy has the state at its beginning. Its integrity is checked completely.
     ///
-    /// - Parameter path: a file that does not exist yet.
-    /// - Throws: ``StorageError``.
+    /// - Parameter path: a file that does not exist yet, and does not exist after an error either.
+    /// - Throws: ``StorageError``; ``StorageError/notEnoughSpace(_:)`` before anything is written if it does not fit.
     public func copy(to path: String) throws(StorageError) {
         do {
+            try requireSpace(forCopyAt: path)
             let copy = try DatabaseQueue(path: path)
             try pool.backup(to: copy)
             try copy.writeWithoutTransaction { database in
@@ -132,9 +134,29 @@ extension DatabaseFile {
                 try database.execute(sql: "PRAGMA journal_mode = DELETE")
             }
             try copy.close()
+            try DatabaseCheck.full(path: path)
         } catch {
+            // SQLite leaves what it has written, and the disk may be full of it.
+            for ending in ["", "-journal", "-wal", "-shm"] { unlink(path + ending) }
             throw StorageError(database: error, path: path)
         }
-        try DatabaseCheck.full(path: path)
+    }
+
+    /// Refuses a copy that does not fit on its disk. The library may be on the same one, and needs space for its
+    /// changes.
+    private func requireSpace(forCopyAt path: String) throws {
+        let bytes = try pool.read { database in
+            let pages = try Int.fetchOne(database, sql: "PRAGMA page_count") ?? 0
+            let pageBytes = try Int.fetchOne(database, sql: "PRAGMA page_size") ?? 0
+            return pages * pageBytes
+        }
+        let folder = path.lastIndex(of: "/").map { String(path[...$0]) } ?? "."
+        var status = statvfs()
+        // Some filesystems do not know their size.
+        guard statvfs(folder, &status) == 0, status.f_blocks > 0 else { return }
+        guard Double(status.f_bavail) * Double(status.f_frsize) < Double(bytes) else { return }
+        throw StorageError.notEnoughSpace(
+            "\(path) needs \(bytes) bytes, which its disk does not have. Free some space and try again."
+        )
     }
 }

@@ -48,9 +48,12 @@ extension ResourceStore {
             // Another filesystem, one without hard links, or too many links to one file.
             let copy = try put(copying: file, limit: file.size)
             guard copy.digest == digest else { throw .resourceChanged("\(digest) changed while it was copied") }
+            endHealing(of: digest)
             return .copied
         }
         _ = try publish(name, as: digest, size: file.size, isSynced: true)
+        // Nothing has marks of the damage of a copy.
+        endHealing(of: digest)
         return .linked
     }
 

@@ -17,12 +17,43 @@ extension ResourceStore {
         return false
     }
 
+    /// Returns when the last file was stored in a store at a path, in microseconds since 1970; nil if there is no
+    /// store.
+    ///
+    /// Every stored file was renamed out of the same folder, whose times are those of the last change of its names. No
+    /// file was made later, unless the clock was ahead then and was set back since.
+    public static func lastStored(root: String) throws(StorageError) -> Int64? {
+        do throws(StorageError) {
+            let status = try DirectoryOperations.status("\(root)/\(incomingName)")
+            return max(microseconds(status.st_mtim), microseconds(status.st_ctim))
+        } catch .notFound {
+            return nil
+        }
+    }
+
+    /// Returns true if the file of a digest, or its reference, was made after a time and not after another one, in
+    /// microseconds since 1970.
+    ///
+    /// Its birth time is compared. Reading a file, or removing another link to it, changes `st_ctime`, which is
+    /// compared only on filesystems without birth times.
+    public func wasMade(_ digest: ResourceDigest, after time: Int64, until end: Int64 = .max) -> Bool {
+        [path(of: digest), referencePath(of: digest)].contains { path in
+            guard let status = try? DirectoryOperations.status(path), let birth = try? FileBirth(path: path) else {
+                return false
+            }
+            let made = birth.birth != 0 ? birth.birth / 1000 : microseconds(status.st_ctim)
+            return made > time && made <= end
+        }
+    }
+
     /// A stored file, or a reference.
     public struct StoredFile: Sendable {
         /// The size on disk in bytes.
         public var size: Int64
         /// When it was stored or last linked (`st_ctime`), in microseconds since 1970.
         public var changedAt: Int64
+        /// True if it is removed on request only (``ResourceStore/keep(_:)``).
+        public var isKept = false
     }
 
     /// Returns all digests in one part of the store, including referenced files.
@@ -31,7 +62,8 @@ extension ResourceStore {
         do throws(StorageError) {
             for second in try DirectoryOperations.names(in: "\(root)/\(part)") where second.count == 2 {
                 let folder = "\(root)/\(part)/\(second)"
-                for name in try DirectoryOperations.names(in: folder) {
+                let names = try DirectoryOperations.names(in: folder)
+                for name in names {
                     let isReference = name.hasSuffix(Self.referenceEnding)
                     let text = isReference ? String(name.dropLast(Self.referenceEnding.count)) : name
                     guard let digest = ResourceDigest(text),
@@ -45,10 +77,34 @@ extension ResourceStore {
                     file.changedAt = max(file.changedAt, time)
                     found[digest] = file
                 }
+                for name in names where name.hasSuffix(Self.keepingEnding) {
+                    guard let digest = ResourceDigest(String(name.dropLast(Self.keepingEnding.count))) else { continue }
+                    found[digest]?.isKept = true
+                }
             }
         } catch .notFound {
             return found
         }
         return found
+    }
+
+    /// Calls `visit` for each stored file, folder by folder, in no particular order.
+    ///
+    /// - Parameter visit: receives each digest with its size and time of last storing (microseconds since 1970);
+    ///   returns `false` to stop.
+    /// - Throws: ``StorageError`` if a folder cannot be read.
+    public func forEach(_ visit: (ResourceDigest, _ size: Int64, _ storedAt: Int64) -> Bool) throws(StorageError) {
+        for first in try DirectoryOperations.names(in: root) where first.count == 2 {
+            for second in try DirectoryOperations.names(in: "\(root)/\(first)") where second.count == 2 {
+                for name in try DirectoryOperations.names(in: "\(root)/\(first)/\(second)") {
+                    guard let digest = ResourceDigest(name),
+                        let status = try? DirectoryOperations.status(path(of: digest))
+                    else {
+                        continue
+                    }
+                    if !visit(digest, Int64(status.st_size), microseconds(status.st_mtim)) { return }
+                }
+            }
+        }
     }
 }

@@ -92,7 +92,14 @@ extension ResourceStore {
         } else {
             try setReference(FileReference(path: path, identity: identity), of: digest)
         }
-        return StoredResource(digest: digest, size: file.size, wasPresent: isPresent, isHealed: false, lease: lease)
+        return StoredResource(
+            digest: digest,
+            size: file.size,
+            wasPresent: isPresent,
+            isHealed: false,
+            isHealingOpen: false,
+            lease: lease
+        )
     }
 
     /// Stores the reference of a digest; durable when it returns.

@@ -27,28 +27,55 @@ extension ResourceStore {
 
     /// Stages bytes; ``makeDurable(_:)`` must follow.
     ///
-    /// - Parameter verifies: if the bytes are already stored, reads them and compares them with the digest.
-    public func stage(bytes: [UInt8], verifies: Bool = false) throws(StorageError) -> StagedResource {
+    /// - Parameters:
+    ///   - verifies: if the bytes are already stored, reads them and compares them with the digest.
+    ///   - hidesPresence: whether the written bytes are synced if they are already stored, as new ones will be; with
+    ///     `verifies` they replace the stored file, which is not read.
+    public func stage(
+        bytes: [UInt8],
+        verifies: Bool = false,
+        hidesPresence: Bool = false
+    ) throws(StorageError) -> StagedResource {
         let writer = try writer(limit: Int64(bytes.count))
         try writer.append(bytes)
-        return try writer.stage(verifies: verifies)
+        return try writer.stage(verifies: verifies, hidesPresence: hidesPresence)
     }
 
-    /// Renames a complete temporary file to its digest, like ``publish(_:as:size:isSynced:verifies:)`` but without
-    /// waiting for the disk.
+    /// Syncs a complete temporary file.
+    func syncIncoming(_ path: String) throws(StorageError) {
+        try watcher?(.syncFile(path))
+        try Descriptor(opening: path, O_RDONLY).sync()
+    }
+
+    /// Renames a complete temporary file to its digest, like ``publish(_:as:size:isSynced:verifies:hidesPresence:)``
+    /// but without waiting for the disk.
     func stage(
         _ path: String,
         as digest: ResourceDigest,
         size: Int64,
         failedSyncs: Int,
-        verifies: Bool
+        verifies: Bool,
+        hidesPresence: Bool = false
     ) throws(StorageError) -> StagedResource {
         let lease = lease(digest)
+        var isSynced = false
         while true {
-            let present = try look(at: digest, size: size, verifies: verifies)
+            let present = try look(at: digest, size: size, verifies: verifies, hidesPresence: hidesPresence)
+            if hidesPresence, present.isGood, !isSynced {
+                try syncIncoming(path)
+                isSynced = true
+            }
             // Assets may refer to a damaged file, so only durable bytes replace it.
             if case .damaged = present {
-                return StagedResource(durable: try publish(path, as: digest, size: size, verifies: verifies))
+                return StagedResource(
+                    durable: try publish(
+                        path,
+                        as: digest,
+                        size: size,
+                        verifies: verifies,
+                        hidesPresence: hidesPresence
+                    )
+                )
             }
             let isPlaced = try stripe(of: digest).mutex.withLock { (publications) throws(StorageError) in
                 publications += 1
@@ -60,6 +87,7 @@ extension ResourceStore {
                 size: size,
                 wasPresent: present.isGood,
                 isHealed: false,
+                isHealingOpen: present.isGood && isHealingOpen(digest),
                 lease: lease
             )
             return StagedResource(stored: stored, failedSyncs: failedSyncs)

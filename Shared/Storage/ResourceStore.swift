@@ -75,7 +75,10 @@ public final class ResourceStore: Sendable {
         try makeDurable(folder: incoming, in: trimmed)
     }
 
-    var incoming: String { root + "/.incoming" }
+    /// The folder of temporary files, in the store.
+    static let incomingName = ".incoming"
+
+    var incoming: String { "\(root)/\(Self.incomingName)" }
 
     // MARK: Storing
 
@@ -141,7 +144,13 @@ public final class ResourceStore: Sendable {
     public func clearIncoming() throws(StorageError) -> Int {
         try mayWrite()
         let names = try DirectoryOperations.names(in: incoming)
+        let before = try DirectoryOperations.status(incoming).st_mtim
         for name in names { try DirectoryOperations.removeFile("\(incoming)/\(name)") }
+        // The clock may be behind: the folder keeps the time of the last file that was stored.
+        if try microseconds(before) > microseconds(DirectoryOperations.status(incoming).st_mtim) {
+            var times = [timespec(tv_sec: 0, tv_nsec: PublicationStamp.omit), before]
+            _ = utimensat(AT_FDCWD, incoming, &times, 0)
+        }
         return names.count
     }
 
@@ -151,18 +160,22 @@ public final class ResourceStore: Sendable {
     /// its publication (``PublicationStamp``); otherwise, or with `verifies`, it is read and compared. A damaged one is
     /// replaced.
     ///
-    /// - Parameter isSynced: whether the temporary file is already durable.
+    /// - Parameters:
+    ///   - isSynced: whether the temporary file is already durable.
+    ///   - hidesPresence: whether, with `verifies`, an existing file is replaced without being read: the time that it
+    ///     takes would show that it is there.
     func publish(
         _ path: String,
         as digest: ResourceDigest,
         size: Int64,
         isSynced: Bool = false,
-        verifies: Bool = false
+        verifies: Bool = false,
+        hidesPresence: Bool = false
     ) throws(StorageError) -> StoredResource {
         let lease = leases.take(digest)
         var isSynced = isSynced
         while true {
-            let present = try look(at: digest, size: size, verifies: verifies)
+            let present = try look(at: digest, size: size, verifies: verifies, hidesPresence: hidesPresence)
             if !present.isGood, !isSynced {
                 PublicationStamp.set(path, digest)
                 try watcher?(.syncFile(path))
@@ -175,11 +188,13 @@ public final class ResourceStore: Sendable {
                 return try settle(path, as: digest, present)
             }
             guard isSettled else { continue }
+            let isReplaced = !present.isGood && present != .missing
             return StoredResource(
                 digest: digest,
                 size: size,
                 wasPresent: present != .missing,
-                isHealed: !present.isGood && present != .missing,
+                isHealed: isReplaced && !(verifies && hidesPresence),
+                isHealingOpen: isReplaced || present.isGood && isHealingOpen(digest),
                 lease: lease
             )
         }
@@ -202,16 +217,23 @@ public final class ResourceStore: Sendable {
     enum Present: Equatable {
         case missing
         case good(FileState)
+        /// Damaged, or to be replaced in any case.
         case damaged(FileState)
 
         var isGood: Bool { if case .good = self { true } else { false } }
     }
 
-    func look(at digest: ResourceDigest, size: Int64, verifies: Bool) throws(StorageError) -> Present {
+    func look(
+        at digest: ResourceDigest,
+        size: Int64,
+        verifies: Bool,
+        hidesPresence: Bool
+    ) throws(StorageError) -> Present {
         let target = path(of: digest)
         let status: stat
         do throws(StorageError) { status = try DirectoryOperations.status(target) } catch .notFound { return .missing }
         let state = FileState(status)
+        if verifies, hidesPresence { return .damaged(state) }
         guard status.st_mode & S_IFMT == S_IFREG, status.st_size == off_t(size) else { return .damaged(state) }
         if !verifies, PublicationStamp.isIntact(status, digest) { return .good(state) }
         do throws(StorageError) {
@@ -244,6 +266,7 @@ public final class ResourceStore: Sendable {
         case .damaged(let state):
             guard now == state else { return false }
             folder = try makeFolders(of: digest)
+            noteHealing(of: digest)
             try watcher?(.rename(path, target))
             guard rename(path, target) == 0 else { throw .system(errno, "replace \(target)") }
         }
@@ -338,6 +361,8 @@ public final class ResourceStore: Sendable {
                 guard condition(microseconds(status.st_mtim)) else { return false }
                 try watcher?(.remove(target))
                 try DirectoryOperations.removeFile(target)
+                endHealing(of: digest)
+                endKeeping(digest)
                 return true
             } catch .notFound {
                 return false
@@ -372,6 +397,10 @@ public final class ResourceStore: Sendable {
                     continue
                 }
             }
+            if removed != nil {
+                endHealing(of: digest)
+                endKeeping(digest)
+            }
             return removed
         }
     }
@@ -393,26 +422,6 @@ public final class ResourceStore: Sendable {
 
     /// Ends one ``pinCollection()``.
     public func release() { holds.withLock { $0 -= 1 } }
-
-    /// Calls `visit` for each stored file, folder by folder, in no particular order.
-    ///
-    /// - Parameter visit: receives each digest with its size and time of last storing (microseconds since 1970);
-    ///   returns `false` to stop.
-    /// - Throws: ``StorageError`` if a folder cannot be read.
-    public func forEach(_ visit: (ResourceDigest, _ size: Int64, _ storedAt: Int64) -> Bool) throws(StorageError) {
-        for first in try DirectoryOperations.names(in: root) where first.count == 2 {
-            for second in try DirectoryOperations.names(in: "\(root)/\(first)") where second.count == 2 {
-                for name in try DirectoryOperations.names(in: "\(root)/\(first)/\(second)") {
-                    guard let digest = ResourceDigest(name),
-                        let status = try? DirectoryOperations.status(path(of: digest))
-                    else {
-                        continue
-                    }
-                    if !visit(digest, Int64(status.st_size), microseconds(status.st_mtim)) { return }
-                }
-            }
-        }
-    }
 
     // MARK: Parts
 

@@ -63,11 +63,25 @@ public final class ResourceWriter: Sendable {
 
     /// Makes the bytes durable under their digest; afterwards the writer has ended, even if this throws.
     ///
-    /// - Parameter verifies: if the bytes are already stored, reads them and compares them with the digest.
-    public func finish(verifies: Bool = false) throws(StorageError) -> StoredResource {
+    /// - Parameters:
+    ///   - verifies: if the bytes are already stored, reads them and compares them with the digest.
+    ///   - hidesPresence: whether the written bytes are synced also if they are already stored, so that the time does
+    ///     not reveal it; with `verifies` they replace the stored file, which is not read.
+    public func finish(verifies: Bool = false, hidesPresence: Bool = false) throws(StorageError) -> StoredResource {
         defer { cancel() }
         let (digest, size) = try complete()
-        let stored = try store.publish(path, as: digest, size: size, verifies: verifies)
+        if hidesPresence {
+            PublicationStamp.set(path, digest)
+            try store.syncIncoming(path)
+        }
+        let stored = try store.publish(
+            path,
+            as: digest,
+            size: size,
+            isSynced: hidesPresence,
+            verifies: verifies,
+            hidesPresence: hidesPresence
+        )
         // The temporary file was renamed or removed; nothing is left for `cancel` to remove.
         state.withLock { $0.file = nil }
         return stored
@@ -86,7 +100,12 @@ public final class ResourceWriter: Sendable {
 
     /// Names the bytes by their digest without waiting for the disk; ``ResourceStore/makeDurable(_:)`` must follow.
     /// Afterwards the writer has ended, even if this throws.
-    public func stage(verifies: Bool = false) throws(StorageError) -> StagedResource {
+    ///
+    /// - Parameters:
+    ///   - verifies: if the bytes are already stored, reads them and compares them with the digest.
+    ///   - hidesPresence: whether the written bytes are synced if they are already stored, as new ones will be; with
+    ///     `verifies` they replace the stored file, which is not read.
+    public func stage(verifies: Bool = false, hidesPresence: Bool = false) throws(StorageError) -> StagedResource {
         defer { cancel() }
         let (digest, size) = try complete()
         let staged = try store.stage(
@@ -94,7 +113,8 @@ public final class ResourceWriter: Sendable {
             as: digest,
             size: size,
             failedSyncs: failedSyncs,
-            verifies: verifies
+            verifies: verifies,
+            hidesPresence: hidesPresence
         )
         state.withLock { $0.file = nil }
         return staged

@@ -67,6 +67,7 @@ struct ChangeServiceTests {
             .updateAsset(.init(id: .placeholder("p"))), .updateAsset(.init(id: .id(id), addKeywords: ["b", "a"])),
             .updateAsset(.init(id: .id(id), set: AssetPatch(creationDate: .some(nil), caption: "c", rating: 1))),
             .trashAssets(.init(ids: [id])), .createCollection(.init(ref: "p", title: "A")),
+            .createAsset(.init(resources: [], addKeywords: ["b"], removeKeywords: ["a"])),
         ]
         for isFavorite in [nil, true, false] {
             for isHidden in [nil, true, false] {
@@ -88,6 +89,50 @@ struct ChangeServiceTests {
             #expect(
                 String(decoding: RequestDigest.canonical(changes), as: UTF8.self) == changes.json.canonical.text
             )
+        }
+    }
+
+    @Test(.spec("T-27", "T-40"))
+    func `a client that may only add changes the keywords of what it adds`() async throws {
+        try await CatalogFixture.with(folder) { catalog in
+            let id = try await catalog.importImages([image(1)], set: AssetPatch(keywords: ["a", "b"]))[0]
+            let create = ChangeRequest.CreateAsset(
+                ref: "p",
+                resources: [NewResource(source: .attachment(0))],
+                set: AssetPatch(keywords: ["a", "b"]),
+                addKeywords: ["c"],
+                removeKeywords: ["a"]
+            )
+            let context = RequestContext(
+                attachments: [image(1)],
+                identity: "key:ann",
+                cachedPermission: CachedPermission(Permission(.addOnly).byte)
+            )
+            let changes = PerformChanges(requests: [.createAsset(create)])
+            let reply = try await catalog.service.handler.changes.perform(changes, context)
+            let made = try #require(try PerformChanges.Result(json: JSON(parsing: reply)).id("p"))
+            #expect(try await catalog.asset(made).keywords == ["b", "c"])
+            #expect(try await catalog.asset(id).keywords == ["a", "b"], "its bytes became another asset")
+        }
+    }
+
+    @Test func `changes wait in the order of their arrival, and other requests are answered meanwhile`() async throws {
+        try await CatalogFixture.with(folder) { catalog in
+            let (writer, gate) = (catalog.service.writer, DispatchSemaphore(value: 0))
+            await catalog.service.store.holdWriter(until: gate)
+            defer { gate.signal() }
+            var waiting: [Task<Int64, any Error>] = []
+            for number in 0..<20 {
+                waiting.append(
+                    Task { try await catalog.perform([.createCollection(.init(title: "\(number)"))]).sequence }
+                )
+                try await writer.untilWaiting(number + 1, or: gate)
+            }
+            #expect(try await catalog.call(Health()).isHealthy)
+            gate.signal()
+            var sequences: [Int64] = []
+            for task in waiting { sequences.append(try await task.value) }
+            #expect(zip(sequences, sequences.dropFirst()).allSatisfy { $1 == $0 + 1 }, "\(sequences)")
         }
     }
 

@@ -166,6 +166,34 @@ struct CollectionServiceTests {
         }
     }
 
+    @Test(.spec("S-05", "S-20")) func `folders and smart albums have no first and last date`() async throws {
+        try await CatalogFixture.with(folder) { catalog in
+            let ids = try await catalog.importImages([image(1, date: "2019:05:01 10:00:00")])
+            let made = try await catalog.perform([
+                .createList(.init(ref: "f", title: "2019")),
+                .createCollection(.init(ref: "a", title: "May", add: [.id(ids[0])], parent: .placeholder("f"))),
+                .updateAsset(.init(id: .id(ids[0]), set: AssetPatch(isFavorite: true))),
+            ])
+            func lists(_ type: String, _ predicate: String?) async throws -> [CollectionList] {
+                var fetch = FetchDescription(.lists)
+                fetch.collectionType = type
+                fetch.predicate = predicate.map { .string($0) }
+                return try await catalog.call(FetchLists(fetch: fetch)).lists
+            }
+            let folders = try await lists("folder", nil)
+            #expect(folders.contains { $0.id == made.id("f") })
+            #expect(folders.allSatisfy { $0.startDate == nil && $0.endDate == nil })
+            #expect(try await lists("folder", "startDate < '2020-01-01'").isEmpty)
+            #expect(try await lists("momentList", "startDate < '2020-01-01'").count == 2, "the year and its cluster")
+
+            var albums = FetchDescription(.collections)
+            albums.collectionType = "smartAlbum"
+            let smart = try await catalog.call(FetchCollections(fetch: albums, count: 100)).collections
+            #expect(!smart.isEmpty && smart.allSatisfy { $0.startDate == nil && $0.endDate == nil })
+            #expect(try await catalog.collections().map { $0.startDate != nil && $0.endDate != nil } == [true])
+        }
+    }
+
     @Test(.spec("T-13", "S-79", "T-28", "S-09")) func `an album is rearranged by the indexes of a result`() async throws
     {
         try await CatalogFixture.with(folder) { catalog in

@@ -237,6 +237,34 @@ struct DerivedRulesTests {
 
     // MARK: Properties
 
+    @Test(.spec("T-27"))
+    func `a new asset has the keywords of its file, without those to remove and with those to add`() throws {
+        var library = InMemoryLibrary()
+        func create(
+            _ number: Int,
+            set: [String]? = nil,
+            add: [String],
+            remove: [String] = [],
+            file: [String] = ["sea", "sun"]
+        ) throws -> [String]? {
+            var change = PreparedChange.create("p", number, set: AssetPatch(keywords: set))
+            change.resources[0].facts?.keywords = file
+            guard case .createAsset(var request) = change.request else { return nil }
+            (request.addKeywords, request.removeKeywords) = (add, remove)
+            change.request = .createAsset(request)
+            let (_, ids) = try library.perform([change])
+            return ids["p"].flatMap(library.asset)?.keywords
+        }
+        #expect(try create(1, add: ["trip", "sea"], remove: ["sun", "x"]) == ["sea", "trip"])
+        #expect(try create(2, add: ["sea"], remove: ["sea"]) == ["sun", "sea"], "removed first, then added")
+        #expect(try create(3, set: ["a", "b"], add: ["c"], remove: ["a"]) == ["b", "c"])
+        #expect(try create(4, add: [], remove: ["sun"]) == ["sea"])
+        let error = #expect(throws: RPCError.self) {
+            try create(5, add: ["x"], file: (0..<1024).map { "\($0)" })
+        }
+        #expect(error?.name == "limit_exceeded")
+    }
+
     @Test(.spec("T-27")) func `adding present keywords and removing absent ones is silently ignored`() throws {
         var library = InMemoryLibrary()
         let id = try library.add(1, set: AssetPatch(keywords: ["a", "b"]))

@@ -101,6 +101,24 @@ struct DuplicateRulesTests {
         #expect(synced.isEmpty && answer.ignored.map(\.members) == [["resources", "sourceType"]])
     }
 
+    @Test(.spec("P-23", "T-27"))
+    func `keywords are added to an existing asset and removed from it, if it can be changed`() throws {
+        var library = InMemoryLibrary()
+        let id = try library.add(1, set: AssetPatch(keywords: ["a", "b"]))
+        var change = PreparedChange.create("p", 1, set: AssetPatch(rating: 3))
+        guard case .createAsset(var request) = change.request else { return }
+        (request.addKeywords, request.removeKeywords) = (["c", "b"], ["a", "x"])
+        change.request = .createAsset(request)
+        let (result, reply) = try Self.perform([change], library)
+        let after = try #require(result.assets.first?.after)
+        #expect(after.id == id && after.keywords == ["b", "c"] && after.rating == 3)
+        #expect(reply.id("p") == id && reply.ignored.isEmpty)
+        library.snapshot.assets[id]?.sourceType = .typeiTunesSynced
+        let (synced, answer) = try Self.perform([change], library)
+        #expect(synced.isEmpty)
+        #expect(answer.ignored.map(\.members) == [["set", "addKeywords", "removeKeywords", "sourceType"]])
+    }
+
     @Test(.spec("P-23"))
     func `bytes whose first asset the transaction deletes yield the next asset with them`() throws {
         var library = InMemoryLibrary()

@@ -74,6 +74,66 @@ struct EditRulesTests {
         #expect(try edit(&library, id, as: "B", 15) == (.original, 1, false))
     }
 
+    @Test(.spec("S-91", "T-49", "D4"))
+    func `an edit of either original of a pair is resumed from that original`() throws {
+        var library = InMemoryLibrary()
+        let id = try library.add(1)
+        let raw = PreparedResource.bytes(2, .alternatePhoto, nil).digest
+        library.snapshot.assets[id]?.resources.append(
+            AssetResource(type: .alternatePhoto, digest: raw, size: 1, contentType: "com.adobe.raw-image")
+        )
+        func editingInput(of choice: OriginalChoice?, as format: String = "A") throws -> (
+            base: EditBase, resource: AssetResource, hasAdjustmentData: Bool
+        ) {
+            let asset = try #require(library.asset(id))
+            guard let choice else { return try #require(asset.editingInput(handles: handles(format))) }
+            return try #require(asset.editingInput(of: choice, handles: handles(format)))
+        }
+        func begin(of choice: OriginalChoice? = nil, as format: String = "A") throws -> (EditBase, Int?, Bool) {
+            let input = try editingInput(of: choice, as: format)
+            return (input.base, Int(input.resource.digest), input.hasAdjustmentData)
+        }
+        func commit(_ seed: Int, of choice: OriginalChoice? = nil) throws {
+            let (asset, input) = (try #require(library.asset(id)), try editingInput(of: choice))
+            let token = EditInputToken(
+                asset: id,
+                contentRevision: asset.contentRevision,
+                base: input.base,
+                digest: input.resource.digest
+            )
+            try library.perform([.edit(id, "A", seed, token: token)])
+        }
+
+        var begun = try begin(of: .raw)
+        #expect(begun == (.original, 2, false))
+        try commit(10, of: .raw)
+        for choice in [nil, OriginalChoice.raw] {
+            begun = try begin(of: choice)
+            #expect(begun == (.previous, 2, true), "the RAW file, on which the parameters are based")
+        }
+        begun = try begin(of: .compressed)
+        #expect(begun == (.original, 1, false))
+        begun = try begin(of: .raw, as: "B")
+        #expect(begun == (.original, 2, false), "B cannot read A's data")
+
+        for (seed, choice) in [(11, nil), (12, .raw)] as [(Int, OriginalChoice?)] {
+            try commit(seed, of: choice)
+            #expect(digest(library.asset(id), .adjustmentBasePhoto) == 2, "resumed, the base stays")
+            #expect(digest(library.asset(id), .fullSizePhoto) == seed)
+        }
+        try commit(13, of: .compressed)
+        #expect(digest(library.asset(id), .adjustmentBasePhoto) == nil)
+        begun = try begin()
+        #expect(begun == (.original, 1, true))
+
+        try commit(14, of: .raw)
+        try library.perform(.revertAsset(.init(id: id, base: .raw)))
+        #expect(library.asset(id)?.resources.map(\.type) == [.alternatePhoto, .photo])
+        try commit(15, of: .raw)
+        begun = try begin()
+        #expect(begun == (.original, 2, true), "the RAW file is presented now and needs no base")
+    }
+
     @Test(.spec("S-86", "S-88"))
     func `a newer version of a format is read only by editors that list it`() throws {
         let formats = [HandledFormat(formatIdentifier: "A", minimumVersion: "1.2", maximumVersion: "1.10")]

@@ -192,7 +192,7 @@ struct GrantOrderTests {
                     )
                 }
             }
-            while service.tail.head == head { await Task.yield() }
+            while service.tail.head == head, !Task.isCancelled { await Task.yield() }
             let id = try #require(questions.pending.first).id
             // Holds the writer, so that the transaction ends while the decision is recorded.
             let gate = DispatchSemaphore(value: 0)
@@ -201,7 +201,7 @@ struct GrantOrderTests {
             async let refused = rpcError { try await questions.decide(id, isApproved: true, by: "uid:1") }
             try await service.writer.untilWaiting(1, or: gate)
             asking.cancel()
-            while questions.count > 0 { await Task.yield() }
+            while questions.count > 0, !Task.isCancelled { await Task.yield() }
             gate.signal()
             #expect(await refused?.errorCode == .identifierNotFound)
             #expect(await asking.value?.errorCode == .userCancelled)

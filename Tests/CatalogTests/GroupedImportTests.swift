@@ -84,7 +84,7 @@ struct GroupedImportTests {
             // The pool finds out only when it uses them.
             for pid in pids { kill(Int32(pid), SIGSTOP) }
             async let imported = catalog.importImages((0..<16).map { image(UInt64($0)) })
-            while catalog.service.workers.metrics()["busy"]?.intValue == 0 { await Task.yield() }
+            while catalog.service.workers.metrics()["busy"]?.intValue == 0, !Task.isCancelled { await Task.yield() }
             for pid in pids { kill(Int32(pid), SIGKILL) }
             let count = try await imported.count
             let quarantined = try await catalog.call(ListQuarantine()).resources

@@ -112,6 +112,42 @@ struct LibraryMigrationTests {
         #expect(try differences(address, library + "/library.sqlite.moved") == ["keyword"])
     }
 
+    @Test func `a move whose comparison is interrupted leaves no library at the server, and can be repeated`()
+        async throws
+    {
+        let library = folder.file("library")
+        let address = try PostgreSQLServer.shared().address(schema: "migration_interrupted")
+        try await CatalogFixture.with(folder) {
+            $0.server = nil
+        } _: { catalog in
+            _ = try await fill(catalog)
+        }
+        // Ends the session that has changed the tables of this schema.
+        let interruption = """
+            SELECT pg_terminate_backend(pid) FROM pg_locks
+            WHERE relation = 'library'::regclass AND pid <> pg_backend_pid()
+            """
+        #expect(throws: (any Error).self) {
+            try LibraryMigration.run(.toServer(address), folder: library, verifies: true) { table, _ in
+                if table.hasPrefix("comparing") { try? PostgreSQLServer.execute(interruption, at: address) }
+            }
+        }
+        #expect(try PostgreSQLServer.text("SELECT count(*)::text FROM library", at: address) == "0")
+        #expect(FileManager.default.fileExists(atPath: library + "/library.sqlite"))
+        let there = try LibraryMigration.run(.toServer(address), folder: library, verifies: true) { _, _ in }
+        #expect(there.rows > 60)
+
+        // As if it had been interrupted between the commit and the renaming.
+        try FileManager.default.moveItem(
+            atPath: library + "/library.sqlite.moved",
+            toPath: library + "/library.sqlite"
+        )
+        let refused = #expect(throws: StorageError.self) {
+            try LibraryMigration.run(.toServer(address), folder: library, verifies: true) { _, _ in }
+        }
+        #expect(refused?.name == "in_use" && refused?.message.contains("rename library.sqlite") == true)
+    }
+
     /// Runs a program and returns its largest memory in MiB, which the kernel reports of children that have ended.
     private func peak(_ arguments: [String]) throws -> Int {
         let script = """

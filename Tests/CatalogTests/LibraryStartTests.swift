@@ -1,3 +1,4 @@
+import Basics
 import Contracts
 import Foundation
 import Logging
@@ -72,6 +73,117 @@ struct LibraryStartTests {
         let second = try open(other.path)
         #expect(try await kept(second) == 1_700_000_000_000_000)
         try second.close()
+    }
+
+    @Test(.onlySQLite)
+    func `files that an older database does not have stay after a start with a clock that is behind`() async throws {
+        let folder = try TemporaryFolder("clock")
+        let path = folder.file("library/library.sqlite")
+        try await CatalogFixture.with(folder) { _ = try await $0.importImages([image(1)]) }
+        let older = try Data(contentsOf: URL(filePath: path))
+        try await CatalogFixture.with(folder) { _ = try await $0.importImages([image(2)]) }
+        let lost = ResourceDigest(of: image(2))
+        for ending in ["", "-wal", "-shm"] { try? FileManager.default.removeItem(atPath: path + ending) }
+        try older.write(to: URL(filePath: path))
+
+        let time = WallClock.nowMicroseconds() - 3_600_000_000
+        var environment = CatalogEnvironment()
+        environment.now = { time }
+        try await CatalogFixture.with(folder, environment: environment) {
+            $0.collectAfterSeconds = 1
+        } _: { catalog in
+            let (resources, store) = (catalog.service.resources, catalog.service.store)
+            // Twice, so that the collector has seen the other file without a reference for as long.
+            for number in UInt8(1)...2 {
+                let other = try resources.put(bytes: [number]).digest
+                while resources.contains(other) { try await Task.sleep(for: .milliseconds(20)) }
+            }
+            #expect(resources.contains(lost))
+            #expect(try await catalog.call(CollectLibrary()).count == 1)
+            #expect(!resources.contains(lost))
+            #expect(try await store.read { try $0.counter(ResourceCollector.keptCounter) } == 0)
+        }
+    }
+
+    @Test(.onlySQLite)
+    func `after a loss of changes the files of assets that are deleted later are removed by themselves`() async throws {
+        let folder = try TemporaryFolder("later")
+        let path = folder.file("library/library.sqlite")
+        let known = try await CatalogFixture.with(folder) { try await $0.importImages([image(1)])[0] }
+        let older = try Data(contentsOf: URL(filePath: path))
+        try await CatalogFixture.with(folder) { _ = try await $0.importImages([image(2), image(3)]) }
+        for ending in ["", "-wal", "-shm"] { try? FileManager.default.removeItem(atPath: path + ending) }
+        try older.write(to: URL(filePath: path))
+
+        let (deleted, lost, again) = (
+            ResourceDigest(of: image(1)), ResourceDigest(of: image(2)), ResourceDigest(of: image(3))
+        )
+        try await CatalogFixture.with(folder) {
+            $0.collectAfterSeconds = 1
+        } _: { catalog in
+            let resources = catalog.service.resources
+            while resources.notedLoss() == nil { try await Task.sleep(for: .milliseconds(20)) }
+            try await catalog.perform([.deleteAssets(.init(ids: [known]))])
+            while resources.contains(deleted) { try await Task.sleep(for: .milliseconds(20)) }
+            #expect(resources.contains(lost) && resources.contains(again))
+        }
+        // The notes are there after a restart too.
+        try await CatalogFixture.with(folder) {
+            $0.collectAfterSeconds = 1
+        } _: { catalog in
+            let resources = catalog.service.resources
+            func isKept() throws -> Bool? { try resources.digests(in: String(again.text.prefix(2)))[again]?.isKept }
+            let id = try await catalog.importImages([image(3)])[0]
+            while try isKept() == true { try await Task.sleep(for: .milliseconds(20)) }
+            try await catalog.perform([.deleteAssets(.init(ids: [id]))])
+            while resources.contains(again) { try await Task.sleep(for: .milliseconds(20)) }
+            #expect(resources.contains(lost))
+            #expect(try await catalog.call(CollectLibrary()).count == 1)
+            #expect(!resources.contains(lost))
+        }
+    }
+
+    @Test(.onlySQLite)
+    func `files that stay after a loss of changes stay after the next one too, whatever the clock`() async throws {
+        let folder = try TemporaryFolder("kept")
+        let later = WallClock.nowMicroseconds() + 3_600_000_000
+        let first = try StoreFixture(at: folder.path)
+        try await first.store.remember(later, as: ResourceCollector.keptCounter)
+        try first.store.close()
+        try FileManager.default.removeItem(atPath: folder.file("head"))
+        let next = try StoreFixture(at: folder.path)
+        #expect(next.store.history != first.store.history)
+        #expect(try await next.store.read { Int64(try $0.counter(ResourceCollector.keptCounter)) } == later)
+        try next.store.close()
+        withExtendedLifetime(folder) {}
+    }
+
+    @Test(.onlySQLite)
+    func `a new history has every file confirmed by the object store again, the same one does not`() async throws {
+        let folder = try TemporaryFolder("store")
+        let digest = ResourceDigest(of: [1, 2, 3])
+        /// Begins the uploads, and returns what waits for them and what can be read from the store.
+        func begin(_ store: LibraryStore) async throws -> (waiting: [ResourceDigest], size: Int64?) {
+            try await store.changeRemoteObjects { objects in
+                try objects.begin("s3://photos/library")
+                return (try objects.registered(after: nil, limit: 10), try objects.readableSize(of: digest))
+            }
+        }
+        let first = try StoreFixture(at: folder.path)
+        _ = try await begin(first.store)
+        try await first.store.changeRemoteObjects { objects in
+            try objects.keep(false, [digest])
+            try objects.confirm(digest, size: 3, date: 1)
+        }
+        try first.store.close()
+        let same = try StoreFixture(at: folder.path)
+        #expect(try await begin(same.store).waiting == [])
+        try same.store.close()
+        try FileManager.default.removeItem(atPath: folder.file("head"))
+        let new = try StoreFixture(at: folder.path)
+        let found = try await begin(new.store)
+        #expect(found.waiting == [digest] && found.size == 3)
+        withExtendedLifetime(folder) {}
     }
 
     @Test func `a standby keeps the number of a change that it has acknowledged and the server does not have`()

@@ -83,6 +83,46 @@ struct PairTests {
         }
     }
 
+    @Test(.spec("T-26", "T-39"))
+    func `the cloud identifier of a pair is that of its compressed file, whichever original is presented`()
+        async throws
+    {
+        try await CatalogFixture.with(folder) { catalog in
+            let file = TestRaw.dng(width: 64, height: 48)
+            let (id, _) = try await Self.importFiles(catalog, [(.photo, image(1)), (.alternatePhoto, file)])
+            let asset = try await catalog.asset(id)
+            let originals = try [ResourceType.photo, .alternatePhoto].map { try #require(asset.resource($0)) }
+            let (photo, raw) = (
+                "safelight:original:\(originals[0].digest)", "safelight:original:\(originals[1].digest)"
+            )
+            let (fetches, grants, viewer) = (catalog.service.handler.fetches, catalog.service.grants, "uid:4242")
+            _ = try await grants.limit(LimitGrant(identity: viewer, assets: [id]), by: "test")
+            let view = try grants.view(onBehalfOf: viewer)
+            let request = IDsToLocal(cloudIDs: [photo, raw])
+            for base in [OriginalChoice.raw, .compressed] {
+                try await catalog.perform([.revertAsset(.init(id: id, base: base))])
+                #expect(try await catalog.asset(id).originalResourceChoice == base)
+                let given = try await catalog.call(IDsToCloud(ids: [id])).mappings
+                #expect(given[id.text] == CloudMappings.found(photo))
+                // A program may have the identifier of the RAW file, from a version that gave it.
+                for found in [try await catalog.call(request), try await fetches.toLocal(request, view: view)] {
+                    #expect(found.mappings[photo] == CloudMappings.found(id.text), "\(base)")
+                    #expect(found.mappings[raw] == CloudMappings.found(id.text), "\(base)")
+                }
+            }
+
+            // The RAW file is now an asset of its own too, which it identifies.
+            let (lone, isKnown) = try await Self.importFiles(catalog, [(.photo, file)])
+            #expect(!isKnown && lone != id)
+            #expect(try await catalog.call(IDsToCloud(ids: [lone])).mappings[lone.text] == CloudMappings.found(raw))
+            _ = try await grants.limit(LimitGrant(identity: viewer, assets: [id, lone]), by: "test")
+            for found in [try await catalog.call(request), try await fetches.toLocal(request, view: view)] {
+                #expect(found.mappings[photo] == CloudMappings.found(id.text))
+                #expect(found.mappings[raw] == CloudMappings.found(lone.text))
+            }
+        }
+    }
+
     @Test(.spec("T-21", "P-23")) func `a moved file that an existing asset cannot be given stays`() async throws {
         try await CatalogFixture.with(folder) { catalog in
             let (id, _) = try await Self.importFiles(catalog, [(.photo, image(1)), (.alternatePhoto, Self.raw())])

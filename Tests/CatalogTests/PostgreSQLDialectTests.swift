@@ -43,6 +43,14 @@ struct PostgreSQLDialectTests {
         #expect(lowered.text.contains("substr") && !lowered.text.contains(">="))
     }
 
+    @Test(arguments: ["ANY keywords == 'a'", "ANY keywords IN {'a', 'b'}", "NOT (ANY keywords BEGINSWITH[cd] 'a')"])
+    func `the keywords of a limited view are tested for each asset`(condition: String) throws {
+        let lowering = PredicateLowering(table: .asset, isListed: true, dialect: .postgresql)
+        let lowered = lowering.lower(try Predicate(format: condition, of: .asset).root)
+        // Without the offset PostgreSQL makes a join, which reads the keywords of all assets by their index.
+        #expect(PostgreSQLDialect.translate(lowered.text).contains(" OFFSET 0))"))
+    }
+
     @Test func `a password is in no text about an address`() {
         let hidden = PostgreSQLLibraryDatabase.withoutPassword("postgresql://me:secret@host/db?password=secret&a=b")
         #expect(!hidden.contains("secret") && hidden.contains("//me:") && hidden.contains("@host/db"))

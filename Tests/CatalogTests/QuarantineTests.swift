@@ -1,6 +1,10 @@
 import JSONValue
 import Contracts
+import Glibc
+import Messaging
 import PhotoModel
+import Storage
+import TestSupport
 import Testing
 
 @testable import Catalog
@@ -69,6 +73,82 @@ struct QuarantineTests {
             return try store.entries(atLeast: 1).map(\.date)
         }
         #expect(kept == [19, 18, 17, 16, 15])
+    }
+
+    @Test func `a repair whose follow-up was lost is completed by the next import of the bytes`() async throws {
+        let folder = try TemporaryFolder("healed")
+        try await CatalogFixture.with(folder) { catalog in
+            let id = try await catalog.importImages([image(1)])[0]
+            let digest = ResourceDigest(of: image(1))
+            let (resources, quarantine) = (catalog.service.resources, catalog.service.handler.quarantine)
+            let mark = DamageReport(asset: id, digest: digest.text, damage: "damaged from row 8 of 24 on")
+            _ = try await catalog.service.writer.perform(.marking([mark]))
+            #expect(try await quarantine.report(fault(digest.text, 2)).isSetAside)
+            #expect(chmod(resources.path(of: digest), 0o644) == 0)
+            #expect(truncate(resources.path(of: digest), 100) == 0)
+            // The catalog was killed when the file was replaced.
+            #expect(try resources.put(bytes: image(1)).isHealed)
+
+            let create = ChangeRequest.createAsset(.init(ref: "p", resources: [NewResource(source: .attachment(0))]))
+            let repeated = try await catalog.perform([create], attachments: [image(1)])
+            #expect(repeated.id("p") == id && repeated.healed == [digest.text])
+            #expect(quarantine.entry(digest.text) == nil)
+            #expect(try await catalog.asset(id).originalResource?.damage == nil)
+            #expect(try await catalog.perform([create], attachments: [image(1)]).healed == [])
+        }
+    }
+
+    /// Changes a byte of a stored file without a trace in its times.
+    private func rot(_ path: String) {
+        var status = stat()
+        #expect(lstat(path, &status) == 0)
+        #expect(chmod(path, 0o644) == 0)
+        let file = open(path, O_RDWR)
+        var byte = UInt8(0)
+        #expect(pread(file, &byte, 1, 100) == 1)
+        byte = ~byte
+        #expect(pwrite(file, &byte, 1, 100) == 1)
+        var times = [status.st_atim, status.st_mtim]
+        #expect(futimens(file, &times) == 0)
+        close(file)
+    }
+
+    @Test func `bytes that an add-only client asks to verify replace a stored file that has rotted`() async throws {
+        let folder = try TemporaryFolder("rotten")
+        try await CatalogFixture.with(folder) { catalog in
+            let id = try await catalog.importImages([image(1)])[0]
+            let digest = ResourceDigest(of: image(1))
+            let (resources, quarantine) = (catalog.service.resources, catalog.service.handler.quarantine)
+            let mark = DamageReport(asset: id, digest: digest.text, damage: "damaged from row 8 of 24 on")
+            _ = try await catalog.service.writer.perform(.marking([mark]))
+            rot(resources.path(of: digest))
+            let resource = NewResource(source: .attachment(0), verifies: true)
+            let context = RequestContext(
+                attachments: [image(1)],
+                identity: "key:ann",
+                cachedPermission: CachedPermission(Permission(.addOnly).byte)
+            )
+            let changes = PerformChanges(requests: [.createAsset(.init(ref: "p", resources: [resource]))])
+            let reply = try await catalog.service.handler.changes.perform(changes, context)
+            let result = try PerformChanges.Result(json: JSON(parsing: reply))
+            #expect(result.healed == [])
+            #expect(try resources.readAll(digest, limit: 1 << 20) == image(1))
+            // The client does not wait for the follow-up, which is the next transaction.
+            #expect(await catalog.service.tail.wait(for: result.token.sequence + 1))
+            #expect(try await catalog.asset(id).originalResource?.damage == nil)
+
+            rot(resources.path(of: digest))
+            #expect(try await quarantine.report(fault(digest.text, 2)).isSetAside)
+            let (uploads, name) = (catalog.service.uploads, "key:ann")
+            let upload = try await uploads.begin(BeginUpload(), identity: name).upload
+            _ = try await uploads.append(AppendUpload(upload: upload, offset: 0), [image(1)], identity: name)
+            let finish = FinishUpload(upload: upload, verifies: true)
+            #expect(try await !uploads.finish(finish, identity: name, hidesPresence: true).isHealed)
+            #expect(try resources.readAll(digest, limit: 1 << 20) == image(1))
+            // The client does not wait for the follow-up.
+            while quarantine.entry(digest.text) != nil, !Task.isCancelled { await Task.yield() }
+            #expect(quarantine.entry(digest.text) == nil)
+        }
     }
 
     @Test func `only services report failures`() async throws {

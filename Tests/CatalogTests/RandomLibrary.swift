@@ -19,6 +19,9 @@ struct RandomLibrary {
 
     init(seed: UInt64) { random = SeededRandom(seed: seed) }
 
+    /// Creates a library from the run's seed and a name; prints both.
+    init(named name: String) { random = SeededRandom(named: name) }
+
     mutating func maybe<Value>(_ value: (inout RandomLibrary) -> Value) -> Value? {
         random.chance(60) ? value(&self) : nil
     }

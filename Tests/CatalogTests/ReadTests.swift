@@ -1,5 +1,6 @@
 import Basics
 import Contracts
+import Hosting
 import JSONValue
 import Messaging
 import PhotoModel
@@ -8,8 +9,8 @@ import Testing
 
 @testable import Catalog
 
-/// Tests of reads: they end when nobody waits for them, one client leaves a connection to the others, and earlier states
-/// cost no more than the records in which they are.
+/// Tests of reads: they end when nobody waits for them, one client leaves a connection to the others, and earlier
+/// states cost no more than the records in which they are.
 @Suite(.timeLimit(.minutes(1)))
 struct ReadTests {
     @Test func `a read whose task is cancelled ends, between statements and in a long one`() async throws {
@@ -45,7 +46,7 @@ struct ReadTests {
         let running = AwaitableValue(0)
         let reads = (0..<8).map { _ in
             Task {
-                try await ReadSource.$current.withValue(.connection(ConnectionID(test: 1))) {
+                try await WorkSource.$current.withValue(.connection(ConnectionID(test: 1))) {
                     try await fixture.store.read { reader in
                         running.withLock { $0 += 1 }
                         while true { try reader.checkCancellation() }
@@ -54,12 +55,98 @@ struct ReadTests {
             }
         }
         await running.wait { $0 == 3 }
-        let other = try await ReadSource.$current.withValue(.connection(ConnectionID(test: 2))) {
+        let other = try await WorkSource.$current.withValue(.connection(ConnectionID(test: 2))) {
             try await fixture.store.read { try $0.head().sequence }
         }
         #expect(other == 0 && running.current == 3)
         for read in reads { read.cancel() }
         for read in reads { await #expect(throws: CancellationError.self) { try await read.value } }
+    }
+
+    @Test func `a client with many connections leaves a connection to another client`() async throws {
+        let fixture = try StoreFixture()
+        let running = AwaitableValue(0)
+        let allowed = CachedPermission(Permission(.limited).byte)
+        func source(_ identity: String, connection: UInt64, permission: CachedPermission? = nil) -> WorkSource {
+            WorkSource(
+                of: RequestContext(
+                    connection: ConnectionID(test: connection),
+                    identity: identity,
+                    cachedPermission: permission ?? allowed
+                )
+            )
+        }
+        let reads = (0..<8).map { number in
+            let client = source("key:many", connection: UInt64(number))
+            return Task {
+                try await WorkSource.$current.withValue(client) {
+                    try await fixture.store.read { reader in
+                        running.withLock { $0 += 1 }
+                        while true { try reader.checkCancellation() }
+                    }
+                }
+            }
+        }
+        await running.wait { $0 == 3 }
+        let other = try await WorkSource.$current.withValue(source("key:other", connection: 8)) {
+            try await fixture.store.read { try $0.head().sequence }
+        }
+        #expect(other == 0 && running.current == 3)
+        for read in reads { read.cancel() }
+        for read in reads { await #expect(throws: CancellationError.self) { try await read.value } }
+        // Programs of the user who runs the services have one identity, and are as many clients.
+        let host = CachedPermission(Permission(.host).byte)
+        let programs = (1...2).map { source("uid:1", connection: $0, permission: host) }
+        #expect(programs[0] != programs[1])
+    }
+
+    @Test func `a service works for the client that it names, and others cannot name one`() {
+        func source(_ role: Permission.Role) -> WorkSource {
+            let context = RequestContext(
+                connection: ConnectionID(test: 1),
+                identity: "key:a",
+                cachedPermission: CachedPermission(Permission(role).byte)
+            )
+            return WorkSource(of: context, onBehalfOf: "key:b")
+        }
+        for role in Permission.Role.allCases {
+            #expect(source(role) == .identity(role == .service || role == .host ? "key:b" : "key:a"))
+        }
+    }
+
+    @Test func `a read of an earlier moment ends between two assets when nobody waits for it any more`() async throws {
+        let fixture = try StoreFixture()
+        let before = (1...200).map { number -> Asset in
+            var random = SeededRandom(seed: UInt64(number))
+            var asset = Asset(
+                id: ObjectID(.asset, milliseconds: Int64(number), using: &random),
+                revision: Revision(1),
+                contentRevision: Revision(1)
+            )
+            asset.keywords = (0..<4).map { _ in String(repeating: "a", count: 1024) }
+            return asset
+        }
+        var created = TransactionResult()
+        created.assets = before.map { EntityChange(before: nil, after: $0) }
+        try await fixture.write(created, sequence: 1)
+        let touched = Dictionary(uniqueKeysWithValues: before.map { ($0.id, Optional($0)) })
+        // Each piece is compared at every position of each keyword.
+        let patterns = (0..<4).map { "ANY keywords LIKE '*?\(String(repeating: "a", count: 250))b\($0)*'" }
+        let predicate = try Predicate(format: patterns.joined(separator: " OR "), of: .asset)
+        let fetch = try Fetch(.assets(.library), predicate: predicate)
+        let evaluation = ContinuousClock().measure { #expect(!predicate.evaluate(before[0])) }
+        let begun = AwaitableValue(false)
+        let read = Task {
+            try await fixture.store.read { reader in
+                begun.withLock { $0 = true }
+                return try ResultMerge(reader: reader, fetch: fetch).merged([], with: touched)
+            }
+        }
+        await begun.wait { $0 }
+        let start = ContinuousClock.now
+        read.cancel()
+        await #expect(throws: CancellationError.self) { try await read.value }
+        #expect(ContinuousClock.now - start < evaluation * 100, "an asset takes \(evaluation)")
     }
 
     @Test func `a stored text that normal form C has made longer than its limit is read and deleted`() async throws {

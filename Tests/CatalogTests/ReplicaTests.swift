@@ -154,6 +154,13 @@ struct ReplicaTests {
         return (value, (ContinuousClock.now - start) / .seconds(1))
     }
 
+    /// Expects that reads were answered soon: two answers that do not come are waited for 0.3 s each. Of the median
+    /// more is expected than of each, because other tests may keep the machine busy.
+    private func expectPrompt(_ seconds: [Double]) {
+        #expect(seconds.sorted()[seconds.count / 2] < 1.5, "\(seconds)")
+        #expect(seconds.allSatisfy { $0 < 4 }, "\(seconds)")
+    }
+
     @Test func `reads go on at once when the primary server stands still, or the replica`() async throws {
         try await withTwo { writer, standby in
             let made = try await writer.perform([.createCollection(.init(title: "one"))])
@@ -161,6 +168,7 @@ struct ReplicaTests {
             for server in [primary, replica] {
                 try server.suspend()
                 defer { try? server.suspend(false) }
+                var seconds: [Double] = []
                 for _ in 0..<3 {
                     for catalog in [writer, standby] {
                         let read = try await timed { try await albums(catalog, deadline: .seconds(10)) }
@@ -170,10 +178,10 @@ struct ReplicaTests {
                             try await albums(catalog, atLeast: made.token, deadline: .seconds(10))
                         }
                         #expect(own.value.token == made.token)
-                        // Two answers that do not come, of 0.3 s each, and much for a busy machine.
-                        #expect(max(read.seconds, own.seconds) < 1.5, "\(read.seconds) s, \(own.seconds) s")
+                        seconds += [read.seconds, own.seconds]
                     }
                 }
+                expectPrompt(seconds)
                 let later = ChangeToken(library: made.token.library, sequence: made.sequence + 1)
                 let error = await rpcError { try await albums(standby, atLeast: later, deadline: .seconds(2)) }
                 let refusals: [ErrorCode] = [.behind, .deadlineExceeded]
@@ -344,12 +352,15 @@ struct ReplicaTests {
             }
             try replica.suspend()
             defer { try? replica.suspend(false) }
+            var seconds: [Double] = []
             for _ in 0..<10 {
                 for catalog in [one, two] {
                     let read = try await timed { try await albums(catalog, deadline: .seconds(10)) }
-                    #expect(read.value.token == last.token && read.seconds < 1.5, "\(read.seconds) s")
+                    #expect(read.value.token == last.token)
+                    seconds.append(read.seconds)
                 }
             }
+            expectPrompt(seconds)
         }
     }
 }

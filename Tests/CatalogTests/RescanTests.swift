@@ -191,6 +191,8 @@ struct RescanTests {
             )
             #expect(await rpcError { try await catalog.call(request) } != nil)
             #expect(try backup.manifest() == before)
+            let databases = try BackupFolder.names(backup.path).filter { $0.hasPrefix("library-") }
+            #expect(databases == [before.database], "the copy of the backup that failed takes space")
             let stored = try DurableFile.open(backup.databasePath(before.database)).hash()
             #expect(stored.text == before.databaseDigest)
         }

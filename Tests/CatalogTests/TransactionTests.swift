@@ -110,14 +110,19 @@ struct TransactionTests {
     }
 
     @Test func `replaying the records yields the contents of the tables`() async throws {
-        let seed = UInt64.random(in: 0...UInt64.max)
-        TestPaths.report("seed \(seed)")
-        var random = SeededRandom(seed: seed)
+        var random = SeededRandom(named: "replayed records")
         try await CatalogFixture.with(folder) { catalog in
             let root = try await catalog.service.store.read { try $0.collections.list(.root) }
             var assets: [ObjectID] = []
             var albums: [ObjectID] = []
+            // Objects that were deleted are still named now and then, which refuses the transaction.
+            var gone: [ObjectID] = []
+            func pick(_ ids: [ObjectID]) -> ObjectID {
+                let others = gone.filter { $0.kind == ids[0].kind }
+                return random.pick(!others.isEmpty && random.chance(8) ? others : ids)
+            }
             var next: UInt64 = 1
+            var (performed, refused) = (0, 0)
             for _ in 0..<120 {
                 var requests: [ChangeRequest] = []
                 var pictures: [Bytes] = []
@@ -132,21 +137,21 @@ struct TransactionTests {
                         pictures.append(image(next, date: "20\(10 + next % 14):06:01 12:30:00"))
                         next += 1
                     case 2:
-                        let some = assets.isEmpty ? [] : [ObjectReference.id(random.pick(assets))]
+                        let some = assets.isEmpty ? [] : [ObjectReference.id(pick(assets))]
                         requests.append(.createCollection(.init(ref: "c\(step)", title: "é \(step)", add: some)))
                     case 3 where !assets.isEmpty:
-                        requests.append(.deleteAssets(.init(ids: [random.pick(assets)])))
+                        requests.append(.deleteAssets(.init(ids: [pick(assets)])))
                     case 4 where !albums.isEmpty && random.chance(40):
-                        requests.append(.deleteCollections(.init(ids: [random.pick(albums)])))
+                        requests.append(.deleteCollections(.init(ids: [pick(albums)])))
                     case 5, 6:
                         guard !albums.isEmpty, !assets.isEmpty else { continue }
                         requests.append(
                             .updateCollection(
                                 .init(
-                                    id: .id(random.pick(albums)),
+                                    id: .id(pick(albums)),
                                     title: random.chance(20) ? "New" : nil,
-                                    add: (0..<3).map { _ in .id(random.pick(assets)) },
-                                    remove: [random.pick(assets)]
+                                    add: (0..<3).map { _ in .id(pick(assets)) },
+                                    remove: [pick(assets)]
                                 )
                             )
                         )
@@ -156,19 +161,35 @@ struct TransactionTests {
                         patch.creationDate =
                             random.chance(50) ? .some(Int64.random(in: 0...100, using: &random)) : .none
                         patch.keywords = random.chance(30) ? ["x", "é"] : nil
-                        requests.append(.updateAsset(.init(id: .id(random.pick(assets)), set: patch)))
+                        requests.append(.updateAsset(.init(id: .id(pick(assets)), set: patch)))
                     }
                 }
                 guard !requests.isEmpty else { continue }
-                guard let result = try? await catalog.perform(requests, attachments: pictures) else { continue }
+                var result: PerformChanges.Result?
+                let error = await rpcError { result = try await catalog.perform(requests, attachments: pictures) }
+                guard let result else {
+                    #expect(error?.name == "identifier_not_found", "\(String(describing: error))")
+                    refused += 1
+                    continue
+                }
+                performed += 1
                 for (ref, id) in result.placeholders.members {
                     guard let id = id.stringValue.flatMap({ ObjectID($0) }) else { continue }
                     if ref.hasPrefix("a") { assets.append(id) } else { albums.append(id) }
                 }
+                for request in requests {
+                    switch request {
+                    case .deleteAssets(let deleted), .deleteCollections(let deleted): gone += deleted.ids
+                    default: continue
+                    }
+                }
+                assets.removeAll { gone.contains($0) }
+                albums.removeAll { gone.contains($0) }
             }
+            #expect(performed > 60 && refused > 0, "\(performed) performed, \(refused) refused")
             let replayed = Snapshot(replaying: try await catalog.history(), root: root)
             let fixture = try await catalog.everything()
-            #expect(replayed.normalized() == fixture.normalized(), "seed \(seed)")
+            #expect(replayed.normalized() == fixture.normalized())
             let counters = try await catalog.service.store.read { reader in
                 try ["assets", "visible", "visible.image", "visible.favorite", "hidden"].map(reader.counter)
             }
@@ -178,8 +199,7 @@ struct TransactionTests {
                 counters == [
                     all.count, visible.count, visible.count { $0.mediaType == .image },
                     visible.count { $0.isFavorite }, all.count { $0.isHidden },
-                ],
-                "seed \(seed)"
+                ]
             )
             for record in try await catalog.history() {
                 #expect(record.assets.allSatisfy { $0.after == nil || $0.after?.revision.sequence == record.sequence })
@@ -229,12 +249,13 @@ struct TransactionTests {
             let again = try await catalog.perform([.createCollection(.init(ref: "c", title: "A"))], transaction: "t")
             #expect(again.json == outcome)
         }
+        guard !TestStore.isPostgreSQL else { return }
         let sqlite = try Needed.program("sqlite3")
         let check = try RunningProgram.run(
             sqlite,
-            [folder.file("library/library.sqlite"), "PRAGMA integrity_check; PRAGMA foreign_key_check;"]
+            ["-readonly", folder.file("library/library.sqlite"), "PRAGMA integrity_check; PRAGMA foreign_key_check;"]
         )
-        #expect(check.output == "ok\n")
+        #expect(check.output == "ok\n", "\(check.errors)")
     }
 
     @Test(.onlySQLite) func `restoring an old copy of the database begins a new history`() async throws {

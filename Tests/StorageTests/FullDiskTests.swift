@@ -67,6 +67,27 @@ struct FullDiskTests {
         try file.close()
     }
 
+    @Test func `a copy that does not fit is refused, and the space that there is remains`() async throws {
+        let disk = SmallDisk()
+        var migrator = DatabaseMigrator()
+        migrator.registerMigration("1") { try $0.execute(sql: "CREATE TABLE note (text TEXT)") }
+        let file = try DatabaseFile(path: disk.folder.path + "/db", migrator: migrator)
+        try await file.write { database in
+            for _ in 0..<100 { try database.execute(sql: "INSERT INTO note VALUES (hex(randomblob(1000)))") }
+        }
+        let filler = disk.fill()
+        // Less than the database needs.
+        let size = try Int(DirectoryOperations.status(filler).st_size)
+        #expect(truncate(filler, size - 100_000) == 0)
+        let error = #expect(throws: StorageError.self) { try file.copy(to: disk.folder.path + "/copy") }
+        #expect(error?.name == "not_enough_space")
+        #expect(try DirectoryOperations.names(in: disk.folder.path).filter { $0.hasPrefix("copy") } == [])
+        try await file.write { try $0.execute(sql: "INSERT INTO note VALUES ('one more')") }
+        unlink(filler)
+        try file.copy(to: disk.folder.path + "/copy")
+        try file.close()
+    }
+
     @Test func `the head can be stored on a full disk`() throws {
         let disk = SmallDisk()
         let head = try HeadFile(path: disk.folder.path + "/head")

@@ -45,6 +45,51 @@ struct HealingTests {
         #expect(try DirectoryOperations.names(in: store.incoming).isEmpty)
     }
 
+    @Test func `a repair is reported until its follow-up has ended, also by the next process`() throws {
+        let digest = try store.put(bytes: good).digest
+        #expect(try !store.put(bytes: good).isHealingOpen)
+        try rot(digest, isTraceless: false)
+        #expect(try store.put(bytes: good).isHealingOpen)
+        let next = try ResourceStore(root: store.root)
+        let again = try next.put(bytes: good)
+        #expect(again.isHealingOpen && !again.isHealed && again.wasPresent)
+        #expect(try next.stage(bytes: good).stored.isHealingOpen)
+        // The note is no file of the store.
+        #expect(try next.digests(in: String(digest.text.prefix(2))).mapValues(\.size) == [digest: 5000])
+        next.endHealing(of: digest)
+        #expect(try !next.put(bytes: good).isHealingOpen && !next.stage(bytes: good).stored.isHealingOpen)
+
+        try rot(digest, isTraceless: false)
+        _ = try store.put(bytes: good)
+        #expect(try store.remove(digest))
+        #expect(try !ResourceStore.hasFiles(root: store.root), "the note is removed with its file")
+    }
+
+    @Test func `bytes whose presence is hidden replace a stored file that they would be compared with`() throws {
+        let digest = try store.put(bytes: good).digest
+        for isStaged in [false, true] {
+            try rot(digest, isTraceless: true)
+            let writer = try store.writer(limit: 1 << 20)
+            try writer.append(good)
+            let stored =
+                try isStaged
+                ? writer.stage(verifies: true, hidesPresence: true).stored
+                : writer.finish(verifies: true, hidesPresence: true)
+            #expect(stored.wasPresent && !stored.isHealed, "it is not known whether it was damaged")
+            #expect(stored.isHealingOpen)
+            #expect(try store.readAll(digest, limit: 1 << 20) == good)
+            let status = try DirectoryOperations.status(store.path(of: digest))
+            #expect(PublicationStamp.isIntact(status, digest))
+            #expect(try DirectoryOperations.names(in: store.incoming).isEmpty)
+            store.endHealing(of: digest)
+        }
+        // New bytes have no follow-up.
+        let writer = try store.writer(limit: 10)
+        try writer.append([1])
+        let new = try writer.finish(verifies: true, hidesPresence: true)
+        #expect(!new.wasPresent && !new.isHealingOpen)
+    }
+
     @Test func `a copy that replaced a stored file is compared, and kept if it is correct`() throws {
         let digest = try store.put(bytes: good).digest
         let path = store.path(of: digest)
@@ -98,6 +143,56 @@ struct HealingTests {
         #expect(try backup.adopt(digest, from: store, verifies: true) == .linked)
         #expect(try backup.readAll(digest, limit: 1 << 20) == good)
         #expect(try backup.adopt(digest, from: store, verifies: true) == .present)
+        #expect(try !backup.put(bytes: good).isHealingOpen, "nothing follows the repair of a copy")
+    }
+
+    @Test func `a file is no newer after another link to it was removed`() throws {
+        let digest = try store.put(bytes: good).digest
+        let path = store.path(of: digest)
+        guard try FileBirth(path: path).birth != 0 else { return }
+        var now = timespec()
+        clock_gettime(CLOCK_REALTIME, &now)
+        let stored = microseconds(now)
+        repeat {
+            #expect(link(path, folder.path + "/link") == 0 && unlink(folder.path + "/link") == 0)
+        } while try microseconds(DirectoryOperations.status(path).st_ctim) <= stored
+        let file = try #require(try store.digests(in: String(digest.text.prefix(2)))[digest])
+        #expect(file.changedAt > stored)
+        #expect(!store.wasMade(digest, after: stored) && store.wasMade(digest, after: stored - 60_000_000))
+        let earlier = stored - 60_000_000
+        #expect(!store.wasMade(digest, after: earlier, until: earlier + 1), "the clock was set back since")
+    }
+
+    @Test func `the note that a file is kept is beside it, and goes with it`() throws {
+        let digest = try store.put(bytes: good).digest
+        let part = String(digest.text.prefix(2))
+        #expect(try store.digests(in: part)[digest]?.isKept == false && store.notedLoss() == nil)
+        try store.keep(digest)
+        try store.noteLoss("a 1")
+        let next = try ResourceStore(root: store.root)
+        #expect(try next.digests(in: part).mapValues(\.isKept) == [digest: true] && next.notedLoss() == "a 1")
+        next.endKeeping(digest)
+        #expect(try next.digests(in: part)[digest]?.isKept == false)
+
+        try store.keep(digest)
+        let ticket = try #require(store.removalTicket(digest))
+        #expect(try store.remove(digest, ifStillAt: ticket) == 5000)
+        // A file that is not there is not noted.
+        try store.keep(digest)
+        #expect(try !ResourceStore.hasFiles(root: store.root))
+    }
+
+    @Test func `a start keeps the time of the last stored file, also with a clock that is behind`() throws {
+        #expect(try ResourceStore.lastStored(root: folder.path + "/none") == nil)
+        _ = try store.put(bytes: good)
+        folder.overwrite("resources/.incoming/1-1", good, at: 0)
+        var now = timespec()
+        clock_gettime(CLOCK_REALTIME, &now)
+        let last = timespec(tv_sec: now.tv_sec + 3600, tv_nsec: 0)
+        var times = [last, last]
+        #expect(utimensat(AT_FDCWD, store.incoming, &times, 0) == 0)
+        #expect(try store.clearIncoming() == 1)
+        #expect(try ResourceStore.lastStored(root: store.root) == microseconds(last))
     }
 
     @Test func `bytes that are leased or were published again are not removed`() throws {

@@ -43,6 +43,33 @@ struct StagingTests {
 
     private func content(_ number: Int) -> [UInt8] { [1, 2, 3, UInt8(number)] }
 
+    @Test func `bytes whose presence is hidden are synced whether or not they are stored already`() throws {
+        let trace = Trace()
+        let store = try store(trace)
+        func syncsOfIncoming() -> Int {
+            trace.next().count { step in
+                if case .syncFile(let path) = step { path.hasPrefix(store.incoming) } else { false }
+            }
+        }
+        func finish(_ bytes: [UInt8], hidesPresence: Bool) throws -> (wasPresent: Bool, syncs: Int) {
+            let writer = try store.writer(limit: 10)
+            try writer.append(bytes)
+            let stored = try writer.finish(hidesPresence: hidesPresence)
+            #expect(try store.readAll(stored.digest, limit: 10) == bytes)
+            return (stored.wasPresent, syncsOfIncoming())
+        }
+        #expect(try finish(content(0), hidesPresence: true) == (false, 1))
+        #expect(try finish(content(0), hidesPresence: true) == (true, 1))
+        #expect(try finish(content(0), hidesPresence: false) == (true, 0))
+        let staged = try store.stage(bytes: content(0), hidesPresence: true)
+        #expect(syncsOfIncoming() == 1 && staged.stored.wasPresent)
+        let new = try store.stage(bytes: content(1), hidesPresence: true)
+        #expect(syncsOfIncoming() == 0, "it is synced with the others")
+        try store.makeDurable([staged, new])
+        #expect(try isStamped(staged, store) && isStamped(new, store))
+        #expect(try DirectoryOperations.names(in: store.incoming).isEmpty)
+    }
+
     @Test func `many staged files become durable with one sync`() throws {
         let trace = Trace()
         let store = try store(trace)

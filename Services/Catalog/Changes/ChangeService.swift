@@ -1,5 +1,6 @@
 import Basics
 import Contracts
+import Hosting
 import JSONValue
 import Messaging
 import PhotoModel
@@ -78,7 +79,7 @@ struct ChangeService: Sendable {
         do {
             let reply = try await write(changes, context, taken) { prepared in
                 var write = WriteRequest(changes: prepared, origin: origin, key: key, digest: digest)
-                write.source = WriteSource(connection: context.connection, client: changes.onBehalfOf)
+                write.source = WriteSource(client: WorkSource(of: context, onBehalfOf: changes.onBehalfOf))
                 write.reportsSameImage = permission.seesEverything
                 write.uploadsAgain = !permission.seesEverything
                 if permission.role == .addOnly {
@@ -99,7 +100,11 @@ struct ChangeService: Sendable {
             }
             // Most transactions wait for no actor.
             if !taken.uploads.isEmpty { await uploads.taken(taken.uploads, identity: context.identity) }
-            if !taken.isEmpty { await healing.healed(taken.healed) }
+            if !taken.isEmpty {
+                let followUp = Task { [healed = taken.healed] in await healing.healed(healed) }
+                // The time of the reply would tell other clients that the library had the file.
+                if permission.seesEverything { await followUp.value }
+            }
             // Up to here the stored bytes must not be collected.
             return try Self.reply(reply, healed: permission.seesEverything ? taken.healed : [])
         } catch {

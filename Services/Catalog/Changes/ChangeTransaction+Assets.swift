@@ -41,6 +41,7 @@ extension ChangeTransaction {
         }
         try requireFitting(request.set, asset)
         try asset.apply(request.set)
+        try asset.changeKeywords(adding: request.addKeywords, removing: request.removeKeywords)
         newOriginals[original.digest] = newOriginals[original.digest] ?? asset.id
         try set(asset)
         if let digest = facts.imageDigest { try addImage(digest, of: asset.id, request.ref) }
@@ -85,15 +86,7 @@ extension ChangeTransaction {
         try requireFitting(request.set, asset)
         let wasHidden = asset.isHidden
         try asset.apply(request.set)
-        if !request.addKeywords.isEmpty || !request.removeKeywords.isEmpty {
-            // Keywords to add that are already present and keywords to remove that are absent are ignored (T-27).
-            let leaving = Set(request.removeKeywords.map(nfc))
-            let all = asset.keywords.filter { !leaving.contains($0) } + request.addKeywords
-            try asset.apply(AssetPatch(keywords: all))
-            guard asset.keywords.count <= 1024 else {
-                throw ChangeError.tooManyKeywords(limit: 1024)
-            }
-        }
+        try asset.changeKeywords(adding: request.addKeywords, removing: request.removeKeywords)
         try set(asset)
         if request.set.representsBurst == true { try setBurstRepresentative(asset.id) }
         // A frame that is hidden or in the trash does not represent a burst with others, whatever was asked for.
@@ -358,6 +351,20 @@ extension Asset {
         cameraModel = facts.cameraModel
         lensModel = facts.lensModel
         metadata = facts.metadata
+    }
+
+    /// Removes keywords, and then adds others at the end. Keywords to add that are already present and keywords to
+    /// remove that are absent are ignored (T-27).
+    ///
+    /// - Throws: `limit_exceeded` if there are too many, `invalid_params` if one contains U+0000 or is too long as
+    ///   stored
+    mutating func changeKeywords(adding added: [String], removing removed: [String]) throws {
+        guard !added.isEmpty || !removed.isEmpty else { return }
+        let leaving = Set(removed.map(nfc))
+        try apply(AssetPatch(keywords: keywords.filter { !leaving.contains($0) } + added))
+        guard keywords.count <= 1024 else {
+            throw ChangeError.tooManyKeywords(limit: 1024)
+        }
     }
 
     /// Sets the properties that the patch contains.

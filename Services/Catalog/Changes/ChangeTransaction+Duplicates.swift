@@ -21,7 +21,7 @@ extension ChangeTransaction {
         var ignored: [String] = []
         let own = Set(asset.resources.map(\.digest))
         if resources.contains(where: { !own.contains($0.digest) }) { ignored.append("resources") }
-        if try set(request.set, ofExisting: asset) { ignored.append("set") }
+        ignored += try set(request, ofExisting: asset)
         if request.sourceType != asset.sourceType { ignored.append("sourceType") }
         if let burst = request.burst,
             nfc(burst.identifier) != asset.burstIdentifier || burst.isRepresentative && !asset.representsBurst
@@ -37,17 +37,30 @@ extension ChangeTransaction {
         try bind(request.ref, to: id, isDuplicate: true)
     }
 
-    /// Sets properties of an existing asset.
+    /// Sets properties of an existing asset, and changes its keywords.
     ///
-    /// - Returns: true if the asset cannot be given some of them
-    private mutating func set(_ set: AssetPatch, ofExisting asset: Asset) throws -> Bool {
-        guard set != AssetPatch() else { return false }
-        guard asset.sourceType != .typeiTunesSynced else { return true }
-        var set = set
-        let isOfBurst = set.isUserPick != nil || set.representsBurst == true
-        if isOfBurst, asset.burstIdentifier == nil { (set.isUserPick, set.representsBurst) = (nil, nil) }
-        if set != AssetPatch() { try update(ChangeRequest.UpdateAsset(id: .id(asset.id), set: set)) }
-        return isOfBurst && asset.burstIdentifier == nil
+    /// - Returns: the members with something that the asset cannot be given
+    private mutating func set(_ request: ChangeRequest.CreateAsset, ofExisting asset: Asset) throws -> [String] {
+        var update = ChangeRequest.UpdateAsset(
+            id: .id(asset.id),
+            set: request.set,
+            addKeywords: request.addKeywords,
+            removeKeywords: request.removeKeywords
+        )
+        let nothing = ChangeRequest.UpdateAsset(id: update.id)
+        guard asset.sourceType != .typeiTunesSynced else {
+            return [
+                ("set", update.set != nothing.set), ("addKeywords", !update.addKeywords.isEmpty),
+                ("removeKeywords", !update.removeKeywords.isEmpty),
+            ].filter(\.1).map(\.0)
+        }
+        var ignored: [String] = []
+        if update.set.isUserPick != nil || update.set.representsBurst == true, asset.burstIdentifier == nil {
+            (update.set.isUserPick, update.set.representsBurst) = (nil, nil)
+            ignored.append("set")
+        }
+        if update != nothing { try self.update(update) }
+        return ignored
     }
 
     /// Adds the resources that an existing asset lacks: the RAW file, or the video of a Live Photo. A synced asset is

@@ -23,11 +23,21 @@ extension Asset {
             throw ChangeError.outdatedInputToken(id, revision: revision, contentRevision: contentRevision)
         }
         switch token.base {
-        case .original:
-            resources.removeAll { $0.type == .adjustmentBasePhoto || $0.type == .adjustmentBasePairedVideo }
+        case .original: useOriginalAsBase(token.digest)
         case .previous: break
         case .current: useRenderAsBase()
         }
+    }
+
+    /// The original that is presented needs no base of its own. The other one of a pair does, because the edit is
+    /// resumed from its base.
+    private mutating func useOriginalAsBase(_ digest: String) {
+        resources.removeAll { $0.type == .adjustmentBasePhoto || $0.type == .adjustmentBasePairedVideo }
+        guard digest != originalResource?.digest,
+            var base = resource(of: .original).first(where: { $0.digest == digest })
+        else { return }
+        base.type = .adjustmentBasePhoto
+        resources.append(base)
     }
 
     private mutating func useRenderAsBase() {

@@ -74,10 +74,8 @@ struct WriteRequest: Sendable {
 
 /// The client that a transaction is made for; the writer's queue serves the sources in turn.
 struct WriteSource: Sendable, Hashable {
-    /// The connection; nil for the catalog itself.
-    var connection: ConnectionID?
-    /// The client that a service acts for.
-    var client: String?
+    /// Nil for the catalog itself.
+    var client: WorkSource?
 }
 
 // MARK: - Outcome

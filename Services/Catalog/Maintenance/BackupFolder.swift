@@ -34,6 +34,8 @@ struct BackupFolder: Sendable {
     }
 
     static let marker = "backup.lock"
+    /// The name of the database file of a backup that is not complete.
+    static let partialDatabase = "library-new.sqlite"
     let path: String
 
     var manifestPath: String { path + "/manifest.json" }
@@ -83,12 +85,43 @@ struct BackupFolder: Sendable {
         )
     }
 
+    /// Reads the manifest of the backup that is there; nil if there is none yet.
+    ///
+    /// - Throws: as ``manifest()``, if there is one that cannot be read
+    private func earlierManifest() throws -> Manifest? {
+        if access(manifestPath, F_OK) != 0, errno == ENOENT { return nil }
+        return try manifest()
+    }
+
+    /// Refuses to replace a backup that is not of an earlier state of the library. The library may have lost what is in
+    /// it: it was begun anew, or an older copy of it was put back.
+    ///
+    /// - Throws: ``StorageError/invalid(_:)``, also for a manifest that cannot be read
+    func requireEarlierBackup(of head: LibraryHead) throws {
+        let advice = "Nothing was changed. Name a new folder, or move this one away"
+        let found: Manifest?
+        do {
+            found = try earlierManifest()
+        } catch StorageError.corrupt(let message), StorageError.newerVersion(let message) {
+            throw StorageError.invalid("\(message). \(advice)")
+        }
+        guard let manifest = found else { return }
+        guard manifest.token.library == head.library, manifest.token.sequence <= head.sequence else {
+            throw StorageError.invalid(
+                "\(path) has a backup (\(manifest.token)) of another history than the library (\(head.token)), "
+                    + "or a newer one: it may be the only copy of what the library has lost. \(advice)"
+            )
+        }
+    }
+
     func write(_ manifest: Manifest) throws {
         try DurableFile.replace(manifestPath, with: Array(manifest.json.prettyText.utf8))
     }
 
-    /// Removes the database files of other backups, complete or not.
-    func removeDatabases(but kept: String) throws {
+    /// Removes the database files that the manifest does not name: those of earlier backups, and of one that has ended
+    /// early, which may have filled the disk.
+    func removeOtherDatabases() throws {
+        let kept = try earlierManifest()?.database
         for name in try Self.names(path) where name.hasPrefix("library-") && name != kept {
             unlink("\(path)/\(name)")
         }

@@ -12,7 +12,8 @@ import Synchronization
 ///
 /// The steps, in this order: nothing is removed from the resource store any more; the database is copied at one
 /// sequence and checked as a whole; every resource that the copy refers to is copied; the manifest is written, which
-/// makes the backup valid; finally the files that only the earlier backup needed are removed.
+/// makes the backup valid; finally the files that only the earlier backup needed are removed. If one of them fails, the
+/// copy of the database is removed again.
 final class BackupService: Sendable {
     let store: LibraryStore
     let resources: ResourceStore
@@ -93,19 +94,35 @@ final class BackupService: Sendable {
             advice: "wait until it is done"
         )
         defer { withExtendedLifetime(lock) {} }
-        let (database, targetStore) = try await blockingIO.run(.upkeep) { [store] in
+        let head = try await store.read { try $0.head() }
+        let targetStore = try await blockingIO.run(.upkeep) {
+            try target.requireEarlierBackup(of: head)
             let targetStore = try ResourceStore(root: target.resourcesPath)
             try targetStore.clearIncoming()
-            let partial = target.databasePath("library-new.sqlite")
-            for ending in ["", "-journal", "-wal", "-shm"] { unlink(partial + ending) }
-            try store.copy(to: partial)
-            return (partial, targetStore)
+            try target.removeOtherDatabases()
+            return targetStore
         }
+        do {
+            return try await copy(to: target, targetStore, request.verifies, notifier)
+        } catch {
+            try? await blockingIO.run(.upkeep) { try target.removeOtherDatabases() }
+            throw error
+        }
+    }
+
+    private func copy(
+        to target: BackupFolder,
+        _ targetStore: ResourceStore,
+        _ verifies: Bool,
+        _ notifier: Notifier
+    ) async throws -> BackupLibrary.Result {
+        let database = target.databasePath(BackupFolder.partialDatabase)
+        try await blockingIO.run(.upkeep) { [store] in try store.copy(to: database) }
         let copy = try BackupStore(path: database)
         defer { try? copy.close() }
         let head = try copy.head()
         var result = BackupLibrary.Result(token: head.token)
-        try await copyResources(copy, into: targetStore, request.verifies, &result, notifier)
+        try await copyResources(copy, into: targetStore, verifies, &result, notifier)
 
         let date = now()
         let name = BackupFolder.databaseName(head.sequence, date: date)
@@ -126,7 +143,7 @@ final class BackupService: Sendable {
                 referenced: referenced
             )
             try target.write(manifest)
-            try target.removeDatabases(but: name)
+            try target.removeOtherDatabases()
         }
         result.removed = try await blockingIO.run(.upkeep) { try Self.removeOthers(than: copy, from: targetStore) }
         return result

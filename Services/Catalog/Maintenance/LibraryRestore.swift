@@ -40,6 +40,8 @@ struct LibraryRestore: Sendable {
         // Another restore may have ended before the lock was taken.
         try requireUsable()
         try begin()
+        // After an error nothing of it is used again, and it may have filled the disk.
+        defer { for ending in [""] + Self.databaseEndings { unlink(partial + ending) } }
         let source = try ResourceStore(root: backup.resourcesPath, isReadOnly: true)
         let target = try ResourceStore(root: library + "/resources")
         try target.clearIncoming()

@@ -14,7 +14,9 @@ import Synchronization
 /// It scans the store in 256 parts, one at a time, and removes what is unreferenced in two rounds at least `after`
 /// apart, by the monotonic clock. A request that is about to refer to bytes holds a lease on them until its transaction
 /// is committed, so bytes without a lease that the database does not name are not needed. After a start with a database
-/// that may be older than the files, those that were there are removed by ``collect(_:identity:)`` only.
+/// that may be older than the files, the unreferenced ones that were there are removed by ``collect(_:identity:)``
+/// only. They are noted in the first round; those that lose their references later are removed as always. A file was
+/// there if it was made before a time, for which the times of the files count, not only the clock at that start.
 final class ResourceCollector: Service, Sendable {
     private let store: LibraryStore
     private let resources: ResourceStore
@@ -29,6 +31,8 @@ final class ResourceCollector: Service, Sendable {
     private struct State {
         /// When bytes were first seen unreferenced, by part of the store.
         var seen: [String: [ResourceDigest: Int64]] = [:]
+        /// The number of files that are removed on request only, by part, in a round that notes them.
+        var kept: [String: Int] = [:]
         var collected = 0
         var bytes: Int64 = 0
         var waiting: Int { seen.values.reduce(0) { $0 + $1.count } }
@@ -36,8 +40,8 @@ final class ResourceCollector: Service, Sendable {
 
     /// The maximum number of digests that wait for removal; others are found in a later round.
     static let mostWaiting = 100_000
-    /// The counter with the time, in microseconds since 1970, up to which stored bytes are removed on request only, because
-    /// the database may be older than they are; 0 if there is none.
+    /// The counter with the time, in microseconds since 1970, up to which unreferenced files are noted, to be removed
+    /// on request only, because the database may be older than they are; 0 if there is none, or after such a request.
     static let keptCounter = "collect.kept"
     /// The maximum time for one round through the store, in microseconds.
     private static let longestRound: Int64 = 900_000_000
@@ -106,6 +110,10 @@ final class ResourceCollector: Service, Sendable {
             result.count += removed.count
             result.bytes += removed.bytes
         }
+        // This is the request for which the files of lost changes were kept; their notes went with them.
+        if !request.isDryRun, try await store.read({ try $0.counter(Self.keptCounter) }) != 0 {
+            try await store.remember(0, as: Self.keptCounter)
+        }
         return result
     }
 
@@ -139,14 +147,15 @@ final class ResourceCollector: Service, Sendable {
         let digest: ResourceDigest
         let size: Int64
         let ticket: UInt64
-        /// When the file was stored, or last linked, in microseconds since 1970.
-        var storedAt: Int64 = .max
+        /// When the file was stored, last read or last linked, in microseconds since 1970.
+        var changedAt: Int64 = .max
+        /// True if it is removed on request only.
+        var isKept = false
     }
 
     private func step(_ part: String) async throws {
         let now = clock.nowMicroseconds()
-        let kept = try await store.read { Int64(try $0.counter(Self.keptCounter)) }
-        let found = try await unreferenced(in: part).filter { $0.storedAt > kept }
+        let found = try await withoutKept(try await unreferenced(in: part), in: part)
         let due = state.withLock { state in
             let before = state.seen[part] ?? [:]
             let capacity = Self.mostWaiting - state.waiting + before.count
@@ -164,20 +173,68 @@ final class ResourceCollector: Service, Sendable {
         )
     }
 
-    /// Returns the unreferenced bytes. Their tickets are read before the database: bytes that get a reference
+    /// Returns the unreferenced bytes of a part. Their tickets are read before the database: bytes that get a reference
     /// afterwards were published again and have a new ticket.
+    ///
+    /// A file that was to be kept without a reference and has one now is as any other again.
     private func unreferenced(in part: String) async throws -> [Candidate] {
         let resources = resources
         let stored = try await blockingIO.run {
             try resources.digests(in: part).compactMap { digest, file in
                 resources.removalTicket(digest).map {
-                    Candidate(digest: digest, size: file.size, ticket: $0, storedAt: file.changedAt)
+                    Candidate(
+                        digest: digest,
+                        size: file.size,
+                        ticket: $0,
+                        changedAt: file.changedAt,
+                        isKept: file.isKept
+                    )
                 }
             }
         }
         guard !stored.isEmpty else { return [] }
         let named = try await store.read { try $0.references.digests(in: part) }
+        let used = stored.filter { $0.isKept && named.contains($0.digest) }
+        if !used.isEmpty { try await blockingIO.run { for file in used { resources.endKeeping(file.digest) } } }
         return stored.filter { !named.contains($0.digest) }
+    }
+
+    /// Returns the unreferenced bytes of a part without those that are removed on request only. If changes may have
+    /// been lost, it first notes those that were there then; a complete round ends that.
+    ///
+    /// The round is recorded in the store, and not in the database, which several catalogs with stores of their own may
+    /// share.
+    private func withoutKept(_ found: [Candidate], in part: String) async throws -> [Candidate] {
+        let resources = resources
+        let time = try await store.read { Int64(try $0.counter(Self.keptCounter)) }
+        let loss = "\(store.history) \(time)"
+        let notedLoss = try await blockingIO.run { resources.notedLoss() }
+        guard time > 0, notedLoss != loss else {
+            return found.filter { !$0.isKept }
+        }
+        let kept = try await blockingIO.run {
+            // A file that the clock says is of the future was made while it was ahead.
+            let now = WallClock.nowMicroseconds()
+            let kept = found.filter { file in
+                file.isKept || file.changedAt <= time || !resources.wasMade(file.digest, after: time, until: now)
+            }
+            for file in kept where !file.isKept { try resources.keep(file.digest) }
+            return Set(kept.map(\.digest))
+        }
+        let count = state.withLock { state -> Int? in
+            state.kept[part] = kept.count
+            return state.kept.count == ResourceStore.parts.count ? state.kept.values.reduce(0, +) : nil
+        }
+        if let count {
+            try await blockingIO.run { try resources.noteLoss(loss) }
+            if count > 0 {
+                logger.notice(
+                    "files that an older database may lack are kept until `safelight doctor --collect`",
+                    metadata: ["files": "\(count)"]
+                )
+            }
+        }
+        return found.filter { !kept.contains($0.digest) }
     }
 
     private func remove(_ candidates: [Candidate]) async throws -> (count: Int, bytes: Int64) {

@@ -26,7 +26,7 @@ struct ResourceOpener: Sendable {
         isNetworkAccessAllowed: Bool,
         _ context: RequestContext
     ) async throws -> Opened {
-        let (resources, source) = (resources, BlockingIOExecutor.Source.connection(context.connection))
+        let (resources, source) = (resources, WorkSource(of: context))
         do {
             return Opened(file: try await blockingIO.run(for: source) { try resources.open(digest) })
         } catch StorageError.notFound(let message) {

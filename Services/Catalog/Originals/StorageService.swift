@@ -205,7 +205,7 @@ struct StorageService: Sendable {
         else {
             return nil
         }
-        _ = try await downloads.download(digest, size: size, for: .connection(context.connection)) { _ in }
+        _ = try await downloads.download(digest, size: size, for: WorkSource(of: context)) { _ in }
         return size
     }
 }

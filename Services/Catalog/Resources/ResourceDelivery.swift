@@ -53,7 +53,7 @@ struct ResourceDelivery: Sendable {
         guard isStreamed || length <= ReadResource.maxReplyBytes else {
             throw ResourceError.rangeTooLong(bytes: length, size: resource.size)
         }
-        let source = BlockingIOExecutor.Source.connection(context.connection)
+        let source = WorkSource(of: context)
         let file = try await opener.open(
             digest,
             isNetworkAccessAllowed: request.isNetworkAccessAllowed,
@@ -75,7 +75,7 @@ struct ResourceDelivery: Sendable {
         _ context: RequestContext
     ) async -> AssetResource? {
         guard let digest = ResourceDigest(text) else { return nil }
-        let source = BlockingIOExecutor.Source.connection(context.connection)
+        let source = WorkSource(of: context)
         let file = try? await blockingIO.run(for: source) { [resources = opener.resources] in
             try resources.open(digest)
         }

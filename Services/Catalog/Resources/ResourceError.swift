@@ -71,6 +71,8 @@ enum ResourceError: RefusedRequest, Equatable {
 
     /// The identity has too many open uploads.
     case tooManyUploads(open: Int, limit: Int)
+    /// All identities together have as many open uploads as they may have.
+    case uploadsFull(open: Int, limit: Int)
     /// The upload is larger than what is left to the identity.
     case uploadTooLarge(remaining: Int64)
     /// `upload.append` needs one attachment.

@@ -20,7 +20,7 @@ struct ResourceExport: Sendable {
     ) async throws -> Reply {
         if let path = request.path { try check(path, context.identity) }
         let (resource, digest) = try await resource(request, view)
-        let source = BlockingIOExecutor.Source.connection(context.connection)
+        let source = WorkSource(of: context)
         let file = try await opener.open(
             digest,
             isNetworkAccessAllowed: request.isNetworkAccessAllowed,

@@ -3,8 +3,9 @@ import Logging
 import PhotoModel
 import Storage
 
-/// The follow-up after intact bytes replaced a damaged stored file: quarantine entries and damage marks that the
-/// damaged bytes caused are removed.
+/// The follow-up after intact bytes replaced a stored file that was or may have been damaged: quarantine entries and
+/// damage marks that the damaged bytes caused are removed. If that fails, or the catalog is killed before, the next
+/// import of the same bytes does it.
 struct ResourceHealing: Sendable {
     let store: LibraryStore
     let writer: TransactionWriter
@@ -14,10 +15,11 @@ struct ResourceHealing: Sendable {
 
     func healed(_ digests: [ResourceDigest]) async {
         for digest in digests {
-            logger.notice("a damaged stored file was replaced by intact bytes", metadata: ["digest": "\(digest)"])
+            logger.notice("intact bytes replaced a stored file", metadata: ["digest": "\(digest)"])
             do {
                 _ = try await quarantine.lift(LiftQuarantine(digest: digest.text))
                 try await lookAgain(digest)
+                extractor.resources.endHealing(of: digest)
             } catch {
                 logger.warning(
                     "damage marks of a healed file could not be removed",

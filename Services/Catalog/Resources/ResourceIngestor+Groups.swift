@@ -101,7 +101,7 @@ extension ResourceIngestor {
         var staged: [PreparedResource?] = []
         while staged.count < files.count {
             let rest = files[staged.count...]
-            staged += try await blockingIO.run(for: .connection(context.connection)) {
+            staged += try await blockingIO.run(for: WorkSource(of: context)) {
                 var bytes: Int64 = 0
                 var part: [PreparedResource?] = []
                 for file in rest {
@@ -141,7 +141,7 @@ extension ResourceIngestor {
         }
         guard size <= Self.maxGroupedFileBytes else { return nil }
         try check(bytes.prefix(MetadataReader.beginningBytes), size, resource, resource.path ?? name ?? "the bytes")
-        let staged = try resources.stage(bytes: bytes)
+        let staged = try resources.stage(bytes: bytes, hidesPresence: context.hidesStoredBytes)
         return prepared(resource, staged, name: name, taken)
     }
 

@@ -37,7 +37,7 @@ extension ResourceIngestor {
         case .attachment(let number): bytes = try attachment(number, context)
         case .path(let named):
             let file = try roots.open(named, for: context.identity)
-            bytes = try await blockingIO.run(for: .connection(context.connection)) { try file.readAll(limit: limit) }
+            bytes = try await blockingIO.run(for: WorkSource(of: context)) { try file.readAll(limit: limit) }
         case .upload, nil: throw ResourceError.noSidecarSource
         }
         guard bytes.count <= SidecarMetadata.maxBytes else {

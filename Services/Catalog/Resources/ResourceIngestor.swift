@@ -225,7 +225,7 @@ struct ResourceIngestor: Sendable {
     ) async throws {
         // The collector would remove the only stored copy of bytes that an existing asset could not be given.
         guard try await store.read({ try $0.references.contains(digest) }) else { return }
-        let (resources, roots, source) = (resources, roots, BlockingIOExecutor.Source.connection(context.connection))
+        let (resources, roots, source) = (resources, roots, WorkSource(of: context))
         let open = { @Sendable in try resources.open(digest) }
         do {
             try await blockingIO.verify(try await blockingIO.run(for: source, open), fromDisk: true, for: source)
@@ -245,14 +245,15 @@ struct ResourceIngestor: Sendable {
         _ context: RequestContext,
         _ taken: TakenResources
     ) async throws -> PreparedResource {
-        let (resources, source) = (resources, BlockingIOExecutor.Source.connection(context.connection))
+        let (resources, source) = (resources, WorkSource(of: context))
         let staged: StagedResource
         var identity: FileIdentity?
         guard !resource.isReferenced || resource.path != nil else {
             throw ResourceError.referenceWithoutPath
         }
-        // The source of a move is removed, so the stored bytes must be verified first.
-        let verifies = resource.verifies || resource.isMoved
+        // The source of a move is removed, so the stored bytes must be verified first. Otherwise a client that must not
+        // find out what is there has none compared, because the time would show it; what it sends replaces them.
+        let compares = resource.verifies && !context.hidesStoredBytes || resource.isMoved
         var name = try resource.originalFilename.map {
             try storable($0, "originalFilename", maxBytes: TextLimit.filename)
         }
@@ -260,7 +261,13 @@ struct ResourceIngestor: Sendable {
         case .attachment(let number):
             let bytes = try attachment(number, context)
             try check(bytes.prefix(MetadataReader.beginningBytes), Int64(bytes.count), resource, name ?? "the bytes")
-            staged = try await blockingIO.run(for: source) { try resources.stage(bytes: bytes, verifies: verifies) }
+            staged = try await blockingIO.run(for: source) {
+                try resources.stage(
+                    bytes: bytes,
+                    verifies: resource.verifies,
+                    hidesPresence: context.hidesStoredBytes
+                )
+            }
         case .upload(let upload):
             staged = StagedResource(durable: try await uploads.finished(upload, identity: context.identity))
         case .path(let named):
@@ -283,7 +290,7 @@ struct ResourceIngestor: Sendable {
                             at: named,
                             in: resources,
                             limit: maxBytes,
-                            verifies: verifies,
+                            verifies: compares,
                             for: source
                         )
                     )
@@ -292,7 +299,7 @@ struct ResourceIngestor: Sendable {
                         file,
                         into: resources,
                         limit: maxBytes,
-                        verifies: verifies,
+                        verifies: compares,
                         for: source,
                         beginning: MetadataReader.beginningBytes,
                         check: check
@@ -364,8 +371,8 @@ struct ResourceIngestor: Sendable {
             throw ResourceError.adjustmentDataTooLarge(bytes: bytes.count, limit: AdjustmentData.maxBytes)
         }
         let resources = resources
-        let staged = try await blockingIO.run(for: .connection(context.connection)) {
-            try resources.stage(bytes: bytes)
+        let staged = try await blockingIO.run(for: WorkSource(of: context)) {
+            try resources.stage(bytes: bytes, hidesPresence: context.hidesStoredBytes)
         }
         taken.add(staged)
         return PreparedResource(type: .adjustmentData, digest: staged.stored.digest.text, size: staged.stored.size)
@@ -393,6 +400,11 @@ struct ResourceIngestor: Sendable {
         try taken.reserve(facts.textBytes)
         resource.facts = facts
     }
+}
+
+extension RequestContext {
+    /// True if the client must not find out whether the library has bytes that it sends.
+    var hidesStoredBytes: Bool { cachedPermission.map { !Permission(byte: $0.value).seesEverything } ?? false }
 }
 
 extension PreparedResource {

@@ -39,9 +39,10 @@ final class TakenResources: Sendable {
     /// The uploads that delivered some of the bytes.
     var uploads: [String] { uploadNames.withLock { $0 } }
 
-    /// The digests whose damaged stored file was replaced.
+    /// The digests whose stored file was replaced because it was or may have been damaged, also by an earlier request
+    /// whose follow-up is still open.
     var healed: [ResourceDigest] {
-        stored.withLock { stored in Set(stored.filter(\.isHealed).map(\.digest)).sorted() }
+        stored.withLock { stored in Set(stored.filter(\.isHealingOpen).map(\.digest)).sorted() }
     }
 
     /// True if a commit that may have happened refers to the bytes: only the collector may remove them.

@@ -80,8 +80,11 @@ actor UploadRegistry {
         if uploads.count + allBeginning >= limits.all { uploads = uploads.filter { !$0.value.isTaken } }
         let own = uploads.values.filter { $0.identity == identity && !$0.isTaken }
         let open = own.count + beginning[identity, default: 0]
-        guard open < limits.perIdentity, uploads.count + allBeginning < limits.all else {
+        guard open < limits.perIdentity else {
             throw ResourceError.tooManyUploads(open: open, limit: limits.perIdentity)
+        }
+        guard uploads.count + allBeginning < limits.all else {
+            throw ResourceError.uploadsFull(open: open, limit: limits.all)
         }
         let used = own.reduce(Int64(0)) { $0 + $1.size }
         let remainingBytes = min(limits.bytes, limits.bytesPerIdentity - used)
@@ -149,7 +152,13 @@ actor UploadRegistry {
         return AppendUpload.Result(size: end)
     }
 
-    func finish(_ request: FinishUpload, identity: String) async throws -> FinishUpload.Result {
+    /// - Parameter hidesPresence: whether the client must not find out whether the library has the bytes already: it
+    ///   does not wait for what follows a repair
+    func finish(
+        _ request: FinishUpload,
+        identity: String,
+        hidesPresence: Bool = false
+    ) async throws -> FinishUpload.Result {
         // A malformed digest is refused before the upload is touched, whose bytes may be right.
         let announcedDigest = try request.digest.map { text in
             guard let digest = ResourceDigest(text.lowercased()) else { throw ResourceError.malformedDigest }
@@ -167,7 +176,7 @@ actor UploadRegistry {
                 // `finish` syncs the written bytes to disk.
                 let lane = BlockingIOExecutor.lane(forBytes: upload.size)
                 upload.finished = try await blockingIO.run(lane, for: .identity(identity)) {
-                    try writer.finish(verifies: request.verifies)
+                    try writer.finish(verifies: request.verifies, hidesPresence: hidesPresence)
                 }
             } catch {
                 uploads[request.upload] = nil
@@ -180,7 +189,10 @@ actor UploadRegistry {
             await remove([request.upload])
             throw ResourceError.digestDiffers(finished.digest)
         }
-        if finished.isHealed { await heal([finished.digest]) }
+        if finished.isHealingOpen {
+            let followUp = Task { await heal([finished.digest]) }
+            if !hidesPresence { await followUp.value }
+        }
         return FinishUpload.Result(
             upload: request.upload,
             digest: finished.digest.text,
@@ -189,9 +201,16 @@ actor UploadRegistry {
         )
     }
 
-    func cancel(_ request: CancelUpload, identity: String) async throws -> EmptyResult {
+    /// - Parameter hidesPresence: whether the client must not find out whether the library has the bytes besides: it
+    ///   does not wait until they are removed
+    func cancel(
+        _ request: CancelUpload,
+        identity: String,
+        hidesPresence: Bool = false
+    ) async throws -> EmptyResult {
         _ = try await open(request.upload, identity)
-        await remove([request.upload])
+        let removal = Task { await remove([request.upload]) }
+        if !hidesPresence { await removal.value }
         return EmptyResult()
     }
 

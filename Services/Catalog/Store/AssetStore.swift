@@ -107,17 +107,23 @@ struct AssetStore {
         ) { $0.text(0) }.map(AssetRowMapping.identifier)
     }
 
-    /// Returns the assets whose photo, video or sound has these bytes, except those in the trash, oldest import first.
+    /// Returns the assets whose primary original has these bytes, except those in the trash, oldest import first.
+    ///
+    /// The primary original of a pair is the compressed one, whichever of the two is presented. If the bytes are those
+    /// of no primary original, the pairs that have them in their other original are returned: a RAW file identified its
+    /// asset before it became one of a pair and, in earlier versions, while it was presented.
     func assets(withPrimaryOriginal digest: String, limit: Int) throws -> [ObjectID] {
         guard let bytes = [UInt8](hexadecimal: digest) else { return [] }
-        return try database.all(
+        let found = try database.all(
             """
-            SELECT a.id FROM resource r JOIN asset a ON a.row = r.asset
-            WHERE r.digest = ? AND r.type IN (1, 2, 3) AND a.trashed_date IS NULL ORDER BY r.asset LIMIT ?
+            SELECT a.id, \(Self.isPrimary) AS is_primary FROM resource r JOIN asset a ON a.row = r.asset
+            WHERE r.digest = ? AND r.type IN (1, 2, 3, 4) AND a.trashed_date IS NULL
+            ORDER BY is_primary DESC, r.asset LIMIT ?
             """,
             bytes,
             limit
-        ) { $0.text(0) }.map(AssetRowMapping.identifier)
+        ) { (id: try AssetRowMapping.identifier($0.text(0)), isPrimary: $0.flag(1)) }
+        return found.prefix { $0.isPrimary == found[0].isPrimary }.map(\.id)
     }
 
     /// Returns the same for several bytes and the list of a limited grant alone, by the hexadecimal text.
@@ -130,19 +136,33 @@ struct AssetStore {
         limit: Int
     ) throws -> [String: [ObjectID]] {
         let wanted = Dictionary(digests.map { ([UInt8](hexadecimal: $0) ?? [], $0) }) { first, _ in first }
-        var found: [String: [ObjectID]] = [:]
+        var (primary, others): ([String: [ObjectID]], [String: [ObjectID]]) = ([:], [:])
+        func add(_ row: SQLRow, to found: inout [String: [ObjectID]]) throws {
+            guard let digest = wanted[row.bytes(0)], found[digest, default: []].count < limit else { return }
+            found[digest, default: []].append(try AssetRowMapping.identifier(row.text(1)))
+        }
         try database.each(
             """
-            SELECT r.digest, a.id FROM grant_asset g CROSS JOIN asset a ON a.id = g.asset
-            CROSS JOIN resource r ON r.asset = a.row AND r.type IN (1, 2, 3)
+            SELECT r.digest, a.id, \(Self.isPrimary) FROM grant_asset g CROSS JOIN asset a ON a.id = g.asset
+            CROSS JOIN resource r ON r.asset = a.row AND r.type IN (1, 2, 3, 4)
             WHERE g.identity = ? AND a.trashed_date IS NULL ORDER BY a.row
             """,
             identity
         ) { row in
-            guard let digest = wanted[row.bytes(0)], found[digest, default: []].count < limit else { return }
-            found[digest, default: []].append(try AssetRowMapping.identifier(row.text(1)))
+            if row.flag(2) { try add(row, to: &primary) } else { try add(row, to: &others) }
         }
-        return found
+        return others.merging(primary) { $1 }
+    }
+
+    /// The condition that the resource `r` is the primary original of its asset, by which `ids.toCloud` names it.
+    private static let isPrimary = """
+        CASE WHEN EXISTS (
+            SELECT 1 FROM resource o WHERE o.asset = r.asset AND o.type IN (1, 4) AND \(isRaw("o")) <> \(isRaw("r")))
+        THEN NOT \(isRaw("r")) ELSE r.type <> 4 END
+        """
+
+    private static func isRaw(_ resource: String) -> String {
+        "(\(resource).content_type LIKE '%raw-image' OR \(resource).content_type LIKE '%raw-picture')"
     }
 
     /// Returns at most ``ChangeRecord/maxEntities`` assets that are marked as damaged because of these bytes.

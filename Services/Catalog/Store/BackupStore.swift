@@ -85,6 +85,7 @@ struct BackupStore: Sendable {
             let store = HistoryStore(database: SQLConnection(database))
             guard let head = try store.head() else { throw DamagedRow("the database has no library row") }
             try store.startNewHistory(library: history, sequence: head.sequence + gap)
+            try RemoteObjectStore(database: store.database).confirmAgain()
             return LibraryHead(library: history, sequence: head.sequence + gap, oldest: head.sequence + gap)
         }
         // The file is renamed without its log.

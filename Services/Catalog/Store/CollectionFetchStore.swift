@@ -65,7 +65,8 @@ struct CollectionFetchStore {
             + (FetchStore.order(fetch.sort, table, id: id, dialect: database.dialect) ?? source.order)
             + (filter == nil ? FetchStore.limit(fetch, window) : SQLFragment(""))
         if let filter {
-            return fetch.page(try database.all(page, read: entity).filter { filter.evaluate($0) }, window)
+            let candidates = try database.all(page, read: entity)
+            return fetch.page(try filter.matching(candidates, database.checkCancellation), window)
         }
         return Page(objects: try database.all(page, read: entity), count: fetch.windowed(all ?? 0))
     }
@@ -154,7 +155,7 @@ struct CollectionFetchStore {
             "SELECT \(CollectionStore.listColumns) FROM \(CollectionStore.listSource) WHERE p.id = ?",
             list.text
         ) { objects.append(.list(try CollectionStore.list($0))) }
-        if let predicate = fetch.predicate { objects.removeAll { !predicate.evaluate($0) } }
+        if let predicate = fetch.predicate { objects = try predicate.matching(objects, database.checkCancellation) }
         objects.sort { fetch.areInIncreasingOrder($0, $1) }
         return fetch.page(objects, window)
     }

@@ -19,7 +19,7 @@ extension LibraryMigration {
 
     /// Moves the database of the library in a folder, whose catalogs must not run. The files of the resources stay.
     ///
-    /// - Parameter verifies: compares all rows afterwards
+    /// - Parameter verifies: compares all rows before the library is at its new place
     static func run(
         _ direction: Direction,
         folder: String,
@@ -54,9 +54,7 @@ extension LibraryMigration {
             guard let head = try HistoryStore(database: source).head() else {
                 throw StorageError.notFound("\(path) has no library yet")
             }
-            let outcome = Outcome(token: head.token, rows: try migration.toServer())
-            if verifies { try migration.verify() }
-            return outcome
+            return Outcome(token: head.token, rows: try migration.toServer(verifies: verifies))
         }
         try file.close()
         // A catalog that is started without --store must not go on with the file.
@@ -89,7 +87,10 @@ extension LibraryMigration {
             return head
         }
         let partial = folder + "/library-new.sqlite"
-        for ending in ["", "-wal", "-shm"] { unlink(partial + ending) }
+        func removePartial() { for ending in ["", "-wal", "-shm"] { unlink(partial + ending) } }
+        removePartial()
+        // After an error it may have filled the disk.
+        defer { removePartial() }
         let file = try DatabaseFile(path: partial, migrator: CatalogSchema.migrator)
         let session = PostgreSQLSession(address)
         let rows = try file.pool.writeWithoutTransaction { database in
@@ -138,7 +139,8 @@ extension LibraryMigration {
         try head.store(library: token.library, sequence: token.sequence)
     }
 
-    private func verify() throws {
+    /// - Throws: `StorageError.corrupt` if the rows of the two databases differ
+    func verify() throws {
         let tables = try differences()
         guard tables.isEmpty else {
             throw StorageError.corrupt("the rows of \(tables.joined(separator: ", ")) differ after the copy")

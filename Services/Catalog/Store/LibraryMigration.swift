@@ -55,24 +55,21 @@ struct LibraryMigration {
         table.columns.indices.map { row.value(Int32($0)) }
     }
 
-    private func report(_ table: Table, _ rows: Int) {
-        if rows.isMultiple(of: Self.step) { progress(table.name, rows) }
+    private func report(_ table: String, _ rows: Int) {
+        if rows.isMultiple(of: Self.step) { progress(table, rows) }
     }
 
     // MARK: To PostgreSQL
 
     /// Copies the file to the server, whose tables must be empty.
     ///
+    /// - Parameter verifies: compares all rows before the commit: if that is interrupted, the server has no library
     /// - Returns: the number of rows
-    func toServer() throws -> Int {
+    func toServer(verifies: Bool = false) throws -> Int {
         let target = SQLConnection(server)
         var count = 0
         try target.inImmediateTransaction {
-            guard try target.first("SELECT 1 FROM library", read: { _ in true }) == nil else {
-                throw StorageError.inUse(
-                    "the database on PostgreSQL has a library already; name another schema or database"
-                )
-            }
+            if let present = try HistoryStore(database: target).head() { throw try refusal(of: present) }
             for table in try Self.tables(file) {
                 try target.run(once: "ALTER TABLE \(table.name) DISABLE TRIGGER USER")
                 try target.run(once: "DELETE FROM \(table.name)")
@@ -91,8 +88,23 @@ struct LibraryMigration {
             if try file.first(SQLDialect.sqlite.uploadTrigger.exists, read: { $0.flag(0) }) == true {
                 try target.run(once: SQLDialect.postgresql.uploadTrigger.create)
             }
+            if verifies { try verify() }
         }
         return count
+    }
+
+    /// Returns the refusal of a server that has a library, which may be this one: a move may have ended between its
+    /// commit and the renaming of the file.
+    private func refusal(of present: LibraryHead) throws -> StorageError {
+        guard try HistoryStore(database: file).head() == present else {
+            return .inUse("the database on PostgreSQL has a library already; name another schema or database")
+        }
+        try WriterElection.requireNotMoved(SQLConnection(server))
+        return .inUse(
+            "the database on PostgreSQL has this library with the same changes already: a move was interrupted at its "
+                + "end. To complete it, rename library.sqlite to library.sqlite\(LibraryFolder.movedEnding) and start "
+                + "the catalog with --store"
+        )
     }
 
     private func copy(_ table: Table) throws -> Int {
@@ -101,7 +113,7 @@ struct LibraryMigration {
         return try server.connected().copyIn("COPY \(table.name) (\(table.list)) FROM STDIN (FORMAT binary)") {
             guard try rows.step() else { return nil }
             total += 1
-            report(table, total)
+            report(table.name, total)
             return Self.values(rows.currentRow, of: table).map(PostgreSQLValue.init)
         }
     }
@@ -130,7 +142,7 @@ struct LibraryMigration {
                     for value in Self.values(row, of: table) { value.bind(to: &insertion) }
                     try insertion.run()
                     total += 1
-                    report(table, total)
+                    report(table.name, total)
                 }
                 count += total
             }
@@ -160,11 +172,15 @@ struct LibraryMigration {
         try Self.tables(file).filter { table in
             let ours = try SQLStatement(Self.rows(of: table), file)
             var isEqual = true
+            var total = 0
+            report("comparing \(table.name)", total)
             try SQLConnection(server).stream(Self.rows(of: table)) { theirs in
                 // Stopping would end the server's transaction.
                 guard isEqual else { return }
                 let isThere = try ours.step()
                 isEqual = isThere && Self.values(ours.currentRow, of: table) == Self.values(theirs, of: table)
+                total += 1
+                report("comparing \(table.name)", total)
             }
             guard isEqual else { return true }
             return try ours.step()

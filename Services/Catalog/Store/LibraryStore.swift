@@ -3,7 +3,6 @@ import GRDB
 import Hosting
 import JSONValue
 import Logging
-import Messaging
 import PhotoModel
 import Storage
 import Synchronization
@@ -28,7 +27,7 @@ final class LibraryStore: Sendable {
     /// Serializes every write that is not part of a group of transactions.
     private let writes = WriteSerializer()
     /// As many reads at a time as there are connections for them, those of one client not on all.
-    private let readPermits: FairSemaphore<ReadSource>
+    private let readPermits: FairSemaphore<WorkSource>
     private let remoteResources: RemoteResources
 
     /// The files of a library with remote storage; nil without, where all bytes are on this machine.
@@ -152,18 +151,18 @@ final class LibraryStore: Sendable {
         if try backfill.isNeeded() {
             try backfill.run(date: now, sequence: head.sequence)
             try store.startNewHistory(library: newHistory, sequence: sequence)
-            if skipped > 0 { try keepStoredBytes(store, now) }
+            if skipped > 0 { try noteLostChanges(store, folder, now) }
             return (LibraryHead(library: newHistory, sequence: sequence, oldest: sequence), .backfill)
         }
         guard isRestored || isBehind else {
             // The history of another catalog, or the database of another library: the files may be of either.
             if remembered?.library != head.library, try ResourceStore.hasFiles(root: folder + "/resources") {
-                try keepStoredBytes(store, now)
+                try keepStoredBytes(store, folder, now)
             }
             return (head, nil)
         }
         try store.startNewHistory(library: newHistory, sequence: sequence)
-        try keepStoredBytes(store, now)
+        try noteLostChanges(store, folder, now)
         let reason = isBehind ? NewHistory.olderDatabase : .loadedDump
         return (LibraryHead(library: newHistory, sequence: sequence, oldest: sequence), reason)
     }
@@ -196,22 +195,22 @@ final class LibraryStore: Sendable {
             return (LibraryHead(library: newHistory, sequence: 0, oldest: 0), nil)
         }
         var sequence = max(remembered?.sequence ?? 0, head.sequence)
+        let isOther = origin == .otherDatabase || origin == .otherHead
+        let isOlder = remembered.map { $0.library != head.library || $0.sequence > head.sequence } ?? true
         let backfill = DerivedBackfillStore(database: store.database)
         let reason: NewHistory
         if try backfill.isNeeded() {
             try backfill.run(date: now, sequence: head.sequence)
             reason = .backfill
-        } else if origin == .otherDatabase || origin == .otherHead {
+        } else if isOther {
             reason = origin == .otherDatabase ? .otherDatabase : .otherHead
-        } else if let remembered {
-            guard remembered.library != head.library || remembered.sequence > head.sequence else { return (head, nil) }
-            reason = .olderDatabase
         } else {
-            reason = .noHead
+            guard isOlder else { return (head, nil) }
+            reason = remembered == nil ? .noHead : .olderDatabase
         }
-        if origin == .otherDatabase || origin == .otherHead || reason == .noHead { sequence += LibraryRestore.gap }
+        if isOther || reason == .noHead { sequence += LibraryRestore.gap }
         try store.startNewHistory(library: newHistory, sequence: sequence)
-        if reason != .backfill { try keepStoredBytes(store, now) }
+        if isOther || isOlder { try noteLostChanges(store, folder, now) }
         return (LibraryHead(library: newHistory, sequence: sequence, oldest: sequence), reason)
     }
 
@@ -226,17 +225,28 @@ final class LibraryStore: Sendable {
         )
     }
 
-    /// Notes that bytes stored before now may be those of changes that the database has lost, so that the collector leaves
-    /// them alone.
-    private static func keepStoredBytes(_ store: HistoryStore, _ now: Int64) throws {
-        try CounterChanges.set(max(0, now), as: ResourceCollector.keptCounter, store.database)
+    /// Prepares for a database that may lack changes which the library has had: files of theirs stay, and the object
+    /// store may have deleted since what the database says that it has.
+    private static func noteLostChanges(_ store: HistoryStore, _ folder: String, _ now: Int64) throws {
+        try keepStoredBytes(store, folder, now)
+        try RemoteObjectStore(database: store.database).confirmAgain()
+    }
+
+    /// Notes that bytes stored before now may be those of changes that the database has lost, so that the collector
+    /// keeps those to which nothing refers in its first round. After a power failure the clock may be behind, so the
+    /// time of the last stored file counts too.
+    private static func keepStoredBytes(_ store: HistoryStore, _ folder: String, _ now: Int64) throws {
+        let last = try ResourceStore.lastStored(root: folder + "/resources") ?? 0
+        // Files that were to stay before still do.
+        let before = Int64(try CounterChanges.value(of: ResourceCollector.keptCounter, store.database))
+        try CounterChanges.set(max(before, now, last), as: ResourceCollector.keptCounter, store.database)
     }
 
     /// Reads from one snapshot of the database, when it is the turn of the client for which the task works.
     ///
     /// - Throws: `CancellationError` if the task is cancelled, while it waits or while it reads
     func read<Value: Sendable>(_ value: @escaping @Sendable (LibraryReader) throws -> Value) async throws -> Value {
-        let result = try await readPermits.withPermit(for: ReadSource.current) {
+        let result = try await readPermits.withPermit(for: WorkSource.current) {
             let cancellation = ReadCancellation()
             return try await withTaskCancellationHandler {
                 try await database.read { connection in
@@ -355,11 +365,65 @@ final class LibraryStore: Sendable {
     }
 }
 
-/// The client that a read of the database is made for; clients take turns.
-enum ReadSource: Sendable, Hashable {
-    case catalog
-    case connection(ConnectionID)
+/// A read of one snapshot of the database.
+struct LibraryReader {
+    /// The connection; only the types in Store and their tests use it.
+    let database: SQLConnection
+    /// The records that this read has decoded.
+    let records: DecodedRecords
 
-    /// The client whose request the present task answers.
-    @TaskLocal static var current = ReadSource.catalog
+    init(database: SQLConnection) {
+        self.database = database
+        records = DecodedRecords(HistoryStore(database: database))
+    }
+
+    /// Called by long work between its statements; each statement calls it itself.
+    ///
+    /// - Throws: `CancellationError` if nobody waits for the read any more
+    func checkCancellation() throws { try database.checkCancellation() }
+
+    var fetches: FetchStore { FetchStore(database: database) }
+    var collectionFetches: CollectionFetchStore { CollectionFetchStore(database: database) }
+    var fetchKeys: FetchKeyStore { FetchKeyStore(database: database) }
+    var history: HistoryStore { HistoryStore(database: database) }
+    var assets: AssetStore { AssetStore(database: database) }
+    /// Returns the reader of many assets.
+    ///
+    /// - Parameter projection: the members that are wanted
+    func assetReader(_ projection: AssetProjection) -> AssetReader {
+        AssetReader(database: database, projection: projection)
+    }
+
+    var imageDigests: ImageDigestStore { ImageDigestStore(database: database) }
+    var metadata: MetadataStore { MetadataStore(database: database) }
+    var collections: CollectionStore { CollectionStore(database: database) }
+    var grants: GrantStore { GrantStore(database: database) }
+    var edits: EditStore { EditStore(database: database) }
+    var quarantine: QuarantineStore { QuarantineStore(database: database) }
+    var remoteObjects: RemoteObjectStore { RemoteObjectStore(database: database) }
+    var addedResources: AddedResourceStore { AddedResourceStore(database: database) }
+    var uploadJobs: UploadJobStore { UploadJobStore(database: database) }
+    var references: ReferencedDigestStore { ReferencedDigestStore(database: database) }
+
+    func head() throws -> LibraryHead {
+        guard let head = try history.head() else { throw DamagedRow("the database has no library row") }
+        return head
+    }
+
+    func counter(_ name: String) throws -> Int { try CounterChanges.value(of: name, database) }
+
+    /// Returns the usual counts of the library.
+    func metrics() throws -> JSONObject {
+        let head = try head()
+        var counts = JSONObject()
+        for name in ["assets", "visible", "visible.image", "visible.video", "visible.favorite", "hidden"] {
+            counts[name] = JSON(try counter(name))
+        }
+        counts["library"] = .string(head.library)
+        counts["oldest"] = .int(head.oldest)
+        counts["historyBytes"] = JSON(try history.bytes())
+        counts["editsAccepted"] = JSON(try edits.pending())
+        counts["editsFinished"] = JSON(try edits.finished())
+        return counts
+    }
 }

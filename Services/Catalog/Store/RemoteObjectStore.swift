@@ -69,6 +69,10 @@ struct RemoteObjectStore {
         )
     }
 
+    /// Has the next ``begin(_:)`` confirm all bytes again, as for another bucket: the store may have deleted some of
+    /// them by changes that the database lacks. Until then they can be read.
+    func confirmAgain() throws { try database.run("DELETE FROM remote_store") }
+
     /// Ends the registration of uploads; the states of earlier ones stay.
     func end() throws { try database.run(once: database.dialect.dropUploadTrigger) }
 

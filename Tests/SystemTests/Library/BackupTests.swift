@@ -48,7 +48,7 @@ struct BackupTests {
                     }
                     group.addTask {
                         var number = 0
-                        while !isOver.withLock({ $0 }) {
+                        while !isOver.withLock({ $0 }), !Task.isCancelled {
                             number += 1
                             guard let id = assets.withLock({ $0.isEmpty ? nil : $0[number % $0.count] }) else {
                                 await Task.yield()
@@ -185,6 +185,45 @@ struct BackupTests {
         try Self.integrity(target + "/library.sqlite")
         let again = try services.safelight(["restore", backup, "--library", target])
         #expect(again.status == 1 && again.errors.contains("not empty"), "\(again.errors)")
+    }
+
+    @Test(.onlySQLite)
+    func `a backup for which the library's disk has no space fails, and changes go on`() async throws {
+        let services = try SafelightFixture("backup-full")
+        let disk = services.folder.file("disk")
+        try FileManager.default.createDirectory(atPath: disk, withIntermediateDirectories: true)
+        let isMounted = mount("tmpfs", disk, "tmpfs", 0, "size=64m") == 0
+        defer { umount2(disk, 2) }
+        _ = try Needed.found(isMounted ? true : nil, "the privilege to mount a small disk (root)")
+        let small = try SafelightFixture("backup-small", environment: ["SAFELIGHT_LIBRARY": disk + "/library"])
+        try small.start([.catalog])
+        let library = try small.library()
+        let create = ChangeRequest.createAsset(.init(ref: "p", resources: [NewResource(source: .attachment(0))]))
+        let bytes = TestImages.jpeg(width: 64, height: 48, seed: 1)
+        let id = try #require(try await library.perform([create], attachments: [bytes]).id("p"))
+        func change(_ text: String) async throws {
+            let patch = AssetPatch(caption: .some(String(repeating: text, count: 20_000)))
+            _ = try await library.perform([.updateAsset(.init(id: .id(id), set: patch))])
+        }
+        // The records are several MiB.
+        for number in 10..<90 { try await change("\(number) ") }
+        func free() -> Int {
+            var status = statvfs()
+            #expect(statvfs(disk, &status) == 0)
+            return Int(status.f_bavail * status.f_frsize)
+        }
+        try Data(count: free() - (3 << 20)).write(to: URL(filePath: disk + "/filler"))
+        let before = free()
+        let backup = BackupLibrary(target: disk + "/backup")
+        let full = await #expect(throws: RPCError.self) { try await library.catalog.ask(backup) }
+        #expect(full?.errorCode == .notEnoughSpace)
+        #expect(free() > before - (1 << 20), "the backup has left a file")
+        try await change("99 ")
+
+        unlink(disk + "/filler")
+        #expect(try await library.catalog.ask(backup).result.resources == 1)
+        await library.close()
+        #expect(small.stop() == [])
     }
 
     @Test func `a backup interrupted by a kill leaves the previous one intact, and the next one is complete`()

@@ -126,6 +126,11 @@ struct ImagePathTests {
         #expect(services.stop() == [])
     }
 
+}
+
+/// The services as `safelight up` runs them, with a bound on the time of a restart.
+@Suite(.serialized, .timeLimit(.minutes(3)))
+struct SupervisorTests {
     @Test func `safelight up starts the four services, restarts one that dies and stops all`() async throws {
         let services = try SafelightFixture("up")
         let up = try RunningProgram("safelight", ["up", "--ready-fd", "1"], environment: services.environment)

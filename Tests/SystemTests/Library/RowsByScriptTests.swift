@@ -129,7 +129,8 @@ struct RowsByScriptTests {
         #expect(services.stop() == [])
     }
 
-    @Test(.spec("P-25")) func `a thousand edits of each kind asked for at once are all answered`() throws {
+    /// With `SAFELIGHT_SOAK` a thousand edits, too.
+    @Test(.spec("P-25")) func `a thousand previews and hundreds of edits asked for at once are all answered`() throws {
         let services = try SafelightFixture("edit-bursts")
         try Self.writePhotos(1...10, services.folder)
         try services.start()

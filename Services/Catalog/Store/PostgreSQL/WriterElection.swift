@@ -355,6 +355,7 @@ final class WriterElection: Sendable {
             epoch = try raiseEpoch(connection)
             guard stored < known else { return }
             try history.startNewHistory(library: follower.newHistory(), sequence: known + LibraryRestore.gap)
+            try RemoteObjectStore(database: connection).confirmAgain()
         }
         guard stored >= known else {
             throw StorageError.resourceChanged(

@@ -141,7 +141,9 @@ let modules: [Module] = [
     Module(
         layer: 5,
         name: "PhotoKit",
-        dependencies: protocolModules + ["PhotoClient", "Logging", "Basics", "ImageFormats", "CJPEG"]
+        dependencies: protocolModules + [
+            "PhotoClient", "Logging", "Basics", "ImageFormats", "SystemPackage", "CJPEG",
+        ]
     ),
     Module(
         layer: 5,
@@ -178,7 +180,7 @@ let modules: [Module] = [
         kind: .program(name: "safelight"),
         dependencies: protocolModules + [
             "Hosting", "PhotoClient", "Logging", "ArgumentParser", "Subprocess", "SystemPackage", "SamplePhotos",
-            "Basics", "ImageFormats", "DequeModule", "CSixel",
+            "Basics", "ImageFormats", "DequeModule", "CSixel", "CProcess",
         ]
     ),
     Module(

@@ -17,36 +17,15 @@ private final class AvailabilityRecorder: PHPhotoLibraryAvailabilityObserver {
 extension PhotoKitTests {
     @Suite(.serialized, .timeLimit(.minutes(5)))
     struct Access {
-        /// Reads one of the keys of a certificate.
-        private static func key(_ name: String, in file: String) throws -> String {
-            let text = try String(contentsOfFile: file, encoding: .utf8)
-            let lines = text.split(separator: "\n").map { $0.trimmingCharacters(in: .whitespaces) }
-            let line = try #require(lines.first { $0.hasPrefix("\(name) = \"") })
-            return String(line.dropFirst(name.count + 4).dropLast())
-        }
-
         @Test(.spec("S-10", "S-11", "S-12"))
         func `over the network a program asks the owner for access`() async throws {
-            let keys = try TemporaryFolder("pk-keys")
-            let services = try SafelightFixture(
-                "pk-tcp",
-                environment: ["SAFELIGHT_LISTEN": "127.0.0.1:0", "SAFELIGHT_KEYS": keys.file("keys")]
-            )
-            try #require(try services.safelight(["keys", "server"]).status == 0)
-            try services.start([.catalog])
-            try #require(try services.safelight(["keys", "create", "ann", "--access", "ask"]).status == 0)
-            let program = try #require(services.program(.catalog))
-            _ = program.wait { $0.errorText.contains("tcp://127.0.0.1:") }
-            let address = try #require(program.errorText.firstMatch(of: /tcp:\/\/(127\.0\.0\.1:[0-9]+)/)).1
-            let made = keys.file("keys/made/ann")
-            var configuration = PHPhotoLibrary.Configuration()
-            configuration.host = String(address)
-            configuration.client = "ann's program"
-            configuration.purpose = "shows photos"
-            configuration.keys = PHPhotoLibrary.Configuration.Keys(
-                server: try Self.key("public-key", in: made + "/server.key"),
-                publicKey: try Self.key("public-key", in: made + "/ann.key_secret"),
-                secretKey: try Self.key("secret-key", in: made + "/ann.key_secret")
+            let network = try NetworkFixture("pk-tcp")
+            let services = network.services
+            let configuration = try network.configuration(
+                key: "ann",
+                access: "ask",
+                client: "ann's program",
+                purpose: "shows photos"
             )
             let library = try PHPhotoLibrary.connect(configuration)
             #expect(PHPhotoLibrary.authorizationStatus() == .notDetermined)
@@ -72,7 +51,7 @@ extension PhotoKitTests {
             #expect(PHAsset.fetchAssets(with: nil).error?.code == .accessUserDenied)
             await library.close()
             #expect(await PHPhotoLibrary.requestAuthorization(for: .readWrite) == .notDetermined)
-            #expect(services.stop() == [])
+            #expect(network.services.stop() == [])
         }
 
         @Test(.spec("T-42"))

@@ -53,6 +53,7 @@ extension PhotoKitTests {
                 // 3 to 5: adjustment data, output, commit.
                 try await commit(first, format: "org.example.a", width: 60)
                 #expect(try now().hasAdjustments && now().adjustmentFormatIdentifier == "org.example.a")
+                #expect(try asset.adjustmentsState == .none && now().adjustmentsState == .userAdjusted)
                 #expect(try now().pixelWidth == 60)
                 let render = try #require(
                     PHAssetResource.assetResources(for: try now()).first { $0.type == .fullSizePhoto }
@@ -222,6 +223,142 @@ extension PhotoKitTests {
                 }
                 #expect(last?.film?.byteCount == Int64(original.count))
                 #expect((last?.size.width ?? 0) >= 200)
+            }
+        }
+
+        @Test(.spec("S-89"))
+        func `an edit without a folder for its file fails by name, and does not stop the program`() async throws {
+            try await LibraryFixture.with("no-folder", services: [.catalog]) { fixture in
+                // The program below is a process of its own, which inherits the variable.
+                setenv("SAFELIGHT_RUN", fixture.folder.file("run"), 1)
+                await #expect(processExitsWith: .success) {
+                    let photo = Data(TestImages.jpeg())
+                    setenv("TMPDIR", "/dev/null", 1)
+                    do {
+                        try PHPhotoLibrary.shared().performChangesAndWait {
+                            let request = PHAssetCreationRequest.forAsset()
+                            request.addResource(with: .photo, data: photo, options: nil)
+                            guard let placeholder = request.placeholderForCreatedAsset else { return }
+                            request.contentEditingOutput = PHContentEditingOutput(
+                                placeholderForCreatedAsset: placeholder
+                            )
+                        }
+                    } catch PHPhotosError.notEnoughSpace {
+                        exit(0)
+                    } catch {}
+                    exit(1)
+                }
+                unsetenv("SAFELIGHT_RUN")
+                #expect(PHAsset.fetchAssets(with: nil).isEmpty)
+            }
+        }
+
+        @Test(.spec("S-89", "T-23"))
+        func `the render that was written last is committed, whichever type was asked for`() async throws {
+            try await LibraryFixture.with("render", services: [.catalog]) { _ in
+                let photo = Data(TestImages.jpeg(width: 64, height: 48))
+                let jpeg = Data(TestImages.jpeg(width: 40, height: 30))
+                let png = Data(TestImages.png(width: 20, height: 10) { _, _ in (1, 2, 3, 255) })
+                /// Creates an asset with an edit, and returns its size and type.
+                func committed(_ write: (PHContentEditingOutput) throws -> Void) throws -> String {
+                    var id = ""
+                    try PHPhotoLibrary.shared().performChangesAndWait {
+                        let request = PHAssetCreationRequest.forAsset()
+                        request.addResource(with: .photo, data: photo, options: nil)
+                        guard let placeholder = request.placeholderForCreatedAsset else { return }
+                        let output = PHContentEditingOutput(placeholderForCreatedAsset: placeholder)
+                        output.adjustmentData = PHAdjustmentData(
+                            formatIdentifier: "x",
+                            formatVersion: "1",
+                            data: Data([1])
+                        )
+                        do { try write(output) } catch { Issue.record(error) }
+                        request.contentEditingOutput = output
+                        id = placeholder.localIdentifier
+                    }
+                    let made = try #require(
+                        PHAsset.fetchAssets(withLocalIdentifiers: [id], options: nil).firstObject
+                    )
+                    return "\(made.pixelWidth) \(made.contentType)"
+                }
+                // The encoder of the program failed.
+                let other = try committed { output in
+                    _ = try output.renderedContentURL(for: "public.heic")
+                    try jpeg.write(to: output.renderedContentURL)
+                }
+                #expect(other == "40 public.jpeg")
+                let early = try committed { output in
+                    let url = output.renderedContentURL
+                    _ = try output.renderedContentURL(for: "public.png")
+                    try jpeg.write(to: url)
+                }
+                #expect(early == "40 public.jpeg")
+                // It failed in the middle of the file.
+                let half = try committed { output in
+                    try png.prefix(20).write(to: try output.renderedContentURL(for: "public.png"))
+                    try jpeg.write(to: output.renderedContentURL)
+                }
+                #expect(half == "40 public.jpeg")
+                let last = try committed { output in
+                    try jpeg.write(to: output.renderedContentURL)
+                    try png.write(to: try output.renderedContentURL(for: "public.png"))
+                }
+                #expect(last == "20 public.png")
+                let none = #expect(throws: PHPhotosError.self) {
+                    try committed { _ = try $0.renderedContentURL(for: "public.png") }
+                }
+                #expect(none?.code == .missingResource)
+            }
+        }
+
+        @Test(.spec("T-11", "T-26", "T-49"))
+        func `of a RAW and a compressed original one is chosen to be edited, and to be presented`() async throws {
+            try await LibraryFixture.with("pair") { _ in
+                let library = PHPhotoLibrary.shared()
+                let single = try #require(try LibraryFixture.importImages(1).first)
+                let raw = Data(TestRaw.dng(width: 120, height: 80))
+                var id = ""
+                try await library.performChanges {
+                    let request = PHAssetCreationRequest.forAsset()
+                    request.addResource(with: .photo, data: Data(TestImages.jpeg()), options: nil)
+                    let options = PHAssetResourceCreationOptions()
+                    options.originalFilename = "pair.dng"
+                    options.uniformTypeIdentifier = "com.adobe.raw-image"
+                    request.addResource(with: .alternatePhoto, data: raw, options: options)
+                    id = request.placeholderForCreatedAsset?.localIdentifier ?? ""
+                }
+                func now() throws -> PHAsset {
+                    try #require(PHAsset.fetchAssets(withLocalIdentifiers: [id], options: nil).firstObject)
+                }
+                let pair = try now()
+                #expect(pair.originalResourceChoice == .compressed && pair.contentType == "public.jpeg")
+                let presented = try await pair.contentEditingInput()
+                #expect(presented.uniformTypeIdentifier == "public.jpeg" && presented.displaySizeImage != nil)
+
+                let options = PHContentEditingInputRequestOptions()
+                options.originalResourceChoice = .raw
+                options.skipsDisplaySizeImage = true
+                let inputs = Recorded<PHContentEditingInput?>()
+                pair.requestContentEditingInput(with: options) { input, _ in inputs.add(input) }
+                let handed = try #require(await inputs.next().flatMap { $0 })
+                let returned = try await pair.contentEditingInput(with: options)
+                for input in [handed, returned] {
+                    #expect(input.uniformTypeIdentifier == "com.adobe.raw-image" && input.displaySizeImage == nil)
+                    #expect(try input.fullSizeImageURL.map { try Data(contentsOf: $0) } == raw)
+                }
+                let refused = await #expect(throws: PHPhotosError.self) {
+                    try await single.contentEditingInput(with: options)
+                }
+                #expect(refused?.name == "invalid_options")
+
+                try await library.performChanges { PHAssetChangeRequest(for: pair).revertAssetContent(to: .raw) }
+                #expect(try now().originalResourceChoice == .raw && now().contentType == "com.adobe.raw-image")
+                try await library.performChanges { PHAssetChangeRequest(for: pair).revertAssetContentToOriginal() }
+                #expect(try now().originalResourceChoice == .raw)
+                let unsupported = await #expect(throws: PHPhotosError.self) {
+                    try await library.performChanges { PHAssetChangeRequest(for: single).revertAssetContent(to: .raw) }
+                }
+                #expect(unsupported?.code == .requestNotSupportedForAsset)
             }
         }
 

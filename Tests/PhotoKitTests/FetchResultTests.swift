@@ -147,6 +147,44 @@ extension PhotoKitTests {
             }
         }
 
+        @Test(.spec("S-20", "P-20"))
+        func `durations in predicates are seconds, as the property`() async throws {
+            try await LibraryFixture.with("durations", services: [.catalog]) { fixture in
+                let photo = try #require(try LibraryFixture.importImages(1).first)
+                let path = fixture.folder.file("film.mp4")
+                try FFmpegVideos.make(path, ["-c:v", "libx264", "-pix_fmt", "yuv420p", "-c:a", "aac"])
+                try PHPhotoLibrary.shared().performChangesAndWait {
+                    _ = PHAssetChangeRequest.creationRequestForAssetFromVideo(atFileURL: URL(fileURLWithPath: path))
+                }
+                let film = try #require(PHAsset.fetchAssets(with: .video, options: nil).firstObject)
+                try #require(abs(film.duration - 1) < 0.2)
+                let video = PHAssetMediaType.video.rawValue
+                let expected: [(predicate: NSPredicate, found: Set<PHAsset>)] = [
+                    (NSPredicate(format: "duration > %f", 0.5), [film]),
+                    (NSPredicate(format: "duration > %f", 2.0), []),
+                    (NSPredicate(format: "duration < 60"), [photo, film]),
+                    (NSPredicate(format: "0.5 < duration"), [film]),
+                    (NSPredicate(format: "duration BETWEEN %@", [0.5, 2.0]), [film]),
+                    (NSPredicate(format: "mediaType == %d AND duration <= %d", video, 2), [film]),
+                    (NSPredicate(format: "%K == %@", "duration", film.duration), [film]),
+                    (NSPredicate(format: "duration IN {0, 20}"), [photo]),
+                    (NSPredicate(format: "duration > 500 ms"), [film]),
+                    (NSPredicate(format: "duration < %f", Double.infinity), [photo, film]),
+                ]
+                for (predicate, found) in expected {
+                    let options = PHFetchOptions()
+                    options.predicate = predicate
+                    let result = PHAsset.fetchAssets(with: options)
+                    #expect(result.error == nil && Set(result) == found, "\(predicate)")
+                    for asset in [photo, film] { #expect(predicate.evaluate(with: asset) == found.contains(asset)) }
+                }
+                let options = PHFetchOptions()
+                options.predicate = NSPredicate(format: "duration > %@", "long")
+                let refused = PHAsset.fetchAssets(with: options).error
+                #expect(refused?.name == "invalid_predicate" && refused?.message.contains("seconds") == true)
+            }
+        }
+
         @Test(.spec("S-30", "S-31", "S-32", "S-06", "S-80", "T-01", "T-02", "T-05", "T-18", "T-25"))
         func `collections: transient ones, folders, covers and what they allow`() async throws {
             try await LibraryFixture.with("collections", services: [.catalog]) { _ in

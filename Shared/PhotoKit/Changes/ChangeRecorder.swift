@@ -2,6 +2,7 @@ import Basics
 import Contracts
 import Foundation
 import JSONValue
+import Logging
 import PhotoClient
 import PhotoModel
 import Synchronization
@@ -17,6 +18,8 @@ final class ChangeRecorder: Sendable {
     private struct State {
         var requests: [any RecordedChange] = []
         var created: Set<String> = []
+        /// Why the objects of a request cannot be read.
+        var failure: RPCError?
         /// True once the block has returned. A task that was begun in it may still run.
         var isOver = false
     }
@@ -28,7 +31,7 @@ final class ChangeRecorder: Sendable {
 
     /// Runs a change block and returns its requests.
     ///
-    /// - Throws: `nested_change` inside of another block (T-29)
+    /// - Throws: `nested_change` inside of another block (T-29); the reason for which the objects of a request cannot be read
     static func record(
         _ connection: LibraryConnection,
         _ block: () -> Void
@@ -36,10 +39,12 @@ final class ChangeRecorder: Sendable {
         guard current == nil else { throw nested }
         let recorder = ChangeRecorder(connection)
         $inherited.withValue(recorder) { block() }
-        return recorder.state.withLock { state in
+        let (requests, failure) = recorder.state.withLock { state in
             state.isOver = true
-            return state.requests
+            return (state.requests, state.failure)
         }
+        if let failure { throw failure }
+        return requests
     }
 
     static var nested: RPCError {
@@ -59,15 +64,28 @@ final class ChangeRecorder: Sendable {
         var random = SystemRandomNumberGenerator()
         let id = ObjectID(kind, milliseconds: Int64(Date().timeIntervalSince1970 * 1000), using: &random)
         current?.state.withLock { _ = $0.created.insert(id.text) }
-        return PHObjectPlaceholder(id, nil)
+        return PHObjectPlaceholder(id, nil, history: nil)
     }
 
-    /// Returns references to objects. One that this block creates is referred to by its placeholder.
-    static func references(_ objects: some Sequence<PHObject>) -> [ObjectReference] {
-        let created = current?.state.withLock { $0.created } ?? []
-        return objects.map { object in
-            created.contains(object.localIdentifier) ? .placeholder(object.localIdentifier) : .id(object.id)
+    /// Returns the identifiers of objects.
+    ///
+    /// If they are a fetch result that cannot be read to its end, the whole block fails with the reason: a loop over the result
+    /// would end early, and the request would be about a part of it.
+    static func identifiers<Object: PHObject>(_ objects: some Sequence<Object>) -> [ObjectID] {
+        guard let result = objects as? any AnyFetchResult else { return objects.map(\.id) }
+        do throws(RPCError) {
+            return try result.identifiers()
+        } catch {
+            current?.state.withLock { $0.failure = error }
+            return []
         }
+    }
+
+    /// Returns references to objects, as ``identifiers(_:)`` does. One that this block creates is referred to by its
+    /// placeholder.
+    static func references<Object: PHObject>(_ objects: some Sequence<Object>) -> [ObjectReference] {
+        let created = current?.state.withLock { $0.created } ?? []
+        return identifiers(objects).map { id in created.contains(id.text) ? .placeholder(id.text) : .id(id) }
     }
 }
 
@@ -90,7 +108,7 @@ struct ChangeFiles {
     /// The uploads that the requests name.
     private(set) var uploads: [String] = []
     /// Files that are removed after the commit.
-    private(set) var moved: [URL] = []
+    private var moved: [MovedFile] = []
     private var size = 0
     /// The number of files that are attached.
     private var fileCount = 0
@@ -119,26 +137,36 @@ struct ChangeFiles {
 
     /// - Throws: `limit_exceeded` if the changes have more files than can be attached and uploaded
     mutating func add(_ bytes: Bytes) async throws(RPCError) -> ResourceSource {
-        guard size + bytes.count <= Self.maxSize, fileCount < maxCount else {
+        guard canAttach(bytes.count) else {
             try checkUploads()
             return uploaded(try await connection.client.upload(bytes))
         }
+        return attached(bytes)
+    }
+
+    /// - Throws: `missing_resource` if it cannot be read; `limit_exceeded` as ``add(_:)``
+    mutating func add(file url: URL) async throws(RPCError) -> ResourceSource { try await add(try SourceFile(url)) }
+
+    /// - Parameter verifies: whether the library compares its file with the bytes, if it has one of them
+    private mutating func add(_ file: SourceFile, verifies: Bool = false) async throws(RPCError) -> ResourceSource {
+        guard canAttach(file.size) else {
+            try checkUploads()
+            // It has to stay open until the end of the upload.
+            defer { withExtendedLifetime(file) {} }
+            return uploaded(
+                try await connection.client.upload(file.descriptor, named: file.path, verifies: verifies)
+            )
+        }
+        return attached(try file.read())
+    }
+
+    private func canAttach(_ count: Int) -> Bool { count <= Self.maxSize - size && fileCount < maxCount }
+
+    private mutating func attached(_ bytes: Bytes) -> ResourceSource {
         fileCount += 1
         size += bytes.count
         attachments.append(bytes)
         return .attachment(attachments.count - 1)
-    }
-
-    mutating func add(file url: URL) async throws(RPCError) -> ResourceSource {
-        let size = (try? FileManager.default.attributesOfItem(atPath: url.path)[.size] as? Int) ?? nil
-        guard let size, size > Self.maxSize - self.size else {
-            guard let data = try? Data(contentsOf: url) else {
-                throw ErrorCode.missingResource.error("\(url.path) cannot be read", ["path": .string(url.path)])
-            }
-            return try await add(Bytes(data))
-        }
-        try checkUploads()
-        return uploaded(try await connection.client.upload(file: url.path))
     }
 
     private func checkUploads() throws(RPCError) {
@@ -155,16 +183,28 @@ struct ChangeFiles {
         return .upload(upload)
     }
 
-    /// Adds a file that is removed after the commit.
+    /// Adds a file that is removed after the commit. A file that the library has of its bytes is verified before: it may be
+    /// damaged, and is the only one afterwards.
     ///
-    /// - Throws: `invalid_resource` if it has other hard links (T-21)
+    /// - Throws: `invalid_resource` if it has other hard links (T-21); errors of ``add(file:)``
     mutating func move(file url: URL) async throws(RPCError) -> ResourceSource {
-        let attributes = try? FileManager.default.attributesOfItem(atPath: url.path)
-        if let links = attributes?[.referenceCount] as? NSNumber, links.intValue > 1 {
+        let file = try SourceFile(url)
+        guard !file.hasOtherLinks else {
             throw ErrorCode.invalidResource.error("\(url.path) has other hard links and cannot be moved")
         }
-        moved.append(url)
-        return try await add(file: url)
+        moved.append(MovedFile(url: url, identity: file.identity))
+        return try await add(file, verifies: true)
+    }
+
+    /// Removes the files that were moved in by a transaction that is committed.
+    func removeMoved() {
+        for file in moved {
+            if file.remove() { continue }
+            connection.logger.warning(
+                "a file that was moved into the library stays: it was changed or replaced, or cannot be removed",
+                metadata: ["file": "\(file.url.path)"]
+            )
+        }
     }
 
     /// Attaches bytes that cannot be uploaded, such as adjustment data, and returns their number.
@@ -181,7 +221,7 @@ extension LibraryConnection {
 
     /// Performs the requests of a block as one transaction, exactly once (S-71 to S-73).
     func perform(_ changes: [any RecordedChange]) async throws(RPCError) {
-        let transaction = PhotoLibrary.randomTransaction()
+        let transaction = PhotoLibrary.uniqueTransaction()
         for attempt in 1... {
             var files = try ChangeFiles(self, for: changes)
             do throws(RPCError) {
@@ -222,7 +262,7 @@ extension LibraryConnection {
                 else { throw error }
             }
         }
-        for url in files.moved { try? FileManager.default.removeItem(at: url) }
+        files.removeMoved()
     }
 }
 

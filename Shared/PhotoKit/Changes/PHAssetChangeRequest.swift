@@ -68,7 +68,7 @@ public class PHAssetChangeRequest: RecordedChange, @unchecked Sendable {
 
     /// Requests that assets are deleted from the library, at most 1,000 in one block.
     public class func deleteAssets(_ assets: some Sequence<PHAsset>) {
-        ChangeRecorder.add(DeletionRequest(assets.map(\.id)) { .deleteAssets($0) })
+        ChangeRecorder.add(DeletionRequest(ChangeRecorder.identifiers(assets)) { .deleteAssets($0) })
     }
 
     // MARK: Properties
@@ -114,9 +114,18 @@ public class PHAssetChangeRequest: RecordedChange, @unchecked Sendable {
         set { state.patch.caption = .some(newValue.flatMap { $0.isEmpty ? nil : $0 }) }
     }
 
-    public func addKeyword(_ keyword: String) { state.addedKeywords.append(keyword) }
+    /// Adds a keyword, to those of the file too if the asset is new; ignored if the asset has it.
+    public func addKeyword(_ keyword: String) {
+        // The library removes keywords before it adds others. The last call for a keyword decides.
+        state.removedKeywords.removeAll { $0 == keyword }
+        if !state.addedKeywords.contains(keyword) { state.addedKeywords.append(keyword) }
+    }
 
-    public func removeKeyword(_ keyword: String) { state.removedKeywords.append(keyword) }
+    /// Removes a keyword, also one of the file of a new asset; ignored if the asset has none of this name.
+    public func removeKeyword(_ keyword: String) {
+        state.addedKeywords.removeAll { $0 == keyword }
+        if !state.removedKeywords.contains(keyword) { state.removedKeywords.append(keyword) }
+    }
 
     // MARK: Content
 
@@ -128,6 +137,14 @@ public class PHAssetChangeRequest: RecordedChange, @unchecked Sendable {
 
     /// Requests that all edits are discarded (S-92).
     public func revertAssetContentToOriginal() { state.isReverted = true }
+
+    /// Requests that all edits are discarded, and that one of two originals is presented and edited from now on (T-26).
+    ///
+    /// The changes fail if the asset does not have a RAW and a compressed original.
+    public func revertAssetContent(to choice: PHAsset.OriginalResourceChoice) {
+        state.isReverted = true
+        state.revertedTo = choice.choice
+    }
 
     // MARK: On the wire
 
@@ -146,7 +163,7 @@ public class PHAssetChangeRequest: RecordedChange, @unchecked Sendable {
                 )
             )
         }
-        if state.isReverted { requests.append(.revertAsset(.init(id: asset.id))) }
+        if state.isReverted { requests.append(.revertAsset(.init(id: asset.id, base: state.revertedTo))) }
         if let output = state.output {
             let edit = try await output.wireEdit(&files)
             requests.append(
@@ -170,10 +187,11 @@ public class PHAssetChangeRequest: RecordedChange, @unchecked Sendable {
             ref: placeholder?.localIdentifier,
             resources: resources,
             set: state.patch,
+            addKeywords: state.addedKeywords,
+            removeKeywords: state.removedKeywords,
             ifDuplicate: .create
         )
         request.id = placeholder?.id
-        if !state.addedKeywords.isEmpty { request.set.keywords = state.addedKeywords }
         if let output = state.output { request.edit = try await output.wireEdit(&files) }
         return .createAsset(request)
     }
@@ -215,11 +233,12 @@ struct NewAssetResource: Sendable {
                 originalFilename: options?.originalFilename
             )
         case .file(let url):
+            let isMoved = options?.shouldMoveFile == true
             return NewResource(
                 type: type,
-                source: options?.shouldMoveFile == true
-                    ? try await files.move(file: url) : try await files.add(file: url),
-                originalFilename: options?.originalFilename ?? url.lastPathComponent
+                source: isMoved ? try await files.move(file: url) : try await files.add(file: url),
+                originalFilename: options?.originalFilename ?? url.lastPathComponent,
+                verifies: isMoved
             )
         }
     }

@@ -30,7 +30,8 @@ final class MemberChanges: @unchecked Sendable {
 
 /// A request to create, change or delete albums, inside a change block: `PHAssetCollectionChangeRequest` (S-80 to S-84).
 ///
-/// Objects are passed as any sequence: an array, or a fetch result.
+/// Objects are passed as any sequence: an array, or a fetch result. If a fetch result cannot be read to its end, the
+/// whole block fails with the reason.
 public final class PHAssetCollectionChangeRequest: RecordedChange, @unchecked Sendable {
     private let collection: PHAssetCollection?
     private let placeholder: PHObjectPlaceholder?
@@ -71,7 +72,7 @@ public final class PHAssetCollectionChangeRequest: RecordedChange, @unchecked Se
 
     /// Requests that albums are deleted; their assets stay.
     public class func deleteAssetCollections(_ assetCollections: some Sequence<PHAssetCollection>) {
-        ChangeRecorder.add(DeletionRequest(assetCollections.map(\.id)) { .deleteCollections($0) })
+        ChangeRecorder.add(DeletionRequest(ChangeRecorder.identifiers(assetCollections)) { .deleteCollections($0) })
     }
 
     /// Stands for the new album, with its identifier; nil for a request about an existing one.
@@ -88,21 +89,23 @@ public final class PHAssetCollectionChangeRequest: RecordedChange, @unchecked Se
     }
 
     /// Appends assets or placeholders. Members keep their position.
-    public func addAssets(_ assets: some Sequence<PHObject>) {
+    public func addAssets<Object: PHObject>(_ assets: some Sequence<Object>) {
         changes.add(ChangeRecorder.references(assets))
     }
 
     /// Inserts assets, each at its own index in the resulting order.
-    public func insertAssets(_ assets: some Sequence<PHObject>, at indexes: IndexSet) {
+    public func insertAssets<Object: PHObject>(_ assets: some Sequence<Object>, at indexes: IndexSet) {
         changes.edits.append(.insert(ChangeRecorder.references(assets), at: Array(indexes)))
     }
 
     /// Removes assets from the album. Those that are no members are ignored.
-    public func removeAssets(_ assets: some Sequence<PHAsset>) { changes.remove(assets.map(\.id)) }
+    public func removeAssets(_ assets: some Sequence<PHAsset>) {
+        changes.remove(ChangeRecorder.identifiers(assets))
+    }
 
     public func removeAssets(at indexes: IndexSet) { changes.edits.append(.removeAt(Array(indexes))) }
 
-    public func replaceAssets(at indexes: IndexSet, withAssets assets: some Sequence<PHObject>) {
+    public func replaceAssets<Object: PHObject>(at indexes: IndexSet, withAssets assets: some Sequence<Object>) {
         changes.edits.append(.replace(at: Array(indexes), with: ChangeRecorder.references(assets)))
     }
 

@@ -7,7 +7,13 @@ import PhotoModel
 public final class PHAssetResourceCreationOptions: @unchecked Sendable {
     /// The name under which the file is known; nil for that of its URL.
     public var originalFilename: String?
-    /// Removes the file after the changes are committed. A file with other hard links is refused before.
+    /// Has no effect: the library reads the type from the bytes of the file.
+    public var uniformTypeIdentifier: String?
+    /// Has no effect, as ``uniformTypeIdentifier``. PhotoKit has a `UTType`.
+    public var contentType: String?
+    /// Removes the file after the changes are committed, unless it was changed or replaced since it was read. If the
+    /// library has a file of the same bytes, it is compared with them before, and replaced if it is damaged. A file with
+    /// other hard links is refused.
     public var shouldMoveFile = false
 
     public init() {}
@@ -16,6 +22,7 @@ public final class PHAssetResourceCreationOptions: @unchecked Sendable {
     func copy() -> PHAssetResourceCreationOptions {
         let copy = PHAssetResourceCreationOptions()
         (copy.originalFilename, copy.shouldMoveFile) = (originalFilename, shouldMoveFile)
+        (copy.uniformTypeIdentifier, copy.contentType) = (uniformTypeIdentifier, contentType)
         return copy
     }
 }

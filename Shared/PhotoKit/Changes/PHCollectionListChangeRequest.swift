@@ -54,7 +54,7 @@ public final class PHCollectionListChangeRequest: RecordedChange, @unchecked Sen
 
     /// Requests that folders are deleted with the albums and folders in them; assets stay (S-80).
     public class func deleteCollectionLists(_ collectionLists: some Sequence<PHCollectionList>) {
-        ChangeRecorder.add(DeletionRequest(collectionLists.map(\.id)) { .deleteLists($0) })
+        ChangeRecorder.add(DeletionRequest(ChangeRecorder.identifiers(collectionLists)) { .deleteLists($0) })
     }
 
     /// Stands for the new folder, with its identifier.
@@ -69,22 +69,24 @@ public final class PHCollectionListChangeRequest: RecordedChange, @unchecked Sen
     }
 
     /// Appends albums and folders, which leave their previous folder.
-    public func addChildCollections(_ collections: some Sequence<PHObject>) {
+    public func addChildCollections<Object: PHObject>(_ collections: some Sequence<Object>) {
         changes.add(ChangeRecorder.references(collections))
     }
 
-    public func insertChildCollections(_ collections: some Sequence<PHObject>, at indexes: IndexSet) {
+    public func insertChildCollections<Object: PHObject>(_ collections: some Sequence<Object>, at indexes: IndexSet) {
         changes.edits.append(.insert(ChangeRecorder.references(collections), at: Array(indexes)))
     }
 
     public func removeChildCollections(_ collections: some Sequence<PHCollection>) {
-        changes.remove(collections.map(\.id))
+        changes.remove(ChangeRecorder.identifiers(collections))
     }
 
     public func removeChildCollections(at indexes: IndexSet) { changes.edits.append(.removeAt(Array(indexes))) }
 
-    public func replaceChildCollections(at indexes: IndexSet, withChildCollections collections: some Sequence<PHObject>)
-    {
+    public func replaceChildCollections<Object: PHObject>(
+        at indexes: IndexSet,
+        withChildCollections collections: some Sequence<Object>
+    ) {
         changes.edits.append(.replace(at: Array(indexes), with: ChangeRecorder.references(collections)))
     }
 

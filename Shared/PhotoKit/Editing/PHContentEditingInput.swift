@@ -17,6 +17,11 @@ public final class PHContentEditingInputRequestOptions {
     /// Called with the adjustment data of the last edit, if there is one: true if the program can resume it, and wants the
     /// version before it (S-86, D4).
     public var canHandleAdjustmentData: @Sendable (PHAdjustmentData) -> Bool = { _ in false }
+    /// The original to edit, of an asset that has a RAW and a compressed one (T-49); nil for the one that is presented.
+    /// For other assets the request fails if it is set.
+    public var originalResourceChoice: PHAsset.OriginalResourceChoice?
+    /// Leaves out ``PHContentEditingInput/displaySizeImage``, which takes time to make.
+    public var skipsDisplaySizeImage = false
     public var isNetworkAccessAllowed = false
     /// Called while the input is downloaded, on a serial queue: never for one that is on the library's machine.
     public var progressHandler: (@Sendable (Double, UnsafeMutablePointer<ObjCBool>) -> Void)?
@@ -34,7 +39,7 @@ public final class PHContentEditingInput: Sendable {
     public let fullSizeImageURL: URL?
     /// The EXIF orientation of the file, 1...8.
     public let fullSizeImageOrientation: Int32
-    /// The version at display size, upright; nil for a video.
+    /// The version at display size, upright; nil for a video, or if the options skip it.
     public let displaySizeImage: UIImage?
     /// The video's file; nil for a photo. It is removed with this object. PhotoKit has an `AVAsset`.
     public let audiovisualAssetURL: URL?
@@ -73,17 +78,21 @@ public final class PHContentEditingInput: Sendable {
 /// A folder of temporary files, which is removed with this object.
 final class TemporaryFiles: Sendable {
     let url: URL
+    /// Why the folder could not be made; nil if it was.
+    let problem: RPCError?
 
-    init() throws(PHPhotosError) {
-        url = FileManager.default.temporaryDirectory.appendingPathComponent("photokit-\(UUID().uuidString)")
+    init() {
+        let url = FileManager.default.temporaryDirectory.appendingPathComponent("photokit-\(UUID().uuidString)")
+        self.url = url
         do {
             try FileManager.default.createDirectory(
                 at: url,
                 withIntermediateDirectories: true,
                 attributes: [.posixPermissions: 0o700]
             )
+            problem = nil
         } catch {
-            throw PHPhotosError(.notEnoughSpace, "\(url.path) cannot be made: \(error)")
+            problem = ErrorCode.notEnoughSpace.error("\(url.path) cannot be made: \(error)")
         }
     }
 
@@ -103,13 +112,17 @@ extension PHAsset {
     ) -> PHContentEditingInputRequestID {
         let id = connection.makeRequestID()
         let canHandle = (options ?? PHContentEditingInputRequestOptions()).canHandleAdjustmentData
-        let access = NetworkAccess(options)
+        let (request, access) = (makeRequest(options), NetworkAccess(options))
         Self.inputs.withLock { tasks in
             tasks[id] = connection.start { [self] in
                 let result: Result<PHContentEditingInput, PHPhotosError>
                 do {
                     result = .success(
-                        try await self.input({ data in await self.connection.call { canHandle(data) } }, access)
+                        try await self.input(
+                            request,
+                            { data in await self.connection.call { canHandle(data) } },
+                            access
+                        )
                     )
                 } catch {
                     result = .failure(PHPhotosError(error))
@@ -145,35 +158,44 @@ extension PHAsset {
     ) async throws -> PHContentEditingInput {
         do {
             let options = options ?? PHContentEditingInputRequestOptions()
-            return try await input(options.canHandleAdjustmentData, NetworkAccess(options))
+            return try await input(makeRequest(options), options.canHandleAdjustmentData, NetworkAccess(options))
         } catch {
             throw PHPhotosError(error)
         }
     }
 
+    /// Returns the request with which the editor begins an edit.
+    private func makeRequest(_ options: PHContentEditingInputRequestOptions?) -> BeginEditing {
+        var request = BeginEditing(
+            asset: id,
+            originalChoice: options?.originalResourceChoice?.choice,
+            skipsDisplaySizeImage: mediaType == .video || options?.skipsDisplaySizeImage == true,
+            skipsInput: mediaType == .video
+        )
+        request.isNetworkAccessAllowed = options?.isNetworkAccessAllowed ?? false
+        return request
+    }
+
     private func input(
+        _ request: BeginEditing,
         _ canHandle: @Sendable (PHAdjustmentData) async -> Bool,
         _ access: NetworkAccess
     ) async throws -> PHContentEditingInput {
-        var formats: [HandledFormat] = []
+        var request = request
         // The program decides by the bytes of the last edit if it can resume it. They are read from the state of now, which
         // `editing.begin` compares with the format.
         if let last = try await lastAdjustmentData(), await canHandle(last) {
-            formats = [HandledFormat(formatIdentifier: last.formatIdentifier, formatVersion: last.formatVersion)]
+            request.canHandle = [
+                HandledFormat(formatIdentifier: last.formatIdentifier, formatVersion: last.formatVersion)
+            ]
         }
-        var request = BeginEditing(
-            asset: id,
-            canHandle: formats,
-            skipsDisplaySizeImage: mediaType == .video,
-            skipsInput: mediaType == .video
-        )
-        request.isNetworkAccessAllowed = access.isAllowed
         let answer = try await connection.ask(request, of: connection.client.editor, deadline: .seconds(120), access)
         let (result, attachments) = (answer.result, answer.attachments)
         func attached(_ number: Int?) -> Bytes? {
             number.flatMap { attachments.indices.contains($0) ? attachments[$0] : nil }
         }
-        let folder = try TemporaryFiles()
+        let folder = TemporaryFiles()
+        if let problem = folder.problem { throw problem }
         // The original's name may be too long for a file, or none. Its extension tells programs the format.
         let ending = result.resource.originalFilename?.split(separator: ".").dropFirst().last ?? ""
         let isPlain =

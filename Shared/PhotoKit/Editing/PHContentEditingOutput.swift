@@ -1,6 +1,7 @@
 public import Foundation
 import Basics
 import Contracts
+import Glibc
 import JSONValue
 import PhotoModel
 import Synchronization
@@ -25,7 +26,7 @@ public final class PHContentEditingOutput: Sendable {
     public init(contentEditingInput: PHContentEditingInput) {
         inputToken = contentEditingInput.token
         types = contentEditingInput.renderTypes
-        folder = Self.makeFolder()
+        folder = TemporaryFiles()
         state = Mutex(State(renderType: types.first ?? "public.jpeg"))
     }
 
@@ -33,16 +34,8 @@ public final class PHContentEditingOutput: Sendable {
     public init(placeholderForCreatedAsset: PHObjectPlaceholder) {
         inputToken = nil
         types = RenderType.supported(for: .image)
-        folder = Self.makeFolder()
+        folder = TemporaryFiles()
         state = Mutex(State(renderType: types.first ?? "public.jpeg"))
-    }
-
-    private static func makeFolder() -> TemporaryFiles {
-        do throws(PHPhotosError) {
-            return try TemporaryFiles()
-        } catch {
-            preconditionFailure("PHContentEditingOutput: \(error)")
-        }
     }
 
     /// The description of the edit. It is required.
@@ -56,18 +49,29 @@ public final class PHContentEditingOutput: Sendable {
     public var defaultRenderedContentType: String { types.first ?? "public.jpeg" }
 
     /// The file to write, in the default type. It is removed with this object.
-    public var renderedContentURL: URL { url(for: defaultRenderedContentType) }
+    ///
+    /// If there are files of several types when the changes are performed, the one that was written last is committed.
+    ///
+    /// If its folder cannot be made, for example because the disk of temporary files is full, it cannot be written, and changes
+    /// with this output fail with the reason.
+    public var renderedContentURL: URL { asked(for: defaultRenderedContentType) }
 
     /// The file to write in another type (T-23).
     ///
-    /// - Throws: ``PHPhotosError`` if the library does not accept it
+    /// - Throws: ``PHPhotosError`` if the library does not accept it, or if there can be no temporary files
     public func renderedContentURL(for type: String) throws -> URL {
+        if let problem = folder.problem { throw PHPhotosError(problem) }
         guard types.contains(type) else {
             throw PHPhotosError(
                 .unsupportedFormat,
                 "\(type) cannot be committed; accepted are \(types.joined(separator: ", "))"
             )
         }
+        return asked(for: type)
+    }
+
+    /// Notes the type whose file the program is about to write.
+    private func asked(for type: String) -> URL {
         state.withLock { $0.renderType = type }
         return url(for: type)
     }
@@ -80,16 +84,33 @@ public final class PHContentEditingOutput: Sendable {
         return folder.url.appendingPathComponent("render.\(endings[type] ?? "bin")")
     }
 
+    /// Returns the file that was written or moved here last, of several at the same moment the one whose type was asked
+    /// for last; nil if there is none.
+    private func rendered() -> URL? {
+        let asked = state.withLock { $0.renderType }
+        var last: (url: URL, moment: [Int])?
+        for type in [asked] + types.filter({ $0 != asked }) {
+            let url = url(for: type)
+            var status = stat()
+            guard stat(url.path, &status) == 0 else { continue }
+            // The time of modification would be that of the file from which it was copied or moved.
+            let moment = [status.st_ctim.tv_sec, status.st_ctim.tv_nsec]
+            if let last, !last.moment.lexicographicallyPrecedes(moment) { continue }
+            last = (url, moment)
+        }
+        return last?.url
+    }
+
     /// Returns the edit for a change request.
     ///
-    /// - Throws: `missing_resource` if there is no rendered file or no adjustment data
+    /// - Throws: `missing_resource` if there is no rendered file or no adjustment data; `not_enough_space` if the folder for
+    ///   the file could not be made
     func wireEdit(_ files: inout ChangeFiles) async throws(RPCError) -> NewEdit {
-        let (adjustment, type) = state.withLock { ($0.adjustmentData, $0.renderType) }
-        guard let adjustment else {
+        if let problem = folder.problem { throw problem }
+        guard let adjustment = adjustmentData else {
             throw ErrorCode.missingResource.error("an edit needs adjustmentData; set it before the changes")
         }
-        let file = url(for: type)
-        guard FileManager.default.fileExists(atPath: file.path) else {
+        guard let file = rendered() else {
             throw ErrorCode.missingResource.error("an edit needs the rendered file at renderedContentURL")
         }
         return NewEdit(

@@ -100,7 +100,8 @@ final class LibraryConnection: Sendable {
         return try result.get()
     }
 
-    /// Sends requests until the library answers, also while its folder cannot be reached, and blocks the caller meanwhile.
+    /// Sends requests until the library answers, also while its folder cannot be reached, was moved, or gets another library,
+    /// and blocks the caller meanwhile.
     ///
     /// - Throws: errors that remain, and any error after the library was closed
     func waitForAnswer<Value: Sendable>(
@@ -111,8 +112,9 @@ final class LibraryConnection: Sendable {
                 do throws(RPCError) {
                     return try await work()
                 } catch {
-                    let isTemporary = error.isTransient || error.errorCode == .libraryOffline
-                    guard isTemporary, !isClosed.load(ordering: .relaxed) else { throw error }
+                    guard error.isTransient || error.isOfUnavailableLibrary, !isClosed.load(ordering: .relaxed) else {
+                        throw error
+                    }
                     logger.warning("the library does not answer, asking again", metadata: ["error": "\(error)"])
                     await executor.pause(milliseconds: 1000)
                 }
@@ -133,6 +135,16 @@ final class LibraryConnection: Sendable {
     @discardableResult
     func start(_ work: @escaping @Sendable () async -> Void) -> Task<Void, Never> {
         Task(executorPreference: executor) { await work() }
+    }
+}
+
+extension RPCError {
+    /// True if the library cannot be read at present: `PHPhotoLibrary.unavailabilityReason`.
+    fileprivate var isOfUnavailableLibrary: Bool {
+        switch errorCode {
+        case .libraryOffline, .libraryRelinquished, .librarySwitching: true
+        default: false
+        }
     }
 }
 

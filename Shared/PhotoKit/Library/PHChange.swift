@@ -46,12 +46,17 @@ public final class PHChange: Sendable {
     /// The name of the program that made the change; nil if it gave none. PhotoKit has no counterpart (D6).
     public var originClient: String? { record?.origin.client }
 
-    /// Returns the change of an object; nil if it did not change.
+    /// Returns the change of an object; nil if it did not change, or if the object has a later change already.
     ///
     /// If the history before the change is not available, it asks the library for the object of now, and blocks until
     /// the library answers. It is then also nil if the library refuses that, and after ``PHPhotoLibrary/close()``.
     public func changeDetails<ObjectType: PHObject>(for object: ObjectType) -> PHObjectChangeDetails<ObjectType>? {
         guard let record else { return difference(of: object) }
+        // It would become an older one. One that has this change and no later one does not: programs ask for
+        // `changedObjects`, which are those after it.
+        if object.history == record.library, let revision = object.revision, revision.sequence > record.sequence {
+            return nil
+        }
         let (id, connection) = (object.id, connection)
         func details<Entity>(
             _ change: EntityChange<Entity>,
@@ -67,14 +72,14 @@ public final class PHChange: Sendable {
         }
         if let change = record.assets.first(where: { $0.id == id }) {
             return details(change, isContentChanged: change.isContentChanged) {
-                PHAsset($0, connection, object.interest)
+                PHAsset($0, connection, object.interest, history: record.library)
             }
         }
         if let change = record.collections.first(where: { $0.id == id }) {
-            return details(change) { PHAssetCollection($0, connection, object.interest) }
+            return details(change) { PHAssetCollection($0, connection, object.interest, history: record.library) }
         }
         if let change = record.lists.first(where: { $0.id == id }) {
-            return details(change) { PHCollectionList($0, connection, object.interest) }
+            return details(change) { PHCollectionList($0, connection, object.interest, history: record.library) }
         }
         return nil
     }
@@ -122,9 +127,9 @@ public final class PHChange: Sendable {
 
     /// Returns the changes of a fetch result up to this change; nil if there are none, or if it was fetched afterwards.
     ///
-    /// It asks the library, and blocks until it answers. If the library has no details any more, they are not incremental: the
-    /// result after them is a new fetch. It is also nil if the library refuses that fetch, for example without access,
-    /// and after ``PHPhotoLibrary/close()``.
+    /// It asks the library, and blocks until it answers. If the library has no details any more, they are not
+    /// incremental: the result after them is a new fetch, and empty if its album or folder is gone. It is also nil if the
+    /// library refuses that fetch, for example without access, and after ``PHPhotoLibrary/close()``.
     public func changeDetails<ObjectType>(
         for fetchResult: PHFetchResult<ObjectType>
     ) -> PHFetchResultChangeDetails<ObjectType>? {
@@ -148,8 +153,12 @@ public final class PHChange: Sendable {
                 details
             )
         } catch {
+            // It is empty, and its album or folder was gone before: nothing has changed.
+            if error.errorCode == .identifierNotFound, fetchResult.count == 0 { return nil }
             connection.logger.warning("change details are not available", metadata: ["error": "\(error)"])
-            return fetchResult.refetched(fetch).map { PHFetchResultChangeDetails(from: fetchResult, to: $0, nil) }
+            return fetchResult.refetched(fetch, token).map {
+                PHFetchResultChangeDetails(from: fetchResult, to: $0, nil)
+            }
         }
     }
 }
@@ -182,10 +191,17 @@ extension PHFetchResult {
     }
 
     /// The result of the same fetch now; nil if the library refuses it.
-    func refetched(_ fetch: FetchDescription) -> PHFetchResult? {
+    ///
+    /// - Parameter token: the moment of the empty result if the album or folder of the fetch is gone
+    func refetched(_ fetch: FetchDescription, _ token: ChangeToken) -> PHFetchResult? {
         let isIncremental = wantsIncrementalChangeDetails
-        return try? connection.waitForAnswer { [connection] () async throws(RPCError) in
-            try await Self.result(of: fetch, isIncremental, connection)
+        do throws(RPCError) {
+            return try connection.waitForAnswer { [connection] () async throws(RPCError) in
+                try await Self.result(of: fetch, isIncremental, connection)
+            }
+        } catch {
+            guard error.errorCode == .identifierNotFound, count > 0 else { return nil }
+            return later(fetch, token, count: 0)
         }
     }
 }

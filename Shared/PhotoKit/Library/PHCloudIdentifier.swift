@@ -33,7 +33,7 @@ extension PHPhotoLibrary {
     }
 
     /// Returns the local identifiers of cloud identifiers, or for each the reason why there is none, or not one: several
-    /// objects are ``PHPhotosError/Code/multipleIdentifiersFound``.
+    /// objects are ``PHPhotosError/Code/multipleIdentifiersFound``, with ``PHPhotosError/localIdentifiers``.
     public func localIdentifierMappings(
         for cloudIdentifiers: [PHCloudIdentifier]
     ) -> [PHCloudIdentifier: Result<String, any Error>] {
@@ -67,12 +67,8 @@ extension PHPhotoLibrary {
         if let id = json?["id"]?.stringValue { return .success(id) }
         let code = json?["error"]?.stringValue.flatMap { ErrorCode(rawValue: $0) } ?? .identifierNotFound
         let candidates = (json?["candidates"]?.arrayValue ?? []).compactMap(\.stringValue)
-        return .failure(
-            PHPhotosError(
-                code,
-                candidates.isEmpty
-                    ? "no object has this identifier" : "several objects have it: \(candidates.joined(separator: ", "))"
-            )
-        )
+        guard !candidates.isEmpty else { return .failure(PHPhotosError(code, "no object has this identifier")) }
+        let message = "several objects have it: \(candidates.joined(separator: ", "))"
+        return .failure(PHPhotosError(code.error(message, ["candidates": JSON(candidates)])))
     }
 }

@@ -48,6 +48,9 @@ public final class PHFetchResultChangeDetails<ObjectType: PHObject>: Sendable {
     ) -> ChangeDetails? {
         let ids = changed.map(\.id)
         switch (before.source, after.source) {
+        // The library compares no results in an album that was gone before both.
+        case (.remote, .remote) where before.count == 0 && after.count == 0:
+            return ChangeDetails(countBefore: 0, countAfter: 0)
         case (.remote(let from, let start), .remote(let to, let end)):
             let request = DetailsDiff(
                 from: ResultReference(fetch: from, token: start),
@@ -59,7 +62,8 @@ public final class PHFetchResultChangeDetails<ObjectType: PHObject>: Sendable {
             guard let answer else { return nil }
             return answer.details ?? ChangeDetails(countBefore: before.count, countAfter: after.count)
         default:
-            let (old, new) = (before.map(\.id), after.map(\.id))
+            // A part of a result would seem to have lost the rest.
+            guard let old = try? before.identifiers(), let new = try? after.identifiers() else { return nil }
             return .between(old, new, changed: Set(ids)) ?? ChangeDetails(countBefore: old.count, countAfter: new.count)
         }
     }
@@ -75,14 +79,24 @@ public final class PHFetchResultChangeDetails<ObjectType: PHObject>: Sendable {
     /// Indexes of changed objects in the result after the changes.
     public var changedIndexesAfter: IndexSet? { rice.map { IndexSet($0.changedIndexesAfter) } }
 
+    /// The objects at ``removedIndexes``, in this order; those before the first one that cannot be read, for the reason in the
+    /// `error` of ``fetchResultBeforeChanges``.
     public var removedObjects: [ObjectType] {
-        (details?.removed ?? []).map { fetchResultBeforeChanges.object(at: $0.index) }
+        fetchResultBeforeChanges.readable(at: (details?.removed ?? []).map(\.index))
     }
+    /// The objects at ``insertedIndexes``, in this order; those before the first one that cannot be read, for the reason in the
+    /// `error` of ``fetchResultAfterChanges``.
     public var insertedObjects: [ObjectType] {
-        (details?.inserted ?? []).map { fetchResultAfterChanges.object(at: $0.index) }
+        fetchResultAfterChanges.readable(at: (details?.inserted ?? []).map(\.index))
     }
+    /// The objects at ``changedIndexes``, in this order, as they are after the changes; those before the first one that
+    /// cannot be read, for the reason in the `error` of ``fetchResultAfterChanges``.
+    ///
+    /// ``changedIndexesBefore`` is in the same order. If objects have moved, ``changedIndexesAfter`` is in another one.
     public var changedObjects: [ObjectType] {
-        (details?.changed ?? []).map { fetchResultAfterChanges.object(at: $0.after) }
+        // Removals and insertions leave the others in the order that they had before.
+        let changed = (details?.changed ?? []).sorted { $0.before < $1.before }
+        return fetchResultAfterChanges.readable(at: changed.map(\.after))
     }
 
     public var hasMoves: Bool { rice?.hasMoves ?? false }

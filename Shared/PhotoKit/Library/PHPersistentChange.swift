@@ -86,70 +86,6 @@ extension Asset: IdentifiedEntity {}
 extension AssetCollection: IdentifiedEntity {}
 extension CollectionList: IdentifiedEntity {}
 
-/// The transactions after a moment, in order: `PHPersistentChangeFetchResult`. Pages of a hundred are read when they are
-/// needed.
-///
-/// Reading blocks for as long as the library does not answer. If the library refuses, for example without access, or
-/// was closed, reading stops the program, as it does for a ``PHFetchResult``: an end would look like the last
-/// transaction.
-public struct PHPersistentChangeFetchResult: Sequence, Sendable {
-    let connection: LibraryConnection
-    let token: ChangeToken
-    let head: ChangeToken
-
-    public func makeIterator() -> Iterator { Iterator(connection: connection, token: token, head: head) }
-
-    /// Calls a block with each transaction, until the block sets `stop`.
-    public func enumerateChanges(_ block: (PHPersistentChange, UnsafeMutablePointer<ObjCBool>) -> Void) {
-        var stop = ObjCBool(false)
-        for change in self {
-            block(change, &stop)
-            if stop.boolValue { return }
-        }
-    }
-
-    public struct Iterator: IteratorProtocol {
-        let connection: LibraryConnection
-        var token: ChangeToken
-        let head: ChangeToken
-        private var records: ArraySlice<ChangeRecord> = []
-
-        init(connection: LibraryConnection, token: ChangeToken, head: ChangeToken) {
-            self.connection = connection
-            self.token = token
-            self.head = head
-        }
-
-        /// Returns the next transaction; nil after the last one at the time of the fetch.
-        public mutating func next() -> PHPersistentChange? {
-            while records.isEmpty {
-                guard token.sequence < head.sequence else { return nil }
-                let page = Self.page(connection, after: token)
-                precondition(page.token != token, "PHPersistentChangeFetchResult: the library returned an empty page")
-                token = page.token
-                records = page.records[...]
-            }
-            guard let record = records.popFirst(), record.sequence <= head.sequence else { return nil }
-            return PHPersistentChange(record)
-        }
-
-        private static func page(
-            _ connection: LibraryConnection,
-            after token: ChangeToken
-        ) -> (records: [ChangeRecord], token: ChangeToken) {
-            let request = ChangesSince(token: token, limit: 100)
-            do {
-                let page = try connection.waitForAnswer { () async throws(RPCError) in
-                    try await connection.catalog(request)
-                }
-                return (try page.records.map { try ChangeRecord(json: $0) }, page.token)
-            } catch {
-                preconditionFailure("PHPersistentChangeFetchResult: \(error)")
-            }
-        }
-    }
-}
-
 extension PHPhotoLibrary {
     /// The newest moment of the library's history.
     ///
@@ -160,22 +96,5 @@ extension PHPhotoLibrary {
             try await connection.catalog(CurrentToken()).token
         }
         return PHPersistentChangeToken(token ?? .none)
-    }
-
-    /// Returns the transactions after a moment (T-36).
-    ///
-    /// - Throws: ``PHPhotosError/Code/persistentChangeTokenExpired`` if the history does not reach back that far: fetch
-    ///   everything again
-    public func fetchPersistentChanges(since token: PHPersistentChangeToken) throws -> PHPersistentChangeFetchResult {
-        let connection = connection
-        do throws(RPCError) {
-            // The first page tells whether the token is valid.
-            let page = try connection.wait { () async throws(RPCError) in
-                try await connection.catalog(ChangesSince(token: token.token, limit: 1))
-            }
-            return PHPersistentChangeFetchResult(connection: connection, token: token.token, head: page.head)
-        } catch {
-            throw PHPhotosError(error)
-        }
     }
 }

@@ -24,6 +24,9 @@ public final class PHPhotoLibrary: Sendable {
 
     /// Returns the library of this process. The first call connects to the services of the environment; services that do
     /// not run yet are waited for.
+    ///
+    /// If the environment names an address that cannot be used, or no more sockets are available, this stops the program:
+    /// there is no library to return. ``connect(_:)`` throws instead.
     public class func shared() -> PHPhotoLibrary {
         current.withLock { library in
             if let library { return library }
@@ -32,7 +35,8 @@ public final class PHPhotoLibrary: Sendable {
                 library = made
                 return made
             } catch {
-                preconditionFailure("PHPhotoLibrary: cannot connect: \(error)")
+                // A failed precondition would not print the reason in release builds.
+                fatalError("PHPhotoLibrary: cannot connect: \(error)")
             }
         }
     }

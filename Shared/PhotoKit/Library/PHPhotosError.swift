@@ -5,6 +5,9 @@ import JSONValue
 /// The domain of PhotoKit's errors.
 public let PHPhotosErrorDomain = "PHPhotosErrorDomain"
 
+/// The key in `userInfo` for the local identifiers of the objects that have the same cloud identifier: `[String]`.
+public let PHLocalIdentifiersErrorKey = "PHLocalIdentifiersErrorKey"
+
 /// An error of the library: PhotoKit's code where PhotoKit has the error, else Safelight's, with the service's text.
 public struct PHPhotosError: Error, Sendable, Hashable, CustomNSError, LocalizedError, CustomStringConvertible {
     /// The codes of errors: PhotoKit's numbers, and Safelight's from 9001.
@@ -41,16 +44,23 @@ public struct PHPhotosError: Error, Sendable, Hashable, CustomNSError, Localized
     public let number: Int
     /// The failure, the object that it is about, and what to do.
     public let message: String
+    /// Of ``Code/multipleIdentifiersFound`` the local identifiers of the objects, at most 100; else empty.
+    public let localIdentifiers: [String]
 
     public static var errorDomain: String { PHPhotosErrorDomain }
     public var errorCode: Int { number }
-    public var errorUserInfo: [String: Any] { [NSLocalizedDescriptionKey: message] }
+    public var errorUserInfo: [String: Any] {
+        var info: [String: Any] = [NSLocalizedDescriptionKey: message]
+        if !localIdentifiers.isEmpty { info[PHLocalIdentifiersErrorKey] = localIdentifiers }
+        return info
+    }
     public var errorDescription: String? { message }
     public var description: String { "\(name) (\(number)): \(message)" }
 
     init(_ error: RPCError) {
         name = error.name
         message = error.message
+        localIdentifiers = (error.data["candidates"]?.arrayValue ?? []).compactMap(\.stringValue)
         number = error.errorCode == .internalError ? Code.internalError.rawValue : error.code
         code = Code(rawValue: number) ?? .other
     }

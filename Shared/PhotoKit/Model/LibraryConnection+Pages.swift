@@ -14,20 +14,25 @@ extension LibraryConnection {
         switch fetch.kind {
         case .assets:
             let page = try await assets(fetch, token, from: from, count: count)
-            return (page.assets.map { PHAsset($0, self, interest) }, page.token, page.count)
+            let history = page.token.library
+            return (page.assets.map { PHAsset($0, self, interest, history: history) }, page.token, page.count)
         case .collections:
             let page = try await catalog(FetchCollections(fetch: fetch, token: token, from: from, count: count))
-            return (page.collections.map { PHAssetCollection($0, self, interest) }, page.token, page.count)
+            let history = page.token.library
+            let collections = page.collections.map { PHAssetCollection($0, self, interest, history: history) }
+            return (collections, page.token, page.count)
         case .lists:
             let page = try await catalog(FetchLists(fetch: fetch, token: token, from: from, count: count))
-            return (page.lists.map { PHCollectionList($0, self, interest) }, page.token, page.count)
+            let history = page.token.library
+            return (page.lists.map { PHCollectionList($0, self, interest, history: history) }, page.token, page.count)
         case .children:
             let page = try await catalog(FetchCollections(fetch: fetch, token: token, from: from, count: count))
+            let history = page.token.library
             var objects: [ObjectID: PHCollection] = [:]
             for collection in page.collections {
-                objects[collection.id] = PHAssetCollection(collection, self, interest)
+                objects[collection.id] = PHAssetCollection(collection, self, interest, history: history)
             }
-            for list in page.lists { objects[list.id] = PHCollectionList(list, self, interest) }
+            for list in page.lists { objects[list.id] = PHCollectionList(list, self, interest, history: history) }
             let order = page.order.isEmpty ? page.collections.map(\.id) : page.order
             return (order.compactMap { objects[$0] }, page.token, page.count)
         }

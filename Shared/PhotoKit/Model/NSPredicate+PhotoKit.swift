@@ -4,7 +4,9 @@ import JSONValue
 import PhotoModel
 
 extension NSPredicate {
-    /// Creates a predicate from its text, which the library parses: swift-corelibs-foundation has no parser.
+    /// Creates a predicate from its text, which PhotoKit parses: swift-corelibs-foundation has no parser.
+    ///
+    /// The keys have the units of PhotoKit's properties: `duration` is compared with seconds.
     ///
     /// - Parameter arguments: the values of `%@`, `%d`, `%f`, `%K` and the like, in their order: numbers, flags, text, dates,
     ///   objects of PhotoKit, nil, and lists of these
@@ -79,16 +81,23 @@ struct PredicateText: Sendable {
         return PredicateText(format: format, arguments: parts.flatMap(\.arguments))
     }
 
-    var json: JSON { ["format": .string(format), "arguments": .array(arguments)] }
+    /// Parses the text for the objects of a class.
+    ///
+    /// Its durations are seconds, as PhotoKit's are. Those of the library are microseconds, so the tree is sent, not the
+    /// text.
+    func predicate(
+        of entityClass: PredicateClass
+    ) throws(PhotoModel.PredicateError) -> PhotoModel.Predicate {
+        try PhotoModel.Predicate(format: format, arguments: arguments, of: entityClass, durations: .seconds)
+    }
 
     /// Evaluates the predicate for an object of PhotoKit; false for any other.
     func evaluate(_ object: Any?) -> Bool {
         switch object {
-        case let asset as PHAsset: (try? Predicate(anyForm: json, of: .asset))?.evaluate(asset.asset) ?? false
+        case let asset as PHAsset: (try? predicate(of: .asset))?.evaluate(asset.asset) ?? false
         case let collection as PHAssetCollection:
-            (try? Predicate(anyForm: json, of: .assetCollection))?.evaluate(collection.collection) ?? false
-        case let list as PHCollectionList:
-            (try? Predicate(anyForm: json, of: .collectionList))?.evaluate(list.list) ?? false
+            (try? predicate(of: .assetCollection))?.evaluate(collection.collection) ?? false
+        case let list as PHCollectionList: (try? predicate(of: .collectionList))?.evaluate(list.list) ?? false
         default: false
         }
     }

@@ -8,10 +8,10 @@ public final class PHAsset: PHObject, @unchecked Sendable {
     let asset: Asset
     let connection: LibraryConnection
 
-    init(_ asset: Asset, _ connection: LibraryConnection, _ interest: Interest?) {
+    init(_ asset: Asset, _ connection: LibraryConnection, _ interest: Interest?, history: String) {
         self.asset = asset
         self.connection = connection
-        super.init(asset.id, interest)
+        super.init(asset.id, interest, history: history)
     }
 
     // MARK: Metadata
@@ -44,6 +44,15 @@ public final class PHAsset: PHObject, @unchecked Sendable {
     }
     public var hasAdjustments: Bool { asset.hasAdjustments }
     public var adjustmentFormatIdentifier: String? { asset.adjustmentFormatIdentifier }
+    /// An edited asset counts as adjusted by a user: no file records that a camera has adjusted it.
+    public var adjustmentsState: AdjustmentsState {
+        AdjustmentsState(rawValue: asset.adjustmentsState.number) ?? .none
+    }
+    /// The original that is presented and edited, of an asset that has a RAW and a compressed one; of all others
+    /// ``OriginalResourceChoice/compressed``.
+    public var originalResourceChoice: OriginalResourceChoice {
+        asset.originalResourceChoice == .raw ? .raw : .compressed
+    }
     public var adjustmentTimestamp: Date? { asset.adjustmentDate.map { Date(microseconds: $0) } }
     /// The uniform type identifier of the current version, where PhotoKit has a `UTType`.
     public var contentType: String { asset.contentType }
@@ -67,6 +76,25 @@ public final class PHAsset: PHObject, @unchecked Sendable {
         case autoloop = 1
         case mirror = 2
         case longExposure = 3
+    }
+
+    public enum AdjustmentsState: Int, Sendable, CaseIterable {
+        case none = 0
+        case userAdjusted = 2
+        case cameraAutoAdjusted = 3
+    }
+
+    /// An original of an asset that has a RAW and a compressed one.
+    public enum OriginalResourceChoice: Int, Sendable, CaseIterable {
+        case compressed = 0
+        case raw = 1
+
+        var choice: OriginalChoice {
+            switch self {
+            case .compressed: .compressed
+            case .raw: .raw
+            }
+        }
     }
 
     /// Returns true if the library allows an operation. It is decided from this snapshot, without a request.

@@ -51,11 +51,12 @@ public final class PHAssetCollection: PHCollection, @unchecked Sendable {
         _ collection: AssetCollection,
         _ connection: LibraryConnection,
         _ interest: Interest?,
+        history: String?,
         members: [ObjectID]? = nil
     ) {
         self.collection = collection
         transientMembers = members
-        super.init(collection.id, connection, interest)
+        super.init(collection.id, connection, interest, history: history)
     }
 
     override public var localizedTitle: String? { collection.title }
@@ -156,12 +157,14 @@ public final class PHAssetCollection: PHCollection, @unchecked Sendable {
         )
     }
 
-    /// Makes a collection of the assets of a fetch result, as ``transientAssetCollection(with:title:)``.
+    /// Makes a collection of the assets of a fetch result, as ``transientAssetCollection(with:title:)``; of those before the
+    /// first one that cannot be read, for the reason in the `error` of the result.
     public class func transientAssetCollection(
         withAssetFetchResult fetchResult: PHFetchResult<PHAsset>,
         title: String?
     ) -> PHAssetCollection {
-        transient(fetchResult.prefix(maxTransientAssets).map(\.id), title, fetchResult.connection)
+        let assets = fetchResult.readable(at: 0..<min(fetchResult.count, maxTransientAssets))
+        return transient(assets.map(\.id), title, fetchResult.connection)
     }
 
     private static func transient(
@@ -176,6 +179,7 @@ public final class PHAssetCollection: PHCollection, @unchecked Sendable {
             collection,
             connection,
             nil,
+            history: nil,
             members: Array(members.prefix(maxTransientAssets))
         )
     }

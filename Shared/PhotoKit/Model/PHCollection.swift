@@ -17,9 +17,9 @@ public enum PHCollectionEditOperation: Int, Sendable, CaseIterable {
 public class PHCollection: PHObject, @unchecked Sendable {
     let connection: LibraryConnection
 
-    init(_ id: ObjectID, _ connection: LibraryConnection, _ interest: Interest?) {
+    init(_ id: ObjectID, _ connection: LibraryConnection, _ interest: Interest?, history: String?) {
         self.connection = connection
-        super.init(id, interest)
+        super.init(id, interest, history: history)
     }
 
     public var localizedTitle: String? { nil }

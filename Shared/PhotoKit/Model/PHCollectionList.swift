@@ -29,11 +29,12 @@ public final class PHCollectionList: PHCollection, @unchecked Sendable {
         _ list: CollectionList,
         _ connection: LibraryConnection,
         _ interest: Interest?,
+        history: String?,
         members: [PHCollection]? = nil
     ) {
         self.list = list
         transientMembers = members
-        super.init(list.id, connection, interest)
+        super.init(list.id, connection, interest, history: history)
     }
 
     override public var localizedTitle: String? { list.title }
@@ -120,9 +121,11 @@ public final class PHCollectionList: PHCollection, @unchecked Sendable {
         var list = CollectionList(id: .transient(.collectionList, using: &random))
         list.title = title
         let connection = members.first?.connection ?? PHPhotoLibrary.shared().connection
-        return PHCollectionList(list, connection, nil, members: members)
+        return PHCollectionList(list, connection, nil, history: nil, members: members)
     }
 
+    /// Makes a list of the collections of a fetch result, as ``transientCollectionList(with:title:)``; of those before the
+    /// first one that cannot be read, for the reason in the `error` of the result.
     public class func transientCollectionList(
         withCollectionsFetchResult fetchResult: PHFetchResult<PHCollection>,
         title: String?

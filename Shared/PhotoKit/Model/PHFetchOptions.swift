@@ -28,7 +28,14 @@ public final class PHFetchOptions {
     /// Returns a fetch with these options.
     func applied(to fetch: FetchDescription) throws(PHPhotosError) -> FetchDescription {
         var fetch = fetch
-        if let predicate { fetch.predicate = try PredicateText(predicate).json }
+        if let predicate {
+            let text = try PredicateText(predicate)
+            do throws(PhotoModel.PredicateError) {
+                fetch.predicate = try text.predicate(of: fetch.kind.entityClass).json
+            } catch {
+                throw PHPhotosError(error.rpcError)
+            }
+        }
         var sort: [SortDescription] = []
         for descriptor in sortDescriptors ?? [] {
             sort.append(SortDescription(key: try descriptor.photosKey(), ascending: descriptor.ascending))
@@ -43,5 +50,17 @@ public final class PHFetchOptions {
             fetch.sourceTypes = SourceTypes(rawValue: Int(includeAssetSourceTypes.rawValue))
         }
         return fetch
+    }
+}
+
+extension FetchSubject {
+    /// The class to which the keys of a predicate belong.
+    fileprivate var entityClass: PredicateClass {
+        switch self {
+        case .assets: .asset
+        case .collections: .assetCollection
+        case .lists: .collectionList
+        case .children: .collection
+        }
     }
 }

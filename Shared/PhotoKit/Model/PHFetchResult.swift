@@ -1,5 +1,3 @@
-import Logging
-import PhotoClient
 public import Foundation
 import Contracts
 import JSONValue
@@ -11,10 +9,11 @@ import Synchronization
 /// It holds the fetch and a token, not the objects: pages of 256 objects are read when they are needed, and the last eight
 /// are kept. Count, order and values never change. Any thread may use it.
 ///
-/// A page that is not in memory is read by blocking the caller, for as long as the library is not reachable; so are searches
-/// and counts. The asynchronous ``objects(in:)`` throws instead. The token is valid for as long as the library keeps its
-/// history, thirty days unless configured. Reading after that, or without access, stops the program, as an index out of range
-/// does; so does reading a page that is not in memory after the library was closed.
+/// A page that is not in memory is read by blocking the caller, for as long as the library is not available; so are searches
+/// and counts. The library may also refuse: access was taken away, the library was closed, or its history, which is kept for
+/// thirty days unless configured, no longer has this moment. Then ``error`` says why, and loops end before the first object
+/// that cannot be read, searches find nothing, and counts are 0. Only ``object(at:)`` and the subscript, which must return an
+/// object, stop the program. The asynchronous ``objects(in:)`` and ``objects()`` throw instead, and block nothing.
 public final class PHFetchResult<ObjectType: PHObject>: Sendable {
     let connection: LibraryConnection
     let source: Source
@@ -22,8 +21,7 @@ public final class PHFetchResult<ObjectType: PHObject>: Sendable {
     let wantsIncrementalChangeDetails: Bool
     /// The number of objects; 0 if the fetch failed.
     public let count: Int
-    /// Why the fetch failed; nil if it did not. PhotoKit has none: it raises an exception, or returns nothing.
-    public let error: PHPhotosError?
+    private let failure: ReadFailure
     private let pages = Mutex(Pages())
 
     enum Source: Sendable {
@@ -38,8 +36,14 @@ public final class PHFetchResult<ObjectType: PHObject>: Sendable {
         var mediaTypes: [Int: Int]?
     }
 
-    private static var pageSize: Int { 256 }
+    static var pageSize: Int { 256 }
     private static var maxPages: Int { 8 }
+
+    /// Why the fetch failed, or why the library has refused to be read, searched or counted since; nil if it did neither.
+    ///
+    /// If it is nil after a loop, the loop had all objects. The last reason is kept, also if the library answers again.
+    /// PhotoKit has none: it raises an exception, or returns nothing.
+    public var error: PHPhotosError? { failure.error }
 
     /// A result of objects that are in memory.
     init(_ objects: [ObjectType], _ connection: LibraryConnection, error: PHPhotosError? = nil) {
@@ -48,7 +52,7 @@ public final class PHFetchResult<ObjectType: PHObject>: Sendable {
         interest = nil
         wantsIncrementalChangeDetails = false
         count = objects.count
-        self.error = error
+        failure = ReadFailure(error)
     }
 
     init(
@@ -65,7 +69,7 @@ public final class PHFetchResult<ObjectType: PHObject>: Sendable {
         self.interest = interest
         wantsIncrementalChangeDetails = isIncremental
         self.count = count
-        error = nil
+        failure = ReadFailure()
         if let first { keep(first, at: 0) }
     }
 
@@ -142,7 +146,7 @@ public final class PHFetchResult<ObjectType: PHObject>: Sendable {
         }
     }
 
-    private func read(_ page: Int) async throws(RPCError) -> [ObjectType] {
+    private func readPage(_ page: Int) async throws(RPCError) -> [ObjectType] {
         guard case .remote(let fetch, let token) = source else { return [] }
         let read = try await connection.page(fetch, token, from: page * Self.pageSize, count: Self.pageSize, interest)
         let objects = read.objects.compactMap { $0 as? ObjectType }
@@ -151,41 +155,88 @@ public final class PHFetchResult<ObjectType: PHObject>: Sendable {
     }
 
     /// Returns the object at an index, which must be in `0..<count`.
+    ///
+    /// If the object is not in memory and the library refuses to be read, this stops the program: there is no object to
+    /// return. ``objects(at:)`` ends before it, and ``objects(in:)`` throws.
     public func object(at index: Int) -> ObjectType {
+        do throws(RPCError) {
+            return try read(index)
+        } catch {
+            // A failed precondition would not print the reason in release builds.
+            fatalError("PHFetchResult: object \(index) cannot be read: \(PHPhotosError(error))")
+        }
+    }
+
+    /// Returns the object at an index, and waits for its page if that is not in memory.
+    private func read(_ index: Int) throws(RPCError) -> ObjectType {
         precondition(index >= 0 && index < count, "PHFetchResult: index \(index) is not in 0..<\(count)")
         if case .objects(let objects) = source { return objects[index] }
         let (page, position) = index.quotientAndRemainder(dividingBy: Self.pageSize)
         if let objects = kept(page), position < objects.count { return objects[position] }
-        let objects: [ObjectType] = answer(closed: nil) { () async throws(RPCError) in try await self.read(page) }
-        precondition(position < objects.count, "PHFetchResult: the library returned a page that is too short")
+        let objects: [ObjectType] = try connection.waitForAnswer { () async throws(RPCError) in
+            try await self.readPage(page)
+        }
+        guard position < objects.count else { throw Self.shortPage }
         return objects[position]
     }
 
-    /// Waits for an answer about this moment of the library. An error that remains, such as a moment that is older than the
-    /// history, stops the program: any value would look like a fact.
-    ///
-    /// - Parameter closed: the value after the library was closed; nil stops the program then too
-    private func answer<Value: Sendable>(
-        closed: Value?,
-        _ work: @escaping @Sendable () async throws(RPCError) -> Value
-    ) -> Value {
+    private static var shortPage: RPCError {
+        ErrorCode.internalError.error("the library returned a page that is too short")
+    }
+
+    /// Returns the object at an index; nil if the library refuses, for the reason in ``error``.
+    func readable(_ index: Int) -> ObjectType? {
         do throws(RPCError) {
-            return try connection.waitForAnswer(work)
+            return try read(index)
         } catch {
-            if let closed, connection.isClosed.load(ordering: .relaxed) { return closed }
-            preconditionFailure("PHFetchResult: \(error)")
+            failure.record(error, connection)
+            return nil
         }
     }
 
+    /// Returns the objects at some indexes; those before the first one that cannot be read, for the reason in ``error``.
+    func readable(at indexes: some Sequence<Int>) -> [ObjectType] {
+        var objects: [ObjectType] = []
+        for index in indexes {
+            guard let object = readable(index) else { break }
+            objects.append(object)
+        }
+        return objects
+    }
+
+    /// Returns the identifiers of all objects.
+    ///
+    /// - Throws: the reason for which one of them cannot be read
+    func identifiers() throws(RPCError) -> [ObjectID] {
+        var ids: [ObjectID] = []
+        ids.reserveCapacity(count)
+        for index in 0..<count { ids.append(try read(index).id) }
+        return ids
+    }
+
+    /// Waits for an answer about this moment of the library; nil if the library refuses, for the reason in ``error``.
+    private func answer<Value: Sendable>(
+        _ work: @escaping @Sendable () async throws(RPCError) -> Value
+    ) -> Value? {
+        do throws(RPCError) {
+            return try connection.waitForAnswer(work)
+        } catch {
+            failure.record(error, connection)
+            return nil
+        }
+    }
+
+    /// The object at an index; see ``object(at:)``.
     public subscript(index: Int) -> ObjectType { object(at: index) }
 
-    /// The first object; nil if there is none.
-    public var firstObject: ObjectType? { count > 0 ? object(at: 0) : nil }
-    /// The last object; nil if there is none.
-    public var lastObject: ObjectType? { count > 0 ? object(at: count - 1) : nil }
+    /// The first object; nil if there is none, or if it cannot be read, for the reason in ``error``.
+    public var firstObject: ObjectType? { count > 0 ? readable(0) : nil }
+    /// The last object; nil if there is none, or if it cannot be read, for the reason in ``error``.
+    public var lastObject: ObjectType? { count > 0 ? readable(count - 1) : nil }
 
-    /// Returns objects in ascending order of their indexes.
-    public func objects(at indexes: IndexSet) -> [ObjectType] { indexes.map { object(at: $0) } }
+    /// Returns objects in ascending order of their indexes; those before the first one that cannot be read, for the reason
+    /// in ``error``.
+    public func objects(at indexes: IndexSet) -> [ObjectType] { readable(at: indexes) }
 
     /// Returns the objects at a range of indexes, for code that must not block.
     ///
@@ -202,14 +253,14 @@ public final class PHFetchResult<ObjectType: PHObject>: Sendable {
             let page = index / Self.pageSize
             let objects: [ObjectType]
             do {
-                objects = if let kept = kept(page) { kept } else { try await read(page) }
+                objects = if let kept = kept(page) { kept } else { try await readPage(page) }
             } catch {
                 throw PHPhotosError(error)
             }
             let start = page * Self.pageSize
             let end = Swift.min(range.upperBound, start + objects.count)
             guard end > index else {
-                throw PHPhotosError(.internalError, "the library returned a page that is too short")
+                throw PHPhotosError(Self.shortPage)
             }
             found += objects[index - start..<end - start]
             index = end
@@ -219,42 +270,49 @@ public final class PHFetchResult<ObjectType: PHObject>: Sendable {
 
     // MARK: Searching
 
+    /// Returns true if the result has an object, as ``index(of:)`` finds it.
     public func contains(_ anObject: ObjectType) -> Bool { index(of: anObject) != NSNotFound }
 
-    /// Returns the index of an object; `NSNotFound` if it is not in the result. The library searches, not this process.
+    /// Returns the index of an object; `NSNotFound` if it is not in the result, or if the library refuses to search, for the
+    /// reason in ``error``. The library searches, not this process.
     public func index(of anObject: ObjectType) -> Int { index(of: anObject, in: NSRange(location: 0, length: count)) }
 
+    /// Returns the index of an object within a range of indexes, as ``index(of:)``.
     public func index(of anObject: ObjectType, in range: NSRange) -> Int {
+        precondition(range.location >= 0 && range.length >= 0, "PHFetchResult: \(range) is no range of indexes")
+        // Nothing is asked about an empty result: its album may be gone, and the library would refuse to search.
+        guard range.location < count, range.length > 0 else { return NSNotFound }
+        let indexes = range.location..<range.location + Swift.min(range.length, count - range.location)
         switch source {
-        case .objects(let objects):
-            let end = Swift.min(objects.count, range.location + range.length)
-            return objects[Swift.min(range.location, end)..<end].firstIndex(of: anObject) ?? NSNotFound
+        case .objects(let objects): return objects[indexes].firstIndex(of: anObject) ?? NSNotFound
         case .remote(let fetch, let token):
             let request = FindInFetch(
                 fetch: fetch,
                 token: token,
                 ids: [anObject.id],
-                from: range.location,
-                count: range.length
+                from: indexes.lowerBound,
+                count: indexes.count
             )
-            let found: [JSON] = answer(closed: []) { [connection] () async throws(RPCError) in
+            let found: [JSON]? = answer { [connection] () async throws(RPCError) in
                 try await connection.catalog(request).indexes
             }
-            return found.first?.intValue.map { Int($0) } ?? NSNotFound
+            return found?.first?.intValue.map { Int($0) } ?? NSNotFound
         }
     }
 
-    /// Returns the number of assets of a media type. The library counts, once for all types.
+    /// Returns the number of assets of a media type; 0 if the library refuses to count, for the reason in ``error``. The
+    /// library counts, once for all types.
     public func countOfAssets(with mediaType: PHAssetMediaType) -> Int {
+        guard count > 0 else { return 0 }
         switch source {
         case .objects(let objects): return objects.count { ($0 as? PHAsset)?.mediaType == mediaType }
         case .remote(let fetch, let token):
             if let counts = pages.withLock({ $0.mediaTypes }) { return counts[mediaType.rawValue] ?? 0 }
             let request = FetchCounts(fetches: [fetch], token: token, byMediaType: true)
-            let answers: [JSONObject] = answer(closed: []) { [connection] () async throws(RPCError) in
+            let answers: [JSONObject]? = answer { [connection] () async throws(RPCError) in
                 try await connection.catalog(request).byMediaType
             }
-            guard let named = answers.first else { return 0 }
+            guard let named = answers?.first else { return 0 }
             var counts: [Int: Int] = [:]
             for (name, value) in named.members {
                 if let type = MediaType(rawValue: name) { counts[type.number] = Int(value.intValue ?? 0) }
@@ -266,7 +324,8 @@ public final class PHFetchResult<ObjectType: PHObject>: Sendable {
 
     // MARK: Enumerating
 
-    /// Calls a block with each object and its index, in order, until the block sets `stop`.
+    /// Calls a block with each object and its index, in order, until the block sets `stop`, or until an object cannot be
+    /// read, for the reason in ``error``.
     public func enumerateObjects(_ block: (ObjectType, Int, UnsafeMutablePointer<ObjCBool>) -> Void) {
         enumerate(0..<count, block)
     }
@@ -294,13 +353,9 @@ public final class PHFetchResult<ObjectType: PHObject>: Sendable {
     ) {
         var stop = ObjCBool(false)
         for index in indexes {
-            block(object(at: index), index, &stop)
+            guard let object = readable(index) else { return }
+            block(object, index, &stop)
             if stop.boolValue { return }
         }
     }
-}
-
-extension PHFetchResult: RandomAccessCollection {
-    public var startIndex: Int { 0 }
-    public var endIndex: Int { count }
 }

@@ -8,10 +8,13 @@ public class PHObject: Hashable, @unchecked Sendable {
     public let localIdentifier: String
     /// Keeps the fetch of this object alive, so that observers hear of its changes.
     let interest: Interest?
+    /// The history of the library in which it was read; nil if it was not read from the library.
+    let history: String?
 
-    init(_ id: ObjectID, _ interest: Interest?) {
+    init(_ id: ObjectID, _ interest: Interest?, history: String?) {
         localIdentifier = id.text
         self.interest = interest
+        self.history = history
     }
 
     var id: ObjectID { ObjectID(localIdentifier) ?? .none }

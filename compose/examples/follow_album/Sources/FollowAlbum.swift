@@ -21,12 +21,21 @@ struct FollowAlbum {
         let options = PHFetchOptions()
         options.predicate = NSPredicate(format: "title == %@", CommandLine.arguments[1])
         let albums = PHAssetCollection.fetchAssetCollections(with: .album, subtype: .any, options: options)
+        if let error = albums.error {
+            say("the library cannot be read: \(error)")
+            exit(1)
+        }
         guard let album = albums.firstObject else {
             say("there is no album \(CommandLine.arguments[1])")
             exit(1)
         }
         let photos = PHAsset.fetchAssets(in: album, options: nil)
         for photo in photos { say("  \(name(photo))") }
+        // Without access the loop ends early.
+        if let error = photos.error {
+            say("the album cannot be read: \(error)")
+            exit(1)
+        }
 
         // The library keeps no observer alive.
         let follower = Follower(photos)

@@ -1,0 +1,186 @@
+public import Foundation
+import Contracts
+import JSONValue
+import PhotoModel
+
+/// The transactions after a moment, in order: `PHPersistentChangeFetchResult`. Pages of a hundred are read when they are
+/// needed.
+///
+/// A page is read by blocking the caller, for as long as the library is not available. The library may also refuse: access
+/// was taken away, the library was closed, or its history no longer reaches back to the page. Then a loop ends before the
+/// last transaction, and ``error`` says why. The asynchronous ``changes()`` throws instead, and blocks nothing.
+public struct PHPersistentChangeFetchResult: Sequence, Sendable {
+    let connection: LibraryConnection
+    let token: ChangeToken
+    let head: ChangeToken
+    let failure = ReadFailure()
+
+    /// Why the library has refused to be read; nil if it has not.
+    ///
+    /// If it is nil after a loop, the loop had all transactions. If it is not, continue from the `changeToken` of the last
+    /// transaction that the loop had, not from ``PHPhotoLibrary/currentChangeToken``. Copies of the result share it, and the
+    /// last reason is kept, also if the library answers again. PhotoKit has none.
+    public var error: PHPhotosError? { failure.error }
+
+    /// Returns an iterator that ends before the first transaction that cannot be read, for the reason in ``error``.
+    public func makeIterator() -> Iterator { Iterator(cursor: HistoryCursor(self), failure: failure) }
+
+    /// Calls a block with each transaction, until the block sets `stop`, or until a transaction cannot be read, for the reason
+    /// in ``error``.
+    public func enumerateChanges(_ block: (PHPersistentChange, UnsafeMutablePointer<ObjCBool>) -> Void) {
+        var stop = ObjCBool(false)
+        for change in self {
+            block(change, &stop)
+            if stop.boolValue { return }
+        }
+    }
+
+    /// The position of a loop in the history.
+    public struct Iterator: IteratorProtocol {
+        var cursor: HistoryCursor
+        let failure: ReadFailure
+
+        /// Returns the next transaction; nil after the last one at the time of the fetch, and if the library refuses to be
+        /// read.
+        public mutating func next() -> PHPersistentChange? {
+            let connection = cursor.connection
+            do throws(RPCError) {
+                while let request = cursor.request {
+                    let page = try connection.waitForAnswer { () async throws(RPCError) in
+                        try await connection.catalog(request)
+                    }
+                    try cursor.insert(page)
+                }
+                return cursor.next()
+            } catch {
+                failure.record(error, connection)
+                cursor.end()
+                return nil
+            }
+        }
+    }
+}
+
+// MARK: - Asynchronous loops
+
+extension PHPersistentChangeFetchResult {
+    /// Returns the transactions for a loop that must not block: `for try await change in result.changes()`.
+    ///
+    /// It throws a ``PHPhotosError`` where a loop over the result itself would end early.
+    public func changes() -> Changes { Changes(result: self) }
+
+    /// The transactions of a result, which are read in pages. Its error is a ``PHPhotosError``.
+    public struct Changes: AsyncSequence, Sendable {
+        let result: PHPersistentChangeFetchResult
+
+        public func makeAsyncIterator() -> Iterator { Iterator(cursor: HistoryCursor(result)) }
+
+        /// The position of a loop in the history.
+        public struct Iterator: AsyncIteratorProtocol {
+            var cursor: HistoryCursor
+
+            /// Returns the next transaction; nil after the last one at the time of the fetch.
+            public mutating func next() async throws -> PHPersistentChange? {
+                do throws(RPCError) {
+                    while let request = cursor.request {
+                        let page = try await cursor.connection.catalog(request)
+                        try cursor.insert(page)
+                    }
+                    return cursor.next()
+                } catch {
+                    throw PHPhotosError(error)
+                }
+            }
+        }
+    }
+}
+
+/// The position of a loop in the history, with the transactions that were read before they are needed.
+struct HistoryCursor: Sendable {
+    let connection: LibraryConnection
+    /// The moment up to which the history was read.
+    private var token: ChangeToken
+    /// The moment at which the loop ends.
+    private let head: ChangeToken
+    private var records: ArraySlice<ChangeRecord> = []
+
+    private static let pageSize = 100
+
+    init(_ result: PHPersistentChangeFetchResult) {
+        connection = result.connection
+        token = result.token
+        head = result.head
+    }
+
+    /// The request for the next page; nil if none is needed for the next transaction.
+    var request: ChangesSince? {
+        guard records.isEmpty, token.sequence < head.sequence else { return nil }
+        return ChangesSince(token: token, limit: Self.pageSize)
+    }
+
+    /// Adds the answer to ``request``.
+    ///
+    /// - Throws: `internal_error` if it does not lead on
+    mutating func insert(_ page: ChangePage) throws(RPCError) {
+        guard page.token != token else { throw ErrorCode.internalError.error("the library returned an empty page") }
+        var read: [ChangeRecord] = []
+        do {
+            for record in page.records { read.append(try ChangeRecord(json: record)) }
+        } catch {
+            throw ErrorCode.internalError.error("the library returned an invalid transaction: \(error)")
+        }
+        records = read[...]
+        token = page.token
+    }
+
+    /// Returns the next transaction that was read; nil after the last one.
+    mutating func next() -> PHPersistentChange? {
+        guard let record = records.popFirst(), record.sequence <= head.sequence else { return nil }
+        return PHPersistentChange(record)
+    }
+
+    /// Lets nothing follow.
+    mutating func end() {
+        records = []
+        token = head
+    }
+}
+
+// MARK: - Fetching
+
+extension PHPhotoLibrary {
+    /// Returns the transactions after a moment (T-36).
+    ///
+    /// - Throws: ``PHPhotosError/Code/persistentChangeTokenExpired`` if the history does not reach back that far: fetch
+    ///   everything again
+    public func fetchPersistentChanges(since token: PHPersistentChangeToken) throws -> PHPersistentChangeFetchResult {
+        do throws(RPCError) {
+            return try connection.wait { [connection] () async throws(RPCError) in
+                try await connection.persistentChanges(since: token.token)
+            }
+        } catch {
+            throw PHPhotosError(error)
+        }
+    }
+
+    /// As ``fetchPersistentChanges(since:)``, for code that must not block.
+    public func persistentChanges(
+        since token: PHPersistentChangeToken
+    ) async throws -> PHPersistentChangeFetchResult {
+        do throws(RPCError) {
+            return try await connection.persistentChanges(since: token.token)
+        } catch {
+            throw PHPhotosError(error)
+        }
+    }
+}
+
+extension LibraryConnection {
+    /// Returns the transactions after a moment. A request for the first one shows if the token is valid.
+    fileprivate func persistentChanges(
+        since token: ChangeToken
+    ) async throws(RPCError) -> PHPersistentChangeFetchResult {
+        let page = try await catalog(ChangesSince(token: token, limit: 1))
+        return PHPersistentChangeFetchResult(connection: self, token: token, head: page.head)
+    }
+}

@@ -1,5 +1,7 @@
 import Basics
+import Contracts
 import Foundation
+import PhotoModel
 import TestSupport
 import Testing
 
@@ -69,6 +71,49 @@ struct ExportFolderTests {
         #expect(try places("made") == ["a (2).jpg", "a (2).jpg.xmp"])
         #expect(try places("made") == ["a (2).jpg is there", "a (2).jpg.xmp is there"])
         #expect(try String(contentsOfFile: temporary.file("out/a.jpg.xmp"), encoding: .utf8) == "mine")
+    }
+
+    @Test func `a photo keeps its name when its sidecar changes, unless somebody has changed the sidecar`() throws {
+        let temporary = try TemporaryFolder("export-folder")
+        var asset = Asset(id: ScriptedService.id("a", 1))
+        let step = EditStep(step: 1, kind: .edit, sequence: 7, date: 0, identity: "uid:1")
+        func export(_ steps: [EditStep]) throws -> [String] {
+            let history = EditHistory.Result(
+                asset: asset.id,
+                contentRevision: Revision(7),
+                steps: steps,
+                isComplete: false
+            )
+            var beside = file("a.jpg", "")
+            beside.suffix = ".xmp"
+            let sidecar = Array(XMPSidecar.packet(asset, adjustmentData: [], history: history).utf8)
+            beside.sidecar = sidecar
+            var folder = try ExportFolder(temporary.file("out"))
+            let places = try folder.places(of: [file("a.jpg", "photo"), beside])
+            for (place, content) in zip(places, [Array("photo".utf8), sidecar]) where !place.isPresent {
+                try temporary.write(content, to: "out/" + URL(filePath: place.path).lastPathComponent)
+            }
+            return places.map { place in
+                URL(filePath: place.path).lastPathComponent
+                    + (place.isPresent ? " is there" : place.replaces ? " is replaced" : "")
+            }
+        }
+        asset.rating = 5
+        #expect(try export([step]) == ["a.jpg", "a.jpg.xmp"])
+        #expect(try export([step]) == ["a.jpg is there", "a.jpg.xmp is there"])
+        // The library no longer has the change of the edit.
+        #expect(try export([]) == ["a.jpg is there", "a.jpg.xmp is there"])
+        asset.rating = 4
+        #expect(try export([]) == ["a.jpg is there", "a.jpg.xmp is replaced"])
+        #expect(try export([]) == ["a.jpg is there", "a.jpg.xmp is there"])
+        // Another program keeps the properties that it does not know.
+        let text = try String(contentsOfFile: temporary.file("out/a.jpg.xmp"), encoding: .utf8)
+        try temporary.write(text.replacing("xmp:Rating=\"4\"", with: "xmp:Rating=\"1\"").utf8, to: "out/a.jpg.xmp")
+        asset.rating = 3
+        #expect(try export([]) == ["a (2).jpg", "a (2).jpg.xmp"])
+        // The photo of another asset with the same bytes.
+        asset.id = ScriptedService.id("a", 2)
+        #expect(try export([]) == ["a (3).jpg", "a (3).jpg.xmp"])
     }
 
     @Test func `no file of the user is replaced, nor anything that is no file`() throws {

@@ -1,4 +1,5 @@
 import Foundation
+import Glibc
 import SystemPackage
 import TestSupport
 import Testing
@@ -94,6 +95,60 @@ struct ImageFileFinderTests {
             try finder.add(folder.path)
             let found = finder.rest().map { String($0.string.dropFirst(folder.path.count + 1)) }
             #expect(found == ["a.jpg", "site/head/c.jpg", "site/resources/b.jpg"])
+        }
+    }
+
+    @Test func `files that cannot be looked at are named`() throws {
+        try withFolder { folder in
+            // A folder in which the paths of some files are longer than the system allows.
+            let part = String(repeating: "d", count: 200)
+            var path = FilePath(folder.path)
+            var descriptor = open(folder.path, O_RDONLY | O_DIRECTORY)
+            while path.string.utf8.count + part.utf8.count < 4080 {
+                try #require(mkdirat(descriptor, part, 0o700) == 0)
+                let next = openat(descriptor, part, O_RDONLY | O_DIRECTORY)
+                close(descriptor)
+                (descriptor, path) = (next, path.appending(part))
+            }
+            let names = ["a", "b"].map { $0 + String(repeating: "x", count: 200) + ".jpg" }
+            func find() throws -> (found: [FilePath], unreadable: [FilePath]) {
+                var finder = ImageFileFinder()
+                try finder.add(folder.path)
+                let found = finder.rest()
+                #expect(finder.unreadable.allSatisfy { $0.reason == .fileNameTooLong })
+                return (found, finder.unreadable.map(\.path))
+            }
+            for name in names { close(openat(descriptor, name, O_WRONLY | O_CREAT, 0o600)) }
+            // None of its files can be read: the folder is named.
+            let none = try find()
+            #expect(none.found.isEmpty && none.unreadable == [path])
+            close(openat(descriptor, "c.jpg", O_WRONLY | O_CREAT, 0o600))
+            let one = try find()
+            #expect(one.found == [path.appending("c.jpg")])
+            #expect(one.unreadable == names.map { path.appending($0) })
+            // Their paths are too long for what removes the folder of the test.
+            for name in names { unlinkat(descriptor, name, 0) }
+            close(descriptor)
+        }
+    }
+
+    @Test func `a folder that may be listed, but not entered, is named`() async throws {
+        let folder = try TemporaryFolder("finder")
+        try folder.write([0xFF, 0xD8, 0xFF, 0], to: "locked/a.jpg")
+        try folder.write([0xFF, 0xD8, 0xFF, 0], to: "locked/b.jpg")
+        chmod(folder.path, 0o755)
+        chmod(folder.file("locked"), 0o444)
+        defer { chmod(folder.file("locked"), 0o755) }
+        await #expect(processExitsWith: .success) { [path = folder.path as String] in
+            // Root may enter every folder.
+            if geteuid() == 0, setgid(65534) != 0 || setuid(65534) != 0 { _exit(2) }
+            var finder = ImageFileFinder()
+            try finder.add(path)
+            let isEmpty = finder.rest().isEmpty
+            let isNamed = finder.unreadable.map(\.path.string) == [path + "/locked"]
+            let isDenied = finder.unreadable.map(\.reason) == [.permissionDenied]
+            // At once: the leak sanitizer may not look at a process that has changed its user.
+            _exit(isEmpty && isNamed && isDenied ? 0 : 1)
         }
     }
 

@@ -36,6 +36,38 @@ struct OutputFileWriterTests {
         #expect(try files(folder) == ["a"])
     }
 
+    @Test func `a file gets its name when its bytes are on the disk, and then the name is synced`() throws {
+        let folder = try TemporaryFolder("writer")
+        let path = folder.file("a")
+        let steps = AwaitableValue<[String]>([])
+        let sync = FileSync(
+            content: { file in
+                let size = try file.seek(offset: 0, from: .end)
+                steps.withLock { $0.append("\(size) bytes") }
+                #expect(access(path, F_OK) != 0)
+            },
+            names: { _ in
+                steps.withLock { $0.append("names") }
+                #expect(access(path, F_OK) == 0)
+            }
+        )
+        let writer = try OutputFileWriter(path, sync: sync)
+        try writer.write(bytes)
+        try writer.finish()
+        #expect(steps.current == ["\(bytes.count) bytes", "names"])
+        #expect(try content(path) == "new")
+    }
+
+    @Test func `nothing is left of a file that the disk has not taken`() throws {
+        let folder = try TemporaryFolder("writer")
+        let sync = FileSync(content: { _ in throw Errno.ioError }, names: { _ in })
+        let writer = try OutputFileWriter(folder.file("a"), sync: sync)
+        try writer.write(bytes)
+        let failure = #expect(throws: CommandFailure.self) { try writer.finish() }
+        #expect(failure?.name == "not_written")
+        #expect(try files(folder).isEmpty)
+    }
+
     @Test func `a file that appears meanwhile is kept, if none may be replaced`() throws {
         let folder = try TemporaryFolder("writer")
         let path = folder.file("a")

@@ -14,6 +14,10 @@ import Testing
 private final class PagedHistory: RequestHandler {
     static let count: Int64 = 3
     private let performed = Mutex<[ChangeRequest]>([])
+    /// True if the changes are edits.
+    private let isEdited: Bool
+
+    init(isEdited: Bool = false) { self.isEdited = isEdited }
 
     /// The requests that were performed.
     var requests: [ChangeRequest] { performed.withLock { $0 } }
@@ -33,7 +37,11 @@ private final class PagedHistory: RequestHandler {
         )
         let before = Asset(id: Self.id(sequence), revision: Revision(0))
         var after = Asset(id: Self.id(sequence), revision: Revision(sequence))
-        after.isFavorite = true
+        if isEdited {
+            (after.contentRevision, after.adjustmentFormatIdentifier) = (Revision(sequence), "test")
+        } else {
+            after.isFavorite = true
+        }
         record.assets = [EntityChange(before: before, after: after)]
         return record
     }
@@ -54,6 +62,55 @@ private final class PagedHistory: RequestHandler {
             return Reply(page.json)
         case .perform(let changes):
             performed.withLock { $0 += changes.requests }
+            return Reply(PerformChanges.Result(token: token(Self.count + 1), isChanged: true).json)
+        default: throw ErrorCode.methodNotFound.error("the catalog of this test has no such method")
+        }
+    }
+}
+
+/// A catalog with many changes, of which only the first one was made with the program of the test.
+private final class LongHistory: RequestHandler {
+    static let count: Int64 = 2200
+    private let asked = Mutex<[String]>([])
+
+    /// The methods of all requests.
+    var methods: [String] { asked.withLock { $0 } }
+
+    private func token(_ sequence: Int64) -> ChangeToken {
+        ChangeToken(library: String(repeating: "0", count: 32), sequence: sequence)
+    }
+
+    private func record(_ sequence: Int64) -> ChangeRecord {
+        var record = ChangeRecord(
+            sequence: sequence,
+            library: String(repeating: "0", count: 32),
+            date: 0,
+            origin: ChangeOrigin(identity: "uid:1", client: sequence == 1 ? "test" : "another")
+        )
+        let before = Asset(id: PagedHistory.id(1), revision: Revision(sequence - 1))
+        var after = Asset(id: PagedHistory.id(1), revision: Revision(sequence))
+        after.isFavorite = true
+        record.assets = [EntityChange(before: before, after: after)]
+        return record
+    }
+
+    @concurrent
+    func handle(_ request: IncomingRequest, _ context: RequestContext) async throws(RPCError) -> Reply {
+        asked.withLock { $0.append(request.method) }
+        switch try CatalogRequest(method: request.method, params: request.params) {
+        case .openSession: return Reply(OpenSession.Result(Grant(identity: "uid:1"), isOwner: true).json)
+        case .token: return Reply(CurrentToken.Result(token: token(Self.count), oldest: token(0)).json)
+        case .since(let since):
+            let start = since.token?.sequence ?? 0
+            let end = min(start + Int64(since.limit), Self.count)
+            let page = ChangePage(
+                records: start < end ? (start + 1...end).map { record($0).json } : [],
+                token: token(end),
+                oldest: token(0),
+                head: token(Self.count)
+            )
+            return Reply(page.json)
+        case .perform:
             return Reply(PerformChanges.Result(token: token(Self.count + 1), isChanged: true).json)
         default: throw ErrorCode.methodNotFound.error("the catalog of this test has no such method")
         }
@@ -84,5 +141,42 @@ struct UndoTests {
 
     @Test func `a change is taken back by its number`() async throws {
         #expect(try await undo("--change", "2") == [.id(PagedHistory.id(2))])
+    }
+
+    @Test func `an edit is taken back with one transaction, also if the reply is lost`() async throws {
+        let transactions = AwaitableValue<[String]>([])
+        let editor = ScriptedService { request, _ throws(RPCError) in
+            guard request.method != Health.method else { return ScriptedService.health }
+            let undo = try UndoEdits(params: request.params)
+            let number = transactions.withLock { list in
+                list.append(undo.transaction ?? "none")
+                return list.count
+            }
+            guard number > 1 else { throw ErrorCode.connectionLost.error("the editor was restarted") }
+            return Reply(EditOutcome(asset: undo.asset, token: ScriptedService.token, isChanged: true).json)
+        }
+        try await ClientFixture.with { fixture in
+            let library = fixture.library
+            try await fixture.serving(fixture.endpoints.editors[0], editor) {
+                try await fixture.serving(fixture.endpoints.catalog, PagedHistory(isEdited: true)) {
+                    let command = try #require(try SafelightCommand.parseAsRoot(["undo"]) as? UndoCommand)
+                    try await command.run(in: library, output: Output(json: true))
+                }
+            }
+        }
+        #expect(transactions.current.count == 2 && Set(transactions.current).count == 1)
+    }
+
+    @Test func `the newest change is asked for once, however far back the change of the user is`() async throws {
+        let history = LongHistory()
+        try await ClientFixture.with { fixture in
+            let library = fixture.library
+            try await fixture.serving(fixture.endpoints.catalog, history) {
+                let command = try #require(try SafelightCommand.parseAsRoot(["undo"]) as? UndoCommand)
+                try await command.run(in: library, output: Output(json: true))
+            }
+        }
+        #expect(history.methods.filter { $0 == "changes.token" || $0 == "changes.since" }.count == 6)
+        #expect(history.methods.last == "changes.perform")
     }
 }

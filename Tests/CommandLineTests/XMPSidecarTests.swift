@@ -14,6 +14,43 @@ struct XMPSidecarTests {
         return XMPSidecar.packet(asset, adjustmentData: [], history: history)
     }
 
+    private func sidecar(_ caption: String, _ sequences: [Int64]) -> [UInt8] {
+        var asset = Asset(id: ScriptedService.id("a", 1))
+        asset.caption = caption
+        let steps = sequences.map { EditStep(step: 1, kind: .edit, sequence: $0, date: 0, identity: "uid:1") }
+        let history = EditHistory.Result(
+            asset: asset.id,
+            contentRevision: Revision(0),
+            steps: steps,
+            isComplete: true
+        )
+        return Array(XMPSidecar.packet(asset, adjustmentData: [], history: history).utf8)
+    }
+
+    @Test func `a sidecar that an export has written is known again, also with a longer history of edits`() {
+        let known = sidecar("a \"<sea>\" & sand", [3, 5])
+        #expect(XMPSidecar.relation(of: known, to: known) == .same)
+        for sequences in [[5], [], [3]] as [[Int64]] {
+            #expect(XMPSidecar.relation(of: known, to: sidecar("a \"<sea>\" & sand", sequences)) == .same)
+        }
+        #expect(XMPSidecar.relation(of: known, to: sidecar("a \"<sea>\" & sand", [5, 8])) == .earlier)
+        #expect(XMPSidecar.relation(of: known, to: sidecar("b", [3, 5])) == .earlier)
+    }
+
+    @Test func `a sidecar that somebody has changed, and one of an earlier version, is another file`() {
+        let known = sidecar("a", [])
+        let new = sidecar("b", [])
+        #expect(XMPSidecar.relation(of: known + Array("\n".utf8), to: new) == .other)
+        #expect(XMPSidecar.relation(of: Array("mine".utf8), to: new) == .other)
+        #expect(XMPSidecar.relation(of: [], to: new) == .other)
+        // A version that wrote no digest.
+        let text = String(decoding: known, as: UTF8.self)
+        let earlier = Array(text.replacing(/\n +safelight:digest="[0-9a-f]{64}"/, with: "").utf8)
+        #expect(earlier.count < known.count)
+        #expect(XMPSidecar.relation(of: earlier, to: new) == .other)
+        #expect(XMPSidecar.relation(of: earlier, to: known) == .same)
+    }
+
     @Test func `the altitude is written in metres with its side of the sea`() {
         let above = packet(Location(latitude: 52.5, longitude: 13.4, altitude: 34.5))
         #expect(above.contains("exif:GPSAltitude=\"69/2\"") && above.contains("exif:GPSAltitudeRef=\"0\""), "\(above)")

@@ -79,7 +79,7 @@ struct AlbumCommand: AsyncParsableCommand {
             let parent = try await place.reference(in: library)
             if !another {
                 let others = try await AlbumLookup.namesakes {
-                    try await AlbumLookup.titled(title, in: library).map(\.id)
+                    try await AlbumLookup.titled(title, in: library).entities.map(\.id)
                 }
                 try AlbumLookup.refuse(others, "album", title)
             }
@@ -96,7 +96,8 @@ struct AlbumCommand: AsyncParsableCommand {
                 in: library,
                 output,
                 "added",
-                besides: 1
+                besides: 1,
+                before: first.count
             ) { ids in
                 [.updateCollection(.init(id: .id(id), add: ids.map { .id($0) }))]
             }
@@ -117,7 +118,7 @@ struct AlbumCommand: AsyncParsableCommand {
             let album = try await AlbumLookup.find(album, in: library)
             if !another {
                 let others = try await AlbumLookup.namesakes {
-                    try await AlbumLookup.titled(title, in: library).map(\.id)
+                    try await AlbumLookup.titled(title, in: library).entities.map(\.id)
                 }
                 try AlbumLookup.refuse(others.filter { $0 != album.id }, "album", title)
             }

@@ -10,12 +10,14 @@ enum BatchedChanges {
     /// - Parameters:
     ///   - words: the action in the printed result, for example "deleted"
     ///   - besides: the number of other entities that each transaction changes, such as the album
+    ///   - before: the number of assets that the command has changed already
     static func perform(
         _ ids: [ObjectID],
         in library: PhotoLibrary,
         _ output: Output,
         _ words: String,
         besides: Int = 0,
+        before: Int = 0,
         requests: ([ObjectID]) -> [ChangeRequest]
     ) async throws {
         guard !ids.isEmpty else {
@@ -25,15 +27,16 @@ enum BatchedChanges {
         let pieces = split(ids, by: ChangeRecord.maxEntities - besides)
         if pieces.count > 1 { output.note("too many assets for one transaction: using \(pieces.count) transactions") }
         var progress = ProgressReporter(output: output)
-        progress.begin(total: ids.count)
-        var done = 0
+        let total = before + ids.count
+        progress.begin(total: total)
+        var done = before
         for piece in pieces {
             let result: PerformChanges.Result
             do {
                 result = try await library.perform(requests(piece))
             } catch {
                 progress.clear()
-                throw CommandFailure(error, after: done, of: ids.count)
+                throw CommandFailure(error, after: done, of: total)
             }
             done += piece.count
             progress.clear()
@@ -44,7 +47,7 @@ enum BatchedChanges {
                     ? ["\(QuantityFormatter.count(piece.count, "asset")) \(words), change #\(result.sequence)"]
                     : ["nothing to change"]
             }
-            if done < ids.count { progress.update(done) }
+            if done < total { progress.update(done) }
         }
     }
 

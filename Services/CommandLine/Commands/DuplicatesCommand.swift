@@ -30,13 +30,30 @@ struct DuplicatesCommand: LibraryCommand {
     }
 
     func run(in library: PhotoLibrary, output: Output) async throws {
-        var listed: [ObjectID] = []
-        var (groups, others) = (0, 0)
+        try await run(in: library, output: output, LastListing())
+    }
+
+    /// - Parameter last: the listing that is replaced if there are duplicates
+    func run(in library: PhotoLibrary, output: Output, _ last: LastListing) async throws {
+        let isTable = !ids && !output.isJSON
+        var listing: LastListing.Recorder?
+        var (groups, others, rows) = (0, 0, 0)
         var request = FetchDuplicates()
-        pages: while true {
+        while true {
             let page = try await library.catalog.ask(request).result
-            for group in page.groups {
-                if limit > 0, groups == limit { break pages }
+            let wanted = page.groups.prefix(limit == 0 ? .max : limit - groups)
+            if isTable, listing == nil, !wanted.isEmpty {
+                listing = last.begin()
+                if listing?.isOutdated == true { output.note(LastListing.outdated) }
+            }
+            // Those of all groups of the page are read together.
+            var assets = NamedAssets(
+                isTable ? wanted.flatMap(\.assets) : [],
+                in: library,
+                members: AssetMembers.row,
+                pieceSize: FetchAssets.maxPage
+            )
+            for group in wanted {
                 groups += 1
                 others += group.assets.count - 1
                 if output.isJSON {
@@ -44,18 +61,23 @@ struct DuplicatesCommand: LibraryCommand {
                 } else if ids {
                     try output.lines(group.assets.dropFirst().map(\.text))
                 } else {
+                    var members: [Asset] = []
+                    for _ in group.assets {
+                        if let asset = try await assets.next()?.asset { members.append(asset) }
+                    }
+                    // The numbers are kept before they are shown: the reader may go away, as `head` does.
+                    listing?.append(members.map(\.id))
                     try output.line(groups == 1 ? output.bold(FetchCommand.heading) : "")
-                    for asset in try await library.assets(group.assets).assets {
-                        listed.append(asset.id)
-                        try output.line(FetchCommand.row(asset, number: listed.count))
+                    for asset in members {
+                        rows += 1
+                        try output.line(FetchCommand.row(asset, number: rows))
                     }
                 }
             }
-            guard let next = page.next else { break }
+            guard let next = page.next, limit == 0 || groups < limit else { break }
             request.after = next
         }
-        guard !ids, !output.isJSON else { return }
-        if !listed.isEmpty { LastListing().write(listed) }
+        guard isTable else { return }
         let pictures = QuantityFormatter.count(groups, "picture")
         output.note(groups == 0 ? "no picture is there twice" : "\(pictures) in \(groups + others) assets")
     }

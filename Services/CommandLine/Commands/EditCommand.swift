@@ -113,54 +113,59 @@ struct EditCommand: LibraryCommand {
         progress.begin(total: ids.count)
         var (done, failed) = (0, 0)
         for piece in pieces {
-            request.transaction = PhotoLibrary.randomTransaction()
+            request.transaction = PhotoLibrary.uniqueTransaction()
             if ids.count == 1 { request.asset = piece.first } else { request.assets = piece }
+            // The assets of this request that were edited, as the editor has reported.
+            var edited = 0
             let outcome: EditOutcomes
             do {
-                outcome = try await send(request, in: library, after: done, &progress)
+                outcome = try await send(request, in: library, after: done, &edited, &progress)
             } catch {
                 progress.clear()
-                throw CommandFailure(error, after: dryRun ? 0 : done - failed, of: ids.count)
+                throw CommandFailure(error, after: dryRun ? 0 : done - failed + edited, of: ids.count)
             }
             done += piece.count
             failed += outcome.failed
             progress.clear()
-            try report(outcome, of: piece.count, try await details(outcome, in: library, output), output)
+            // Without them the edit was made nevertheless.
+            let details = (try? await details(outcome, in: library, output)) ?? []
+            try report(outcome, of: piece.count, details, output)
             if done < ids.count { progress.update(done) }
         }
         if failed > 0 { throw ExitCode(CommandFailure.Status.partly.rawValue) }
     }
 
-    /// Sends one request and shows its progress.
+    /// Sends one request and shows its progress. If the connection is lost, sends it again: its transactions are
+    /// performed once.
     private func send(
         _ request: ApplyEdits,
         in library: PhotoLibrary,
         after done: Int,
+        _ edited: inout Int,
         _ progress: inout ProgressReporter
-    ) async throws -> EditOutcomes {
-        for try await event in library.editor.stream(
-            request,
-            credit: 1 << 16,
-            deadline: downloads.deadline(Self.deadline)
-        ) {
-            switch event {
-            case .notification(DownloadResource.notification, _, _): continue
-            case .notification(_, let params, _):
-                let finished = (params["done"]?.intValue ?? 0) + (params["failed"]?.intValue ?? 0)
-                progress.update(done + Int(clamping: finished))
-            case .answer(let reply): return reply.result
+    ) async throws(RPCError) -> EditOutcomes {
+        let editor = library.editor
+        return try await editor.repeating(within: downloads.deadline(Self.deadline)) { remaining throws(RPCError) in
+            for try await event in editor.stream(request, credit: 1 << 16, deadline: remaining) {
+                switch event {
+                case .notification(DownloadResource.notification, _, _): continue
+                case .notification(_, let params, _):
+                    let (part, failed) = (params["done"]?.intValue ?? 0, params["failed"]?.intValue ?? 0)
+                    edited = max(edited, Int(clamping: part))
+                    progress.update(done + Int(clamping: part + failed))
+                case .answer(let reply): return reply.result
+                }
             }
+            throw ErrorCode.connectionLost.error(
+                "the connection to the editor was lost; assets that were already edited stay edited"
+            )
         }
-        throw CommandFailure(
-            message: "the connection to the editor was lost; assets that were already edited stay edited",
-            name: ErrorCode.connectionLost.rawValue
-        )
     }
 
     /// Returns lines about the edit of one asset: its operations and its size before and after.
     private func details(_ outcome: EditOutcomes, in library: PhotoLibrary, _ output: Output) async throws -> [String] {
         guard let id = outcome.asset, outcome.isChanged, !dryRun, !output.isJSON else { return [] }
-        let asset = try await library.namedAsset(id).asset
+        let asset = try await library.namedAsset(id, members: AssetMembers.name + ["pixelWidth", "pixelHeight"])
         let steps = try await library.editor.ask(EditHistory(asset: id)).result.steps.map { step in
             step.adjustments?["operations"]?.arrayValue?.compactMap { $0["operation"]?.stringValue } ?? []
         }

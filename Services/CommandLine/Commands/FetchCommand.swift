@@ -28,6 +28,11 @@ struct FetchCommand: LibraryCommand {
     func check() throws { _ = try fetch.fetch(of: nil) }
 
     func run(in library: PhotoLibrary, output: Output) async throws {
+        try await run(in: library, output: output, LastListing())
+    }
+
+    /// - Parameter last: the listing that a table replaces
+    func run(in library: PhotoLibrary, output: Output, _ last: LastListing) async throws {
         let fetch = try await fetch.fetch(in: library)
         if count {
             let page = try await library.assets(fetch, count: 0)
@@ -35,58 +40,48 @@ struct FetchCommand: LibraryCommand {
                 ["\(page.count)"]
             }
         }
-        if ids || output.isJSON {
-            for try await asset in library.allAssets(fetch) {
-                if output.isJSON {
-                    try output.json(ids ? .string(asset.id.text) : asset.json)
-                } else {
-                    try output.line(asset.id.text)
-                }
+        if ids {
+            var pages = IdentifierPages(fetch, in: library)
+            while let page = try await pages.next() {
+                let texts = page.ids.map(\.text)
+                try output.lines(output.isJSON ? texts.map { JSON.string($0).text } : texts)
             }
-            return
+        } else if output.isJSON {
+            for try await asset in library.allAssets(fetch) { try output.json(asset.json) }
+        } else {
+            try await list(fetch, in: library, output, last)
         }
-        try await list(fetch, in: library, output)
     }
 
     /// The assets that are listed on a terminal unless `--limit` says otherwise.
     private static let rowsOnTerminal = 100
 
     /// Prints a table and keeps its assets for `@3`.
-    private func list(_ fetch: FetchDescription, in library: PhotoLibrary, _ output: Output) async throws {
+    private func list(
+        _ fetch: FetchDescription,
+        in library: PhotoLibrary,
+        _ output: Output,
+        _ last: LastListing
+    ) async throws {
         let most = output.isTerminal && self.fetch.limit == nil ? Self.rowsOnTerminal : Int.max
-        var listing = LastListing().begin()
-        var (count, page): (Int, [Asset]) = (0, [])
-        /// The numbers are kept before they are shown: the reader may go away, as `head` does.
-        func show() throws {
-            listing.append(page.map(\.id))
-            for asset in page {
+        var listing = last.begin()
+        if listing.isOutdated { output.note(LastListing.outdated) }
+        try output.line(output.bold(Self.heading))
+        var count = 0
+        var pages = AssetPages(fetch, in: library, members: AssetMembers.row, pageSize: min(most, FetchAssets.maxPage))
+        while count < most, let page = try await pages.next() {
+            let assets = page.assets.prefix(most - count)
+            // The numbers are kept before they are shown: the reader may go away, as `head` does.
+            listing.append(assets.map(\.id))
+            for asset in assets {
                 count += 1
                 try output.line(Self.row(asset, number: count))
             }
-            page = []
-        }
-        if listing.isOutdated {
-            output.note(
-                "the listing cannot be written, so @1 and the like name assets of an earlier one; set XDG_STATE_HOME to a "
-                    + "folder that can be written"
-            )
-        }
-        try output.line(output.bold(Self.heading))
-        for try await asset in library.allAssets(fetch, pageSize: Self.pageSize) {
-            guard count + page.count < most else {
-                try show()
-                let all = try await library.assets(fetch, count: 0).count
-                output.note("the first \(count) of \(all) assets; --limit 0 lists all")
-                break
+            if count == most, page.count > count {
+                output.note("the first \(count) of \(page.count) assets; --limit 0 lists all")
             }
-            page.append(asset)
-            if page.count == Self.pageSize { try show() }
         }
-        try show()
     }
-
-    /// The assets that are read, and then shown, at a time.
-    private static let pageSize = 500
 
     static let titles: [Substring] = ["id", "date", "size", "flags", "name"]
     static let heading = row(cells: [""] + titles.map { String($0) })

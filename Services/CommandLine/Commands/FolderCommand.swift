@@ -44,7 +44,9 @@ struct FolderCommand: AsyncParsableCommand {
                         try output.line("\(id)  \(indent)\(title)\(lists[id] == nil ? "" : "/")")
                     }
                     // The recursion ends: the catalog limits the depth of folders.
-                    if lists[id] != nil { try await list(id, depth: depth + 1, library, output) }
+                    if let inner = lists[id], inner.childCount > 0 {
+                        try await list(id, depth: depth + 1, library, output)
+                    }
                 }
                 position += page.order.count
                 if page.order.isEmpty || position >= page.count { return }
@@ -66,7 +68,7 @@ struct FolderCommand: AsyncParsableCommand {
             let parent = try await place.reference(in: library)
             if !another {
                 let others = try await AlbumLookup.namesakes {
-                    try await AlbumLookup.folders(title, in: library).map(\.id)
+                    try await AlbumLookup.folders(title, in: library).entities.map(\.id)
                 }
                 try AlbumLookup.refuse(others, "folder", title)
             }
@@ -89,7 +91,7 @@ struct FolderCommand: AsyncParsableCommand {
             let folder = try await AlbumLookup.folder(folder, in: library)
             if !another {
                 let others = try await AlbumLookup.namesakes {
-                    try await AlbumLookup.folders(title, in: library).map(\.id)
+                    try await AlbumLookup.folders(title, in: library).entities.map(\.id)
                 }
                 try AlbumLookup.refuse(others.filter { $0 != folder.id }, "folder", title)
             }

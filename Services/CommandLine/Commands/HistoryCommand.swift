@@ -32,10 +32,10 @@ struct HistoryCommand: LibraryCommand {
                 asset: id,
                 step: undoTo,
                 client: library.client,
-                transaction: PhotoLibrary.randomTransaction()
+                transaction: PhotoLibrary.uniqueTransaction()
             )
             request.isNetworkAccessAllowed = downloads.download
-            let outcome = try await library.editor.ask(request, deadline: .seconds(300), downloads, output).result
+            let outcome = try await library.editor.change(request, deadline: .seconds(300), downloads, output)
             return try output.result(outcome.json) {
                 [
                     outcome.isChanged

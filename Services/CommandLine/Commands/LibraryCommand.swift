@@ -46,22 +46,16 @@ extension LibraryCommand {
     /// Checks that a service responds, for an early and clear error message.
     private func reach(_ service: ServiceName, in library: PhotoLibrary) async throws {
         let addresses = service.client(of: library).addresses.map(\.description).joined(separator: ", ")
-        let clock = ContinuousClock()
-        let end = clock.now + .seconds(client.wait ?? ClientOptions.usualWait)
-        while true {
-            do throws(RPCError) {
-                _ = try await service.client(of: library).health(deadline: max(end - clock.now, .milliseconds(1)))
-                return
-            } catch {
-                // The service ended while it was asked; the next request waits until it is reachable again.
-                if error.errorCode == .connectionLost, clock.now < end { continue }
-                guard error.isSilence else { throw error }
-                throw CommandFailure(
-                    message: "the \(service.rawValue) does not respond at \(addresses); start the services with "
-                        + "`safelight up`, or give their addresses (see --help)",
-                    name: ErrorCode.unavailable.rawValue
-                )
-            }
+        do throws(RPCError) {
+            let limit = Duration.seconds(client.wait ?? ClientOptions.usualWait)
+            try await service.client(of: library).waitForAnswer(within: limit)
+        } catch {
+            guard error.isSilence else { throw error }
+            throw CommandFailure(
+                message: "the \(service.rawValue) does not respond at \(addresses); start the services with "
+                    + "`safelight up`, or give their addresses (see --help)",
+                name: ErrorCode.unavailable.rawValue
+            )
         }
     }
 }

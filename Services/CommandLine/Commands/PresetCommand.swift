@@ -95,15 +95,16 @@ struct PresetCommand: ParsableCommand {
         @OptionGroup var client: ClientOptions
 
         func run(in library: PhotoLibrary, output: Output) async throws {
-            let asset = try await library.asset(try await AssetArguments.one(asset, in: library))
-            guard asset.adjustmentFormatIdentifier == AdjustmentList.formatIdentifier else {
+            let id = try await AssetArguments.one(asset, in: library)
+            let edited = try await library.namedAsset(id, members: ["id", "adjustmentFormatIdentifier"])
+            guard edited.adjustmentFormatIdentifier == AdjustmentList.formatIdentifier else {
                 throw CommandFailure(
-                    message: "\(asset.id) has no edit in this editor's format",
+                    message: "\(id) has no edit in this editor's format",
                     name: "request_not_supported"
                 )
             }
             let limit = AdjustmentData.maxBytes
-            let bytes = try await library.resource(asset: asset.id, type: .adjustmentData).readAll(limit: limit)
+            let bytes = try await library.resource(asset: id, type: .adjustmentData).readAll(limit: limit)
             let list = try AdjustmentList(json: JSON(parsing: bytes))
             try place.folder().write(Preset(name: name, list: list), replacing: replace)
         }
@@ -123,8 +124,14 @@ struct PresetCommand: ParsableCommand {
             let folder = try place.folder()
             // Every preset is read and checked before the first one is written.
             let presets = try files.flatMap { try PresetFolder.presets(inFile: $0) }
-            for preset in presets { try PresetFolder.check(preset.name) }
-            for preset in presets { try folder.write(preset, replacing: replace) }
+            for preset in presets { try folder.check(preset, replacing: replace) }
+            for (done, preset) in presets.enumerated() {
+                do {
+                    try folder.write(preset, replacing: replace)
+                } catch {
+                    throw CommandFailure(error, after: done, of: presets.count, "preset")
+                }
+            }
             Output(json: report.json).note("imported \(QuantityFormatter.count(presets.count, "preset"))")
         }
     }
@@ -154,7 +161,14 @@ struct PresetCommand: ParsableCommand {
 
         func run() throws {
             let folder = try place.folder()
-            for name in names { try folder.remove(name) }
+            for name in names { try folder.require(name) }
+            for (done, name) in names.enumerated() {
+                do {
+                    try folder.remove(name)
+                } catch {
+                    throw CommandFailure(error, after: done, of: names.count, "preset")
+                }
+            }
         }
     }
 }

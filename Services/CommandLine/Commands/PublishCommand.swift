@@ -81,7 +81,12 @@ struct PublishCommand: LibraryCommand {
             publisher: publisher,
             reporter: reporter
         )
-        let isStopped = try await run.work(lines, stop: stop)
+        let isStopped: Bool
+        do {
+            isStopped = try await run.work(lines, stop: stop)
+        } catch {
+            throw CommandFailure(error, after: await reporter.reached, of: await reporter.published, "published edit")
+        }
         withExtendedLifetime(signals) {}
         try await reporter.finish(isStopped: isStopped)
         if await !reporter.isComplete || isStopped { throw ExitCode(CommandFailure.Status.partly.rawValue) }

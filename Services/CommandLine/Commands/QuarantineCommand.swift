@@ -58,20 +58,31 @@ struct QuarantineCommand: AsyncParsableCommand {
 
         func run(in library: PhotoLibrary, output: Output) async throws {
             var lifted = 0
-            for digest in all ? [nil] : try await digests(in: library).map(Optional.some) {
-                lifted += try await library.catalog.ask(LiftQuarantine(digest: digest)).result.lifted
+            let digests: [String?] = all ? [nil] : try await digests(in: library).map(Optional.some)
+            for (done, digest) in digests.enumerated() {
+                do {
+                    lifted += try await library.catalog.ask(LiftQuarantine(digest: digest)).result.lifted
+                } catch {
+                    throw CommandFailure(error, after: done, of: digests.count, "file")
+                }
             }
             try output.result(["lifted": JSON(lifted)]) { ["\(QuantityFormatter.count(lifted, "file")) released"] }
         }
 
         private func digests(in library: PhotoLibrary) async throws -> [String] {
             var digests: [String] = []
+            var assets: [ObjectID] = []
             for id in ids {
                 if id.utf8.count == 64 {
                     digests.append(id)
                 } else {
-                    digests += try await library.asset(AssetArguments.one(id, in: library)).resources.map(\.digest)
+                    assets.append(try await AssetArguments.one(id, in: library))
                 }
+            }
+            var named = NamedAssets(assets, in: library, members: ["id", "resources"])
+            while let entry = try await named.next() {
+                guard let asset = entry.asset else { throw NamedAssets.noAsset(entry.id) }
+                digests += asset.resources.map(\.digest)
             }
             return digests
         }

@@ -16,6 +16,8 @@ struct RevertCommand: LibraryCommand {
 
     @OptionGroup var client: ClientOptions
 
+    private static let deadline = Duration.seconds(120)
+
     var services: [ServiceName] { [.editor] }
 
     func run(in library: PhotoLibrary, output: Output) async throws {
@@ -24,11 +26,13 @@ struct RevertCommand: LibraryCommand {
             let request = RevertEdit(
                 asset: id,
                 client: library.client,
-                transaction: PhotoLibrary.randomTransaction()
+                transaction: PhotoLibrary.uniqueTransaction()
             )
             let outcome: RevertEdit.Result
             do {
-                outcome = try await library.editor.ask(request, deadline: .seconds(120)).result
+                outcome = try await library.editor.repeating(within: Self.deadline) { remaining throws(RPCError) in
+                    try await library.editor.ask(request, deadline: remaining ?? Self.deadline).result
+                }
             } catch {
                 throw CommandFailure(error, after: done, of: ids.count)
             }

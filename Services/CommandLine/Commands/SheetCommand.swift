@@ -59,16 +59,17 @@ struct SheetCommand: LibraryCommand {
 
     func run(in library: PhotoLibrary, output: Output) async throws {
         let fetch = try await fetch.fetch(in: library)
-        var assets: [Asset] = []
-        for try await asset in library.allAssets(fetch, pageSize: ImageSheet.maxAssets) {
-            assets.append(asset)
-            if assets.count == ImageSheet.maxAssets { break }
-        }
-        // Their number, and a moment that has all of them.
-        var page = try await library.assets(fetch, count: 0)
-        page.assets = assets
-        guard !page.assets.isEmpty else {
+        var pages = AssetPages(
+            fetch,
+            in: library,
+            members: isPage ? AssetMembers.figure : AssetMembers.name,
+            pageSize: ImageSheet.maxAssets
+        )
+        guard var page = try await pages.next(), !page.assets.isEmpty else {
             throw CommandFailure(message: "the fetch has no assets: there is nothing to draw", name: "empty_fetch")
+        }
+        while page.assets.count < ImageSheet.maxAssets, let more = try await pages.next() {
+            page.assets += more.assets.prefix(ImageSheet.maxAssets - page.assets.count)
         }
         if page.count > page.assets.count {
             output.note("showing the first \(page.assets.count) of \(page.count)")

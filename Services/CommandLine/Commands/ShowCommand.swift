@@ -33,31 +33,28 @@ struct ShowCommand: LibraryCommand {
 
     func run(in library: PhotoLibrary, output: Output) async throws {
         let pictures = picture ? try TerminalPictures(graphics, output) : nil
-        for (index, id) in try await assets.read(in: library).enumerated() {
-            let (asset, page) = try await library.namedAsset(id)
+        var named = NamedAssets(try await assets.read(in: library), in: library)
+        var albumTitles = AlbumTitles(library: library)
+        var isFirst = true
+        while let entry = try await named.next() {
+            guard let asset = entry.asset else { throw NamedAssets.noAsset(entry.id) }
             if output.isJSON {
                 var json = asset.json.objectValue ?? [:]
-                if !page.quarantined.isEmpty { json["quarantined"] = .array(page.quarantined.map(\.json)) }
+                if !entry.quarantined.isEmpty { json["quarantined"] = .array(entry.quarantined.map(\.json)) }
                 try output.json(.object(json))
                 continue
             }
-            if index > 0 { try output.line("") }
+            if !isFirst { try output.line("") }
+            isFirst = false
             try await pictures?.show(asset, in: library)
-            let albums = try await Self.titles(of: asset, in: library)
-            let facts = Self.facts(asset, albums: albums, quarantined: page.quarantined)
+            let albums = try await albumTitles.titles(of: asset)
+            let facts = Self.facts(asset, albums: albums, quarantined: entry.quarantined)
             let width = facts.map(\.name.count).max() ?? 0
             for (name, value) in facts {
                 let padding = String(repeating: " ", count: width - name.count)
                 try output.line("\(output.bold(name))\(padding)  \(value.printable)")
             }
         }
-    }
-
-    private static func titles(of asset: Asset, in library: PhotoLibrary) async throws -> [String] {
-        let ids = asset.memberships.prefix(1000).map(\.collection)
-        guard !ids.isEmpty else { return [] }
-        let page = try await library.collections(try Fetch(.collectionIDs(IDList(ids))).wireForm, count: ids.count)
-        return page.collections.map { $0.title ?? $0.id.text }
     }
 
     /// "2024-05-01 14:30:00 +02:00", and what it was derived from.
@@ -175,5 +172,26 @@ struct ShowCommand: LibraryCommand {
             )
         }
         return facts
+    }
+}
+
+/// The titles of albums, each of which is asked for once.
+private struct AlbumTitles {
+    let library: PhotoLibrary
+    private var known: [ObjectID: String] = [:]
+
+    init(library: PhotoLibrary) { self.library = library }
+
+    /// Returns the titles of the albums that contain an asset.
+    mutating func titles(of asset: Asset) async throws -> [String] {
+        let ids = asset.memberships.prefix(1000).map(\.collection)
+        let unknown = ids.filter { known[$0] == nil }
+        if !unknown.isEmpty {
+            let fetch = try Fetch(.collectionIDs(IDList(unknown))).wireForm
+            for album in try await library.collections(fetch, count: unknown.count).collections {
+                known[album.id] = album.title ?? album.id.text
+            }
+        }
+        return ids.compactMap { known[$0] }
     }
 }

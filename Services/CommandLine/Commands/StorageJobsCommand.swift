@@ -166,7 +166,12 @@ struct JobSelection: ParsableArguments {
         var page = UploadJobPage()
         for start in stride(from: 0, to: ids.count, by: UploadJob.limit) {
             let part = Array(ids[start...].prefix(UploadJob.limit))
-            let updated = try await library.catalog.ask(UpdateUploadJobs(jobs: part, action: action)).result
+            let updated: UploadJobPage
+            do {
+                updated = try await library.catalog.ask(UpdateUploadJobs(jobs: part, action: action)).result
+            } catch {
+                throw CommandFailure(error, after: start, of: ids.count, "job")
+            }
             (page.capacity, page.version) = (updated.capacity, updated.version)
             page.jobs += updated.jobs
         }

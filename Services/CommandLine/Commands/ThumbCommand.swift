@@ -66,7 +66,8 @@ struct ThumbCommand: LibraryCommand {
     }
 
     func run(in library: PhotoLibrary, output: Output) async throws {
-        let asset = try await library.namedAsset(try await AssetArguments.one(id, in: library)).asset
+        let id = try await AssetArguments.one(id, in: library)
+        let asset = try await library.namedAsset(id, members: AssetMembers.image)
         let request = try request(asset)
         let (answer, image) = try await library.image(request, downloads, output)
         let file = self.output ?? "\(asset.id).\(request.format.fileExtension)"

@@ -51,8 +51,8 @@ struct UndoCommand: LibraryCommand {
             var request = undo
             request.client = library.client
             request.isNetworkAccessAllowed = downloads.download
-            request.transaction = PhotoLibrary.randomTransaction()
-            sequence = try await library.editor.ask(request, deadline: .seconds(300), downloads, output).result.sequence
+            request.transaction = PhotoLibrary.uniqueTransaction()
+            sequence = try await library.editor.change(request, deadline: .seconds(300), downloads, output).sequence
         }
         let last = sequence
         try output.result(["undone": .int(record.sequence), "sequence": .int(last)]) {
@@ -62,15 +62,18 @@ struct UndoCommand: LibraryCommand {
 
     /// Returns the change that was named, or the last one of this user's commands.
     private func record(in library: PhotoLibrary) async throws -> ChangeRecord? {
-        if let change { return try await lastRecord(after: change - 1, count: 1, in: library) { _ in true } }
+        if let change {
+            let current = try await library.currentToken()
+            return try await lastRecord(after: change - 1, count: 1, current, in: library) { _ in true }
+        }
         // An answer at once: whoever may read the history is known to the catalog.
         let request = OpenSession(client: library.client, purpose: "safelight undo")
         let identity = try await library.catalog.ask(request).result.identity
-        let head = try await library.currentToken().token.sequence
-        var end = head
-        while end > 0 {
+        let current = try await library.currentToken()
+        var end = current.token.sequence
+        while end > current.oldest.sequence {
             let start = max(0, end - Self.window)
-            let mine = try await lastRecord(after: start, count: end - start, in: library) {
+            let mine = try await lastRecord(after: start, count: end - start, current, in: library) {
                 ($0.origin.onBehalfOf ?? $0.origin.identity) == identity && $0.origin.client == library.client
             }
             if let mine { return mine }
@@ -86,10 +89,10 @@ struct UndoCommand: LibraryCommand {
     private func lastRecord(
         after sequence: Int64,
         count: Int64,
+        _ current: CurrentToken.Result,
         in library: PhotoLibrary,
         where isWanted: (ChangeRecord) -> Bool
     ) async throws -> ChangeRecord? {
-        let current = try await library.currentToken()
         let end = min(sequence + count, current.token.sequence)
         var last: ChangeRecord?
         var token = ChangeToken(library: current.token.library, sequence: max(sequence, current.oldest.sequence))

@@ -50,29 +50,33 @@ struct WarmCommand: LibraryCommand {
         let fetch = try await fetch.fetch(in: library)
         let sizes = try size.map { try ThumbCommand.size($0) }
         var progress = ProgressReporter(output: output)
-        progress.begin(total: try await library.assets(fetch, count: 1).count * sizes.count)
+        var pages = IdentifierPages(fetch, in: library)
+        var page = try await pages.next()
+        progress.begin(total: (page?.count ?? 0) * sizes.count)
         let caches = InstanceCaches(library)
         var (prepared, failed) = (0, 0)
-        var batch: [ObjectID] = []
         var failedAssets: [ObjectID] = []
-        func finish() async throws {
-            let parts = try await caches.divide(batch)
-            for status in try await warm(parts, sizes, { progress.update(prepared + failed + $0) }) {
-                prepared += status.prepared
-                failed += status.failed
-                failedAssets += status.failedAssets
+        do {
+            while let ids = page?.ids {
+                for batch in BatchedChanges.split(ids, by: Self.batch) {
+                    let parts = try await caches.divide(batch)
+                    for status in try await warm(parts, sizes, { progress.update(prepared + failed + $0) }) {
+                        prepared += status.prepared
+                        failed += status.failed
+                        failedAssets += status.failedAssets
+                    }
+                }
+                page = try await pages.next()
             }
-            batch = []
+        } catch {
+            guard prepared > 0 else { throw error }
+            progress.clear()
+            throw CommandFailure(error, after: prepared, of: progress.total, "image")
         }
-        for try await asset in library.allAssets(fetch) {
-            batch.append(asset.id)
-            if batch.count == Self.batch { try await finish() }
-        }
-        if !batch.isEmpty { try await finish() }
         try await caches.close()
         progress.clear()
         for asset in failedAssets.prefix(Self.mostReasons) {
-            try await report(asset, sizes, in: library, &progress)
+            guard try await report(asset, sizes, in: library, &progress) else { break }
         }
         if failedAssets.count > Self.mostReasons {
             output.note("\(failedAssets.count - Self.mostReasons) more have images that could not be rendered")
@@ -85,25 +89,28 @@ struct WarmCommand: LibraryCommand {
     }
 
     /// Prints why an image of the asset cannot be rendered, which a request for it says.
+    ///
+    /// - Returns: false if a service does not respond, so that it is not asked about the other assets
     private func report(
         _ asset: ObjectID,
         _ sizes: [TargetSize],
         in library: PhotoLibrary,
         _ progress: inout ProgressReporter
-    ) async throws {
+    ) async throws -> Bool {
         for size in sizes {
             do throws(RPCError) {
                 var request = ImageRequest(asset: asset, targetSize: size, resizeMode: exact ? .exact : .fast)
                 request.isNetworkAccessAllowed = downloads.download
                 _ = try await library.image(request, deadline: downloads.deadline(.seconds(120)))
             } catch {
-                let name = try? await library.asset(asset).originalFilename
+                let name = try? await library.namedAsset(asset, members: AssetMembers.name).originalFilename
                 progress.report(
                     CommandFailure(error, of: (name ?? asset.text).printable)
                 )
-                return
+                return !error.isSilence
             }
         }
+        return true
     }
 
     /// Caches the images of some assets and waits until all are done. The caches are polled: they have counters, no events.

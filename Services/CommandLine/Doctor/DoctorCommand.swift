@@ -1,5 +1,5 @@
 import ArgumentParser
-import Glibc
+import Basics
 import Hosting
 import JSONValue
 import Logging
@@ -41,9 +41,7 @@ struct DoctorCommand: AsyncParsableCommand {
         let folder = try running.folder ?? library.resolve()
         let server = try store.resolve() ?? running.server
         let endpoints = try client.endpoints.resolve()
-        var time = timespec()
-        clock_gettime(CLOCK_REALTIME, &time)
-        let now = Int64(time.tv_sec) * 1_000_000 + Int64(time.tv_nsec) / 1000
+        let now = WallClock.nowMicroseconds()
 
         var findings = [LibraryVersions.judge("libzmq", MessagingContext.libraryVersion)]
         var machine = MachineChecks(library: folder, run: endpoints.folder, keys: try? KeyFolder(flag: nil), now: now)

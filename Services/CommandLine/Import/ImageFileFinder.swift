@@ -14,6 +14,9 @@ struct ImageFileFinder {
     private var roots: [SearchItem] = []
     private var ready: [ImportItem] = []
 
+    /// The files of a folder that are named if they cannot be read.
+    private static let mostNamed = 100
+
     private enum SearchItem {
         case file(FilePath)
         case folder(FilePath)
@@ -21,7 +24,7 @@ struct ImageFileFinder {
 
     /// The number of files that were skipped because they are clearly not images.
     private(set) var others = 0
-    /// The folders that cannot be read, with the reason.
+    /// The folders and files that cannot be read, with the reason. The folder stands for everything or much in it.
     private(set) var unreadable: [(path: FilePath, reason: Errno)] = []
 
     /// Adds a path that the user named.
@@ -34,7 +37,13 @@ struct ImageFileFinder {
         }
         defer { free(absolute) }
         let path = FilePath(platformString: absolute)
-        switch Self.kind(path) {
+        let kind: mode_t
+        do throws(Errno) {
+            kind = try Self.kind(path)
+        } catch {
+            throw CommandFailure(message: "\(argument) cannot be read: \(error)", name: "not_read")
+        }
+        switch kind {
         case S_IFDIR: roots.append(.folder(path))
         case S_IFREG: roots.append(.file(path))
         default: throw CommandFailure(message: "\(argument) is neither a file nor a folder", name: "not_read")
@@ -82,10 +91,20 @@ struct ImageFileFinder {
         guard !Self.isLibrary(names, folder) else { return }
         var inside: [SearchItem] = []
         var (files, sidecars): ([FilePath], [FilePath]) = ([], [])
+        var (known, hidden): (Int, [(path: FilePath, reason: Errno)]) = (0, [])
         for name in names.sorted(by: { $0.lexicographicallyPrecedes($1) }) where name.first != UInt8(ascii: ".") {
             guard let component = Self.component(name) else { continue }
             let path = folder.appending(component)
-            switch Self.kind(path) {
+            let kind: mode_t
+            do throws(Errno) {
+                kind = try Self.kind(path)
+            } catch {
+                // A file that was removed meanwhile is none to import.
+                if error != .noSuchFileOrDirectory { hidden.append((path, error)) }
+                continue
+            }
+            known += 1
+            switch kind {
             case S_IFDIR: inside.append(.folder(path))
             case S_IFREG where path.extension?.lowercased() == "xmp": sidecars.append(path)
             case S_IFREG where ImageFileNames.isClearlyOther(path): others += 1
@@ -93,6 +112,10 @@ struct ImageFileFinder {
             default: continue
             }
         }
+        // In a folder that may be listed, but not entered, nothing can be read.
+        let most = known == 0 ? 1 : Self.mostNamed
+        if hidden.count > most, let first = hidden.first { hidden = [(folder, first.reason)] }
+        unreadable += hidden
         ready = ImportItem.items(in: folder, files, sidecars: sidecars).reversed()
         let used = Set(ready.compactMap(\.sidecar))
         others += sidecars.count { !used.contains($0) }
@@ -101,9 +124,9 @@ struct ImageFileFinder {
 
     /// Returns whether a folder is that of a library, whose database may be on a server.
     private static func isLibrary(_ names: [[UInt8]], _ folder: FilePath) -> Bool {
-        names.contains(Array("resources".utf8)) && kind(folder.appending("resources")) == S_IFDIR
+        names.contains(Array("resources".utf8)) && (try? kind(folder.appending("resources"))) == S_IFDIR
             && ["library.sqlite", "head"].contains { name in
-                names.contains(Array(name.utf8)) && kind(folder.appending(name)) == S_IFREG
+                names.contains(Array(name.utf8)) && (try? kind(folder.appending(name))) == S_IFREG
             }
     }
 
@@ -115,10 +138,10 @@ struct ImageFileFinder {
         }
     }
 
-    /// Returns `S_IFDIR`, `S_IFREG` or another kind without following links; 0 if the path cannot be read.
-    private static func kind(_ path: FilePath) -> mode_t {
+    /// Returns `S_IFDIR`, `S_IFREG` or another kind without following links.
+    private static func kind(_ path: FilePath) throws(Errno) -> mode_t {
         var status = stat()
-        guard path.withPlatformString({ lstat($0, &status) }) == 0 else { return 0 }
+        guard path.withPlatformString({ lstat($0, &status) }) == 0 else { throw Errno(rawValue: errno) }
         return status.st_mode & S_IFMT
     }
 

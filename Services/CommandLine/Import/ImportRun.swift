@@ -43,7 +43,7 @@ struct ImportRun: Sendable {
     /// True if the stored files of bytes that the library already has are read and compared.
     let verifies: Bool
     /// The prefix of the transaction names of this run, so that a repeated request is not performed twice.
-    private let name = "import-" + PhotoLibrary.randomTransaction()
+    private let name = "import-" + PhotoLibrary.uniqueTransaction()
     private let access: Access
 
     /// How the catalog gets the bytes: from paths, until it refuses them, or with the requests and by uploads.
@@ -398,8 +398,10 @@ extension RPCError {
         }
     }
 
-    /// True if this identity has as many uploads open at the catalog as it may have.
-    var isOfOpenUploads: Bool { errorCode == .limitExceeded && data["open"]?.intValue != nil }
+    /// True if this identity, or all together, have as many uploads open at the catalog as they may have.
+    var isOfOpenUploads: Bool {
+        (errorCode == .limitExceeded || errorCode == .busy) && data["open"]?.intValue != nil
+    }
 }
 
 extension FilePath {

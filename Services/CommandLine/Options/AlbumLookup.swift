@@ -22,12 +22,12 @@ enum AlbumLookup {
     static func container(_ text: String, in library: PhotoLibrary) async throws -> ObjectID {
         if let id = ObjectID(text), id.kind != .asset { return id }
         let albums = try await titled(text, in: library)
-        if albums.isEmpty {
+        if albums.entities.isEmpty {
             if let smart = smart(text) { return smart.id }
             let folders = try await folders(text, in: library)
-            if !folders.isEmpty { return try one(of: folders, "folder", text).id }
+            if !folders.entities.isEmpty { return try one(of: folders, "folder", text).id }
         }
-        return try await find(text, in: library).id
+        return try one(of: albums, "album", text).id
     }
 
     /// Returns the smart album with this English name, ignoring case, or nil.
@@ -42,9 +42,24 @@ enum AlbumLookup {
         try one(of: try await folders(text, in: library), "folder", text)
     }
 
+    /// Albums or folders that were looked for.
+    struct Found<Entity> {
+        /// The first of them, at most ten.
+        var entities: [Entity] = []
+        /// The number of all.
+        var count = 0
+    }
+
+    /// The albums or folders that are read, and that an error message lists, at most.
+    private static let listed = 10
+
     /// Returns the only entity found, or throws an error that lists several.
-    private static func one<Entity: Identified>(of found: [Entity], _ kind: String, _ text: String) throws -> Entity {
-        guard let first = found.first else {
+    private static func one<Entity: Identified>(
+        of found: Found<Entity>,
+        _ kind: String,
+        _ text: String
+    ) throws -> Entity {
+        guard let first = found.entities.first else {
             throw CommandFailure(
                 message: "there is no \(kind) \"\(text.prefix(80))\"; `safelight \(kind) list` lists them",
                 name: "identifier_not_found"
@@ -53,7 +68,7 @@ enum AlbumLookup {
         guard found.count == 1 else {
             throw CommandFailure(
                 message: "more than one \(kind) has the title \"\(text)\"; use one of their identifiers: "
-                    + found.map(\.id.text).joined(separator: ", "),
+                    + QuantityFormatter.list(found.entities.map(\.id.text), of: found.count),
                 name: "multiple_identifiers"
             )
         }
@@ -87,8 +102,9 @@ enum AlbumLookup {
     /// The maximum number of bytes of a title: nothing has a longer one, and predicates refuse much longer texts.
     private static let longestTitle = 1024
 
-    static func folders(_ text: String, in library: PhotoLibrary) async throws -> [CollectionList] {
-        guard text.utf8.count <= longestTitle else { return [] }
+    /// Returns the folders with this title, or the one with this identifier.
+    static func folders(_ text: String, in library: PhotoLibrary) async throws -> Found<CollectionList> {
+        guard text.utf8.count <= longestTitle else { return Found() }
         var fetch = FetchDescription(.lists)
         if let id = ObjectID(text), id.kind == .collectionList {
             fetch.ids = [id]
@@ -96,7 +112,8 @@ enum AlbumLookup {
             fetch.collectionType = ListType.folder.rawValue
             fetch.predicate = ["key": "title", "op": "==", "value": .string(text)]
         }
-        return try await library.lists(fetch, count: 10).lists
+        let page = try await library.lists(fetch, count: listed)
+        return Found(entities: page.lists, count: page.count)
     }
 
     /// Returns the album with this title, or nil if there is none.
@@ -104,15 +121,16 @@ enum AlbumLookup {
     /// - Throws: ``CommandFailure`` if more than one has the title
     static func known(_ title: String, in library: PhotoLibrary) async throws -> AssetCollection? {
         let found = try await titled(title, in: library)
-        return found.isEmpty ? nil : try one(of: found, "album", title)
+        return found.entities.isEmpty ? nil : try one(of: found, "album", title)
     }
 
-    /// Returns the first albums with this title, at most ten.
-    static func titled(_ title: String, in library: PhotoLibrary) async throws -> [AssetCollection] {
-        guard title.utf8.count <= longestTitle else { return [] }
+    /// Returns the albums with this title.
+    static func titled(_ title: String, in library: PhotoLibrary) async throws -> Found<AssetCollection> {
+        guard title.utf8.count <= longestTitle else { return Found() }
         let predicate = try Predicate(format: "title == %@", arguments: [.string(title)], of: .assetCollection)
         let fetch = try Fetch(.collections(type: .album, subtype: nil), predicate: predicate)
-        return try await library.collections(fetch.wireForm, count: 10).collections
+        let page = try await library.collections(fetch.wireForm, count: listed)
+        return Found(entities: page.collections, count: page.count)
     }
 }
 

@@ -28,16 +28,25 @@ struct AssetArguments: ParsableArguments {
     ) async throws -> [ObjectID] {
         let assets = AssetReference(in: library)
         var ids: [ObjectID] = []
+        var texts: [String] = []
+        func lookUp() async throws {
+            ids += try await assets.ids(texts)
+            texts = []
+            guard ids.count <= limit else { throw CommandFailure.usage("more than \(limit) identifiers") }
+        }
         for argument in arguments {
             if argument == "-" {
                 while let line = input() {
-                    if let text = reference(inLine: line) { ids += try await assets.ids(text) }
-                    guard ids.count <= limit else { throw CommandFailure.usage("more than \(limit) identifiers") }
+                    guard let text = reference(inLine: line) else { continue }
+                    texts.append(text)
+                    if texts.count == AssetReference.batch { try await lookUp() }
                 }
             } else {
-                ids += try await assets.ids(argument)
+                texts.append(argument)
+                if texts.count == AssetReference.batch { try await lookUp() }
             }
         }
+        try await lookUp()
         return IDList(ids).ids
     }
 
@@ -70,6 +79,10 @@ struct AssetReference {
     static let shortestPrefix = 4
     /// The assets that an error message lists.
     private static let listed = 10
+    /// The references that are looked up together. Each name has two conditions, and a predicate has at most 256.
+    static let batch = 100
+    /// The condition of a name: "IMG_1" is IMG_1.jpg and IMG_1.heic, but not IMG_10.jpg.
+    private static let isNamed = "originalFilename == %@ OR originalFilename BEGINSWITH %@"
 
     let library: PhotoLibrary
     let listing: LastListing
@@ -91,16 +104,59 @@ struct AssetReference {
         return [try await named(text)]
     }
 
+    /// Returns the assets of several references in their order. Names are looked up together, because the catalog
+    /// searches the whole library for each request.
+    ///
+    /// - Throws: as ``ids(_:)-(String)``
+    func ids(_ texts: [String]) async throws -> [ObjectID] {
+        let unique = try await unique(Set(texts.filter(Self.isName)))
+        var ids: [ObjectID] = []
+        for text in texts {
+            if let id = unique[text] { ids.append(id) } else { ids += try await self.ids(text) }
+        }
+        return ids
+    }
+
+    /// Returns the assets of those names that one asset of the library has; others have to be looked up one by one.
+    private func unique(_ names: Set<String>) async throws -> [String: ObjectID] {
+        guard names.count > 1 else { return [:] }
+        let predicate = try Predicate(
+            format: Array(repeating: Self.isNamed, count: names.count).joined(separator: " OR "),
+            arguments: names.flatMap { [JSON.string($0), .string($0 + ".")] },
+            of: .asset
+        )
+        let fetch = try Fetch(.assets(.library), predicate: predicate, includeHidden: true)
+        let page = try await library.assets(fetch.wireForm, members: AssetMembers.name, count: FetchAssets.maxPage)
+        // Without the other assets it is unknown which names are unique.
+        guard page.assets.count == page.count else { return [:] }
+        var found: [String: [ObjectID]] = [:]
+        for asset in page.assets {
+            let matches = Self.names(ofFile: asset.originalFilename ?? "").filter(names.contains)
+            guard !matches.isEmpty else { return [:] }
+            for name in matches { found[name, default: []].append(asset.id) }
+        }
+        return found.compactMapValues { $0.count == 1 ? $0.first : nil }
+    }
+
+    /// Returns the names by which a file is found: the whole name, and what is before each of its dots.
+    static func names(ofFile name: String) -> [String] {
+        let scalars = name.unicodeScalars
+        return [name] + scalars.indices.filter { scalars[$0] == "." }.map { String(scalars[..<$0]) }
+    }
+
+    private static func isName(_ text: String) -> Bool {
+        ObjectID(text) == nil && !text.hasPrefix("@") && !isPrefix(text) && text.utf8.count <= TextLimit.filename
+    }
+
     private func named(_ text: String) async throws -> ObjectID {
-        var found: [Asset] = []
+        var found: (assets: [Asset], count: Int) = ([], 0)
         if Self.isPrefix(text) {
             found = try await find("localIdentifier BEGINSWITH %@", [text])
         }
-        if found.isEmpty {
-            // "IMG_1" is IMG_1.jpg and IMG_1.heic, but not IMG_10.jpg.
-            found = try await find("originalFilename == %@ OR originalFilename BEGINSWITH %@", [text, text + "."])
+        if found.assets.isEmpty {
+            found = try await find(Self.isNamed, [text, text + "."])
         }
-        guard let first = found.first else {
+        guard let first = found.assets.first else {
             throw CommandFailure(
                 message: "no asset has the file name or the identifier \"\(text.prefix(80))\"; `safelight fetch` lists "
                     + "the assets",
@@ -108,18 +164,19 @@ struct AssetReference {
             )
         }
         guard found.count == 1 else {
-            let names = found.prefix(Self.listed).map { "\($0.id) (\($0.originalFilename ?? "-"))" }
+            let names = found.assets.map { "\($0.id) (\($0.originalFilename ?? "-"))" }
             throw CommandFailure(
                 message: "\"\(text.prefix(80))\" is not unique; use one of these identifiers: "
-                    + names.joined(separator: ", ") + (found.count > names.count ? ", …" : ""),
+                    + QuantityFormatter.list(names, of: found.count),
                 name: ErrorCode.multipleIdentifiers.rawValue
             )
         }
         return first.id
     }
 
-    /// Searches the library, and the trash if there is nothing.
-    private func find(_ format: String, _ arguments: [String]) async throws -> [Asset] {
+    /// Searches the library, and the trash if there is nothing. Returns the names of the first assets, and the number
+    /// of all that match.
+    private func find(_ format: String, _ arguments: [String]) async throws -> (assets: [Asset], count: Int) {
         let predicate = try Predicate(format: format, arguments: arguments.map { .string($0) }, of: .asset)
         for inTrash in [false, true] {
             let fetch = try Fetch(
@@ -128,10 +185,10 @@ struct AssetReference {
                 includeHidden: true,
                 inTrash: inTrash ? true : nil
             )
-            let assets = try await library.assets(fetch.wireForm, count: Self.listed + 1).assets
-            if !assets.isEmpty { return assets }
+            let page = try await library.assets(fetch.wireForm, members: AssetMembers.name, count: Self.listed)
+            if !page.assets.isEmpty { return (page.assets, page.count) }
         }
-        return []
+        return ([], 0)
     }
 
     /// True if a text can be the beginning of an asset's identifier.
@@ -139,21 +196,5 @@ struct AssetReference {
         guard (shortestPrefix..<ObjectID.length).contains(text.utf8.count) else { return false }
         let filled = text + String(repeating: "0", count: ObjectID.length - text.utf8.count)
         return ObjectID(filled)?.kind == .asset
-    }
-}
-
-extension PhotoLibrary {
-    /// Returns the asset that a command names by its identifier, also one in the trash, and the page it was read from.
-    ///
-    /// - Throws: `identifier_not_found`
-    func namedAsset(_ id: ObjectID) async throws(RPCError) -> (asset: Asset, page: FetchAssets.Result) {
-        var fetch = FetchDescription(.assets)
-        fetch.ids = [id]
-        for inTrash in [nil, true] {
-            fetch.inTrash = inTrash
-            let page = try await assets(fetch, count: 1)
-            if let asset = page.assets.first { return (asset, page) }
-        }
-        throw ErrorCode.identifierNotFound.error("there is no asset \(id)", ["id": .string(id.text)])
     }
 }

@@ -37,12 +37,16 @@ enum Completions {
     /// File names of assets that begin with what is typed.
     static let assets = CompletionKind.custom { _, _, prefix in
         guard !prefix.hasPrefix("@"), !prefix.hasPrefix("-") else { return [] }
-        return await fromLibrary { library in
-            var fetch = FetchDescription(.assets)
-            fetch.predicate = ["key": "originalFilename", "op": "beginsWith", "value": .string(prefix)]
-            fetch.limit = mostNames
-            return try await library.assets(fetch).assets.compactMap(\.originalFilename)
-        }
+        return await fromLibrary { library in try await filenames(prefix, in: library) }
+    }
+
+    /// Returns file names of assets that begin with some text, at most ``mostNames``.
+    static func filenames(_ prefix: String, in library: PhotoLibrary) async throws -> [String] {
+        var fetch = FetchDescription(.assets)
+        fetch.predicate = ["key": "originalFilename", "op": "beginsWith", "value": .string(prefix)]
+        fetch.limit = mostNames
+        let page = try await library.assets(fetch, members: ["originalFilename"], count: mostNames)
+        return page.assets.compactMap(\.originalFilename)
     }
 
     /// Names of presets.

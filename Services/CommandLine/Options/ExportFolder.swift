@@ -5,7 +5,8 @@ import SystemPackage
 /// The folder of an export. Files have the names of the originals; a file that is there already is never replaced.
 ///
 /// A name that another file has becomes `name (2).jpg`, and so on. A file of the same content is found again, so that a
-/// repeated export writes what is missing.
+/// repeated export writes what is missing. A sidecar that an earlier export of the same asset has written, and that
+/// nobody has changed since, is replaced.
 struct ExportFolder {
     /// A file to be exported.
     struct File {
@@ -16,6 +17,8 @@ struct ExportFolder {
         /// The SHA-256 of the content.
         let digest: String
         let size: Int64
+        /// The content, if it is a sidecar.
+        var sidecar: [UInt8]?
     }
 
     /// Where a file is exported to.
@@ -23,10 +26,14 @@ struct ExportFolder {
         let path: String
         /// True if the file is there already.
         let isPresent: Bool
+        /// True if an earlier sidecar is there, which is replaced.
+        var replaces = false
     }
 
     /// File names have at most 255 bytes; this leaves space for a number and the ending of a sidecar.
     static let longestName = 200
+    /// A larger file is no sidecar of an export.
+    private static let longestSidecar = 64 << 20
 
     let path: String
     /// The names of the files of this run, in lower case: some disks ignore the case.
@@ -87,8 +94,17 @@ struct ExportFolder {
                 places.append(Place(path: path, isPresent: false))
                 continue
             }
-            guard status.st_mode & S_IFMT == S_IFREG, status.st_size == file.size, try digest(of: path) == file.digest
-            else { return nil }
+            guard status.st_mode & S_IFMT == S_IFREG else { return nil }
+            if let sidecar = file.sidecar {
+                guard let known = try? InputFile.read(path, limit: Self.longestSidecar) else { return nil }
+                switch XMPSidecar.relation(of: known, to: sidecar) {
+                case .same: places.append(Place(path: path, isPresent: true))
+                case .earlier: places.append(Place(path: path, isPresent: false, replaces: true))
+                case .other: return nil
+                }
+                continue
+            }
+            guard status.st_size == file.size, try digest(of: path) == file.digest else { return nil }
             places.append(Place(path: path, isPresent: true))
         }
         return places

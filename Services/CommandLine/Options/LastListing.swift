@@ -10,6 +10,10 @@ import SystemPackage
 struct LastListing {
     /// The assets that are kept at most.
     static let limit = 100_000
+    /// The note for a user whose listing can be neither replaced nor removed.
+    static let outdated =
+        "the listing cannot be written, so @1 and the like name assets of an earlier one; set XDG_STATE_HOME to a "
+        + "folder that can be written"
 
     private let path: String?
 

@@ -35,8 +35,8 @@ enum OutputFile {
     }
 }
 
-/// A file that is written in pieces under a temporary name and renamed when it is complete. A device or a pipe is written
-/// directly: only its owner may replace it.
+/// A file that is written in pieces under a temporary name and renamed when it is complete and on the disk. A device or
+/// a pipe is written directly: only its owner may replace it.
 struct OutputFileWriter {
     private let path: String
     /// The file to replace: where a symbolic link leads, which stays a link.
@@ -45,11 +45,15 @@ struct OutputFileWriter {
     private let partial: FilePath?
     private let file: FileDescriptor
     private let replaces: Bool
+    private let sync: FileSync
 
-    /// - Parameter replaces: false to refuse a path where there is something, also if it appears before the end
-    init(_ path: String, replaces: Bool = true) throws {
+    /// - Parameters:
+    ///   - replaces: false to refuse a path where there is something, also if it appears before the end
+    ///   - sync: makes the file durable
+    init(_ path: String, replaces: Bool = true, sync: FileSync = .system) throws {
         self.path = path
         self.replaces = replaces
+        self.sync = sync
         switch Self.kind(of: path) {
         case nil:
             target = FilePath(path)
@@ -97,6 +101,9 @@ struct OutputFileWriter {
 
     private static let appeared = "another file has this name meanwhile; run the command again"
 
+    /// Returns the error that the file cannot be written.
+    func failure(_ reason: String) -> CommandFailure { Self.failure(path, reason) }
+
     private static func failure(_ path: String, _ reason: String) -> CommandFailure {
         CommandFailure(message: "\(path) cannot be written: \(reason)", name: "not_written")
     }
@@ -106,33 +113,56 @@ struct OutputFileWriter {
             try file.writeAll(bytes)
         } catch {
             abandon()
-            throw Self.failure(path, "\(error)")
+            throw failure("\(error)")
         }
     }
 
+    /// Makes the file durable and gives it its name.
     func finish() throws {
+        try close(isSynced: true)
+        try publish()
+        guard partial != nil, let folder = FileSync.folder(of: target) else { return }
+        do { try folder.closeAfter { try sync.names(folder) } } catch { throw failure("\(error)") }
+    }
+
+    /// Closes the complete file, which keeps its temporary name until ``publish()``.
+    ///
+    /// - Parameter isSynced: false if the caller makes it durable before it gets its name
+    func close(isSynced: Bool) throws {
+        if isSynced, partial != nil {
+            do {
+                try sync.content(file)
+            } catch {
+                abandon()
+                throw failure("\(error)")
+            }
+        }
         do {
             // Network disks and quotas refuse at the end what they took before.
             try file.close()
         } catch {
-            deletePartial()
-            throw Self.failure(path, "\(error)")
+            discard()
+            throw failure("\(error)")
         }
+    }
+
+    /// Gives the closed file its name. If that fails, nothing is left of it.
+    func publish() throws {
         guard let partial else { return }
         if !replaces {
             // One step, which an interruption does not leave by half.
-            if link(partial.string, target.string) == 0 { return deletePartial() }
+            if link(partial.string, target.string) == 0 { return discard() }
             guard errno != EEXIST else {
-                deletePartial()
-                throw Self.failure(path, Self.appeared)
+                discard()
+                throw failure(Self.appeared)
             }
             try reserve()
         }
         guard rename(partial.string, target.string) != 0 else { return UnfinishedFiles.remove(partial.string) }
         let problem = Errno(rawValue: errno)
         if !replaces { unlink(target.string) }
-        deletePartial()
-        throw Self.failure(path, "\(problem)")
+        discard()
+        throw failure("\(problem)")
     }
 
     /// Creates an empty file under the final name, or fails if there is something: for disks without links.
@@ -146,18 +176,19 @@ struct OutputFileWriter {
             )
             try empty.close()
         } catch {
-            deletePartial()
-            throw Self.failure(path, (error as? Errno) == .fileExists ? Self.appeared : "\(error)")
+            discard()
+            throw failure((error as? Errno) == .fileExists ? Self.appeared : "\(error)")
         }
     }
 
     /// Closes and deletes the incomplete file.
     func abandon() {
         try? file.close()
-        deletePartial()
+        discard()
     }
 
-    private func deletePartial() {
+    /// Deletes the closed file, which does not have its name yet.
+    func discard() {
         guard let partial else { return }
         unlink(partial.string)
         UnfinishedFiles.remove(partial.string)

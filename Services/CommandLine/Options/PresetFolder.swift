@@ -58,7 +58,13 @@ struct PresetFolder {
         }
         defer { closedir(folder) }
         var names: [String] = []
-        while let entry = readdir(folder) {
+        while true {
+            errno = 0
+            guard let entry = readdir(folder) else {
+                // It also returns nil on a read error, which must not look like the end of the folder.
+                guard errno == 0 else { throw unreadable() }
+                return names.sorted()
+            }
             let name = withUnsafePointer(to: &entry.pointee.d_name) {
                 $0.withMemoryRebound(to: CChar.self, capacity: 256) { String(cString: $0) }
             }
@@ -68,13 +74,17 @@ struct PresetFolder {
                 throw CommandFailure(message: "\(path) has more than \(Self.limit) presets", name: "limit_exceeded")
             }
         }
-        return names.sorted()
     }
 
     func read(_ name: String) throws -> Preset {
+        try require(name)
+        return Preset(name: name, list: try AdjustmentOptions.read(file(of: name)))
+    }
+
+    /// - Throws: ``CommandFailure`` `identifier_not_found` if there is no preset of this name
+    func require(_ name: String) throws {
         try Self.check(name)
-        let file = path + "/" + name + Self.ending
-        guard access(file, F_OK) == 0 else {
+        guard access(file(of: name), F_OK) == 0 else {
             let known = try names()
             throw CommandFailure(
                 message: "there is no preset \"\(name.printable)\" in \(path.printable)"
@@ -82,28 +92,33 @@ struct PresetFolder {
                 name: "identifier_not_found"
             )
         }
-        return Preset(name: name, list: try AdjustmentOptions.read(file))
     }
 
     /// Writes a preset.
     ///
-    /// - Throws: ``CommandFailure`` `conflict` if the name exists and `replacing` is false
+    /// - Throws: as ``check(_:replacing:)``
     func write(_ preset: Preset, replacing: Bool) throws {
+        try check(preset, replacing: replacing)
+        try make()
+        try OutputFile.write(Array((preset.list.json.prettyText + "\n").utf8), to: file(of: preset.name))
+    }
+
+    /// Checks whether a preset can be written.
+    ///
+    /// - Throws: ``CommandFailure`` `conflict` if the name exists and `replacing` is false
+    func check(_ preset: Preset, replacing: Bool) throws {
         try Self.check(preset.name)
-        let file = path + "/" + preset.name + Self.ending
-        guard replacing || access(file, F_OK) != 0 else {
+        guard replacing || access(file(of: preset.name), F_OK) != 0 else {
             throw CommandFailure(
                 message: "there is already a preset \"\(preset.name.printable)\"; use --replace to overwrite it",
                 name: "conflict"
             )
         }
-        try make()
-        try OutputFile.write(Array((preset.list.json.prettyText + "\n").utf8), to: file)
     }
 
     func remove(_ name: String) throws {
         _ = try read(name)
-        guard unlink(path + "/" + name + Self.ending) == 0 else { throw unreadable() }
+        guard unlink(file(of: name)) == 0 else { throw unreadable() }
     }
 
     /// Reads the presets of a file: one list, named after the file, or a bundle.
@@ -128,6 +143,8 @@ struct PresetFolder {
             return Preset(name: name, list: try AdjustmentList(json: list))
         }
     }
+
+    private func file(of name: String) -> String { path + "/" + name + Self.ending }
 
     private func make() throws {
         var made = ""

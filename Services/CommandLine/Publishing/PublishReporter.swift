@@ -38,6 +38,9 @@ struct PublishReporter {
         self.start = clock.now
     }
 
+    /// The number of edits that have reached the goal.
+    var reached: Int { goal == .applied ? applied : accepted }
+
     /// True if every edit reached the goal.
     var isComplete: Bool { failed == 0 && broken == 0 && lines.isEmpty }
 

@@ -119,6 +119,8 @@ actor PublishReporterActor {
     init(_ report: PublishReporter) { self.report = report }
 
     var isComplete: Bool { report.isComplete }
+    var published: Int { report.published }
+    var reached: Int { report.reached }
 
     func publish(_ line: PublishedLine) { report.publish(line) }
     func record(_ failure: CommandFailure) throws { try report.record(failure) }

@@ -56,11 +56,11 @@ struct CommandFailure: Error {
         self.init(message: "\(name): \(Self.message(error))", name: error.name)
     }
 
-    /// An error that ended the work on many assets. It is a partial success if some were done.
-    init(_ error: any Error, after done: Int, of count: Int) {
+    /// An error that ended the work on many assets or other things. It is a partial success if some were done.
+    init(_ error: any Error, after done: Int, of count: Int, _ noun: String = "asset") {
         self.init(error)
         guard done > 0 else { return }
-        message = "stopped after \(done) of \(QuantityFormatter.count(count, "asset")): \(message)"
+        message = "stopped after \(done) of \(QuantityFormatter.count(count, noun)): \(message)"
         status = .partly
     }
 

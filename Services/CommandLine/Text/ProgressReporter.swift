@@ -11,6 +11,9 @@ struct ProgressReporter {
     private var meter = ProgressMeter(total: 0)
     private var lastDrawn = Duration.zero
     private(set) var failed = 0
+    /// The number of items that are finished, also those that failed.
+    var done: Int { meter.done }
+    var total: Int { meter.total }
 
     private static let timePerDrawing = Duration.milliseconds(100)
 

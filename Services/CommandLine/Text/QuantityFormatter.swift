@@ -69,6 +69,11 @@ enum QuantityFormatter {
     /// "1 file", "2 files"
     static func count(_ number: Int, _ noun: String) -> String { "\(number) \(noun)\(number == 1 ? "" : "s")" }
 
+    /// Returns the first names of a list, and the number of the others: "a, b and 3 more".
+    static func list(_ first: [String], of count: Int) -> String {
+        first.joined(separator: ", ") + (count > first.count ? " and \(count - first.count) more" : "")
+    }
+
     private static func twoDigits(_ number: Int) -> String { number < 10 ? "0\(number)" : "\(number)" }
 
     private static func oneDigit(_ value: Double) -> String {

@@ -46,11 +46,11 @@ enum XMPSidecar {
             attributes.append(("safelight:adjustmentData", base64(adjustmentData)))
         }
         attributes.append(("safelight:history", JSON.array(history.steps.map(\.json)).text))
-        let written = attributes.map { "\n    \($0.0)=\"\(escaped($0.1))\"" }.joined()
+        let written = attributes.map { property($0.0, $0.1) }.joined()
         let words = asset.keywords.map { "<rdf:li>\(escaped($0))</rdf:li>" }.joined()
         let caption = asset.caption.map { alternatives("dc:description", $0) }
         let elements = elements(of: asset).map { "\n       \($0)" }.joined()
-        return """
+        let head = """
             <?xpacket begin="\u{FEFF}" id="W5M0MpCehiHzreSzNTczkc9d"?>
             <x:xmpmeta xmlns:x="adobe:ns:meta/">
              <rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#">
@@ -63,7 +63,10 @@ enum XMPSidecar {
                 xmlns:mwg-rs="http://www.metadataworkinggroup.com/schemas/regions/"
                 xmlns:stDim="http://ns.adobe.com/xap/1.0/sType/Dimensions#"
                 xmlns:stArea="http://ns.adobe.com/xmp/sType/Area#"
-                xmlns:safelight="\(namespace)"\(written)>
+                xmlns:safelight="\(namespace)"\(written)
+            """
+        let rest = """
+            >
                <dc:subject><rdf:Bag>\(words)</rdf:Bag></dc:subject>\(caption ?? "")\(elements)
               </rdf:Description>
              </rdf:RDF>
@@ -71,6 +74,7 @@ enum XMPSidecar {
             <?xpacket end="w"?>
 
             """
+        return head + digestProperty(of: head + rest) + rest
     }
 
     /// "52,30.5N", XMP's format of coordinates.

@@ -96,6 +96,32 @@ struct PictureCommandTests {
         #expect(services.stop() == [])
     }
 
+    @Test func `the sidecar of a photo that is there follows its values, unless somebody has changed it`() throws {
+        let services = try SafelightFixture("sidecars")
+        try services.folder.write(TestImages.jpeg(seed: 1), to: "photos/1.jpg")
+        try services.start()
+        #expect(try services.safelight(["import", services.folder.file("photos")]).status == 0)
+        let out = services.folder.file("out")
+        func export(rating: Int) throws {
+            #expect(try services.safelight(["set", "1.jpg", "--rating", "\(rating)"]).status == 0)
+            let exported = try services.safelight(["export", "1.jpg", "--sidecar", "--output", out])
+            #expect(exported.status == 0, "\(exported)")
+        }
+        func sidecar(_ name: String) throws -> String { try String(contentsOfFile: out + "/" + name, encoding: .utf8) }
+        for rating in [5, 4] {
+            try export(rating: rating)
+            #expect(try files(in: out) == ["1.jpg", "1.jpg.xmp"])
+            #expect(try sidecar("1.jpg.xmp").contains("xmp:Rating=\"\(rating)\""))
+        }
+        let changed = try sidecar("1.jpg.xmp") + "<!-- mine -->\n"
+        try services.folder.write(changed.utf8, to: "out/1.jpg.xmp")
+        try export(rating: 3)
+        #expect(try files(in: out) == ["1 (2).jpg", "1 (2).jpg.xmp", "1.jpg", "1.jpg.xmp"])
+        #expect(try sidecar("1.jpg.xmp") == changed)
+        #expect(try sidecar("1 (2).jpg.xmp").contains("xmp:Rating=\"3\""))
+        #expect(services.stop() == [])
+    }
+
     @Test func `files are exported under their names, and what is there is not replaced`() throws {
         let services = try SafelightFixture("export")
         for (path, seed) in [("a/IMG_1.jpg", 1), ("b/IMG_1.jpg", 2), ("b/IMG_2.jpg", 3)] as [(String, UInt64)] {

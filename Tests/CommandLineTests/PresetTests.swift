@@ -1,0 +1,45 @@
+import ArgumentParser
+import Foundation
+import TestSupport
+import Testing
+
+@testable import CommandLine
+
+/// Commands that change several presets.
+@Suite(.timeLimit(.minutes(1)))
+struct PresetTests {
+    private let folder: TemporaryFolder
+
+    init() throws {
+        folder = try TemporaryFolder("presets")
+        for name in ["a", "b"] {
+            let list = "{\"version\": 1, \"operations\": [{\"operation\": \"exposure\", \"value\": 0.5}]}"
+            try folder.write(list.utf8, to: "new/\(name).json")
+        }
+    }
+
+    private var files: [String] { ["a", "b"].map { folder.file("new/\($0).json") } }
+    private var place: [String] { ["--presets", folder.file("presets")] }
+
+    private func names() throws -> [String] { try PresetFolder(flag: folder.file("presets")).names() }
+
+    @Test func `no preset of several is imported if there is one of the same name already`() throws {
+        try PresetCommand.Import.parse([files[1]] + place).run()
+        let failure = #expect(throws: CommandFailure.self) { try PresetCommand.Import.parse(files + place).run() }
+        #expect(failure?.name == "conflict")
+        #expect(try names() == ["b"])
+        try PresetCommand.Import.parse(files + place + ["--replace"]).run()
+        #expect(try names() == ["a", "b"])
+    }
+
+    @Test func `no preset of several is removed if there is none of one name`() throws {
+        try PresetCommand.Import.parse(files + place).run()
+        let failure = #expect(throws: CommandFailure.self) {
+            try PresetCommand.Remove.parse(["a", "c"] + place).run()
+        }
+        #expect(failure?.name == "identifier_not_found" && failure?.status == .refused)
+        #expect(try names() == ["a", "b"])
+        try PresetCommand.Remove.parse(["a", "b"] + place).run()
+        #expect(try names().isEmpty)
+    }
+}
